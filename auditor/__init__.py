@@ -1,0 +1,1 @@
+"""Privacy attack-and-audit workbench for perturbed microdata."""

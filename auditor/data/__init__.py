@@ -1,0 +1,1 @@
+"""Tables to audit: where they come from, and the checks that make them fit to be audited."""

@@ -1,0 +1,33 @@
+"""What a data source is: parameters in, a table out."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+from auditor.registry import Plugin
+
+
+class Source(Plugin):
+    """A named source of microdata. ``frame`` returns raw columns; ``auditor.data.load`` selects, checks and standardises."""
+
+    kind = "source"
+    description: ClassVar[str] = ""
+    licence: ClassVar[str] = ""
+
+    @abstractmethod
+    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
+        """Return the source's columns.
+
+        Parameters
+        ----------
+        rows : int or None
+            For a synthetic source how many records to draw (None: the source's own default); a source with data of its
+            own returns its first ``rows`` records, or all of them.
+        rng : Generator
+            The only randomness a source may use.
+        """
+        raise NotImplementedError

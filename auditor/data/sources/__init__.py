@@ -1,0 +1,1 @@
+"""The data sources that come with the workbench; any ``.csv`` or ``.parquet`` path is a source too."""

@@ -1,0 +1,194 @@
+"""Where plugins register and are found: packages by entry point, classes by one decorator."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from types import ModuleType
+from typing import Any, ClassVar, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from auditor.errors import PluginError, did_you_mean
+
+ENTRY_POINT_GROUP = "auditor.plugins"
+
+KINDS = {
+    "attack": "attacks",
+    "scheme": "schemes",
+    "source": "sources",
+    "expectation": "expectations",
+    "renderer": "renderers",
+}
+
+
+class PluginParameters(BaseModel):
+    """Base of every plugin's ``Parameters``: names have hyphens in YAML and underscores in Python; unknown ones are errors."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        populate_by_name=True,
+        allow_inf_nan=False,
+        arbitrary_types_allowed=True,
+        alias_generator=lambda field: field.replace("_", "-"),
+    )
+
+
+class Plugin:
+    """Base of every plugin.
+
+    A subclass states ``name`` and, in its docstring's first line, what it is. ``Parameters`` declares its parameters as
+    data: types, ranges, units and defaults, all checked before a scenario runs.
+    """
+
+    kind: ClassVar[str]
+    name: ClassVar[str]
+    reference: ClassVar[str] = ""
+    """Bibliography key and place, as ``li2012, eq. 6``."""
+    assumes: ClassVar[str] = ""
+    """What must hold for the plugin to be right or strong; shown in reports."""
+
+    class Parameters(PluginParameters):
+        """No parameters."""
+
+    def __init__(self, parameters: PluginParameters | None = None, **values: Any) -> None:
+        if parameters is None:
+            parameters = self.Parameters.model_validate(values, by_name=True, by_alias=True)
+        self.parameters: Any = parameters
+
+    @classmethod
+    def summary(cls) -> str:
+        """Return the first line of the class's docstring."""
+        return (inspect.getdoc(cls) or "").partition("\n")[0]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.parameters!r})"
+
+
+P = TypeVar("P", bound=type[Plugin])
+
+_plugins: dict[str, dict[str, type[Plugin]]] = {kind: {} for kind in KINDS}
+_discovered = False
+
+
+@dataclass(frozen=True)
+class ImportFailure:
+    """A plugin module that could not be imported."""
+
+    entry_point: str
+    module: str
+    error: str
+
+    def __str__(self) -> str:
+        return f"plugin module {self.module} (entry point {self.entry_point!r}) cannot be imported: {self.error}"
+
+
+failures: list[ImportFailure] = []
+
+
+def register(cls: P) -> P:
+    """Register a plugin class under its ``kind`` and ``name``; use it as a decorator.
+
+    Raises
+    ------
+    PluginError
+        The name is taken by another class; the message names both places.
+    """
+    kind, name = getattr(cls, "kind", None), getattr(cls, "name", None)
+    if kind not in KINDS or not isinstance(name, str) or not name:
+        raise PluginError(f"{_place(cls)}: a plugin needs a `name` and one of the plugin base classes")
+    if not inspect.getdoc(cls) or cls.__doc__ is None:
+        raise PluginError(f"{_place(cls)}: {kind} {name!r} has no docstring; its first line is shown by `auditor list`")
+    for other in (name, *getattr(cls, "aliases", ())):
+        taken = _plugins[kind].get(other)
+        if taken is not None and _place(taken) != _place(cls):
+            raise PluginError(f"{kind} {other!r} is registered twice: by {_place(taken)} and by {_place(cls)}")
+        _plugins[kind][other] = cls
+    return cls
+
+
+def _place(cls: type) -> str:
+    try:
+        _, line = inspect.getsourcelines(cls)
+        return f"{cls.__module__}.{cls.__qualname__} ({inspect.getsourcefile(cls)}:{line})"
+    except (OSError, TypeError):
+        return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def discover() -> None:
+    """Import every module of every plugin package named by an entry point, once.
+
+    A module that fails to import is noted in ``failures`` and does not stop the others.
+    """
+    global _discovered
+    if _discovered:
+        return
+    _discovered = True
+    for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (point.name, point.value)):
+        package = _import(entry.name, entry.value)
+        for module in _modules_of(package) if package else ():
+            _import(entry.name, module)
+
+
+def _modules_of(package: ModuleType) -> Iterator[str]:
+    for info in pkgutil.iter_modules(getattr(package, "__path__", []), package.__name__ + "."):
+        if not info.name.rpartition(".")[2].startswith("_"):
+            yield info.name
+
+
+def _import(entry_point: str, module: str) -> ModuleType | None:
+    try:
+        return importlib.import_module(module)
+    except Exception as error:  # a third party's module may raise anything; the audit goes on without it, and says so
+        failures.append(ImportFailure(entry_point, module, f"{type(error).__name__}: {error}"))
+        return None
+
+
+def names(kind: str) -> list[str]:
+    """Return the registered names of one kind, sorted, without aliases."""
+    discover()
+    return sorted(name for name, cls in _plugins[kind].items() if cls.name == name)
+
+
+def spellings(kind: str) -> list[str]:
+    """Return every name that ``get`` accepts for one kind, aliases included."""
+    discover()
+    return sorted(_plugins[kind])
+
+
+def get(kind: str, name: str) -> type[Any]:
+    """Return the plugin class of that kind and name.
+
+    Raises
+    ------
+    PluginError
+        There is none; the message lists the close ones, and plugin modules that failed to import.
+    """
+    discover()
+    try:
+        return _plugins[kind][name]
+    except KeyError:
+        broken = "".join(f" ({failure})" for failure in failures)
+        raise PluginError(f"unknown {kind} {name!r}{did_you_mean(name, _plugins[kind])}{broken}") from None
+
+
+def find(name: str) -> list[type[Plugin]]:
+    """Return the plugins of any kind with that name, for ``auditor show``.
+
+    Raises
+    ------
+    PluginError
+        There is none.
+    """
+    discover()
+    found = [_plugins[kind][name] for kind in KINDS if name in _plugins[kind]]
+    if not found:
+        everything = {known for kind in KINDS for known in _plugins[kind]}
+        raise PluginError(f"no plugin is called {name!r}{did_you_mean(name, everything)}")
+    return found

@@ -1,0 +1,384 @@
+"""What an audit found: plain, frozen, versioned records, and how they are written and read again.
+
+Renderers read this module and nothing else. Results hold aggregates only: no original value ever.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from auditor.errors import AuditorError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA_VERSION = 1
+
+Status = Literal["ok", "not-applicable", "failed"]
+Verdict = Literal["holds", "fails", "undecided"]
+ErrorBar = Literal["closed-form", "jackknife", "replicates", "none"]
+
+
+class Measurement(NamedTuple):
+    """One number of an audit, as a flat record; a list of them is a tidy table.
+
+    Attributes
+    ----------
+    sweep : dict
+        The sweep point, path → value; empty when nothing is swept.
+    scheme : str
+        The scheme's id.
+    knowledge, attack : str or None
+        The adversary's knowledge and the attack's id; None for figures of the release itself (``seconds``, ``utility_*``).
+    coalition : tuple of int
+        Copy numbers held, ascending, from 1.
+    levels : tuple of float
+        The levels of those copies, in the same order.
+    replicate : int
+        From 1; each draws the noise anew.
+    attribute : str
+        A column's name, or ``*`` for all attributes together.
+    metric : str
+        For example ``distortion`` (squared data units), ``normalized_error`` (1 = no better than guessing the mean).
+    value, std_error, ci_low, ci_high : float or None
+        The measured value, its standard error and a 95 % interval; None where there is none.
+    theory : float or None
+        The closed form for the same cell.
+    status : {'ok', 'not-applicable', 'failed'}
+    reason : str or None
+        Why a cell is not applicable or failed.
+    error_bar : {'closed-form', 'jackknife', 'replicates', 'none'}
+        Where ``std_error`` comes from.
+    """
+
+    sweep: dict[str, Any]
+    scheme: str
+    knowledge: str | None
+    attack: str | None
+    coalition: tuple[int, ...]
+    levels: tuple[float, ...]
+    replicate: int
+    attribute: str
+    metric: str
+    value: float | None
+    std_error: float | None
+    ci_low: float | None
+    ci_high: float | None
+    theory: float | None
+    status: Status
+    reason: str | None
+    error_bar: ErrorBar
+
+
+class Distribution(NamedTuple):
+    """How the absolute errors of one cell are spread over the records (the paper's Fig. 3).
+
+    Attributes
+    ----------
+    edges : tuple of float
+        Bin edges in data units, ``len(shares) + 1`` of them. They are multiples of the attribute's standard deviation,
+        never the largest error itself, which could betray an outlying record.
+    shares : tuple of float
+        Share of the records in each bin, in [0, 1].
+    above : float
+        Share of the records beyond the last edge.
+    """
+
+    sweep: dict[str, Any]
+    scheme: str
+    knowledge: str
+    attack: str
+    coalition: tuple[int, ...]
+    replicate: int
+    attribute: str
+    edges: tuple[float, ...]
+    shares: tuple[float, ...]
+    above: float
+
+
+class SchemeSummary(BaseModel):
+    """One scheme at one sweep point: what was released, and the law it claims."""
+
+    model_config = ConfigDict(frozen=True)
+
+    sweep: dict[str, Any]
+    scheme: str
+    plugin: str
+    levels: list[float]
+    summary: str
+    claims: str
+
+
+class PluginSummary(BaseModel):
+    """What a reader of a report must know of an attack or a scheme."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: str
+    id: str
+    name: str
+    summary: str
+    assumes: str = ""
+    reference: str = ""
+    parameters: dict[str, Any] = Field(default_factory=dict)
+
+
+class ExpectationRecord(BaseModel):
+    """A statement of the scenario, and whether the audit proved or refuted it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    expectation: str
+    where: dict[str, Any]
+    status: Verdict
+    observed: float | None
+    bound: float | list[float] | None
+    why: str
+
+
+class AttributeSummary(BaseModel):
+    """Aggregates of one column of the table that was audited."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    mean: float
+    variance: float
+
+
+class DataSummary(BaseModel):
+    """The table that was audited, in aggregates."""
+
+    model_config = ConfigDict(frozen=True)
+
+    source: str
+    rows: int
+    attributes: list[AttributeSummary]
+    correlation: list[list[float]]
+    description: str = ""
+    licence: str = ""
+    fingerprint: str = ""
+    sweep: dict[str, Any] = Field(default_factory=dict)
+
+
+class Reference(BaseModel):
+    """An entry of the bibliography, as cited by the scenario or one of its plugins."""
+
+    model_config = ConfigDict(frozen=True)
+
+    key: str
+    text: str
+
+
+class Provenance(BaseModel):
+    """Enough to run the audit again and know that it was the same."""
+
+    model_config = ConfigDict(frozen=True)
+
+    versions: dict[str, str]
+    seed: int
+    fingerprint: str
+    platform: str
+    start: str
+    duration: float
+    command: str = ""
+
+
+class AuditResult(BaseModel):
+    """Everything an audit found.
+
+    ``measurements`` is the tidy table; ``frame()`` gives it as a DataFrame. ``exit_status`` is the command line's.
+    """
+
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
+
+    schema_version: int = SCHEMA_VERSION
+    name: str = "audit"
+    scenario: dict[str, Any]
+    provenance: Provenance
+    data: list[DataSummary]
+    releases: list[SchemeSummary]
+    plugins: list[PluginSummary]
+    references: list[Reference]
+    expectations: list[ExpectationRecord]
+    measurements: list[Measurement]
+    distributions: list[Distribution] = Field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """The scenario's title."""
+        return str(self.scenario.get("title") or self.name)
+
+    @property
+    def holds(self) -> bool:
+        """Whether every expectation holds."""
+        return all(record.status == "holds" for record in self.expectations)
+
+    @property
+    def failed(self) -> bool:
+        """Whether an attack or a scheme failed while running."""
+        return any(record.status == "failed" for record in self.measurements)
+
+    @property
+    def exit_status(self) -> int:
+        """0 every expectation holds; 1 one does not; 3 an attack or scheme failed while running."""
+        if self.failed:
+            return 3
+        return 0 if self.holds else 1
+
+    def frame(self) -> pd.DataFrame:
+        """Return the measurements as a tidy DataFrame, one row a measurement."""
+        import pandas as pd
+
+        return pd.DataFrame(self.measurements, columns=list(Measurement._fields))
+
+    def to_json(self) -> str:
+        """Return the results as JSON; NaN and infinity become null, as JSON has neither."""
+        document = {
+            "schema_version": self.schema_version,
+            "name": self.name,
+            **self.model_dump(mode="json", include={"scenario", "provenance", "data", "releases", "plugins", "references"}),
+            "expectations": [record.model_dump(mode="json") for record in self.expectations],
+            "measurements": [record._asdict() for record in self.measurements],
+            "distributions": [record._asdict() for record in self.distributions],
+        }
+        return json.dumps(_finite(document), allow_nan=False, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+    def save(self, directory: str | os.PathLike[str]) -> Path:
+        """Write ``results.json`` and ``results.parquet`` atomically.
+
+        Returns
+        -------
+        Path
+            The directory written to, made if it was not there.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        folder = Path(directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(folder / "results.json", self.to_json().encode())
+        sink = pa.BufferOutputStream()
+        pq.write_table(self._arrow(), sink)
+        write_atomically(folder / "results.parquet", sink.getvalue().to_pybytes())
+        return folder
+
+    def _arrow(self) -> Any:
+        """The tidy table with explicit types, so that an empty or all-null column keeps its own; ``sweep`` is JSON text."""
+        import pyarrow as pa
+
+        number, text = pa.float64(), pa.string()
+        types = {
+            "coalition": pa.list_(pa.int64()), "levels": pa.list_(number), "replicate": pa.int64(),
+            "value": number, "std_error": number, "ci_low": number, "ci_high": number, "theory": number,
+        }  # fmt: skip
+        columns = zip(*self.measurements, strict=True) if self.measurements else ((),) * len(Measurement._fields)
+        arrays = {}
+        for field, values in zip(Measurement._fields, columns, strict=True):
+            cells = [json.dumps(value) for value in values] if field == "sweep" else list(values)
+            arrays[field] = pa.array(cells, type=types.get(field, text))
+        return pa.table(arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> AuditResult:
+        """Read results from a ``results.json`` or the folder that holds one.
+
+        Raises
+        ------
+        AuditorError
+            The file is missing, is not an audit's results, or was written by a newer version of the program.
+        """
+        file = Path(path)
+        if file.is_dir():
+            file = file / "results.json"
+        try:
+            document = json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise AuditorError(f"{file}: no such file; expected the results.json of an audit") from None
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise AuditorError(f"{file}: cannot be read as JSON results ({type(error).__name__})") from None
+        version = document.get("schema_version") if isinstance(document, dict) else None
+        if not isinstance(version, int):
+            raise AuditorError(f"{file}: not the results of an audit (no schema_version)")
+        if version > SCHEMA_VERSION:
+            raise AuditorError(f"{file}: schema_version {version} is newer than this program reads ({SCHEMA_VERSION})")
+        try:
+            document["measurements"] = [_measurement(record) for record in document["measurements"]]
+            document["distributions"] = [_distribution(record) for record in document.get("distributions", [])]
+            return cls.model_validate(document)
+        except (KeyError, TypeError, ValueError) as error:
+            raise AuditorError(f"{file}: not the results of an audit ({type(error).__name__})") from None
+
+
+def _measurement(record: dict[str, Any]) -> Measurement:
+    known = {field: record.get(field) for field in Measurement._fields}
+    known["coalition"], known["levels"] = tuple(record["coalition"]), tuple(record["levels"])
+    return Measurement(**known)  # type: ignore[arg-type]
+
+
+def _distribution(record: dict[str, Any]) -> Distribution:
+    known = {field: record[field] for field in Distribution._fields}
+    for field in ("coalition", "edges", "shares"):
+        known[field] = tuple(known[field])
+    return Distribution(**known)
+
+
+def _finite(value: Any) -> Any:
+    """Replace NaN and infinity by None, all the way down."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that a crash leaves either the old content or the new, never half of one."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(descriptor, "wb") as handle:
+            handle.write(content)
+        os.chmod(temporary, 0o666 & ~_umask())  # noqa: PTH101 - mkstemp makes it private; results are read by others
+        os.replace(temporary, path)  # noqa: PTH105
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:
+    """Return mean and standard error of one cell over its replicates.
+
+    Error bars that come from the replicates themselves (``error_bar == 'replicates'``) are each the spread of a single
+    draw, as closed-form ones are, so the rule is one: ``sqrt(Σ se²) / R``. None when any replicate has no error bar.
+    """
+    values = [record.value for record in records if record.value is not None]
+    errors = [record.std_error for record in records]
+    mean = math.fsum(values) / len(values)
+    if any(error is None for error in errors):
+        return mean, None
+    return mean, math.sqrt(math.fsum(error**2 for error in errors if error is not None)) / len(errors)
+
+
+def cells(records: Iterable[Measurement]) -> dict[tuple[Any, ...], list[Measurement]]:
+    """Group measurements of one cell over replicates, in order of first appearance."""
+    groups: dict[tuple[Any, ...], list[Measurement]] = {}
+    for record in records:
+        key = (json.dumps(record.sweep, sort_keys=True), *record[1:5], record.attribute, record.metric)
+        groups.setdefault(key, []).append(record)
+    return groups

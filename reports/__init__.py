@@ -1,0 +1,1 @@
+"""The renderers that come with the workbench: they read results, and nothing else."""
