@@ -1,0 +1,126 @@
+"""Joint linear least squares: the best linear guess of the original from all copies pooled.
+
+Weighs each copy by what the others do not say already, and shrinks to the mean as far as the noise deserves.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``H`` | k identities stacked | (kN, N) | li2012 (5) |
+| ``K_Y`` | ``H K_X Hᵀ + K_Z`` | (kN, kN) | li2012, section 3.2 |
+| ``x̂`` | ``mu_X + K_X Hᵀ K_Y⁻¹ (y − H mu_X)`` | (N,) | li2012 (6) |
+| error | ``K_X − K_X Hᵀ K_Y⁻¹ H K_X`` | (N, N) | li2012 (7), first form |
+| ``w, v`` | least-variance weights and their noise multiple | (k,), scalar | |
+| ``G(v)`` | ``K_X (K_X + v K_0)⁻¹`` | (N, N) | |
+
+For ``K_Z = Sigma ⊗ K_0`` equation 6 is ``x̂ = mu_X + G(v)·Σ w_i (y_i − mu_X)``: one k-vector and one N×N matrix instead of a kN×kN solve.
+The first form of (7) holds for singular ``K_X`` and ``K_Z``, where its second form and every inverse fail.
+
+Reference: li2012, section 3.2. Optimal among all attacks for Gaussian data, among linear ones for any. Fails under corner-wave noise to
+gain anything from a second copy; with moments estimated from few rows, its unstructured form gets *worse* with copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.attack import Affine, LinearAttack, View
+from auditor.errors import NotApplicable
+from auditor.knowledge import Estimated, Perfect
+from auditor.linear_algebra import Pencil, best_unbiased_combination, regression
+from auditor.noise import GaussianNoise, NoiseLaw
+from auditor.registry import register
+
+Array = NDArray[np.float64]
+
+
+@register
+class JointLLSE(LinearAttack):
+    """The best linear guess of the original from all copies pooled (joint linear least squares error estimation)."""
+
+    name = "llse"
+    reference = "li2012, eq. 6"
+    knowledge = (Perfect.name, Estimated.name)
+    assumes = "The adversary knows the law of the noise, and the data's mean and covariance or rows to estimate them from."
+    wins = "Optimal for Gaussian data; gains with every copy of fresh noise, recovers the table from linearly dependent ones."
+
+    def affine(self, view: View) -> Affine:
+        """Return equation 6 for one coalition."""
+        if isinstance(view.knowledge, Estimated) and view.knowledge.structure == "none":
+            return self._unstructured(view)
+        mu_X, K_X = view.data_moments
+        W = llse_weights(K_X, view.known_law)
+        return Affine(W, _offset(W, mu_X - view.centre), fixed=isinstance(view.knowledge, Perfect))
+
+    def affine_batch(self, view: View, coalitions: Sequence[tuple[int, ...]]) -> list[Affine]:
+        """Return equation 6 for many coalitions of one size at once, where knowledge is the same for all of them."""
+        law = view.law
+        if not isinstance(view.knowledge, Perfect) or not isinstance(law, GaussianNoise):
+            return super().affine_batch(view, coalitions)
+        mu_X, K_X = view.data_moments
+        index = np.searchsorted(view.copies, np.asarray(coalitions))
+        Sigma = law.level_covariance[index[:, :, None], index[:, None, :]]
+        weights = pooled_weights(Sigma, Pencil.of(K_X, law.shape))
+        return [Affine(W, _offset(W, mu_X - view.centre)) for W in weights]
+
+    def _unstructured(self, view: View) -> Affine:
+        """Equation 6 with the sample covariance of all copies in place of ``K_Y``: no structure is assumed of it."""
+        if view.sample is None:
+            raise NotApplicable("needs released rows to estimate the copies' covariance from")
+        mu_X, K_X = view.data_moments
+        k = len(view.copies)
+        W = regression(np.tile(K_X, k), view.sample.covariance(max(1, view.sample.count - 1)))
+        return Affine(W, mu_X - view.centre - W @ view.sample.mean, fixed=False)
+
+
+def _offset(W: Array, mu: Array) -> Array:
+    """Return ``mu − W H mu``: what centring on ``mu`` adds to ``W y``, with mu taken about the view's centre."""
+    return np.asarray(mu - W @ np.tile(mu, W.shape[1] // mu.size))
+
+
+def llse_weights(K_X: Array, law: NoiseLaw) -> Array:
+    """Return ``W = K_X Hᵀ (H K_X Hᵀ + K_Z)⁺``, shape (N, kN) (li2012 (6)).
+
+    Parameters
+    ----------
+    K_X : ndarray of shape (N, N)
+        The data's covariance; may be singular.
+    law : GaussianNoise or DenseNoise
+        The noise of the coalition's k copies; may be singular.
+    """
+    if isinstance(law, GaussianNoise):
+        return np.asarray(pooled_weights(law.level_covariance[None], Pencil.of(K_X, law.shape))[0])
+    k = law.copies
+    return regression(np.tile(K_X, k), np.tile(K_X, (k, k)) + law.covariance)
+
+
+def pooled_weights(Sigma: Array, pencil: Pencil) -> Array:
+    """Return ``W = wᵀ ⊗ G(v)`` for many coalitions of one size.
+
+    Parameters
+    ----------
+    Sigma : ndarray of shape (B, k, k)
+        Level covariance of each coalition.
+    pencil : Pencil
+        ``K_X`` and ``K_0`` diagonalised together.
+
+    Returns
+    -------
+    ndarray of shape (B, N, kN)
+    """
+    w, v = best_unbiased_combination(Sigma)
+    G = pencil.gain(v)
+    return np.asarray(np.einsum("bk,bij->bikj", w, G).reshape(len(w), G.shape[1], -1))
+
+
+def llse_error(K_X: Array, law: NoiseLaw) -> Array:
+    """Return the error covariance ``K_X − K_X Hᵀ K_Y⁺ H K_X``, shape (N, N) (li2012 (7), first form).
+
+    Parameters as for ``llse_weights``. Exact for any table whose covariance is ``K_X`` (divisor n), over the noise alone.
+    """
+    if isinstance(law, GaussianNoise):
+        _, v = best_unbiased_combination(law.level_covariance)
+        return Pencil.of(K_X, law.shape).error(v)
+    H = np.tile(np.eye(K_X.shape[0]), (law.copies, 1))
+    return K_X - llse_weights(K_X, law) @ H @ K_X

@@ -1,0 +1,33 @@
+"""Noise-distribution reconstruction: take what was released for the original, ``x̂ = y``.
+
+The baseline that every other attack must beat. Several copies are averaged with the weights of least noise.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``y_i`` | copy i of a record | (N,) | |
+| ``w`` | weights, sum 1, that minimise ``wᵀ Sigma w`` | (k,) | |
+| ``x̂`` | ``Σ w_i y_i`` | (N,) | liu2008, section 3.1 |
+
+Fails when noise is larger than the data: its error is the noise's, without bound, where guessing the mean costs 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from auditor.attack import Affine, LinearAttack, View
+from auditor.registry import register
+
+
+@register
+class NoiseDistributionReconstruction(LinearAttack):
+    """Takes the released value for the original; pooled copies are averaged with the weights of least noise."""
+
+    name = "ndr"
+    reference = "liu2008, section 3.1"
+    assumes = "Nothing about the data. The law of the noise, if known, gives the weights; else copies count alike."
+    wins = "Wins when noise is small beside the data; loses to every attack that knows the data's moments."
+
+    def affine(self, view: View) -> Affine:
+        """Return ``W = w ⊗ I`` and no offset: the estimate is unbiased."""
+        return Affine(np.asarray(np.kron(view.weights, np.eye(view.width))), np.zeros(view.width))

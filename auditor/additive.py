@@ -1,0 +1,276 @@
+"""Additive Gaussian schemes: how noise is shaped, and how copies are drawn step by step from earlier ones.
+
+``Y_i = X + Z_i``. A scheme states ``Sigma`` (``level_covariance``) and, beside it, a plan that draws from exactly that law;
+tests hold the two together without any sampling (``implied_level_covariance``).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from auditor.errors import AuditorError
+from auditor.noise import GaussianNoise, psd_root
+from auditor.registry import PluginParameters
+from auditor.scheme import Key, Scheme, TableMoments
+from auditor.streams import stream
+
+Array = NDArray[np.float64]
+
+ORIGINAL = 0
+"""The place of ``X`` among a step's parents: level 0, the copy that nobody gets."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """How one copy is drawn: ``Y_copy = Σ weight_j · Y_j + Σ scale_k · g_k``, with ``Y_0 = X`` and ``g_k ~ N(0, K_0)``.
+
+    Attributes
+    ----------
+    copy : int
+        Number of the copy drawn.
+    parents : tuple of (int, float)
+        Copies drawn before (0 is the original) and their weights, which sum to 1.
+    fresh : tuple of (int, float)
+        Innovation streams, named by copy number, and their scales (standard deviations, in multiples of ``K_0``'s root).
+    """
+
+    copy: int
+    parents: tuple[tuple[int, float], ...]
+    fresh: tuple[tuple[int, float], ...] = ()
+
+
+class VarianceShape(PluginParameters):
+    """Noise of one variance for all attributes, ``K_0 = v·I``, v in squared data units."""
+
+    variance: Annotated[float, Field(gt=0)]
+
+
+class SpectrumShape(PluginParameters):
+    """Noise with the data's eigenvectors (largest eigenvalue first) and eigenvalues of its own, in squared data units."""
+
+    spectrum: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)]
+
+
+class MatrixShape(PluginParameters):
+    """Noise covariance ``K_0`` given as rows of numbers, or the path of a CSV file without a header that holds them."""
+
+    matrix: str | list[list[float]]
+
+    @model_validator(mode="after")
+    def _positive_semidefinite(self) -> MatrixShape:
+        if not isinstance(self.matrix, str):
+            _check_covariance(self.matrix)
+        return self
+
+
+NoiseShape = Literal["white", "data"] | VarianceShape | SpectrumShape | MatrixShape
+
+
+def _check_covariance(rows: Any) -> Array:
+    """Return a covariance matrix as an array, or raise ValueError saying what is wrong with it."""
+    try:
+        K = np.asarray(rows, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("must be a square matrix of numbers, every row as long as the first") from None
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(f"must be a square matrix; got shape {K.shape}")
+    if not np.isfinite(K).all() or not np.allclose(K, K.T, rtol=1e-9, atol=0):
+        raise ValueError("must be finite and symmetric, as a covariance is")
+    if np.linalg.eigvalsh(K).min() < -1e-9 * np.abs(K).max():
+        raise ValueError("must be positive semi-definite, as a covariance is")
+    return K
+
+
+def noise_shape(shape: NoiseShape, K_X: Array, base: Path | None = None) -> Array:
+    """Return ``K_0``, the covariance across attributes of noise at level 1.
+
+    Parameters
+    ----------
+    shape : 'white', 'data' or a shape model
+        ``white``: ``(tr K_X / N)·I``; ``data``: ``K_X``; ``variance``: ``v·I``; ``spectrum``: the data's eigenvectors with
+        other eigenvalues; ``matrix``: given.
+    K_X : ndarray of shape (N, N)
+        The data's covariance.
+    base : Path, optional
+        Folder that a matrix file's path is relative to.
+
+    Returns
+    -------
+    ndarray of shape (N, N)
+
+    Raises
+    ------
+    AuditorError
+        A spectrum or matrix does not have N entries, or is no covariance.
+    """
+    N = K_X.shape[0]
+    if shape == "white":
+        return np.asarray(np.eye(N) * (np.trace(K_X) / N))
+    if shape == "data":
+        return K_X
+    if isinstance(shape, VarianceShape):
+        return np.eye(N) * shape.variance
+    if isinstance(shape, SpectrumShape):
+        if len(shape.spectrum) != N:
+            raise AuditorError(f"noise.spectrum must have one eigenvalue per attribute, {N}; got {len(shape.spectrum)}")
+        vectors = np.linalg.eigh(K_X)[1][:, ::-1]
+        return np.asarray((vectors * np.asarray(shape.spectrum)) @ vectors.T)
+    assert isinstance(shape, MatrixShape)
+    return _matrix(shape.matrix, N, base)
+
+
+def _matrix(source: str | list[list[float]], N: int, base: Path | None) -> Array:
+    if isinstance(source, str):
+        path = (base or Path()) / source
+        try:
+            rows: Any = np.loadtxt(path, delimiter=",", ndmin=2)
+        except (OSError, ValueError):
+            raise AuditorError(f"noise.matrix: {source!r} cannot be read as a CSV file of numbers") from None
+    else:
+        rows = source
+    try:
+        K = _check_covariance(rows)
+    except ValueError as error:
+        raise AuditorError(f"noise.matrix {error}") from None
+    if K.shape[0] != N:
+        raise AuditorError(f"noise.matrix must be {N} × {N}, one row per attribute; got {K.shape[0]} × {K.shape[0]}")
+    return K
+
+
+class AdditiveScheme(Scheme):
+    """Base of the additive schemes: jointly Gaussian noise with covariance ``Sigma ⊗ K_0``."""
+
+    family = "additive"
+
+    class Parameters(PluginParameters):
+        """Parameters every additive scheme has; a subclass redefines ``noise`` for another default."""
+
+        noise: NoiseShape = Field("data", description="shape of the noise across attributes, K_0")
+
+    base: Path | None = None
+    """Folder that file names in the parameters are relative to."""
+
+    @abstractmethod
+    def level_covariance(self, levels: Sequence[float]) -> Array:
+        """Return ``Sigma``, shape (M, M), for copies at these levels ``σ_i²``."""
+
+    @abstractmethod
+    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+        """Return the steps that draw copies ``existing + 1 … M``, in the order to carry them out."""
+
+    def law(self, levels: Sequence[float], table: TableMoments) -> GaussianNoise:
+        """Return the exact law of the noise, ``K_Z = Sigma ⊗ K_0``."""
+        shape = noise_shape(self.parameters.noise, table.covariance, self.base)
+        return GaussianNoise(self.level_covariance(levels), shape, self.parameters.noise == "data")
+
+    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> AdditiveSampler:
+        """Return what draws copies ``existing + 1 … M`` given those released before."""
+        shape = noise_shape(self.parameters.noise, table.covariance, self.base)
+        return AdditiveSampler(self.plan(levels, existing), shape, levels, key)
+
+
+def implied_level_covariance(steps: Sequence[Step], copies: int) -> Array:
+    """Return the ``Sigma`` that a plan draws from, exactly, shape (M, M).
+
+    ``Z = A Z + B g`` with A the weights on earlier copies and B the scales; substituting step by step gives ``Z = C g`` and
+    ``Sigma = C Cᵀ`` without drawing anything.
+    """
+    C = np.zeros((copies + 1, copies + 1))
+    for step in steps:
+        for parent, weight in step.parents:
+            C[step.copy] += weight * C[parent]
+        for innovation, scale in step.fresh:
+            C[step.copy, innovation] += scale
+    return C[1:, 1:] @ C[1:, 1:].T
+
+
+class AdditiveSampler:
+    """Carries out a plan, block by block, in preallocated memory.
+
+    Works on the copies themselves with ``X`` as level 0, so noise is never stored: weights of a step sum to 1.
+    """
+
+    def __init__(self, steps: Sequence[Step], shape: Array, levels: Sequence[float], key: Key) -> None:
+        self._steps = steps
+        self._root = _Root(shape)
+        self._levels = levels
+        self._key = key
+        counts: dict[int, int] = {}
+        for step in steps:
+            for innovation, _ in step.fresh:
+                counts[innovation] = counts.get(innovation, 0) + 1
+        self._shared = {innovation for innovation, count in counts.items() if count > 1}
+        self._buffers: tuple[Array, Array] | None = None
+
+    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+        """Write the copies of one block of rows; see ``Sampler``."""
+        g, scratch = self._workspace(x.shape)
+        kept: dict[int, Array] = {}
+        for step in self._steps:
+            y = out[step.copy - 1]
+            _combine(step.parents, x, out, y, scratch)
+            for innovation, scale in step.fresh:
+                fresh = self._innovation(index, innovation, kept, g, scratch)
+                np.multiply(fresh, scale, out=scratch)
+                np.add(y, scratch, out=y)
+
+    def _workspace(self, shape: tuple[int, ...]) -> tuple[Array, Array]:
+        if self._buffers is None or self._buffers[0].shape[0] < shape[0]:
+            self._buffers = (np.empty(shape), np.empty(shape))
+        g, scratch = self._buffers
+        return g[: shape[0]], scratch[: shape[0]]
+
+    def _innovation(self, block: int, copy: int, kept: dict[int, Array], g: Array, scratch: Array) -> Array:
+        """Return ``g ~ N(0, K_0)`` for one copy's stream, kept when more than one copy uses it."""
+        if copy in kept:
+            return kept[copy]
+        target = np.empty_like(g) if copy in self._shared else g
+        key = self._key
+        # The level is part of the name: two alternative extensions of one release never share an innovation.
+        rng = stream(key.seed, "noise", key.scheme, key.replicate, copy, float(self._levels[copy - 1]), block)
+        rng.standard_normal(out=target)
+        self._root.apply(target, scratch)
+        if copy in self._shared:
+            kept[copy] = target
+        return target
+
+
+class _Root:
+    """Multiplies standard normals by a root of ``K_0``, by the cheapest means its form allows."""
+
+    def __init__(self, K_0: Array) -> None:
+        diagonal = np.diag(K_0)
+        self._scale: Array | None = np.sqrt(np.clip(diagonal, 0.0, None)) if not (K_0 - np.diag(diagonal)).any() else None
+        self._root = psd_root(K_0)
+
+    def apply(self, g: Array, scratch: Array) -> None:
+        """Replace rows ``g`` by ``g · root``, in place."""
+        if self._scale is None:
+            np.matmul(g, self._root, out=scratch)
+            g[...] = scratch
+        elif (self._scale == self._scale[0]).all():
+            np.multiply(g, self._scale[0], out=g)
+        else:
+            np.multiply(g, self._scale, out=g)
+
+
+def _combine(parents: Sequence[tuple[int, float]], x: Array, out: Sequence[Array], y: Array, scratch: Array) -> None:
+    """Write ``Σ weight · parent`` to ``y``, without a temporary for the first."""
+    for place, (parent, weight) in enumerate(parents):
+        source = x if parent == ORIGINAL else out[parent - 1]
+        if place == 0:
+            if weight == 1.0:
+                y[...] = source
+            else:
+                np.multiply(source, weight, out=y)
+        else:
+            np.multiply(source, weight, out=scratch)
+            np.add(y, scratch, out=y)

@@ -1,0 +1,246 @@
+"""What an attack is: an adversary's view in, an estimate of the original out. The engine measures; the attack estimates."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.errors import NotApplicable
+from auditor.knowledge import Estimated, Knowledge, Perfect
+from auditor.linear_algebra import best_unbiased_combination, clip_to_psd
+from auditor.moments import Moments
+from auditor.noise import GaussianNoise, NoiseLaw
+from auditor.registry import Plugin
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class View:
+    """Everything an adversary has: its coalition's copies, in moments, and its knowledge. Never the original.
+
+    Attributes
+    ----------
+    attributes : tuple of str
+        Column names, N of them.
+    rows : int
+        Rows released.
+    copies : tuple of int
+        The coalition, by copy number, ascending; k of them.
+    levels : tuple of float
+        Their levels.
+    knowledge : Knowledge
+        What else the adversary knows.
+    law : NoiseLaw or None
+        The law of the noise in the coalition's copies; None when nobody has stated it.
+    centre : ndarray of shape (N,)
+        A point near the data that moments are taken about. An attack may use it for nothing else.
+    exact_mean, exact_covariance : ndarray or None
+        ``mu_X``, shape (N,), and ``K_X``, shape (N, N), if the adversary knows them.
+    released : Moments
+        Moments of the coalition's stacked copies over all rows, about the centre, d = kN.
+    sample : Moments or None
+        The same over the rows from which an ``Estimated`` adversary estimates.
+    """
+
+    attributes: tuple[str, ...]
+    rows: int
+    copies: tuple[int, ...]
+    levels: tuple[float, ...]
+    knowledge: Knowledge
+    law: NoiseLaw | None
+    centre: Array = field(repr=False)
+    exact_mean: Array | None = field(repr=False)
+    exact_covariance: Array | None = field(repr=False)
+    released: Moments = field(repr=False)
+    sample: Moments | None = field(repr=False, default=None)
+
+    @property
+    def width(self) -> int:
+        """Number of attributes ``N``."""
+        return len(self.attributes)
+
+    def coalition(self, copies: Sequence[int]) -> View:
+        """Return the view of a smaller coalition; copy numbers must be among this view's."""
+        places = [self.copies.index(copy) + 1 for copy in copies]
+        return replace(
+            self,
+            copies=tuple(copies),
+            levels=tuple(self.levels[place - 1] for place in places),
+            law=None if self.law is None else self.law.of(places),
+            released=_part(self.released, places, self.width),
+            sample=None if self.sample is None else _part(self.sample, places, self.width),
+        )
+
+    @cached_property
+    def weights(self) -> Array:
+        """Weights, shape (k,), of the unbiased combination ``Σ w_i Y_i`` of least variance that the law allows; sum 1.
+
+        Without a law the copies count alike.
+        """
+        if isinstance(self.law, GaussianNoise):
+            return best_unbiased_combination(self.law.level_covariance)[0]
+        return np.full(len(self.copies), 1.0 / len(self.copies))
+
+    @cached_property
+    def combined_variance(self) -> float:
+        """Noise multiple ``v`` of that combination, so that its noise has covariance ``v·K_0``.
+
+        Raises
+        ------
+        NotApplicable
+            The law is not known, or mixes shapes.
+        """
+        if not isinstance(self.law, GaussianNoise):
+            raise NotApplicable("the law of the noise is not known to have one shape across the copies")
+        return float(best_unbiased_combination(self.law.level_covariance)[1])
+
+    def combined(self, moments: Moments) -> tuple[Array, Array]:
+        """Return mean, shape (N,), and covariance, shape (N, N), divisor r − 1, of ``Σ w_i Y_i`` over the rows of ``moments``."""
+        W = np.kron(self.weights, np.eye(self.width))
+        covariance = moments.covariance(max(1, moments.count - 1))
+        return self.centre + W @ moments.mean, W @ covariance @ W.T
+
+    @cached_property
+    def data_moments(self) -> tuple[Array, Array]:
+        """``mu_X``, shape (N,), and ``K_X``, shape (N, N), as this adversary knows or estimates them.
+
+        With ``Estimated`` knowledge the covariance of the copies' best combination less its noise, ``Cov − v·K_0`` (clipped to be
+        positive semi-definite), or ``Cov / (1 + v)`` when the noise follows the data (li2012, section 6.1).
+
+        Raises
+        ------
+        NotApplicable
+            This knowledge does not give moments.
+        """
+        if isinstance(self.knowledge, Perfect) and self.exact_mean is not None and self.exact_covariance is not None:
+            return self.exact_mean, self.exact_covariance
+        if not isinstance(self.knowledge, Estimated) or self.sample is None:
+            raise NotApplicable(f"needs the data's mean and covariance, which {self.knowledge.label} knowledge does not give")
+        mean, covariance = self.combined(self.sample)
+        v = self.combined_variance
+        assert isinstance(self.law, GaussianNoise)
+        if self.law.follows_data:
+            return mean, covariance / (1.0 + v)
+        return mean, clip_to_psd(covariance - v * self.law.shape)
+
+    @cached_property
+    def known_law(self) -> NoiseLaw:
+        """The law with everything in it that the adversary must estimate put to its estimate: ``Sigma ⊗ K̂_X`` when it follows the data.
+
+        Raises
+        ------
+        NotApplicable
+            Nobody has stated the law of the noise.
+        """
+        if self.law is None:
+            raise NotApplicable("needs the law of the noise, which these copies come without")
+        if isinstance(self.law, GaussianNoise) and self.law.follows_data:
+            return GaussianNoise(self.law.level_covariance, self.data_moments[1], True)
+        return self.law
+
+
+def _part(moments: Moments, places: Sequence[int], width: int) -> Moments:
+    """Return moments of some of the stacked copies; like ``Moments.of_copies`` for moments that hold no original."""
+    index = np.concatenate([np.arange((place - 1) * width, place * width) for place in places])
+    return Moments(moments.count, moments.total[index], moments.products[np.ix_(index, index)])
+
+
+@dataclass(frozen=True)
+class Affine:
+    """A linear attack's estimate ``x̂ = c + W (y − H·centre) + …``, about the view's centre.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (N, kN)
+        ``W``, on the coalition's stacked copies.
+    offset : ndarray of shape (N,)
+        ``x̂ = centre + offset + W·(y − H·centre)``; 0 for an attack that centres on the true mean.
+    fixed : bool
+        Whether W and the offset depend on the law alone and not on the noise drawn; only then have error bars a closed form.
+    """
+
+    weights: Array = field(repr=False)
+    offset: Array = field(repr=False)
+    fixed: bool = True
+
+
+class Attack(Plugin):
+    """A way of rebuilding ``X`` from a coalition's copies."""
+
+    kind = "attack"
+    families: ClassVar[frozenset[str]] = frozenset({"additive"})
+    """Families of schemes it applies to."""
+    knowledge: ClassVar[tuple[str, ...]] = ()
+    """Names of the states of knowledge it can use; empty: it needs none, and any will do."""
+    wins: ClassVar[str] = ""
+    """When it succeeds and when it fails, for `auditor show`."""
+
+    def check(self, family: str, knowledge: Knowledge) -> None:
+        """Refuse a pairing that makes no sense.
+
+        Raises
+        ------
+        NotApplicable
+            With the reason that reports show.
+        """
+        if family not in self.families:
+            raise NotApplicable(f"{self.name} attacks {' and '.join(sorted(self.families))} perturbation, not {family}")
+        if self.knowledge and knowledge.name not in self.knowledge:
+            raise NotApplicable(f"{self.name} cannot use {knowledge.name} knowledge; it uses {' or '.join(self.knowledge)}")
+
+
+class LinearAttack(Attack):
+    """An attack whose estimate is an affine map of the copies: its error needs only second moments, never a row."""
+
+    @abstractmethod
+    def affine(self, view: View) -> Affine:
+        """Return the map for one coalition.
+
+        Raises
+        ------
+        NotApplicable
+            The view lacks what the attack needs; the message is the reason.
+        """
+
+    def affine_batch(self, view: View, coalitions: Sequence[tuple[int, ...]]) -> list[Affine]:
+        """Return the maps for several coalitions; override where many can be solved at once."""
+        return [self.affine(view.coalition(copies)) for copies in coalitions]
+
+
+class Reconstruction:
+    """A non-linear attack, fitted to one coalition: rows of copies in, rows of estimates out."""
+
+    def rows(self, copies: Sequence[Array]) -> Array:
+        """Return estimates, shape (b, N), for one block of the coalition's copies, each of shape (b, N)."""
+        raise NotImplementedError
+
+
+class RowAttack(Attack):
+    """An attack that needs the rows themselves; it is fitted once to a view and then run block by block."""
+
+    @abstractmethod
+    def fit(self, view: View, blocks: BlockReader) -> Reconstruction:
+        """Return the attack fitted to one coalition.
+
+        Parameters
+        ----------
+        view : View
+            The adversary's view.
+        blocks : BlockReader
+            Gives the coalition's copies block by block, as often as wanted.
+        """
+
+
+class BlockReader:
+    """Gives a coalition's copies block by block, in order of rows, as often as it is asked."""
+
+    def __iter__(self) -> Iterator[list[Array]]:
+        """Yield lists of k ndarrays of shape (b, N)."""
+        raise NotImplementedError

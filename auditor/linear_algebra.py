@@ -1,0 +1,128 @@
+"""The linear algebra that attacks share, in forms that stand singular and badly scaled covariances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+RANGE_TOLERANCE = 1e-7
+"""How far 1 may stand out of a singular ``Sigma``'s range before some combination of copies counts as free of noise."""
+
+
+def clip_to_psd(K: Array) -> Array:
+    """Return the positive semi-definite matrix nearest to a symmetric one: negative eigenvalues become 0."""
+    values, vectors = np.linalg.eigh((K + K.T) / 2)
+    return np.asarray((vectors * np.clip(values, 0.0, None)) @ vectors.T)
+
+
+def best_unbiased_combination(Sigma: Array) -> tuple[Array, Array]:
+    """Return weights and variance of the combination of copies with least noise among those that sum to 1.
+
+    Minimises ``wᵀ Sigma w`` subject to ``1ᵀw = 1``: ``w = Sigma⁻¹1 / (1ᵀSigma⁻¹1)``, ``v = 1/(1ᵀSigma⁻¹1)``. When ``Sigma`` is singular
+    and 1 is outside its range, a combination without noise exists (linearly dependent copies): ``w ∝ P1``, ``v = 0``, with P the
+    projection on the null space.
+
+    Parameters
+    ----------
+    Sigma : ndarray of shape (..., k, k)
+        Level covariances of one coalition or, with leading axes, of many.
+
+    Returns
+    -------
+    weights : ndarray of shape (..., k)
+    variance : ndarray of shape (...)
+
+    Notes
+    -----
+    Any linear estimate under noise ``Sigma ⊗ K_0`` needs the copies only through this combination (NUMBERS: "one M-vector and one
+    N×N matrix"). An eigen-decomposition, and not a solve: equal levels make ``Sigma`` singular.
+    """
+    k = Sigma.shape[-1]
+    if k == 1:
+        return np.ones(Sigma.shape[:-1]), Sigma[..., 0, 0]
+    values, vectors = np.linalg.eigh(Sigma)
+    ones = vectors.sum(axis=-2)  # 1 in the eigenbasis
+    null = values <= k * np.finfo(float).eps * values[..., -1:]
+    outside = np.where(null, ones, 0.0)
+    outside_size = np.einsum("...k,...k->...", outside, outside)
+    free = outside_size > k * RANGE_TOLERANCE**2
+    inverse = np.where(null, 0.0, ones / np.where(null, 1.0, values))
+    precision = np.einsum("...k,...k->...", inverse, ones)
+    coefficients = np.where(
+        free[..., None],
+        outside / np.where(free, outside_size, 1.0)[..., None],
+        inverse / np.where(free, 1.0, precision)[..., None],
+    )
+    weights = np.einsum("...ik,...k->...i", vectors, coefficients)
+    return weights, np.where(free, 0.0, 1.0 / np.where(free, 1.0, precision))
+
+
+@dataclass(frozen=True)
+class Pencil:
+    """``K_X`` and ``K_0`` diagonalised together: ``K_X = A diag(c) Aᵀ`` and ``K_0 = A diag(1−c) Aᵀ``.
+
+    One decomposition serves every noise multiple v, so every coalition: it exists for singular matrices too, on the range of
+    ``K_X + K_0``.
+
+    Attributes
+    ----------
+    basis : ndarray of shape (N, r)
+        ``A``.
+    inverse : ndarray of shape (r, N)
+        ``A⁺``, with ``A⁺A = I``.
+    share : ndarray of shape (r,)
+        ``c`` in [0, 1]: the data's share of each direction's variance.
+    """
+
+    basis: Array = field(repr=False)
+    inverse: Array = field(repr=False)
+    share: Array = field(repr=False)
+
+    @classmethod
+    def of(cls, K_X: Array, K_0: Array) -> Pencil:
+        """Decompose a pair of positive semi-definite matrices of shape (N, N).
+
+        Attributes are scaled to unit variance first, so that a salary in dollars does not drown an age in years.
+        """
+        T = K_X + K_0
+        scale = np.sqrt(np.diag(T))
+        scale = np.where(scale > 0, scale, 1.0)
+        values, Q = np.linalg.eigh(T / np.outer(scale, scale))
+        keep = values > T.shape[0] * np.finfo(float).eps * max(float(values[-1]), 0.0)
+        root = np.sqrt(values[keep])
+        Q = Q[:, keep]
+        whitened = (Q / root).T @ (K_X / np.outer(scale, scale)) @ (Q / root)
+        share, U = np.linalg.eigh((whitened + whitened.T) / 2)
+        return cls(scale[:, None] * ((Q * root) @ U), (U.T @ (Q / root).T) / scale, np.clip(share, 0.0, 1.0))
+
+    def gain(self, v: Array) -> Array:
+        """Return ``G(v) = K_X (K_X + v K_0)⁺``, shape (..., N, N), for noise multiples of shape (...)."""
+        c, total = self.share, self._total(v)
+        kept = np.divide(c, total, out=np.zeros_like(total), where=total > 0)
+        return (self.basis * kept[..., None, :]) @ self.inverse
+
+    def error(self, v: Array) -> Array:
+        """Return ``K_X − G(v) K_X``, shape (..., N, N), without the cancellation of computing it as written (li2012 (7))."""
+        c, total = self.share, self._total(v)
+        left = np.divide(np.asarray(v)[..., None] * c * (1.0 - c), total, out=np.zeros_like(total), where=total > 0)
+        return (self.basis * left[..., None, :]) @ self.basis.T
+
+    def _total(self, v: Array) -> Array:
+        return self.share + np.asarray(v, dtype=np.float64)[..., None] * (1.0 - self.share)
+
+
+def regression(K_xy: Array, K_y: Array) -> Array:
+    """Return ``W = K_xy K_y⁺``, shape (N, d), for a covariance that may be singular and badly scaled.
+
+    Source: li2012 (4) and (6). ``K_xy`` must lie in the range of ``K_y``, as it does for covariances of one distribution; *not checked*.
+    """
+    scale = np.sqrt(np.clip(np.diag(K_y), 0.0, None))
+    scale = np.where(scale > 0, scale, 1.0)
+    values, Q = np.linalg.eigh(K_y / np.outer(scale, scale))
+    keep = values > K_y.shape[0] * np.finfo(float).eps * max(float(values[-1]), 0.0)
+    Q = Q[:, keep]
+    return np.asarray(((K_xy / scale) @ Q / values[keep]) @ Q.T / scale)

@@ -1,0 +1,92 @@
+"""First and second moments of original and copies together: one pass over the rows, after which no linear attack needs them.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``v`` | a row of ``[X, Y_1 … Y_M]`` less the table's mean, ``mu_X``, in every part | (d,), d = (M+1)N |
+| ``t`` | ``Σ v`` over rows | (d,) |
+| ``P`` | ``Σ v vᵀ`` over rows | (d, d) |
+
+Sums of row groups add up, so blocks may be done in any order and by anybody. The mean is taken off *before* the products are
+formed: at an offset of 10⁷ an uncentred float64 covariance is noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.noise import attribute_index
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over some rows, about a fixed centre (the table's mean in every part).
+
+    Attributes
+    ----------
+    count : int
+        Number of rows.
+    total : ndarray of shape (d,)
+        ``t``.
+    products : ndarray of shape (d, d)
+        ``P``.
+    """
+
+    count: int
+    total: Array = field(repr=False)
+    products: Array = field(repr=False)
+
+    @classmethod
+    def of(cls, rows: Array) -> Moments:
+        """Return the moments of rows of shape (b, d) that are centred already."""
+        return cls(rows.shape[0], rows.sum(axis=0), rows.T @ rows)
+
+    @classmethod
+    def merge(cls, parts: Iterable[Moments]) -> Moments:
+        """Return the moments of several row groups together, added in the order given."""
+        first, *rest = parts
+        count, total, products = first.count, first.total.copy(), first.products.copy()
+        for part in rest:
+            count += part.count
+            total += part.total
+            products += part.products
+        return cls(count, total, products)
+
+    @property
+    def mean(self) -> Array:
+        """Mean about the centre, shape (d,)."""
+        return self.total / self.count
+
+    def covariance(self, divisor: int | None = None) -> Array:
+        """Return the covariance, shape (d, d); divisor n unless told."""
+        centred = self.products - np.outer(self.total, self.total) / self.count
+        return centred / (divisor or self.count)
+
+    def of_copies(self, copies: Sequence[int], width: int) -> Moments:
+        """Return the moments of some copies alone, dropping the original; copy numbers count from 1."""
+        index = attribute_index(copies, width) + width
+        return Moments(self.count, self.total[index], self.products[np.ix_(index, index)])
+
+
+def stack(x: Array, copies: Sequence[Array], centre: Array, out: Array) -> Array:
+    """Write ``[x, y_1 … y_M]`` less the centre, side by side, and return it.
+
+    Parameters
+    ----------
+    x : ndarray of shape (b, N)
+    copies : sequence of M ndarrays of shape (b, N)
+    centre : ndarray of shape (N,)
+        The table's mean.
+    out : ndarray of shape (≥ b, (M+1)N)
+        Reused from block to block: touching fresh memory costs more than the arithmetic.
+    """
+    b, N = x.shape
+    rows = out[:b]
+    for place, part in enumerate((x, *copies)):
+        np.subtract(part, centre, out=rows[:, place * N : (place + 1) * N])
+    return rows

@@ -1,0 +1,132 @@
+"""The law of the noise in a release, exactly as a scheme states it and as an attacker may know it.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``K_Z`` | joint covariance of the noise in all copies, copy by copy | (MN, MN) |
+| ``Sigma`` | covariance across copies (noise multiples, no unit) | (M, M) |
+| ``K_0`` | covariance across attributes, in squared data units | (N, N) |
+
+Every scheme of the papers has ``K_Z = Sigma ⊗ K_0`` (li2012, section 5.4, Lemma 1); ``DenseNoise`` is for copies that mix shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """Jointly Gaussian noise with covariance ``K_Z = Sigma ⊗ K_0``.
+
+    Attributes
+    ----------
+    level_covariance : ndarray of shape (M, M)
+        ``Sigma``; its diagonal holds the levels ``σ_i²``. Positive semi-definite, *not checked*.
+    shape : ndarray of shape (N, N)
+        ``K_0``. Positive semi-definite, *not checked*.
+    follows_data : bool
+        Whether ``K_0`` is the data's own covariance: whoever must estimate ``K_X`` must then estimate the noise's too.
+    """
+
+    level_covariance: Array = field(repr=False)
+    shape: Array = field(repr=False)
+    follows_data: bool = False
+
+    @property
+    def copies(self) -> int:
+        """Number of copies ``M``."""
+        return int(self.level_covariance.shape[0])
+
+    @property
+    def width(self) -> int:
+        """Number of attributes ``N``."""
+        return int(self.shape.shape[0])
+
+    @cached_property
+    def covariance(self) -> Array:
+        """``K_Z``, shape (MN, MN)."""
+        return np.asarray(np.kron(self.level_covariance, self.shape))
+
+    def of(self, copies: Sequence[int]) -> GaussianNoise:
+        """Return the law of some copies alone; copy numbers count from 1."""
+        index = np.asarray(copies, dtype=np.intp) - 1
+        return GaussianNoise(self.level_covariance[np.ix_(index, index)], self.shape, self.follows_data)
+
+
+@dataclass(frozen=True)
+class DenseNoise:
+    """Jointly Gaussian noise with any covariance.
+
+    Attributes
+    ----------
+    covariance : ndarray of shape (MN, MN)
+        ``K_Z``, positive semi-definite, *not checked*.
+    width : int
+        Number of attributes ``N``.
+    """
+
+    covariance: Array = field(repr=False)
+    width: int
+    follows_data: bool = False
+
+    @property
+    def copies(self) -> int:
+        """Number of copies ``M``."""
+        return int(self.covariance.shape[0]) // self.width
+
+    def of(self, copies: Sequence[int]) -> DenseNoise:
+        """Return the law of some copies alone; copy numbers count from 1."""
+        index = attribute_index(copies, self.width)
+        return DenseNoise(self.covariance[np.ix_(index, index)], self.width)
+
+
+NoiseLaw = GaussianNoise | DenseNoise
+
+
+def attribute_index(copies: Sequence[int], width: int) -> NDArray[np.intp]:
+    """Return the places of some copies' attributes among the stacked copies ``[Y_1 … Y_M]``, shape (kN,)."""
+    first = (np.asarray(copies, dtype=np.intp) - 1) * width
+    return (first[:, None] + np.arange(width)).ravel()
+
+
+def psd_root(K: Array) -> Array:
+    """Return the symmetric square root of a positive semi-definite matrix, shape (N, N).
+
+    An eigen root, and not Cholesky's: official statistics hold totals beside their parts, so ``K_X`` is often exactly singular.
+    Eigenvalues that rounding made negative count as 0.
+    """
+    values, vectors = np.linalg.eigh(K)
+    return np.asarray((vectors * np.sqrt(np.clip(values, 0.0, None))) @ vectors.T)
+
+
+def earliest_is_sufficient(law: NoiseLaw, copies: Sequence[int], tolerance: float = 1e-9) -> bool:
+    """Whether one of the copies makes all the others of a coalition useless, by the law alone.
+
+    With jointly Gaussian noise, ``Cov(Z_b, Z_j) = Var(Z_b)`` for every j says that ``Z_j − Z_b`` is uncorrelated with, hence
+    independent of, ``Z_b`` and ``X``: every other copy is ``Y_b`` plus noise of its own, and *no* attack, linear or not, gains
+    from it (li2012, Theorems 1, 2 and 4, and Corollary 1).
+
+    Parameters
+    ----------
+    law : NoiseLaw
+        The law of all copies.
+    copies : sequence of int
+        The coalition, by copy number.
+    tolerance : float
+        Largest difference allowed, relative to the noise's own size, for rounding.
+    """
+    if isinstance(law, GaussianNoise):
+        blocks = law.of(copies).level_covariance[:, :, None]
+    else:
+        k = len(copies)
+        blocks = law.of(copies).covariance.reshape(k, law.width, k, law.width).transpose(0, 2, 1, 3).reshape(k, k, -1)
+    own = np.einsum("bbe->be", blocks)
+    gaps = np.abs(blocks - own[:, None, :]).max(axis=(1, 2))
+    return bool(gaps.min() <= tolerance * max(float(np.abs(blocks).max()), np.finfo(float).tiny))

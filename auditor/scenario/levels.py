@@ -1,0 +1,109 @@
+"""Levels of perturbation as a scenario writes them, and the numbers they stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from auditor.streams import stream
+
+MOST_COPIES = 10_000
+"""More is a slip of the pen: at a million copies the copies' covariance alone would take terabytes."""
+
+RANGES = ("uniform", "log-uniform", "linear")
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A list in order of release, or a range to take ``count`` levels from.
+
+    Attributes
+    ----------
+    values : tuple of float or None
+        The list itself.
+    kind : 'uniform', 'log-uniform', 'linear' or None
+        Drawn uniformly, drawn uniformly in the logarithm, or evenly spaced with both ends included.
+    low, high : float
+        Ends of the range.
+    count : int
+        How many.
+    """
+
+    values: tuple[float, ...] | None = None
+    kind: str | None = None
+    low: float = 0.0
+    high: float = 0.0
+    count: int = 0
+
+    def spec(self) -> Any:
+        """Return them as a scenario would spell them."""
+        if self.values is not None:
+            return list(self.values)
+        return {str(self.kind): [self.low, self.high], "count": self.count}
+
+    def resolve(self, seed: int) -> tuple[float, ...]:
+        """Return the levels in order of release.
+
+        Random ones depend on seed and range alone: two schemes with the same range get the same draws and are compared on equal
+        terms, and a larger count only adds to a smaller one's.
+        """
+        if self.values is not None:
+            return self.values
+        if self.kind == "linear":
+            return tuple(float(level) for level in np.linspace(self.low, self.high, self.count))
+        rng = stream(seed, "levels", self.kind, self.low, self.high)
+        if self.kind == "uniform":
+            return tuple(float(level) for level in rng.uniform(self.low, self.high, self.count))
+        exponents = rng.uniform(np.log(self.low), np.log(self.high), self.count)
+        return tuple(float(level) for level in np.exp(exponents))
+
+
+def parse_levels(value: Any) -> Levels:
+    """Read levels from a scenario or a Python call.
+
+    Raises
+    ------
+    ValueError
+        Saying what was expected.
+    """
+    if isinstance(value, Levels):
+        return value
+    if isinstance(value, dict):
+        return _parse_range(value)
+    if not isinstance(value, (list, tuple, np.ndarray)) or len(value) == 0:
+        raise ValueError(f"must be a list of levels or {{uniform|log-uniform|linear: [low, high], count: m}}; got {_short(value)}")
+    if len(value) > MOST_COPIES:
+        raise ValueError(f"must name at most {MOST_COPIES:,} copies; got {len(value):,}")
+    for number, level in enumerate(value, start=1):
+        if not _is_number(level):
+            raise ValueError(f"must hold numbers only; level {number} is {_short(level)}")
+    return Levels(values=tuple(float(level) for level in value))
+
+
+def _parse_range(value: dict[Any, Any]) -> Levels:
+    kinds = [key for key in value if key in RANGES]
+    unknown = [key for key in value if key not in (*RANGES, "count")]
+    if len(kinds) != 1 or unknown:
+        raise ValueError(f"must have one of uniform, log-uniform or linear, and count; got {', '.join(map(str, value)) or 'nothing'}")
+    kind, ends, count = kinds[0], value[kinds[0]], value.get("count")
+    if not isinstance(ends, (list, tuple)) or len(ends) != 2 or not all(map(_is_number, ends)):
+        raise ValueError(f"needs two numbers, {kind}: [low, high]; got {_short(ends)}")
+    low, high = map(float, ends)
+    if low > high:
+        raise ValueError(f"needs low ≤ high in {kind}: [low, high]; got [{low:g}, {high:g}]")
+    if kind == "log-uniform" and low <= 0:
+        raise ValueError(f"needs low > 0 for log-uniform; got {low:g}")
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_COPIES:
+        raise ValueError(f"needs count, an integer from 1 to {MOST_COPIES:,}; got {_short(count)}")
+    return Levels(kind=kind, low=low, high=high, count=count)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"

@@ -1,0 +1,175 @@
+"""A scenario after every check: what to audit, fully spelled out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from auditor.knowledge import Knowledge
+from auditor.registry import PluginParameters
+from auditor.scenario.coalitions import Coalitions
+from auditor.scenario.levels import Levels
+
+if TYPE_CHECKING:
+    from auditor.expectation import Expectation
+
+SCENARIO_VERSION = 1
+
+
+@dataclass(frozen=True)
+class DataUse:
+    """The table to audit.
+
+    Attributes
+    ----------
+    source : str
+        A registered source, or a path to ``.csv`` or ``.parquet``.
+    columns : tuple of str or None
+        Selection, in this order; None for every numeric column.
+    rows : int or None
+        The first so many; for a synthetic source how many to draw.
+    missing : 'refuse', 'drop' or 'mean'
+        What to do with missing values.
+    standardize : bool
+        Whether every column is brought to mean 0 and variance 1.
+    parameters : dict
+        The source's own.
+    """
+
+    source: str
+    columns: tuple[str, ...] | None = None
+    rows: int | None = None
+    missing: str = "refuse"
+    standardize: bool = False
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    def spec(self) -> dict[str, Any]:
+        """Return it as a scenario would spell it, defaults filled in."""
+        return {
+            "source": self.source,
+            "columns": None if self.columns is None else list(self.columns),
+            "rows": self.rows,
+            "missing": self.missing,
+            "standardize": self.standardize,
+            **self.parameters,
+        }
+
+
+@dataclass(frozen=True)
+class PluginUse:
+    """One use of a plugin: its name, an id that tells two uses apart, and checked parameters."""
+
+    name: str
+    id: str
+    parameters: PluginParameters
+
+    def spec(self) -> dict[str, Any]:
+        """Return it as a scenario would spell it, defaults filled in."""
+        return {"name": self.name, "id": self.id, **self.parameters.model_dump(mode="json", by_alias=True)}
+
+
+@dataclass(frozen=True)
+class SchemeUse(PluginUse):
+    """One use of a scheme.
+
+    Attributes
+    ----------
+    levels : Levels or None
+        What to release; None for schemes that have no levels.
+    already_out : float or int
+        How many copies (an integer), or what share of them (a number below 1, rounded down), were out before the rest was asked
+        for in one request. Changes no law; ``seconds`` then times that last request.
+    """
+
+    levels: Levels | None = None
+    already_out: float | int = 0
+
+    def spec(self) -> dict[str, Any]:
+        """Return it as a scenario would spell it, defaults filled in."""
+        extra: dict[str, Any] = {} if self.levels is None else {"levels": self.levels.spec()}
+        return super().spec() | extra | ({"already-out": self.already_out} if self.already_out else {})
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Something to measure beyond what every cell gets.
+
+    Attributes
+    ----------
+    name : str
+        ``within``, ``error-distribution`` or ``seconds``.
+    options : dict
+        Its own.
+    """
+
+    name: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def spec(self) -> Any:
+        """Return it as a scenario would spell it."""
+        return {self.name: dict(self.options)} if self.options else self.name
+
+
+@dataclass(frozen=True)
+class ExpectationUse:
+    """A statement that the audit must prove or refute."""
+
+    name: str
+    expectation: Expectation
+    where: dict[str, Any]
+
+    def spec(self) -> dict[str, Any]:
+        """Return it as a scenario would spell it."""
+        return {self.name: self.where}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """An audit, fully spelled out; ``auditor.run`` takes it.
+
+    ``document`` is the scenario as plain values, before defaults: sweeps are applied to it.
+    """
+
+    title: str
+    seed: int
+    data: DataUse
+    schemes: tuple[SchemeUse, ...]
+    knowledge: tuple[Knowledge, ...]
+    coalitions: tuple[Coalitions, ...]
+    attacks: tuple[PluginUse, ...]
+    measures: tuple[Measure, ...]
+    sweep: dict[str, list[Any]]
+    replicates: int
+    expect: tuple[ExpectationUse, ...]
+    cite: tuple[str, ...] = ()
+    base: Path | None = None
+    name: str = "audit"
+    document: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def spec(self) -> dict[str, Any]:
+        """Return the scenario with every default filled in; reading it again gives the same audit."""
+        return {
+            "schema": SCENARIO_VERSION,
+            "title": self.title,
+            "cite": list(self.cite),
+            "seed": self.seed,
+            "data": self.data.spec(),
+            "schemes": [use.spec() for use in self.schemes],
+            "knowledge": [knowledge.spec() for knowledge in self.knowledge],
+            "coalitions": [entry.spec() for entry in self.coalitions],
+            "attacks": [use.spec() for use in self.attacks],
+            "measures": [measure.spec() for measure in self.measures],
+            "sweep": self.sweep,
+            "replicates": self.replicates,
+            "expect": [use.spec() for use in self.expect],
+        }
+
+    def sweep_points(self) -> list[dict[str, Any]]:
+        """Return every combination of swept values, path → value; one empty point when nothing is swept."""
+        return [dict(zip(self.sweep, values, strict=True)) for values in product(*self.sweep.values())]
+
+    def measure(self, name: str) -> Measure | None:
+        """Return the measure of that name, if asked for."""
+        return next((measure for measure in self.measures if measure.name == name), None)

@@ -1,0 +1,93 @@
+"""What a perturbation scheme is: levels and a table in, copies out, and beside that the law of what it draws."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.errors import AuditorError
+from auditor.noise import NoiseLaw
+from auditor.registry import Plugin
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TableMoments:
+    """Exact first and second moments of the table being released.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (N,)
+        ``mu_X``.
+    covariance : ndarray of shape (N, N)
+        ``K_X`` with divisor n: the table is the population.
+    rows : int
+        ``n``.
+    """
+
+    mean: Array
+    covariance: Array
+    rows: int
+
+
+@dataclass(frozen=True)
+class Key:
+    """Names every random stream of one release: the same key gives the same copies."""
+
+    seed: int
+    scheme: str
+    replicate: int = 1
+
+
+class Sampler(Protocol):
+    """Draws the copies of one release, block of rows by block of rows, in any order of blocks."""
+
+    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+        """Write the copies of one block of rows.
+
+        Parameters
+        ----------
+        index : int
+            Number of the block (``auditor.blocks.row_blocks``).
+        x : ndarray of shape (b, N)
+            The block's original rows.
+        out : sequence of M ndarrays of shape (b, N)
+            One array a copy, in order of release; the first ``existing`` hold copies released before, and are only read.
+        """
+
+
+class Scheme(Plugin):
+    """A way of making copies ``Y_1 … Y_M`` of a table ``X`` at given levels."""
+
+    kind = "scheme"
+    family: ClassVar[str]
+    """What attacks ask for: ``additive``, ``uniform`` …"""
+    claims: ClassVar[str] = ""
+    """What the scheme promises under collusion, or that it promises nothing."""
+    needs_levels: ClassVar[bool] = True
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        """Refuse levels the scheme cannot use.
+
+        Raises
+        ------
+        AuditorError
+            A level is impossible; the message says which and what was expected.
+        """
+        for number, level in enumerate(levels, start=1):
+            if not (np.isfinite(level) and level >= 0):
+                raise AuditorError(f"level {number} must be a finite noise multiple σ² ≥ 0; got {level!r}")
+
+    @abstractmethod
+    def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
+        """Return the exact law of the noise in copies at these levels, or None when the scheme has none to state."""
+
+    @abstractmethod
+    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
+        """Return what draws copies ``existing + 1 … M`` given those released before, ``levels`` being those of all M."""

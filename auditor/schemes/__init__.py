@@ -1,0 +1,1 @@
+"""The perturbation schemes that come with the workbench, one idea a file."""

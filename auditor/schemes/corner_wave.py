@@ -1,0 +1,205 @@
+"""Corner-wave noise: Brownian motion seen at time σ², so that the least perturbed copy held says all there is.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``σ_i²`` | level of copy i | scalar | |
+| ``Sigma`` | ``min(σ_i², σ_j²)``: the corner-wave property | (M, M) | li2011 (19); li2012 (15) is misprinted |
+| ``K_0`` | ``K_X`` by default | (N, N) | li2012, section 3.1 |
+| ``a < s < b`` | levels next below and above the new one | scalars | |
+
+Given its two neighbours a new copy is independent of all others (the Markov property), so the bridge
+
+    ``Y_s = Y_a + (s−a)/(b−a)·(Y_b − Y_a) + sqrt((s−a)(b−s)/(b−a))·g``,  and  ``Y_s = Y_a + sqrt(s−a)·g``  beyond the last,
+
+with ``X`` as level 0, equals the paper's conditional Gaussian (li2012 (17) and (18)) exactly and costs the same whether 3 or 3,000
+copies went before. It has no solve, so levels however close do not break it. A level asked for twice gives the same copy: fresh noise
+there would be a second look at ``X``.
+
+Reference: li2012, section 5. Fails when noise is not *jointly* Gaussian: the covariance alone is not enough.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+from scipy.linalg import cho_factor, cho_solve, cholesky
+
+from auditor.additive import ORIGINAL, AdditiveScheme, NoiseShape, Step
+from auditor.errors import AuditorError
+from auditor.registry import PluginParameters, register
+
+Array = NDArray[np.float64]
+
+
+@register
+class CornerWave(AdditiveScheme):
+    """Multilevel Gaussian noise, min(σ_i², σ_j²)·K_X between copies: no coalition gains over its best copy."""
+
+    name = "corner-wave"
+    claims = "No collusion gain: a coalition does no better than its least perturbed copy (li2012, Theorem 4)."
+    reference = "li2012, Theorem 4"
+    assumes = "Noise is jointly Gaussian and independent of the data; holds for every attack and every table."
+
+    class Parameters(PluginParameters):
+        """Shape of the noise, and which of four algorithms draws it; all four draw from the same law."""
+
+        noise: NoiseShape = Field("data", description="shape of the noise across attributes, K_0")
+        algorithm: Literal["bridge", "parallel", "sequential", "on-demand"] = Field(
+            "bridge",
+            description="bridge: from the two neighbouring levels; parallel, sequential, on-demand: the paper's Algorithms 1, 2 and 3",
+        )
+
+    def level_covariance(self, levels: Sequence[float]) -> Array:
+        """Return ``Sigma_ij = min(σ_i², σ_j²)``, shape (M, M) (li2011 (19))."""
+        s = np.asarray(levels, dtype=np.float64)
+        return np.minimum(s[:, None], s[None, :])
+
+    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+        """Return the steps of the chosen algorithm.
+
+        The batch algorithms 1 and 2 need every level beforehand (li2012, section 5.2.3): copies added later come from the bridge.
+        """
+        algorithm = self.parameters.algorithm
+        if algorithm == "parallel" and existing == 0:
+            return parallel_plan(levels)
+        if algorithm == "sequential" and existing == 0:
+            return sequential_plan(levels)
+        if algorithm == "on-demand":
+            return on_demand_plan(levels, existing)
+        return bridge_plan(levels, existing)
+
+
+def bridge_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
+    """Return one step a copy, in order of release, from its two neighbouring levels only.
+
+    Source: the Brownian bridge; equal to li2012 (17)–(18), see the module's notes. ``O(log M)`` comparisons a copy.
+    """
+    holder = {0.0: ORIGINAL}
+    ordered = [0.0]
+    steps = []
+    for copy, s in enumerate(map(float, levels), start=1):
+        if copy > existing:
+            steps.append(_bridge_step(copy, s, ordered, holder))
+        if s not in holder:
+            holder[s] = copy
+            insort(ordered, s)
+    return steps
+
+
+def _bridge_step(copy: int, s: float, ordered: Sequence[float], holder: dict[float, int]) -> Step:
+    if s in holder:
+        return Step(copy, ((holder[s], 1.0),))
+    place = bisect_left(ordered, s)
+    a = ordered[place - 1]
+    if place == len(ordered):
+        return Step(copy, ((holder[a], 1.0),), ((copy, float(np.sqrt(s - a))),))
+    b = ordered[place]
+    t = (s - a) / (b - a)
+    # (s−a)(b−s)/(b−a) as t·(b−s): no product of two tiny gaps that could underflow
+    return Step(copy, ((holder[a], 1.0 - t), (holder[b], t)), ((copy, float(np.sqrt(t * (b - s)))),))
+
+
+def sequential_plan(levels: Sequence[float]) -> list[Step]:
+    """Return the paper's Algorithm 2: from the least perturbed copy up, each the one before plus independent noise.
+
+    Source: li2012, section 5.2.2 and Theorem 5.
+    """
+    steps: list[Step] = []
+    last, level = ORIGINAL, 0.0
+    for place in np.argsort(np.asarray(levels, dtype=np.float64), kind="stable"):
+        copy, s = int(place) + 1, float(levels[place])
+        fresh = ((copy, float(np.sqrt(s - level))),) if s > level else ()
+        steps.append(Step(copy, ((last, 1.0),), fresh))
+        last, level = copy, s
+    return steps
+
+
+def parallel_plan(levels: Sequence[float]) -> list[Step]:
+    """Return the paper's Algorithm 1: all copies at once from a Cholesky factor of ``Sigma``.
+
+    Source: li2012, section 5.2.1 and Lemma 1 (``K_Z = Sigma ⊗ K_0``, so factors of M×M and N×N matrices suffice). Equal levels
+    make ``Sigma`` singular; each distinct level is drawn once.
+    """
+    return _joint_plan(levels, 0)
+
+
+def on_demand_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
+    """Return the paper's Algorithm 3: new copies from their Gaussian law given *all* those released before.
+
+    Source: li2012 (17) and (18), with ERRATA's transpose. A first release is a series of requests, one a copy, each given the copies
+    before it; copies added to an existing release are one request. Dense solves in the number of copies: kept because the
+    paper times it; the bridge is the same law at constant cost.
+    """
+    if existing > 0:
+        return _joint_plan(levels, existing)
+    return [step for copy in range(1, len(levels) + 1) for step in _joint_plan(levels[:copy], copy - 1)]
+
+
+def _joint_plan(levels: Sequence[float], existing: int) -> list[Step]:
+    """Return steps for copies ``existing + 1 … M`` drawn jointly given the earlier ones, by dense linear algebra."""
+    holder = {0.0: ORIGINAL}
+    for copy in range(1, existing + 1):
+        holder.setdefault(float(levels[copy - 1]), copy)
+    given = {s: copy for s, copy in holder.items() if s > 0}
+    repeats, new = [], {}
+    for copy in range(existing + 1, len(levels) + 1):
+        s = float(levels[copy - 1])
+        if s in holder:
+            repeats.append(Step(copy, ((holder[s], 1.0),)))
+        else:
+            holder[s] = new[s] = copy
+    return _conditional_steps(given, new) + repeats
+
+
+def _conditional_steps(given: dict[float, int], new: dict[float, int]) -> list[Step]:
+    if not new:
+        return []
+    s_given, s_new = np.array(list(given)), np.array(list(new))
+    try:
+        mean, covariance = conditional_gaussian(s_given, s_new)
+        root = cholesky(covariance, lower=True)
+    except np.linalg.LinAlgError:
+        raise AuditorError("levels are too close for dense linear algebra to tell apart; use algorithm: bridge, which has no solve") from None
+    steps = []
+    for row, copy in enumerate(new.values()):
+        weights = [(g, float(w)) for g, w in zip(given.values(), mean[row], strict=True) if w != 0.0]
+        parents = ((ORIGINAL, 1.0 - sum(w for _, w in weights)), *weights)
+        fresh = tuple((c, float(r)) for c, r in zip(new.values(), root[row], strict=True) if r != 0.0)
+        steps.append(Step(copy, parents, fresh))
+    return steps
+
+
+def conditional_gaussian(s_given: Array, s_new: Array) -> tuple[Array, Array]:
+    """Return weights and covariance of ``Z''`` given ``Z'`` in units of ``K_0`` (li2012 (17) and (18)).
+
+    Parameters
+    ----------
+    s_given : ndarray of shape (L,)
+        Distinct positive levels of the copies that exist.
+    s_new : ndarray of shape (m,)
+        Distinct levels of the new copies.
+
+    Returns
+    -------
+    weights : ndarray of shape (m, L)
+        ``K_{Z''Z'} K_{Z'}⁻¹``.
+    covariance : ndarray of shape (m, m)
+        ``K_{Z''} − K_{Z''Z'} K_{Z'}⁻¹ K_{Z''Z'}ᵀ`` (the last factor's index is misprinted in the journal).
+
+    Raises
+    ------
+    LinAlgError
+        Two given levels are so close that ``K_{Z'}`` is numerically singular.
+    """
+    K_new = np.minimum(s_new[:, None], s_new[None, :])
+    if s_given.size == 0:
+        return np.zeros((s_new.size, 0)), K_new
+    K_given = np.minimum(s_given[:, None], s_given[None, :])
+    K_cross = np.minimum(s_new[:, None], s_given[None, :])
+    weights = cho_solve(cho_factor(K_given, lower=True), K_cross.T).T
+    return weights, K_new - weights @ K_cross.T

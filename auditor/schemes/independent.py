@@ -1,0 +1,62 @@
+"""Independent noise: a fresh draw in every copy, so that pooling copies averages it away.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``σ_i²`` | level of copy i | scalar | |
+| ``Sigma`` | ``diag(σ_1² … σ_M²)`` | (M, M) | li2012, Theorem 3 |
+| ``K_0`` | ``(tr K_X / N)·I`` by default: white noise | (N, N) | huang2005, section 3 |
+
+``correlated`` is the same with noise shaped like the data, ``K_0 = K_X``, which no filter can tell from them (huang2005, section 8).
+Broken on purpose as multilevel schemes: a coalition gains with every copy (li2012, Theorem 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from auditor.additive import ORIGINAL, AdditiveScheme, NoiseShape, Step
+from auditor.registry import PluginParameters, register
+
+
+class FreshNoise(AdditiveScheme):
+    """Base of the schemes that draw new noise for every copy, even at a level asked for before."""
+
+    claims = "Nothing under collusion: the error falls with every copy pooled (li2012, Theorem 3)."
+    reference = "li2012, section 5.1.1"
+
+    def level_covariance(self, levels: Sequence[float]) -> NDArray[np.float64]:
+        """Return ``Sigma = diag(σ_1² … σ_M²)``, shape (M, M)."""
+        return np.diag(np.asarray(levels, dtype=np.float64))
+
+    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+        """Return ``Y_i = X + σ_i g_i`` for every new copy."""
+        return [
+            Step(copy, ((ORIGINAL, 1.0),), ((copy, float(np.sqrt(level))),) if level > 0 else ())
+            for copy, level in enumerate(levels, start=1)
+            if copy > existing
+        ]
+
+
+@register
+class Independent(FreshNoise):
+    """White Gaussian noise, fresh in every copy: covariance σ²·(tr K_X / N)·I. Broken under collusion, and by filters."""
+
+    name = "independent"
+    assumes = "Recipients never pool their copies, and the attributes are uncorrelated."
+
+    class Parameters(PluginParameters):
+        """Shape of the noise across attributes."""
+
+        noise: NoiseShape = Field("white", description="shape of the noise across attributes, K_0")
+
+
+@register
+class Correlated(FreshNoise):
+    """Gaussian noise with the data's own covariance, σ²·K_X, fresh in every copy. Broken under collusion."""
+
+    name = "correlated"
+    assumes = "Recipients never pool their copies."
