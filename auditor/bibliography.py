@@ -1,0 +1,72 @@
+"""The papers that the workbench cites, by key."""
+
+from __future__ import annotations
+
+_WORKS = {
+    "li2012": (
+        "Y. Li, M. Chen, Q. Li and W. Zhang. Enabling multilevel trust in privacy preserving data mining. "
+        "IEEE Transactions on Knowledge and Data Engineering 24(9), 1598–1612, 2012."
+    ),
+    "li2011": (
+        "Y. Li, M. Chen, Q. Li and W. Zhang. Enabling multi-level trust in privacy preserving data mining (preprint with all proofs). "
+        "arXiv:1104.0459, 2011."
+    ),
+    "huang2005": (
+        "Z. Huang, W. Du and B. Chen. Deriving private information from randomized data. Proceedings of the ACM SIGMOD International "
+        "Conference on Management of Data, 37–48, 2005."
+    ),
+    "liu2008": (
+        "K. Liu, C. Giannella and H. Kargupta. A survey of attack techniques on privacy-preserving data perturbation methods. "
+        "In Privacy-Preserving Data Mining: Models and Algorithms, ch. 15, 359–381, Springer, 2008."
+    ),
+    "xiao2009": (
+        "X. Xiao, Y. Tao and M. Chen. Optimal random perturbation at multiple privacy levels. "
+        "Proceedings of the VLDB Endowment 2(1), 814–825, 2009."
+    ),
+    "agrawal2000": (
+        "R. Agrawal and R. Srikant. Privacy-preserving data mining. Proceedings of the ACM SIGMOD International Conference on "
+        "Management of Data, 439–450, 2000."
+    ),
+    "agrawal2001": (
+        "D. Agrawal and C. C. Aggarwal. On the design and quantification of privacy preserving data mining algorithms. "
+        "Proceedings of the ACM Symposium on Principles of Database Systems, 247–255, 2001."
+    ),
+    "kargupta2003": (
+        "H. Kargupta, S. Datta, Q. Wang and K. Sivakumar. On the privacy preserving properties of random data perturbation techniques. "
+        "Proceedings of the IEEE International Conference on Data Mining, 99–106, 2003."
+    ),
+    "guo2006": (
+        "S. Guo, X. Wu and Y. Li. On the lower bound of reconstruction error for spectral filtering based privacy preserving data mining. "
+        "Proceedings of PKDD, 520–527, 2006."
+    ),
+    "gavish2017": (
+        "M. Gavish and D. L. Donoho. Optimal shrinkage of singular values. IEEE Transactions on Information Theory 63(4), 2137–2152, 2017."
+    ),
+    "holm1979": "S. Holm. A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6(2), 65–70, 1979.",
+    "schuirmann1987": (
+        "D. J. Schuirmann. A comparison of the two one-sided tests procedure and the power approach for assessing the equivalence of "
+        "average bioavailability. Journal of Pharmacokinetics and Biopharmaceutics 15, 657–680, 1987."
+    ),
+}
+
+
+def keys() -> list[str]:
+    """Return every key, sorted."""
+    return sorted(_WORKS)
+
+
+def text(key: str) -> str:
+    """Return the reference behind a key.
+
+    Raises
+    ------
+    KeyError
+        There is no such key.
+    """
+    return _WORKS[key]
+
+
+def cited(references: list[str]) -> list[str]:
+    """Return the keys named at the start of references such as ``li2012, eq. 6``, once each, sorted."""
+    found = {reference.partition(",")[0].strip() for reference in references if reference}
+    return sorted(found & set(_WORKS))
