@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
@@ -226,21 +226,13 @@ class RowAttack(Attack):
     """An attack that needs the rows themselves; it is fitted once to a view and then run block by block."""
 
     @abstractmethod
-    def fit(self, view: View, blocks: BlockReader) -> Reconstruction:
+    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the attack fitted to one coalition.
 
         Parameters
         ----------
         view : View
             The adversary's view.
-        blocks : BlockReader
-            Gives the coalition's copies block by block, as often as wanted.
+        blocks : iterable of lists of k ndarrays of shape (b, N)
+            The coalition's copies, block by block; may be gone through as often as wanted.
         """
-
-
-class BlockReader:
-    """Gives a coalition's copies block by block, in order of rows, as often as it is asked."""
-
-    def __iter__(self) -> Iterator[list[Array]]:
-        """Yield lists of k ndarrays of shape (b, N)."""
-        raise NotImplementedError

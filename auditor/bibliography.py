@@ -8,8 +8,8 @@ _WORKS = {
         "IEEE Transactions on Knowledge and Data Engineering 24(9), 1598–1612, 2012."
     ),
     "li2011": (
-        "Y. Li, M. Chen, Q. Li and W. Zhang. Enabling multi-level trust in privacy preserving data mining (preprint with all proofs). "
-        "arXiv:1104.0459, 2011."
+        "Y. Li, M. Chen, Q. Li and W. Zhang. Enabling multi-level trust in privacy preserving data mining. "
+        "Preprint of li2012, with all proofs, 2011."
     ),
     "huang2005": (
         "Z. Huang, W. Du and B. Chen. Deriving private information from randomized data. Proceedings of the ACM SIGMOD International "
@@ -17,7 +17,7 @@ _WORKS = {
     ),
     "liu2008": (
         "K. Liu, C. Giannella and H. Kargupta. A survey of attack techniques on privacy-preserving data perturbation methods. "
-        "In Privacy-Preserving Data Mining: Models and Algorithms, ch. 15, 359–381, Springer, 2008."
+        "In C. C. Aggarwal and P. S. Yu (eds.), Privacy-Preserving Data Mining: Models and Algorithms, Springer, 2008."
     ),
     "xiao2009": (
         "X. Xiao, Y. Tao and M. Chen. Optimal random perturbation at multiple privacy levels. "

@@ -35,18 +35,18 @@ class Pooling:
     ----------
     sufficient : bool or None
         Whether the stated law makes one copy of the coalition say all there is; None when no law is stated.
-    gain : float
-        Collusion gain of the best linear attack learnt from the originals themselves, cross-fitted: nobody without the
-        originals can do better with a linear attack.
-    std_error : float
-        Its jackknife standard error.
+    gain : tuple of float
+        By attribute, collusion gain of the best linear attack learnt from the originals themselves, cross-fitted: nobody without
+        the originals can do better with a linear attack. NaN where there are too few rows to learn from.
+    std_error : tuple of float
+        Jackknife standard errors.
     degrees : int
-        Degrees of freedom of that error.
+        Their degrees of freedom.
     """
 
     sufficient: bool | None
-    gain: float
-    std_error: float
+    gain: tuple[float, ...]
+    std_error: tuple[float, ...]
     degrees: int
 
 

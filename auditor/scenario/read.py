@@ -8,6 +8,8 @@ from importlib.resources import files
 from pathlib import Path as FilePath
 from typing import Any
 
+from auditor.scenario.yaml12 import Document, format_path, load_file, parse_path, set_at
+
 from auditor import bibliography, metrics, registry
 from auditor.errors import AuditorError, PluginError, Problem, ScenarioError, did_you_mean
 from auditor.knowledge import EXPECTED, KINDS, Estimated, Knowledge, KnownAttributes, KnownRecords, Perfect, UniformPrior
@@ -16,7 +18,6 @@ from auditor.scenario.coalitions import Coalitions, parse_coalitions
 from auditor.scenario.levels import Levels, parse_levels
 from auditor.scenario.model import SCENARIO_VERSION, DataUse, ExpectationUse, Measure, PluginUse, Scenario, SchemeUse
 from auditor.scenario.problems import Path, Problems, shown
-from auditor.scenario.yaml12 import Document, format_path, load_file, parse_path, set_at
 
 FIELDS = (
     "schema", "title", "cite", "seed", "data", "schemes", "knowledge", "coalitions", "attacks",

@@ -164,7 +164,7 @@ def _conditional_steps(given: dict[float, int], new: dict[float, int]) -> list[S
         mean, covariance = conditional_gaussian(s_given, s_new)
         root = cholesky(covariance, lower=True)
     except np.linalg.LinAlgError:
-        raise AuditorError("levels are too close for dense linear algebra to tell apart; use algorithm: bridge, which has no solve") from None
+        raise AuditorError("levels are too close for dense linear algebra to tell apart; algorithm: bridge has no solve") from None
     steps = []
     for row, copy in enumerate(new.values()):
         weights = [(g, float(w)) for g, w in zip(given.values(), mean[row], strict=True) if w != 0.0]

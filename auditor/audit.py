@@ -1,0 +1,319 @@
+"""Audit one release: make the copies once, gather their moments, and let every attack try every coalition."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor import registry
+from auditor.attack import Attack, LinearAttack, RowAttack, View
+from auditor.blocks import row_blocks, row_groups
+from auditor.data.table import Table
+from auditor.errors import AuditorError, NotApplicable
+from auditor.expectation import ReleaseEvidence
+from auditor.knowledge import Estimated, Knowledge, Perfect
+from auditor.linear import Errors, Maps, audit_linear, from_groups
+from auditor.moments import Moments, stack
+from auditor.pooling import pooling_evidence
+from auditor.records import CellContext, distribution_records, error_records, scheme_record, within_records
+from auditor.results import Distribution, Measurement
+from auditor.rows import CopyBlocks, Tally, tally_linear, tally_rows
+from auditor.scenario.coalitions import Coalition, expand_all
+from auditor.scenario.model import PluginUse, Scenario, SchemeUse
+from auditor.scheme import Key, Scheme, TableMoments
+from auditor.streams import stream
+
+Array = NDArray[np.float64]
+
+KEEP_BYTES = 2**29
+"""Copies up to this size stay in memory for row-level work; larger ones are drawn again, block by block."""
+
+
+def table_moments(table: Table) -> TableMoments:
+    """Return the table's exact mean and covariance (divisor n), in two passes of blocks: centred before squared."""
+    blocks = row_blocks(table.rows, table.width)
+    mean = np.array(sum(table.read(a, b).sum(axis=0) for a, b in blocks)) / table.rows
+    products = np.zeros((table.width, table.width))
+    for a, b in blocks:
+        centred = table.read(a, b) - mean
+        products += centred.T @ centred
+    return TableMoments(mean, products / table.rows, table.rows)
+
+
+@dataclass
+class Release:
+    """One release while it is audited: where its copies come from, and what is known of them."""
+
+    table: Table
+    moments: TableMoments
+    scheme: Scheme
+    use: SchemeUse
+    levels: tuple[float, ...]
+    key: Key
+    seconds: float = 0.0
+    _kept: list[Array] | None = field(default=None, repr=False)
+
+    @property
+    def copies(self) -> int:
+        """Number of copies ``M``."""
+        return len(self.levels)
+
+    def blocks(self) -> Iterator[tuple[int, Array, list[Array]]]:
+        """Yield (block number, original rows, copies' rows); the arrays are overwritten by the next block."""
+        bounds = row_blocks(self.table.rows, self.table.width)
+        if self._kept is not None:
+            for index, (a, b) in enumerate(bounds):
+                yield index, self.table.read(a, b), [copy[a:b] for copy in self._kept]
+            return
+        yield from self._draw(bounds)
+
+    def _draw(self, bounds: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Array, list[Array]]]:
+        n, N = self.table.rows, self.table.width
+        keep = n * N * self.copies * 8 <= KEEP_BYTES
+        rows = n if keep else bounds[0][1]
+        memory = [np.empty((rows, N)) for _ in range(self.copies)]
+        early = self._already_out()
+        samplers = []
+        if early:
+            samplers.append((0, self.scheme.sampler(self.levels[:early], self.moments, self.key)))
+        samplers.append((early, self.scheme.sampler(self.levels, self.moments, self.key, early)))
+        self.seconds = 0.0
+        for index, (a, b) in enumerate(bounds):
+            x = self.table.read(a, b)
+            out = [copy[a:b] if keep else copy[: b - a] for copy in memory]
+            for existing, sampler in samplers:
+                start = time.perf_counter()
+                sampler.block(index, x, out, existing)
+                elapsed = time.perf_counter() - start
+            self.seconds += elapsed  # only the last request's
+            yield index, x, out
+        if keep:
+            self._kept = memory
+
+    def _already_out(self) -> int:
+        share = self.use.already_out
+        return min(self.copies - 1, int(share) if isinstance(share, int) else math.floor(share * self.copies))
+
+
+@dataclass(frozen=True)
+class ReleaseAudit:
+    """What one release's audit yields."""
+
+    measurements: list[Measurement]
+    distributions: list[Distribution]
+    evidence: ReleaseEvidence
+
+
+def audit_release(
+    scenario: Scenario, point: dict[str, Any], table: Table, moments: TableMoments, use: SchemeUse, replicate: int, pooling: bool
+) -> ReleaseAudit:
+    """Audit one scheme at one sweep point in one replicate.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        At the sweep point.
+    point : dict
+        The swept values, for the records.
+    table : Table
+    moments : TableMoments
+        The table's own.
+    use : SchemeUse
+        The scheme.
+    replicate : int
+        From 1.
+    pooling : bool
+        Whether an expectation needs evidence on what pooling buys.
+    """
+    levels = use.levels.resolve(scenario.seed) if use.levels is not None else ()
+    context = CellContext(point, use.id, levels, replicate, table.attributes, np.diag(moments.covariance))
+    evidence = ReleaseEvidence(point, use.id, use.name, levels, replicate, table.rows)
+    try:
+        release = open_release(scenario, table, moments, use, levels, replicate)
+        coalitions = expand_all(scenario.coalitions, release.copies, scenario.seed)
+        session = Session(scenario, release, coalitions, context)
+        session.gather()
+    except Exception as error:
+        reason = failure_reason(error)
+        records = [context.empty(a.id, k.label, None, "failed", reason) for k in scenario.knowledge for a in scenario.attacks]
+        return ReleaseAudit(records, [], evidence)
+    measurements, distributions = session.run()
+    if pooling:
+        evidence.pooling.update(pooling_evidence(session.needed, session.groups, table.width, session.law))
+    return ReleaseAudit(measurements, distributions, evidence)
+
+
+def open_release(
+    scenario: Scenario, table: Table, moments: TableMoments, use: SchemeUse, levels: tuple[float, ...], replicate: int
+) -> Release:
+    """Return the release of one scheme, its copies not drawn yet."""
+    scheme = make_scheme(use, scenario.base)
+    return Release(table, moments, scheme, use, levels, Key(scenario.seed, use.id, replicate))
+
+
+def make_scheme(use: SchemeUse, base: Path | None) -> Scheme:
+    """Return the scheme plugin of one use, told where its files are."""
+    scheme: Scheme = registry.get("scheme", use.name)(use.parameters)
+    if hasattr(scheme, "base"):
+        scheme.base = base
+    return scheme
+
+
+def failure_reason(error: BaseException) -> str:
+    """Return what may be told of a failure.
+
+    Our own errors hold no original value by rule. A foreign exception's text may hold anything it met, so only its type and place
+    are told.
+    """
+    if isinstance(error, AuditorError):
+        return str(error)
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f" at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace is not None else ""
+    return f"{type(error).__name__}{place} (its message is withheld: it might hold original values)"
+
+
+class Session:
+    """One release under audit: its moments, and the cells that attacks, knowledge and coalitions make."""
+
+    def __init__(self, scenario: Scenario, release: Release, coalitions: list[Coalition], context: CellContext) -> None:
+        self.scenario = scenario
+        self.release = release
+        self.coalitions = coalitions
+        self.context = context
+        members = {(copy,) for coalition in coalitions for copy in coalition}
+        self.needed = sorted(members | set(coalitions), key=lambda coalition: (len(coalition), coalition))
+        self.law = release.scheme.law(release.levels, release.moments)
+        self.groups: list[Moments] = []
+        self._samples: dict[int, Moments] = {}
+        self._grand: dict[str, View] = {}
+
+    def gather(self) -> None:
+        """Make the copies and take every moment that any attack will need, in one pass."""
+        release = self.release
+        n, N = release.table.rows, release.table.width
+        cuts = row_groups(n, N)
+        wanted = {k.rows: self._sample_rows(k.rows) for k in self.scenario.knowledge if isinstance(k, Estimated)}
+        samples: dict[int, list[Moments]] = {rows: [] for rows in wanted}
+        buffer: Array | None = None
+        for index, x, copies in release.blocks():
+            buffer = np.empty((len(x), (len(copies) + 1) * N)) if buffer is None else buffer
+            v = stack(x, copies, release.moments.mean, buffer)
+            first = cuts[index][0][0]
+            self.groups.extend(Moments.of(v[a - first : b - first]) for a, b in cuts[index])
+            for rows, chosen in wanted.items():
+                inside = chosen[(chosen >= first) & (chosen < first + len(x))] - first
+                if inside.size:
+                    samples[rows].append(Moments.of(v[inside]))
+        self._samples = {rows: Moments.merge(parts) for rows, parts in samples.items()}
+
+    def _sample_rows(self, rows: int) -> NDArray[np.intp]:
+        """Return the released rows that an adversary estimates from: the same for every scheme, larger samples holding smaller."""
+        n = self.release.table.rows
+        if rows > n:
+            raise AuditorError(f"knowledge estimated from {rows} rows needs that many released; the table has {n}")
+        rng = stream(self.scenario.seed, "estimated", self.release.key.replicate)
+        return np.sort(rng.permutation(n)[:rows])
+
+    def view(self, knowledge: Knowledge) -> View:
+        """Return the view of an adversary that holds every copy."""
+        if knowledge.label not in self._grand:
+            release, everybody = self.release, tuple(range(1, self.release.copies + 1))
+            N = release.table.width
+            exact = isinstance(knowledge, Perfect)
+            sample = self._samples[knowledge.rows] if isinstance(knowledge, Estimated) else None
+            self._grand[knowledge.label] = View(
+                attributes=release.table.attributes,
+                rows=release.table.rows,
+                copies=everybody,
+                levels=release.levels,
+                knowledge=knowledge,
+                law=self.law,
+                centre=release.moments.mean,
+                exact_mean=release.moments.mean if exact else None,
+                exact_covariance=release.moments.covariance if exact else None,
+                released=Moments.merge(self.groups).of_copies(everybody, N),
+                sample=None if sample is None else sample.of_copies(everybody, N),
+            )
+        return self._grand[knowledge.label]
+
+    def run(self) -> tuple[list[Measurement], list[Distribution]]:
+        """Return the records of every cell; an attack that fails is recorded, and does not stop the others."""
+        measurements: list[Measurement] = []
+        distributions: list[Distribution] = []
+        if self.scenario.measure("seconds"):
+            measurements.append(scheme_record(self.context, "seconds", self.release.seconds))
+        for knowledge in self.scenario.knowledge:
+            for use in self.scenario.attacks:
+                try:
+                    cells, spreads = self._attack(use, knowledge)
+                    measurements += cells
+                    distributions += spreads
+                except NotApplicable as reason:
+                    measurements += self._empty(use, knowledge, "not-applicable", str(reason))
+                except Exception as error:
+                    measurements += self._empty(use, knowledge, "failed", failure_reason(error))
+        return measurements, distributions
+
+    def _empty(self, use: PluginUse, knowledge: Knowledge, status: str, reason: str) -> list[Measurement]:
+        return [self.context.empty(use.id, knowledge.label, coalition, status, reason) for coalition in self.coalitions]
+
+    def _attack(self, use: PluginUse, knowledge: Knowledge) -> tuple[list[Measurement], list[Distribution]]:
+        attack: Attack = registry.get("attack", use.name)(use.parameters)
+        attack.check(self.release.scheme.family, knowledge)
+        view = self.view(knowledge)
+        tally = self._tally()
+        if isinstance(attack, LinearAttack):
+            errors = self._linear(attack, view, tally)
+        elif isinstance(attack, RowAttack):
+            errors = self._rowwise(attack, view, tally)
+        else:
+            raise NotApplicable(f"{use.name} is neither a linear nor a row-level attack")
+        wanted = [place for place, coalition in enumerate(self.needed) if coalition in set(self.coalitions)]
+        cells = error_records(self.context, use.id, knowledge.label, self.needed, wanted, errors)
+        cells += within_records(self.context, use.id, knowledge.label, self.needed, wanted, tally)
+        spreads = distribution_records(self.context, use.id, knowledge.label, self.needed, wanted, tally)
+        return cells, spreads
+
+    def _tally(self) -> Tally:
+        within, spread = self.scenario.measure("within"), self.scenario.measure("error-distribution")
+        tolerance = None if within is None else float(within.options["tolerance"])
+        bins, reach = (0, 3.0) if spread is None else (int(spread.options["bins"]), float(spread.options["reach"]))
+        return Tally(np.sqrt(np.diag(self.release.moments.covariance)), tolerance, bins, reach)
+
+    def _linear(self, attack: LinearAttack, view: View, tally: Tally) -> Errors:
+        affines = []
+        for _, batch in by_size(self.needed):
+            affines += attack.affine_batch(view, batch)
+        maps = Maps.pad(affines, self.needed, self.release.copies)
+        K_X = self.release.moments.covariance
+        if tally.tolerance is not None or tally.bins:
+            tally_linear(maps, self.release.blocks, self.release.moments.mean, tally, K_X, self.law)
+        return audit_linear(self.needed, maps, self.groups, K_X, self.law)
+
+    def _rowwise(self, attack: RowAttack, view: View, tally: Tally) -> Errors:
+        release = self.release
+        fitted = [attack.fit(view.coalition(c), CopyBlocks(release.blocks, c)) for c in self.needed]
+        cuts = row_groups(release.table.rows, release.table.width)
+        sums = tally_rows(fitted, self.needed, release.blocks, cuts, tally)
+        counts = [b - a for groups in cuts for a, b in groups]
+        return from_groups(self.needed, sums, counts, np.diag(release.moments.covariance))
+
+
+def by_size(coalitions: Sequence[Coalition]) -> Iterator[tuple[int, list[Coalition]]]:
+    """Yield runs of coalitions of one size; the list is sorted by size."""
+    start = 0
+    while start < len(coalitions):
+        size, stop = len(coalitions[start]), start
+        while stop < len(coalitions) and len(coalitions[stop]) == size:
+            stop += 1
+        yield size, list(coalitions[start:stop])
+        start = stop

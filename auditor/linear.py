@@ -1,0 +1,289 @@
+"""Errors of linear attacks from second moments alone: every coalition at the price of a small product, no row touched.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``W`` | weights, 0 for copies outside the coalition | (B, N, MN) |
+| ``R`` | ``[I, −W]``: the error is ``R v − c`` for a centred row ``v`` of ``[X, Y_1 … Y_M]`` | (B, N, d) |
+| ``c`` | what is left of the offset after centring on the table's mean | (B, N) |
+| ``P, t`` | moments of ``v`` over the rows, ``auditor.moments`` | (d, d), (d,) |
+| ``A`` | ``(I−WH) K_X (I−WH)ᵀ + c cᵀ``: what the attack loses of the data | (B, N, N) |
+| ``S`` | ``W K_Z Wᵀ``: what it lets through of the noise | (B, N, N) |
+
+Measured error ``diag(R P Rᵀ)/n − …``; closed form ``diag(A + S)`` (li2012 (7) for the best W). With weights that do not depend on the
+noise, the variance over noise draws of the squared error is ``(2 tr S² + 4 tr S A)/n``, and so on entry by entry: exact for any table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.attack import Affine
+from auditor.moments import Moments
+from auditor.noise import NoiseLaw, attribute_index
+from auditor.statistics import jackknife_error
+
+Array = NDArray[np.float64]
+Coalition = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Maps:
+    """Affine maps of several coalitions, padded to all copies.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (B, N, MN)
+    offsets : ndarray of shape (B, N)
+    fixed : bool
+        Whether none depends on the noise drawn.
+    """
+
+    weights: Array = field(repr=False)
+    offsets: Array = field(repr=False)
+    fixed: bool
+
+    @classmethod
+    def pad(cls, affines: Sequence[Affine], coalitions: Sequence[Coalition], copies: int) -> Maps:
+        """Put each coalition's weights at its copies' places among all copies."""
+        N = affines[0].offset.size
+        weights = np.zeros((len(affines), N, copies * N))
+        for place, (affine, coalition) in enumerate(zip(affines, coalitions, strict=True)):
+            weights[place][:, attribute_index(coalition, N)] = affine.weights
+        return cls(weights, np.array([affine.offset for affine in affines]), all(affine.fixed for affine in affines))
+
+    @property
+    def residual(self) -> Array:
+        """``R = [I, −W]``, shape (B, N, d)."""
+        B, N, _ = self.weights.shape
+        return np.concatenate([np.broadcast_to(np.eye(N), (B, N, N)), -self.weights], axis=2, dtype=np.float64)
+
+
+def squared_errors(maps: Maps, moments: Moments) -> Array:
+    """Return the sum over rows of each attribute's squared error, shape (B, N).
+
+    ``Σ (R v − c)² = diag(R P Rᵀ) − 2 c·(R t) + n c²``.
+    """
+    R, c = maps.residual, maps.offsets
+    B, N, d = R.shape
+    RP = (R.reshape(B * N, d) @ moments.products).reshape(B, N, d)
+    raw = np.einsum("bnd,bnd->bn", RP, R) - 2.0 * c * (R @ moments.total) + moments.count * c**2
+    return np.clip(raw, 0.0, None)
+
+
+@dataclass(frozen=True)
+class ClosedForm:
+    """What theory says of the errors, and of their spread over noise draws.
+
+    Attributes
+    ----------
+    expected : ndarray of shape (B, N)
+        Expected squared error of each attribute.
+    lost, passed : ndarrays of shape (B, N, N)
+        ``A`` and ``S``.
+    rows : int
+        ``n``.
+    """
+
+    expected: Array = field(repr=False)
+    lost: Array = field(repr=False)
+    passed: Array = field(repr=False)
+    rows: int
+
+    def variance(self) -> tuple[Array, Array]:
+        """Return the variance of each attribute's mean squared error, (B, N), and of their sum over attributes, (B,)."""
+        return spread(self.passed, self.lost, self.rows)
+
+
+def spread(S: Array, A: Array, rows: int) -> tuple[Array, Array]:
+    """Return ``(2 S_jj² + 4 S_jj A_jj)/n``, shape (B, N), and ``(2 tr S Sᵀ + 4 tr S Aᵀ)/n``, shape (B,).
+
+    With S and A of two estimates crossed it is the covariance of their squared errors; with those of one, the variance. For an
+    error ``b + e`` with b fixed and ``e ~ N(0, S)``, ``Cov(|b+e|², |b'+e'|²) = 2 tr S Sᵀ + 4 bᵀ S b'``, averaged over rows.
+    """
+    s, a = np.einsum("bnn->bn", S), np.einsum("bnn->bn", A)
+    each = (2.0 * s**2 + 4.0 * s * a) / rows
+    total = (2.0 * np.einsum("bij,bij->b", S, S) + 4.0 * np.einsum("bij,bij->b", S, A)) / rows
+    return each, total
+
+
+def closed_form(maps: Maps, K_X: Array, law: NoiseLaw, rows: int) -> ClosedForm:
+    """Return theory for maps with known weights: exact for any table whose covariance is ``K_X`` (divisor n)."""
+    A, S = crossed(maps, maps, K_X, law)
+    return ClosedForm(np.einsum("bnn->bn", A) + np.einsum("bnn->bn", S), A, S, rows)
+
+
+def crossed(first: Maps, second: Maps, K_X: Array, law: NoiseLaw) -> tuple[Array, Array]:
+    """Return ``A = (I−WH) K_X (I−W'H)ᵀ + c c'ᵀ`` and ``S = W K_Z W'ᵀ``, shapes (B, N, N), for two lists of maps side by side."""
+    B, N, MN = first.weights.shape
+    lost, other = _lost(first), _lost(second)
+    A = lost @ K_X @ other.transpose(0, 2, 1) + first.offsets[:, :, None] * second.offsets[:, None, :]
+    S = (first.weights.reshape(B * N, MN) @ law.covariance).reshape(B, N, MN) @ second.weights.transpose(0, 2, 1)
+    return A, S
+
+
+def _lost(maps: Maps) -> Array:
+    """Return ``I − W H``, shape (B, N, N)."""
+    B, N, MN = maps.weights.shape
+    return np.asarray(np.eye(N) - maps.weights.reshape(B, N, MN // N, N).sum(axis=2))
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Errors of one attack under one state of knowledge, coalition by coalition; the last column is all attributes together.
+
+    Attributes
+    ----------
+    distortion, std_error, theory : ndarrays of shape (B, N + 1)
+        Mean squared errors, in squared data units; NaN where there is no theory or no error bar.
+    gain, gain_error, gain_theory : ndarrays of shape (B, N + 1)
+        Collusion gain over the best copy alone.
+    closed : bool
+        Whether the error bars are closed forms.
+    """
+
+    distortion: Array = field(repr=False)
+    std_error: Array = field(repr=False)
+    theory: Array = field(repr=False)
+    gain: Array = field(repr=False)
+    gain_error: Array = field(repr=False)
+    gain_theory: Array = field(repr=False)
+    closed: bool
+
+
+def with_total(each: Array) -> Array:
+    """Append the mean over attributes, shape (..., N) → (..., N + 1)."""
+    return np.concatenate([each, each.mean(axis=-1, keepdims=True)], axis=-1)
+
+
+def best_single(coalitions: Sequence[Coalition], singles: dict[int, int], distortion: Array) -> NDArray[np.intp]:
+    """Return, by coalition and column, the place of the single copy whose own error is least, shape (B, N + 1)."""
+    table = distortion[[singles[copy] for copy in sorted(singles)]]
+    places = np.array([singles[copy] for copy in sorted(singles)])
+    order = {copy: row for row, copy in enumerate(sorted(singles))}
+    best = [np.array([order[copy] for copy in c])[np.argmin(table[[order[copy] for copy in c]], axis=0)] for c in coalitions]
+    return np.asarray(places[np.array(best)], dtype=np.intp)
+
+
+def audit_linear(
+    coalitions: Sequence[Coalition], maps: Maps, groups: Sequence[Moments], K_X: Array, law: NoiseLaw | None
+) -> Errors:
+    """Measure every coalition's error and gain from moments, with error bars, and the closed forms beside them.
+
+    Parameters
+    ----------
+    coalitions : sequence of tuple of int
+        Every member of a coalition must be there as a coalition of its own.
+    maps : Maps
+        One map a coalition.
+    groups : sequence of Moments
+        Moments of disjoint row groups, together all rows.
+    K_X : ndarray of shape (N, N)
+        The table's covariance, divisor n.
+    law : NoiseLaw or None
+        Law of the noise in all copies; without it there is no closed form, and errors come from a jackknife over the groups.
+    """
+    if maps.fixed and law is not None:
+        return _with_closed_form(coalitions, maps, Moments.merge(groups), K_X, law)
+    sums = np.array([squared_errors(maps, group) for group in groups])
+    return from_groups(coalitions, sums, [group.count for group in groups], np.diag(K_X))
+
+
+def from_groups(coalitions: Sequence[Coalition], sums: Array, counts: Sequence[int], variances: Array) -> Errors:
+    """Return errors of any attack from its squared errors summed by row group, with jackknife error bars and no theory.
+
+    Parameters
+    ----------
+    coalitions : sequence of tuple of int
+        Every member of a coalition must be there as a coalition of its own.
+    sums : ndarray of shape (G, B, N)
+        Squared errors, summed over the rows of each group.
+    counts : sequence of int
+        Rows in each group.
+    variances : ndarray of shape (N,)
+        Each attribute's variance in the table.
+    """
+    scale = with_total(variances)
+    distortion = with_total(sums.sum(axis=0) / sum(counts))
+    singles = {coalition[0]: place for place, coalition in enumerate(coalitions) if len(coalition) == 1}
+    best = best_single(coalitions, singles, distortion)
+    std_error, gain_error = _jackknife(with_total(sums), counts, best, scale)
+    nothing = np.full_like(distortion, np.nan)
+    gain = collusion_gain(distortion, np.take_along_axis(distortion, best, axis=0), scale)
+    return Errors(distortion, std_error, nothing, gain, gain_error, nothing, closed=False)
+
+
+EXACT = 1e-12
+"""A squared error below this share of the variance is rounding: the attack has rebuilt the attribute exactly."""
+
+
+def collusion_gain(error: Array, alone: Array, variance: Array) -> Array:
+    """Return ``1 − error/alone``; where the copy alone is exact already nothing is left to gain.
+
+    Parameters
+    ----------
+    error, alone, variance : ndarrays that broadcast
+        Squared errors of the coalition and of its best copy, and the attribute's variance, all of one unit.
+    """
+    return 1.0 - np.divide(error, alone, out=np.ones_like(error), where=np.broadcast_to(alone > EXACT * variance, error.shape))
+
+
+def _with_closed_form(
+    coalitions: Sequence[Coalition], maps: Maps, total: Moments, K_X: Array, law: NoiseLaw
+) -> Errors:
+    distortion = with_total(squared_errors(maps, total) / total.count)
+    singles = {coalition[0]: place for place, coalition in enumerate(coalitions) if len(coalition) == 1}
+    best = best_single(coalitions, singles, distortion)
+    alone = np.take_along_axis(distortion, best, axis=0)
+    theory = closed_form(maps, K_X, law, total.count)
+    expected = with_total(theory.expected)
+    variance = _columns(*theory.variance(), maps.offsets.shape[1])
+    best_expected = np.take_along_axis(expected, best_single(coalitions, singles, expected), axis=0)
+    covariance = _covariance_with_best(maps, best, K_X, law, total.count)
+    scale = with_total(np.diag(K_X))
+    gain = collusion_gain(distortion, alone, scale)
+    gain_theory = collusion_gain(expected, best_expected, scale)
+    gain_error = _ratio_error(distortion, alone, variance, np.take_along_axis(variance, best, axis=0), covariance)
+    gain_error = np.where(alone > EXACT * scale, gain_error, 0.0)
+    return Errors(distortion, np.sqrt(variance), expected, gain, gain_error, gain_theory, closed=True)
+
+
+def _columns(each: Array, total: Array, N: int) -> Array:
+    """Return variances with that of the *mean* over attributes appended."""
+    return np.concatenate([each, total[:, None] / N**2], axis=1)
+
+
+def _covariance_with_best(maps: Maps, best: NDArray[np.intp], K_X: Array, law: NoiseLaw, rows: int) -> Array:
+    """Return the covariance of each coalition's mean squared error with its best single copy's, shape (B, N + 1)."""
+    covariance = np.empty(best.shape)
+    N = maps.offsets.shape[1]
+    by_place: dict[bytes, Array] = {}
+    for column in range(N + 1):
+        key = best[:, column].tobytes()
+        if key not in by_place:
+            other = Maps(maps.weights[best[:, column]], maps.offsets[best[:, column]], True)
+            A, S = crossed(maps, other, K_X, law)
+            by_place[key] = _columns(*spread(S, A, rows), N)
+        covariance[:, column] = by_place[key][:, column]
+    return covariance
+
+
+def _ratio_error(error: Array, alone: Array, variance: Array, alone_variance: Array, covariance: Array) -> Array:
+    """Return the standard error of ``error/alone`` by the delta method, 0 where the copy alone is exact."""
+    ratio = np.divide(error, alone, out=np.zeros_like(error), where=alone > 0)
+    numerator = np.clip(variance - 2.0 * ratio * covariance + ratio**2 * alone_variance, 0.0, None)
+    return np.divide(np.sqrt(numerator), alone, out=np.zeros_like(error), where=alone > 0)
+
+
+def _jackknife(sums: Array, counts: Sequence[int], best: NDArray[np.intp], scale: Array) -> tuple[Array, Array]:
+    """Return jackknife errors of distortion and gain, shapes (B, N + 1), the attack held; NaN for a single group."""
+    if len(counts) < 2:
+        nothing = np.full(best.shape, np.nan)
+        return nothing, nothing
+    rows = np.array(counts, dtype=np.float64)[:, None, None]
+    left_out = (sums.sum(axis=0) - sums) / (rows.sum() - rows)
+    alone = np.take_along_axis(left_out, best[None], axis=1)
+    return jackknife_error(left_out), jackknife_error(collusion_gain(left_out, alone, scale))
