@@ -1,0 +1,1 @@
+"""Scenarios: what is perturbed, attacked and expected, read from YAML."""
