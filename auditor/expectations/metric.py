@@ -1,0 +1,157 @@
+"""A bound on any metric: every cell the filter selects must meet it, in theory and in measurement.
+
+A cell *holds* when its interval, pooled over replicates, lies within the bound and so does its closed form; it *fails* when the interval
+lies wholly outside, or the closed form does; else it is undecided. Intervals are widened for the number of cells looked at (Holm), so
+that a true statement about a thousand coalitions is not refuted by the unluckiest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from auditor.expectation import Evidence, Expectation, Filter, Judgement, copies_released, selector, worst
+from auditor.registry import register
+from auditor.results import Measurement, Verdict, cells, pooled
+from auditor.statistics import holm, one_sided
+
+LEVEL = 0.05
+ROUNDING = 1e-9
+
+
+class Bounds(Filter):
+    """A filter and at least one bound, in the metric's unit."""
+
+    at_least: float | None = Field(None, description="smallest value allowed")
+    at_most: float | None = Field(None, description="largest value allowed")
+    between: list[float] | None = Field(None, description="[smallest, largest]", min_length=2, max_length=2)
+
+    @model_validator(mode="after")
+    def _some_bound(self) -> Bounds:
+        if self.at_least is None and self.at_most is None and self.between is None:
+            raise ValueError("needs a bound: at-least, at-most or between")
+        low, high = self.limits()
+        if low is not None and high is not None and low > high:
+            raise ValueError("has a lower bound above its upper bound")
+        return self
+
+    def limits(self) -> tuple[float | None, float | None]:
+        """Return the lower and the upper bound."""
+        low, high = (self.between[0], self.between[1]) if self.between is not None else (None, None)
+        lows = [bound for bound in (self.at_least, low) if bound is not None]
+        highs = [bound for bound in (self.at_most, high) if bound is not None]
+        return (max(lows) if lows else None), (min(highs) if highs else None)
+
+
+class MetricBounds(Bounds):
+    """Bounds on one metric."""
+
+    metric: str = Field(description="the metric's name")
+
+
+@register
+class MetricBound(Expectation):
+    """Any metric's name with at-least, at-most or between: every selected cell meets the bound, measured and in theory."""
+
+    name = "metric"
+    reference = "holm1979"
+    pooled_only = False
+
+    class Parameters(MetricBounds):
+        """The metric, its bounds, and the filter."""
+
+    @property
+    def needs_metrics(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The metric that must be measured."""
+        return (self.parameters.metric,)
+
+    @property
+    def metric(self) -> str:
+        """The metric bounded."""
+        return str(self.parameters.metric)
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Return the verdict over every selected cell."""
+        selected = selector(self.parameters, self.metric, copies_released(evidence), self.pooled_only)
+        groups = list(cells(record for record in evidence.measurements if selected(record) and record.status == "ok").values())
+        low, high = self.parameters.limits()
+        bound = [low, high] if low is not None and high is not None else low if low is not None else high
+        if not groups:
+            return Judgement("undecided", f"no measured cell of {self.metric} matches the filter", None, bound)
+        return judge_bounds(groups, low, high, bound, self.metric)
+
+
+def judge_bounds(groups: Sequence[Sequence[Measurement]], low: float | None, high: float | None, bound: Any, metric: str) -> Judgement:
+    """Return the verdict on cells, each a list of its replicates' records."""
+    sides = [(cell, limit, sign) for cell in groups for limit, sign in ((low, 1.0), (high, -1.0)) if limit is not None]
+    # holds: reject «truth is outside»; fails: reject «truth is inside». Each family is held to 5 %.
+    outside = holm([_p_outside(cell, limit, sign) for cell, limit, sign in sides])
+    inside = holm([_p_inside(cell, limit, sign) for cell, limit, sign in sides])
+    verdicts = [_verdict(cell, limit, sign, p_out, p_in)
+                for (cell, limit, sign), p_out, p_in in zip(sides, outside, inside, strict=True)]  # fmt: skip
+    place = min(range(len(sides)), key=lambda k: (("fails", "undecided", "holds").index(verdicts[k]), _distance(*sides[k])))
+    cell, limit, sign = sides[place]
+    value, error = pooled(cell)
+    return Judgement(worst(verdicts), _why(cell, value, error, limit, sign, verdicts, metric, len(groups)), value, bound)
+
+
+def _distance(cell: Sequence[Measurement], limit: float, sign: float) -> float:
+    return sign * (pooled(cell)[0] - limit)
+
+
+def _p_outside(cell: Sequence[Measurement], limit: float, sign: float) -> float:
+    """p-value against «the truth violates the bound»; rounding is no violation."""
+    value, error = pooled(cell)
+    slack = ROUNDING * max(1.0, abs(limit))
+    return one_sided(-sign * value, -sign * limit + slack, error or 0.0)
+
+
+def _p_inside(cell: Sequence[Measurement], limit: float, sign: float) -> float:
+    value, error = pooled(cell)
+    return one_sided(sign * value, sign * limit - ROUNDING * max(1.0, abs(limit)), error or 0.0)
+
+
+def _verdict(cell: Sequence[Measurement], limit: float, sign: float, p_outside: float, p_inside: float) -> Verdict:
+    theory = cell[0].theory
+    if theory is not None and sign * (theory - limit) < -ROUNDING * max(1.0, abs(limit)):
+        return "fails"
+    if p_inside <= LEVEL:
+        return "fails"
+    if p_outside <= LEVEL:
+        return "holds"
+    return "undecided"
+
+
+def _why(
+    cell: Sequence[Measurement], value: float, error: float | None, limit: float, sign: float, verdicts: Sequence[Verdict],
+    metric: str, count: int,
+) -> str:  # fmt: skip
+    record = cell[0]
+    bar = "" if error is None else f" ± {1.96 * error:.2g}"
+    theory = "" if record.theory is None else f", theory {record.theory:.4g}"
+    relation = "at least" if sign > 0 else "at most"
+    where = f"{record.scheme}, {record.attack}, {record.knowledge}, copies {describe(record.coalition)}, {record.attribute}"
+    counted = f"{verdicts.count('holds')} of {len(verdicts)} comparisons over {count} cells hold" if len(verdicts) > 1 else "one cell"
+    return f"closest to the bound: {metric} {value:.4g}{bar}{theory}, wanted {relation} {limit:g} ({where}); {counted}"
+
+
+def describe(coalition: Sequence[int]) -> str:
+    """Return a coalition in short: ``1–5``, or ``1, 3, 4``."""
+    if len(coalition) > 2 and coalition[-1] - coalition[0] == len(coalition) - 1:
+        return f"{coalition[0]}–{coalition[-1]}"
+    return ", ".join(map(str, coalition))
+
+
+@register
+class CollusionGain(MetricBound):
+    """Pooling buys the attackers at least, or at most, so much over their best copy alone."""
+
+    name = "collusion-gain"
+    pooled_only = True
+    metric = "collusion_gain"  # type: ignore[assignment]
+    needs_metrics = ("collusion_gain",)
+
+    class Parameters(Bounds):
+        """Bounds on the gain, and the filter; without `coalition` every coalition of two copies or more."""
