@@ -94,7 +94,7 @@ def load_table(
     checks.check_finite(names, values)
     values = checks.without_missing(names, values, missing)
     if len(values) < 2:
-        raise DataError(f"an audit needs at least 2 records; {counted(len(values), 'record')} left, `missing: drop`")
+        raise DataError(f"an audit needs at least 2 records; `missing: drop` leaves {counted(len(values), 'record')}")
     checks.check_varied(names, values)
     values = np.ascontiguousarray(checks.standardized(values) if standardize else values)
     values.setflags(write=False)
@@ -151,11 +151,10 @@ def _from_file(
     known = reading.header(path)
     names = _select(known, columns)
     if "" in names:
-        position = names.index("") + 1
-        raise DataError(
-            f"{path.name}: column {position} has no name; is it the index of a data frame? "
-            f"Choose the others with `columns:`, here {listed(name for name in known if name)}"
-        )
+        others = [name for name in known if name]
+        remedy = f"; choose the others with `columns:`, here {listed(others)}" if others else ""
+        where = f"{path.name}: column {names.index('') + 1}"
+        raise DataError(f"{where} has no name (is it the index of a data frame?){remedy}")
     return _Raw(reading.read(path, names, rows))
 
 

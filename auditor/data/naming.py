@@ -28,9 +28,10 @@ def nearest(name: object, known: Iterable[str]) -> str:
     Unlike `auditor.errors.did_you_mean` it is made for names that come from a file: they are quoted and shortened.
     """
     names = list(known)
-    close = get_close_matches(str(name), names, n=2, cutoff=0.6)
+    close = [other for other in names if other.strip().casefold() == str(name).strip().casefold()]
+    close = close or get_close_matches(str(name), names, n=2, cutoff=0.6)
     if close:
-        return "; did you mean " + " or ".join(quoted(match) for match in close) + "?"
+        return "; did you mean " + " or ".join(quoted(match) for match in close[:2]) + "?"
     return f"; known are {listed(names)}" if names else ""
 
 

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -170,18 +171,17 @@ def _read_csv(path: Path, columns: Sequence[str], rows: int | None) -> pd.DataFr
 
 def _numbers_if_all_are(column: pd.Series[Any]) -> pd.Series[Any]:
     """Return the numbers of a column that pandas left as text though every cell is one (beyond 64 bits, say)."""
-    if not isinstance(column.dtype, pd.StringDtype) and column.dtype != object:
+    if pd.api.types.infer_dtype(column, skipna=True) != "string":
         return column
     numbers = pd.to_numeric(column, errors="coerce")
-    is_text = pd.api.types.infer_dtype(column, skipna=True) == "string"
-    return numbers if is_text and bool((numbers.notna() | column.isna()).all()) else column
+    return numbers if bool((numbers.notna() | column.isna()).all()) else column
 
 
 # -- Parquet -----------------------------------------------------------------------------------------------------------
 
 
 def _parquet_header(path: Path) -> list[str]:
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
         names, records = list(file.schema_arrow.names), file.metadata.num_rows
     if not names:
         raise DataError(f"{path.name}: has no columns")
@@ -193,10 +193,10 @@ def _parquet_header(path: Path) -> list[str]:
 
 def _read_parquet(path: Path, columns: Sequence[str], rows: int | None) -> pd.DataFrame:
     batches, held = [], 0
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
         # A dot means a nested field to the reader, so a name with a dot is picked afterwards.
         wanted = None if any("." in name for name in columns) else list(columns)
-        for batch in file.iter_batches(columns=wanted):
+        for batch in file.iter_batches(row_groups=_first_groups(file.metadata, rows), columns=wanted):
             batches.append(batch)
             held += batch.num_rows
             if rows is not None and held >= rows:
@@ -205,3 +205,9 @@ def _read_parquet(path: Path, columns: Sequence[str], rows: int | None) -> pd.Da
     # The metadata would turn a named index back into one, and lose the column.
     frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
     return frame
+
+
+def _first_groups(metadata: pq.FileMetaData, rows: int | None) -> list[int]:
+    """Return the row groups that hold the first ``rows`` records: batches would run on into the next ones."""
+    ends = accumulate(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
+    return [group for group, start in enumerate((0, *ends)) if rows is None or start < rows][: metadata.num_row_groups]

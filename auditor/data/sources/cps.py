@@ -14,9 +14,10 @@ from auditor.registry import register
 class Cps(Source):
     """US Current Population Survey 2012–2014: 193,682 household heads, six attributes; real, CC0.
 
-    Attributes ``age`` (years, 18–84), ``salary``, ``property_tax``, ``mortgage_interest``, ``state_tax`` (dollars a
-    year) and ``household_size``. Some tax and mortgage fields were imputed by the makers of the extract. Age and salary
-    correlate by 0.17; salary is right-skewed.
+    Attributes ``age`` (years, 18 to 80, where 80 stands for 80 to 84), ``salary``, ``property_tax``,
+    ``mortgage_interest``, ``state_tax`` (dollars a year) and ``household_size``. Some tax and mortgage fields were
+    imputed by the makers of the extract. Age and salary correlate by 0.17; salary is right-skewed. Records keep the
+    order of the extract, so the first thousands are not a random sample of all.
     """
 
     name = "cps"
