@@ -12,11 +12,13 @@ from auditor.registry import Plugin
 
 
 class Source(Plugin):
-    """A named source of microdata. ``frame`` returns raw columns; ``auditor.data.load`` selects, checks and standardises."""
+    """A named source of microdata: ``frame`` returns raw columns; `auditor.data.load` selects, checks, standardises."""
 
     kind = "source"
     description: ClassVar[str] = ""
     licence: ClassVar[str] = ""
+    labels: ClassVar[tuple[str, ...]] = ()
+    """Columns that hold a class rather than a number: left out unless ``columns:`` asks for them."""
 
     @abstractmethod
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
@@ -26,7 +28,7 @@ class Source(Plugin):
         ----------
         rows : int or None
             For a synthetic source how many records to draw (None: the source's own default); a source with data of its
-            own returns its first ``rows`` records, or all of them.
+            own returns its first ``rows`` records, or all of them when it has fewer: the loader says so to the user.
         rng : Generator
             The only randomness a source may use.
         """

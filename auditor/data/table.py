@@ -46,7 +46,7 @@ class Table:
         return self.values[start:stop]
 
     def fingerprint(self) -> str:
-        """Return a SHA-256 over names, shape and values: tells two tables apart, and says nothing of a large one's content."""
+        """Return a SHA-256 over names, shape and values: tells tables apart, says nothing of a large one's content."""
         digest = hashlib.sha256(repr((self.attributes, self.values.shape)).encode())
         digest.update(np.ascontiguousarray(self.values).data)
         return digest.hexdigest()

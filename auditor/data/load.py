@@ -1,0 +1,204 @@
+"""From what a scenario's ``data:`` says to the table that is audited: found, selected, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+import pandas as pd
+from pydantic import ValidationError
+
+from auditor.data import checks, reading
+from auditor.data.checks import Missing
+from auditor.data.naming import counted, listed, nearest, quoted
+from auditor.data.source import Source
+from auditor.data.table import Table
+from auditor.errors import DataError, PluginError
+from auditor.registry import PluginParameters, get
+
+OPTIONS = ("columns", "rows", "missing", "standardize")
+"""What every source takes besides its own parameters."""
+
+
+class _Raw(NamedTuple):
+    """Selected columns as they were found."""
+
+    frame: pd.DataFrame
+    description: str = ""
+    licence: str = ""
+
+
+def load_table(
+    source: str,
+    *,
+    columns: Sequence[str] | None = None,
+    rows: int | None = None,
+    missing: Missing = "refuse",
+    standardize: bool = False,
+    parameters: Mapping[str, Any] | None = None,
+    rng: np.random.Generator,
+    base: Path | None = None,
+) -> Table:
+    """Return the table a scenario asks for, fit to be audited.
+
+    Parameters
+    ----------
+    source : str
+        The name of a registered source, or a path to a ``.csv`` (UTF-8, commas, a header) or ``.parquet`` file,
+        relative to ``base`` or else to the current folder.
+    columns : sequence of str, optional
+        Attributes to take, in this order; booleans asked for by name become 0 and 1. Without it, every column but a
+        source's class labels, and then all must be numbers.
+    rows : int, optional
+        Take the first so many records (draw so many, for a synthetic source), counted before records with missing
+        values are dropped.
+    missing : {'refuse', 'drop', 'mean'}
+        What to do about missing values: raise, leave the record out, or put the attribute's mean.
+    standardize : bool
+        Whether to bring each attribute to mean 0 and variance 1 (divisor n).
+    parameters : mapping, optional
+        The source's own parameters, by their names in YAML or in Python; a file has none.
+    rng : Generator
+        The randomness of synthetic sources.
+    base : Path, optional
+        The scenario's folder.
+
+    Returns
+    -------
+    Table
+        Finite float64 values of shape (n, N), n ≥ 2, no attribute constant; marked read-only.
+
+    Raises
+    ------
+    DataError
+        The table cannot be audited as it is, or is not asked for rightly. No message holds a value from the table.
+    PluginError
+        There is no such source.
+
+    Examples
+    --------
+    >>> table = load_table("iris", columns=["petal_length"], rows=50, rng=np.random.default_rng(0))
+    >>> table.attributes, table.values.shape
+    (('petal_length',), (50, 1))
+    """
+    _check_options(columns, rows, missing)
+    if is_file(source):
+        raw = _from_file(source, columns, rows, parameters or {}, base)
+    else:
+        raw = _from_plugin(source, columns, rows, parameters or {}, rng)
+    _check_rows(len(raw.frame), rows)
+    names = tuple(raw.frame.columns)
+    values = checks.numeric(raw.frame, booleans=columns is not None)
+    checks.check_finite(names, values)
+    values = checks.without_missing(names, values, missing)
+    if len(values) < 2:
+        raise DataError(f"an audit needs at least 2 records; `missing: drop` leaves {counted(len(values), 'record')}")
+    checks.check_varied(names, values)
+    values = np.ascontiguousarray(checks.standardized(values) if standardize else values)
+    values.setflags(write=False)
+    return Table(names, values, source, raw.description, raw.licence)
+
+
+def is_file(source: str) -> bool:
+    """Tell whether a scenario's ``source`` is a path rather than the name of a registered source."""
+    return "/" in source or "\\" in source or bool(Path(source).suffix)
+
+
+def _check_options(columns: Sequence[str] | None, rows: int | None, missing: str) -> None:
+    if columns is not None and (isinstance(columns, str) or not columns):
+        raise DataError("columns must be a list of at least one column name")
+    if columns is not None and not all(isinstance(name, str) for name in columns):
+        raise DataError("columns must be a list of names; put a name that looks like a number in quotation marks")
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 2):
+        raise DataError(f"rows must be an integer of at least 2; got {rows!r}")
+    if missing not in get_args(Missing):
+        raise DataError(f"missing must be one of {listed(get_args(Missing))}; got {quoted(missing)}")
+
+
+def _check_rows(found: int, asked: int | None) -> None:
+    if asked is not None and found < asked:
+        raise DataError(f"rows: {asked} asks for more than there are; the table has {counted(found, 'record')}")
+    if found < 2:
+        raise DataError(f"an audit needs at least 2 records; the table has {counted(found, 'record')}")
+
+
+def _select(known: Sequence[str], columns: Sequence[str] | None, labels: Sequence[str] = ()) -> list[str]:
+    """Return the names to take, in order; an empty name stands for a column that has none and cannot be asked for."""
+    if columns is None:
+        return [name for name in known if name not in labels]
+    named = [name for name in known if name]
+    twice = sorted({name for name in columns if list(columns).count(name) > 1})
+    if twice:
+        raise DataError(f"`columns` names {listed(twice)} more than once")
+    unknown = [f"there is no column {quoted(name)}{nearest(name, named)}" for name in columns if name not in named]
+    if unknown:
+        raise DataError("; ".join(unknown))
+    return list(columns)
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def _from_file(
+    source: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], base: Path | None
+) -> _Raw:
+    path = _find(source, base)
+    if parameters:
+        name = next(iter(parameters))
+        raise DataError(f"a file has no parameter {quoted(name)}{nearest(name, OPTIONS)}")
+    known = reading.header(path)
+    names = _select(known, columns)
+    if "" in names:
+        others = [name for name in known if name]
+        remedy = f"; choose the others with `columns:`, here {listed(others)}" if others else ""
+        where = f"{path.name}: column {names.index('') + 1}"
+        raise DataError(f"{where} has no name (is it the index of a data frame?){remedy}")
+    return _Raw(reading.read(path, names, rows))
+
+
+def _find(source: str, base: Path | None) -> Path:
+    written = Path(source).expanduser()
+    if written.suffix.lower() not in reading.SUFFIXES:
+        raise DataError(f"source {quoted(source)} is neither a registered source nor a .csv or .parquet file")
+    for folder in (base, Path()):
+        path = written if folder is None else folder / written
+        if path.is_file():
+            return path
+        if path.is_dir():
+            raise DataError(f"source {quoted(source)} is a folder; name one .csv or .parquet file")
+    where = "the scenario's folder or the current one" if base is not None else "the current folder"
+    raise DataError(f"there is no file {quoted(source)}" + ("" if written.is_absolute() else f" in {where}"))
+
+
+# -- registered sources ------------------------------------------------------------------------------------------------
+
+
+def _from_plugin(
+    name: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], rng: np.random.Generator
+) -> _Raw:
+    cls: type[Source] = get("source", name)
+    frame = cls(_parameters(cls, parameters)).frame(rows, rng)
+    if not isinstance(frame, pd.DataFrame) or not frame.columns.is_unique or len(frame.columns) == 0:
+        raise PluginError(f"source {name!r} broke its contract: `frame` must return a DataFrame with unique columns")
+    frame.columns = pd.Index([str(column) for column in frame.columns])
+    frame = frame[_select(list(frame.columns), columns, cls.labels)].head(len(frame) if rows is None else rows)
+    return _Raw(frame, cls.description, cls.licence)
+
+
+def _parameters(cls: type[Source], values: Mapping[str, Any]) -> PluginParameters:
+    try:
+        return cls.Parameters.model_validate(dict(values), by_name=True, by_alias=True)
+    except ValidationError as error:
+        known = [field.alias or name for name, field in cls.Parameters.model_fields.items()]
+        problems = [_problem(detail, known) for detail in error.errors(include_url=False, include_input=False)]
+        raise DataError(f"source {cls.name!r}: " + "; ".join(problems)) from None
+
+
+def _problem(detail: Mapping[str, Any], known: Sequence[str]) -> str:
+    place = detail["loc"]
+    if detail["type"] == "extra_forbidden" and len(place) == 1:
+        return f"there is no parameter {quoted(place[0])}{nearest(place[0], [*known, *OPTIONS])}"
+    message = str(detail["msg"]).removeprefix("Value error, ")
+    return f"parameter {quoted('.'.join(map(str, place)))}: {message}" if place else message

@@ -1,0 +1,197 @@
+"""Gaussian tables with the moments one asks for: the law under which the papers' optimal attacks are optimal.
+
+=======  ==============================================  ==============  ============================
+symbol   meaning                                         shape           source
+=======  ==============================================  ==============  ============================
+mu_X     mean                                            (N,)            parameter ``mean``
+K_X      covariance ``V diag(lam) Vᵀ``                   (N, N)          parameter ``covariance``
+lam      eigenvalues, in squared data units              (N,)            parameter ``spectrum``
+V        eigenvectors; Haar-random for a spectrum        (N, N)          Mezzadri 2007, section 5
+=======  ==============================================  ==============  ============================
+
+The two-level spectrum (a few large eigenvalues, the rest small) is the data on which spectral filtering and PCA
+attacks are studied: attributes so correlated that the noise can be filtered out.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from auditor.data.naming import counted
+from auditor.data.source import Source
+from auditor.errors import DataError
+from auditor.registry import PluginParameters, register
+
+DEFAULT_ROWS = 1000
+MOST_ATTRIBUTES = 5000
+"""A covariance of this width takes 200 MB."""
+
+ROUNDING = 1e-10
+"""Eigenvalues and asymmetries below this share of the largest are taken for rounding."""
+
+Eigenvalue = Annotated[float, Field(ge=0)]
+
+
+class TwoLevels(PluginParameters):
+    """A spectrum of ``count`` eigenvalues ``large`` and the rest ``small``."""
+
+    large: float = Field(gt=0, description="The large eigenvalues, in squared data units.")
+    count: int = Field(ge=1, description="How many eigenvalues are large.")
+    small: float = Field(ge=0, description="The other eigenvalues, in squared data units.")
+    attributes: int = Field(ge=1, le=MOST_ATTRIBUTES, description="Number of attributes N.")
+
+    @model_validator(mode="after")
+    def _room(self) -> Self:
+        if self.count > self.attributes:
+            raise ValueError(f"count ({self.count}) must not be more than attributes ({self.attributes})")
+        return self
+
+
+def _shape(value: Any) -> str:
+    """Tell the forms of a field apart, so that a mistake is explained for the form meant and not for each."""
+    if isinstance(value, (dict, TwoLevels)):
+        return "levels"
+    return "list" if isinstance(value, list) else "number"
+
+
+@register
+class Gaussian(Source):
+    """Synthetic Gaussian records with any mean and covariance, or any spectrum with random eigenvectors.
+
+    Attributes are ``x1`` to ``xN``. ``rows`` (default 1,000) is how many records are drawn.
+    """
+
+    name = "gaussian"
+    reference = "F. Mezzadri, How to generate random matrices from the classical compact groups, Notices AMS 54 (2007)"
+    description = "Synthetic Gaussian records"
+    licence = "generated, not subject to a licence"
+
+    class Parameters(PluginParameters):
+        """The law of the records; either ``covariance`` or ``spectrum``."""
+
+        mean: Annotated[
+            Annotated[float, Tag("number")] | Annotated[list[float], Tag("list")], Discriminator(_shape)
+        ] = Field(default=0.0, description="Mean, one for all attributes or one for each, in data units.")
+        covariance: list[list[float]] | None = Field(
+            default=None,
+            min_length=1,
+            max_length=MOST_ATTRIBUTES,
+            description="N rows of N: symmetric and positive semidefinite; may be singular. In squared data units.",
+        )
+        spectrum: (
+            Annotated[
+                Annotated[TwoLevels, Tag("levels")]
+                | Annotated[list[Eigenvalue], Tag("list"), Field(min_length=1, max_length=MOST_ATTRIBUTES)],
+                Discriminator(lambda value: "list" if isinstance(value, list) else "levels"),
+            ]
+            | None
+        ) = Field(
+            default=None,
+            description="Eigenvalues of the covariance, a list or {large, count, small, attributes}; "
+            "the eigenvectors are random. In squared data units.",
+        )
+        exact: bool = Field(
+            default=False, description="Whether the table drawn has exactly this mean and covariance (divisor n)."
+        )
+
+        @model_validator(mode="after")
+        def _consistent(self) -> Self:
+            if (self.covariance is None) == (self.spectrum is None):
+                raise ValueError("give either covariance or spectrum")
+            if self.covariance is not None:
+                _check_covariance(self.covariance)
+            elif not any(eigenvalues(self.spectrum)):
+                raise ValueError("spectrum must have an eigenvalue above 0")
+            width = len(self.covariance or eigenvalues(self.spectrum))
+            if isinstance(self.mean, list) and len(self.mean) != width:
+                raise ValueError(f"mean has length {len(self.mean)}; there are {counted(width, 'attribute')}")
+            return self
+
+    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
+        """Draw ``rows`` records of ``x1`` to ``xN``; unless ``exact``, more rows only add to the table."""
+        given, n = self.parameters, DEFAULT_ROWS if rows is None else rows
+        if given.covariance is not None:
+            lam, V = spectral(np.array(given.covariance, dtype=np.float64))
+        else:
+            lam = np.array(eigenvalues(given.spectrum), dtype=np.float64)
+            V = haar(len(lam), rng)  # before the records, so that it does not depend on how many there are
+        values = np.array(given.mean) + draw(n, lam, V, rng, exact=given.exact)
+        return pd.DataFrame(values, columns=[f"x{i}" for i in range(1, len(lam) + 1)])
+
+
+def eigenvalues(spectrum: TwoLevels | list[float] | None) -> list[float]:
+    """Return a spectrum written out, of length N."""
+    if isinstance(spectrum, TwoLevels):
+        return [spectrum.large] * spectrum.count + [spectrum.small] * (spectrum.attributes - spectrum.count)
+    return list(spectrum or ())
+
+
+def haar(N: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return a uniformly random orthogonal matrix of shape (N, N)."""
+    Q, R = np.linalg.qr(rng.standard_normal((N, N)))
+    # Q depends on the signs that QR happens to choose; with R's diagonal made positive it is unique, and Haar.
+    return np.asarray(Q * np.sign(np.diag(R)))
+
+
+def spectral(K_X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return eigenvalues (N,), exactly zero where they are so but for rounding, and eigenvectors (N, N)."""
+    lam, V = np.linalg.eigh(K_X)
+    return np.where(lam > ROUNDING * lam[-1], lam, 0.0), V
+
+
+def draw(
+    n: int, lam: NDArray[np.float64], V: NDArray[np.float64], rng: np.random.Generator, *, exact: bool = False
+) -> NDArray[np.float64]:
+    """Return n draws from ``N(0, V diag(lam) Vᵀ)``, shape (n, N).
+
+    The symmetric root is used, and the symmetric whitening for ``exact``: unlike eigenvectors, both are unique, so the
+    table does not depend on the linear algebra library beyond rounding.
+
+    Raises
+    ------
+    DataError
+        ``exact`` was asked for and n records cannot have a covariance of this rank.
+    """
+    used = lam > 0
+    rank = int(used.sum())
+    if exact and n <= rank:
+        raise DataError(f"source 'gaussian': exact moments of rank {rank} need at least {rank + 1} rows; got {n}")
+    # X − mu_X = G V diag(√lam) Vᵀ,  G standard normal
+    scores = rng.standard_normal((n, len(lam))) @ V[:, used]
+    scores = whitened(scores) if exact else scores
+    return np.asarray((scores * np.sqrt(lam[used])) @ V[:, used].T)
+
+
+def whitened(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return scores (n, r) moved to mean 0 and covariance I (divisor n), by the smallest such change."""
+    centred = scores - scores.mean(axis=0)
+    # C^(−1/2) = U diag(s^(−1/2)) Uᵀ
+    s, U = np.linalg.eigh(centred.T @ centred / len(centred))
+    return np.asarray(centred @ ((U / np.sqrt(s)) @ U.T))
+
+
+def _check_covariance(rows: list[list[float]]) -> None:
+    N = len(rows)
+    wrong = next((i for i, row in enumerate(rows, 1) if len(row) != N), None)
+    if wrong is not None:
+        raise ValueError(
+            f"covariance must be square: {counted(N, 'row')}, but {len(rows[wrong - 1])} entries in row {wrong}"
+        )
+    K_X = np.array(rows, dtype=np.float64)
+    scale = float(np.abs(K_X).max())
+    apart = np.argwhere(np.abs(K_X - K_X.T) > ROUNDING * scale)
+    if len(apart):
+        i, j = apart[0] + 1
+        raise ValueError(f"covariance must be symmetric: entries ({i}, {j}) and ({j}, {i}) differ")
+    if scale == 0:
+        raise ValueError("covariance must not be all zeros")
+    lam = np.linalg.eigvalsh(K_X)
+    if lam[0] < -ROUNDING * max(lam[-1], scale):
+        raise ValueError(
+            f"covariance must be positive semidefinite; its eigenvalues go from {lam[0]:.3g} to {lam[-1]:.3g}"
+        )

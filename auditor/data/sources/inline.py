@@ -1,0 +1,48 @@
+"""A small table written in the scenario itself, for examples that can be followed by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from pydantic import Field, field_validator
+
+from auditor.data.naming import quoted
+from auditor.data.source import Source
+from auditor.registry import PluginParameters, register
+
+MOST_CELLS = 10_000
+"""Larger tables belong in a file: a scenario is read by people, and is copied whole into every result."""
+
+
+@register
+class Inline(Source):
+    """A small table in the scenario: ``values: {age: [9, 11]}``, at most 10,000 cells.
+
+    The values become part of the scenario, and so of every report on it: not for data that are to be protected.
+    """
+
+    name = "inline"
+    description = "Written in the scenario"
+
+    class Parameters(PluginParameters):
+        """The table."""
+
+        values: dict[str, list[float | None]] = Field(
+            min_length=1, description="Each attribute's values, one per record; null where one is missing."
+        )
+
+        @field_validator("values")
+        @classmethod
+        def _rectangular(cls, values: dict[str, list[float | None]]) -> dict[str, list[float | None]]:
+            first, length = next((name, len(cells)) for name, cells in values.items())
+            for name, cells in values.items():
+                if len(cells) != length:
+                    raise ValueError(f"{quoted(name)} has {len(cells)} values where {quoted(first)} has {length}")
+            if len(values) * length > MOST_CELLS:
+                raise ValueError(f"at most {MOST_CELLS:,} cells; put a larger table in a .csv or .parquet file")
+            return values
+
+    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
+        """Return the first ``rows`` records, or all."""
+        frame = pd.DataFrame(self.parameters.values, dtype=np.float64)
+        return frame if rows is None else frame.head(rows)

@@ -1,0 +1,327 @@
+"""CSV and Parquet files: what is read, what is refused, and that no refusal shows a value."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import traceback
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from auditor.data.load import load_table
+from auditor.data.table import Table
+from auditor.errors import DataError
+
+CANARY = "CANARY-4711"
+ODD_NAMES = [
+    "<script>alert(1)</script>",
+    "a,b",
+    'say "x"',
+    "x" * 200,
+    "שכר",
+    "age\u202e",
+    "two\nlines",
+    " lead",
+    "a.b",
+    "1",
+]
+
+
+def load(path: Path, **request: object) -> Table:
+    return load_table(path.name, base=path.parent, rng=np.random.default_rng(0), **request)  # type: ignore[arg-type]
+
+
+def csv(folder: Path, content: str | bytes) -> Path:
+    path = folder / "table.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def parquet(folder: Path, table: pa.Table, **options: object) -> Path:
+    path = folder / "table.parquet"
+    pq.write_table(table, path, **options)
+    return path
+
+
+def refusal(path: Path, **request: object) -> str:
+    """Return the message, after making sure that neither it nor the traceback a log might keep holds the canary."""
+    with pytest.raises(DataError) as caught:
+        load(path, **request)
+    shown = "".join(traceback.format_exception(caught.value, chain=True))
+    assert CANARY not in shown.replace(str(path), "")
+    return str(caught.value)
+
+
+# -- what is read ------------------------------------------------------------------------------------------------------
+
+
+def test_columns_keep_the_order_asked_for(tmp_path):
+    table = load(csv(tmp_path, "a,b,c\n1,2,3\n4,5,7\n"), columns=["c", "a"])
+    assert table.attributes == ("c", "a")
+    np.testing.assert_array_equal(table.values, [[3, 1], [7, 4]])
+
+
+def test_values_are_contiguous_float64_and_read_only(tmp_path):
+    values = load(csv(tmp_path, "a,b\n1,2\n4,5\n")).values
+    assert values.dtype == np.float64
+    assert values.flags.c_contiguous
+    assert not values.flags.writeable
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_rows_takes_the_first(tmp_path, suffix):
+    frame = pd.DataFrame({"a": np.arange(100.0), "b": np.arange(100.0) ** 2})
+    path = tmp_path / f"table{suffix}"
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path, row_group_size=7)
+    np.testing.assert_array_equal(load(path, rows=10).values, frame.head(10).to_numpy())
+    assert refusal(path, rows=101) == "rows: 101 asks for more than there are; the table has 100 records"
+
+
+def test_rows_stops_reading_csv(tmp_path):
+    assert load(csv(tmp_path, "a\n1\n2\n" + f"{CANARY}\n"), rows=2).rows == 2
+
+
+def test_rows_stops_reading_parquet_at_a_row_group(tmp_path):
+    path = parquet(tmp_path, pa.table({"a": np.random.default_rng(0).normal(size=50_000)}), row_group_size=10_000)
+    content = path.read_bytes()
+    damaged = bytearray(content)
+    damaged[len(content) // 2 : len(content) // 2 + 30_000] = b"\xff" * 30_000  # pages of later groups
+    path.write_bytes(damaged)
+    assert load(path, rows=10_000).rows == 10_000
+
+
+def test_a_byte_order_mark_is_not_part_of_the_name(tmp_path):
+    assert load(csv(tmp_path, b"\xef\xbb\xbfage\n1\n2\n")).attributes == ("age",)
+
+
+def test_upper_case_suffix_and_absolute_path(tmp_path):
+    path = tmp_path / "T.CSV"
+    path.write_text("a\n1\n2\n")
+    assert load_table(str(path), rng=np.random.default_rng(0)).rows == 2
+
+
+def test_the_scenarios_folder_comes_before_the_current_one(tmp_path, monkeypatch):
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder, last in ((here, 2), (there, 3)):
+        folder.mkdir()
+        (folder / "t.csv").write_text(f"a\n1\n{last}\n")
+    (here / "only.csv").write_text("a\n1\n9\n")
+    monkeypatch.chdir(here)
+    rng = np.random.default_rng(0)
+    assert load_table("t.csv", base=there, rng=rng).values[1, 0] == 3
+    assert load_table("only.csv", base=there, rng=rng).values[1, 0] == 9
+    assert load_table("t.csv", rng=rng).values[1, 0] == 2
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["9007199254740993", "3"], [9007199254740992.0, 3.0]),  # 2^53 + 1
+        (["12345678901234567890", "-3"], [12345678901234567890.0, -3.0]),  # in no 64-bit integer together
+        (["1" + "0" * 30, "3"], [1e30, 3.0]),
+        (["1e-5", '"2"'], [1e-5, 2.0]),
+        (["0.1", "0.30000000000000004"], [0.1, 0.1 + 0.2]),
+    ],
+)
+def test_numbers_of_any_size_in_csv(tmp_path, cells, expected):
+    assert load(csv(tmp_path, "a\n" + "\n".join(cells) + "\n")).values[:, 0].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([decimal.Decimal("1.5"), decimal.Decimal("2.5"), None]),
+        pa.array([1.5, 2.5, None], pa.float32()),
+        pd.array([1.5, 2.5, None], dtype="Float64"),
+    ],
+)
+def test_decimals_and_nullable_numbers_in_parquet(tmp_path, column):
+    assert load(parquet(tmp_path, pa.table({"a": column})), missing="drop").values[:, 0].tolist() == [1.5, 2.5]
+
+
+def test_booleans_are_numbers_only_when_asked_for(tmp_path):
+    path = csv(tmp_path, "a,sick\n1,True\n2,\n3,False\n")
+    message = refusal(path, missing="drop")
+    assert message == "column 'sick' holds booleans, not numbers; choose columns of numbers with `columns:`, here 'a'"
+    assert load(path, columns=["sick"], missing="drop").values[:, 0].tolist() == [1, 0]
+    path = parquet(tmp_path, pa.table({"sick": [True, None, False]}))
+    assert load(path, columns=["sick"], missing="drop").values[:, 0].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_odd_names_pass_through_unchanged(tmp_path, suffix):
+    frame = pd.DataFrame(np.random.default_rng(1).normal(size=(3, len(ODD_NAMES))), columns=ODD_NAMES)
+    path = tmp_path / f"table{suffix}"
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    assert load(path).attributes == tuple(ODD_NAMES)
+    backwards = load(path, columns=ODD_NAMES[::-1])
+    assert backwards.attributes == tuple(ODD_NAMES[::-1])
+    np.testing.assert_array_equal(backwards.values, frame.to_numpy()[:, ::-1])
+
+
+def test_names_in_messages_are_quoted_and_short(tmp_path):
+    message = refusal(csv(tmp_path, "a," + "x" * 200 + "\n1,2\n2,2\n"))
+    assert message.startswith("column '" + "x" * 57 + "…' is constant")
+    assert "\u202e" not in refusal(csv(tmp_path, "age\u202e,b\n1,2\n1,3\n"))
+
+
+names = st.lists(
+    st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=20).filter(
+        lambda name: name.strip() and not name.startswith("\ufeff")
+    ),
+    min_size=1,
+    max_size=4,
+    unique=True,
+)
+numbers = st.floats(-1e100, 1e100) | st.integers(-(2**53), 2**53).map(float)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(names, st.integers(2, 6), st.data())
+def test_round_trip_through_files(tmp_path, names, rows, data):
+    names = [f"n{name}" for name in names]  # a header of numbers alone is refused
+    column = st.lists(numbers, min_size=rows, max_size=rows).filter(lambda x: 1e-150 < np.var(x))
+    frame = pd.DataFrame({name: data.draw(column) for name in names})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    for path in (tmp_path / "t.csv", tmp_path / "t.parquet"):
+        table = load(path)
+        assert table.attributes == tuple(names)
+        np.testing.assert_array_equal(table.values, frame.to_numpy(dtype=float))
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+SHAPES = {
+    "empty": ("", "table.csv: the file is empty"),
+    "blank": ("\n \n", "table.csv: the file is empty"),
+    "header only": ("a,b\n", "table.csv: has a header but no records"),
+    "one record": ("a,b\n1,2\n", "an audit needs at least 2 records; the table has 1 record"),
+    "names twice": ("a,b,a\n1,2,3\n2,3,4\n", "table.csv: more than one column is called 'a'"),
+    "no header": (
+        "4711,31\n1,2\n3,4\n",
+        "table.csv: the first line holds numbers where the column names should be; add a header",
+    ),
+    "every record too long": ("a,b\n1,2,3\n4,5,6\n", "table.csv: data row 1 has 3 cells under 2 column names"),
+    "one record too long": (f"a,b\n1,2\n4,5,{CANARY}\n", "table.csv: line 3 has 3 cells under 2 column names"),
+    "open quote": (f'a,b\n1,"{CANARY}\n4,5\n', "table.csv: cannot be read as CSV; is a quotation mark left open?"),
+    "semicolons": ("a;b\n1,5;2\n3;4\n", "table.csv: cells are separated by semicolons; save the file with commas"),
+    "tabs": ("a\tb\n1\t2\n3\t4\n", "table.csv: cells are separated by tabs; save the file with commas"),
+    "latin-1": (f"a,b\n1,{CANARY}é\n".encode("latin-1"), "table.csv: is not UTF-8 text; save it with that encoding"),
+    "utf-16": ("a\n1\n2\n".encode("utf-16"), "table.csv: is not CSV but UTF-16 text; save it as UTF-8"),
+    "Excel": (b"PK\x03\x04" + CANARY.encode(), "table.csv: is not CSV but a ZIP archive or an Excel workbook"),
+    "gzip": (b"\x1f\x8b\x08", "table.csv: is not CSV but compressed with gzip"),
+    "binary": (b"a\n\0\1\n", "table.csv: is not text"),
+    "pandas index": (
+        ",a\n0,2\n1,4\n",
+        "table.csv: column 1 has no name (is it the index of a data frame?); "
+        "choose the others with `columns:`, here 'a'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), SHAPES.values(), ids=SHAPES)
+def test_shape_of_csv(tmp_path, content, message):
+    assert refusal(csv(tmp_path, content)) == message
+
+
+def test_columns_of_a_damaged_csv_are_checked_though_others_are_asked_for(tmp_path):
+    path = csv(tmp_path, "a,b\n1,2\n4,5,6\n")
+    assert refusal(path, columns=["a"]) == "table.csv: line 3 has 3 cells under 2 column names"
+
+
+def test_unnamed_column_does_no_harm_when_others_are_asked_for(tmp_path):
+    assert load(csv(tmp_path, ",a\n0,2\n1,4\n"), columns=["a"]).values[:, 0].tolist() == [2, 4]
+    frame = pd.DataFrame({"a": [2, 4]}, index=[7, 3])
+    frame.to_parquet(tmp_path / "t.parquet")
+    assert load(tmp_path / "t.parquet", columns=["a"]).values[:, 0].tolist() == [2, 4]
+    assert "column 2 has no name" in refusal(tmp_path / "t.parquet")
+
+
+def test_a_named_index_in_parquet_is_a_column(tmp_path):
+    pd.DataFrame({"a": [2, 4, 5], "b": [5, 9, 2]}).set_index("b").to_parquet(tmp_path / "t.parquet")
+    assert set(load(tmp_path / "t.parquet").attributes) == {"a", "b"}
+
+
+def test_shape_of_parquet(tmp_path):
+    path = tmp_path / "table.parquet"
+    path.write_bytes(b"")
+    assert refusal(path) == "table.parquet: the file is empty"
+    path.write_text(f"a,b\n1,{CANARY}\n")
+    damaged = "table.parquet: cannot be read as Parquet; the file is damaged or is something else"
+    assert refusal(path) == damaged
+    content = parquet(tmp_path, pa.table({"a": np.arange(1000)})).read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    assert refusal(path) == damaged
+    (tmp_path / "table.csv").write_bytes(content)
+    assert refusal(tmp_path / "table.csv") == "table.csv: is not CSV but a Parquet file"
+    assert refusal(parquet(tmp_path, pa.table({}))) == "table.parquet: has no columns"
+    empty = pa.table({"a": pa.array([], pa.int64())})
+    assert refusal(parquet(tmp_path, empty)) == "table.parquet: has 1 column but no records"
+    twice = pa.table([[1, 2], [3, 4]], names=["a", "a"])
+    assert refusal(parquet(tmp_path, twice)) == "table.parquet: more than one column is called 'a'"
+
+
+@pytest.mark.parametrize("columns", [None, ["a", "b"]])
+def test_text_cells_are_counted_and_placed_but_not_shown(tmp_path, columns):
+    message = refusal(csv(tmp_path, f"a,b\n1,2\n3,{CANARY}\n5,{CANARY}\n"), columns=columns)
+    assert message == (
+        "column 'b' holds text, not numbers (2 such cells, the first in data row 2); "
+        "choose columns of numbers with `columns:`, here 'a'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("cells", "what"),
+    [
+        (["1", "2"], "numbers stored as text; store them as numbers"),
+        (["1", CANARY], "text, not numbers (1 such cell, in data row 2)"),
+        ([datetime.date(2020, 1, 1)] * 2, "dates, not numbers"),
+        ([datetime.datetime(9999, 1, 1)] * 2, "dates, not numbers"),
+        ([datetime.timedelta(1)] * 2, "durations, not numbers"),
+        ([CANARY.encode()] * 2, "bytes, not numbers"),
+        ([{"x": CANARY}] * 2, "mixed or nested values, not numbers"),
+        (pa.array([CANARY, "y"]).dictionary_encode(), "categories, not numbers"),
+    ],
+)
+def test_what_is_no_number_in_parquet(tmp_path, cells, what):
+    path = parquet(tmp_path, pa.table({"ok": [1, 2], "bad": cells}))
+    message = refusal(path)
+    assert message == f"column 'bad' holds {what}; choose columns of numbers with `columns:`, here 'ok'"
+    assert load(path, columns=["ok"]).width == 1
+
+
+def test_many_bad_columns_are_counted(tmp_path):
+    message = refusal(csv(tmp_path, ",".join("abcdefgh") + "\n" + ",".join("x" * 8) + "\n" + ",".join("y" * 8)))
+    assert message.count("holds text") == 5
+    assert message.endswith("; and so with 3 other columns")
+
+
+# -- where it is -------------------------------------------------------------------------------------------------------
+
+
+def test_file_not_found(tmp_path):
+    rng = np.random.default_rng(0)
+    with pytest.raises(DataError, match=r"^there is no file 'x\.csv' in the scenario's folder or the current one$"):
+        load_table("x.csv", base=tmp_path, rng=rng)
+    with pytest.raises(DataError, match=r"^there is no file 'x\.parquet' in the current folder$"):
+        load_table("x.parquet", rng=rng)
+    with pytest.raises(DataError, match=r"^source 'x\.xlsx' is neither a registered source nor a \.csv or \.parquet"):
+        load_table("x.xlsx", rng=rng)
+    (tmp_path / "f.csv").mkdir()
+    with pytest.raises(DataError, match=r"^source 'f\.csv' is a folder"):
+        load_table("f.csv", base=tmp_path, rng=rng)
+
+
+def test_a_file_has_no_parameters(tmp_path):
+    path = csv(tmp_path, "a\n1\n2\n")
+    assert refusal(path, parameters={"standardise": True}) == (
+        "a file has no parameter 'standardise'; did you mean 'standardize'?"
+    )

@@ -1,0 +1,137 @@
+"""Selection and checks, whatever the source: columns, rows, missing, infinite and constant values, standardising."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from auditor.data import checks
+from auditor.data.load import is_file, load_table
+from auditor.data.naming import nearest, quoted
+from auditor.data.table import Table
+from auditor.errors import DataError, PluginError
+
+
+def inline(values: dict[str, list[float | None]], **request: object) -> Table:
+    return load_table("inline", parameters={"values": values}, rng=np.random.default_rng(0), **request)  # type: ignore[arg-type]
+
+
+def refusal(values: dict[str, list[float | None]], **request: object) -> str:
+    with pytest.raises(DataError) as caught:
+        inline(values, **request)
+    return str(caught.value)
+
+
+AB = {"a": [1.0, 2.0, 4.0], "b": [3.0, 1.0, 2.0]}
+
+
+def test_selection():
+    assert inline(AB, columns=["b", "a"]).attributes == ("b", "a")
+    assert refusal(AB, columns=["a", "b", "a"]) == "`columns` names 'a' more than once"
+    assert refusal({"age": [1, 2]}, columns=["agee", "x"]) == (
+        "there is no column 'agee'; did you mean 'age'?; there is no column 'x'; known are 'age'"
+    )
+    assert refusal({"age": [1, 2]}, columns=["AGE"]) == "there is no column 'AGE'; did you mean 'age'?"
+    assert "list of at least one column name" in refusal(AB, columns=[])
+    assert "list of at least one column name" in refusal(AB, columns="a")
+    assert "quotation marks" in refusal(AB, columns=[2020])
+
+
+@pytest.mark.parametrize("rows", [1, 0, -3, True, 2.0])
+def test_rows_is_an_integer_of_two_or_more(rows):
+    assert refusal(AB, rows=rows) == f"rows must be an integer of at least 2; got {rows!r}"
+
+
+def test_rows():
+    np.testing.assert_array_equal(inline(AB, rows=2).values, [[1, 3], [2, 1]])
+    assert refusal(AB, rows=4) == "rows: 4 asks for more than there are; the table has 3 records"
+    assert refusal({"a": [1]}) == "an audit needs at least 2 records; the table has 1 record"
+
+
+def test_missing():
+    gaps: dict[str, list[float | None]] = {"a": [1, None, 4, 5], "b": [None, 2, 2, 5]}
+    assert refusal(gaps) == (
+        "column 'a' has 1 missing value, in data row 2; column 'b' has 1 missing value, in data row 1; "
+        "set `missing: drop` to leave those records out, or `missing: mean` to fill them in"
+    )
+    np.testing.assert_array_equal(inline(gaps, missing="drop").values, [[4, 2], [5, 5]])
+    np.testing.assert_allclose(inline(gaps, missing="mean").values, [[1, 3], [10 / 3, 2], [4, 2], [5, 5]])
+    assert refusal(gaps, missing="drop", rows=3) == "an audit needs at least 2 records; `missing: drop` leaves 1 record"
+    assert refusal({"a": [1, 2], "b": [None, None]}, missing="mean") == "column 'b' has no values at all"
+    assert refusal(gaps, missing="median") == "missing must be one of 'refuse', 'drop', 'mean'; got 'median'"
+
+
+def test_constant():
+    assert refusal({"a": [1, 2], "b": [7, 7]}) == (
+        "column 'b' is constant: there is nothing to protect, and the normalized error is undefined; "
+        "leave such columns out with `columns:`"
+    )
+    assert refusal({"a": [7, 7, None]}, missing="mean").startswith("column 'a' is constant")
+
+
+@pytest.mark.parametrize("cells", [[1e200, -1e200], [1e-200, 2e-200]])
+def test_variance_out_of_range(cells):
+    assert refusal({"a": cells}) == "column 'a' has a variance outside the range of double precision; change its unit"
+
+
+def test_infinite():
+    with pytest.raises(DataError, match=r"^column 'b' has 2 infinite values, the first in data row 2$"):
+        checks.check_finite(("a", "b"), np.array([[1, 2], [3, np.inf], [5, -np.inf]]))
+
+
+def test_standardize():
+    values = inline(AB, standardize=True).values
+    np.testing.assert_allclose(values.mean(axis=0), 0, atol=1e-15)
+    np.testing.assert_allclose(values.var(axis=0), 1, rtol=1e-14)
+    far = inline({"a": [1e15, 1e15 + 2, 1e15 + 4]}, standardize=True).values[:, 0]
+    np.testing.assert_allclose(far, [-np.sqrt(1.5), 0, np.sqrt(1.5)], rtol=1e-14)
+
+
+def test_unknown_source():
+    with pytest.raises(PluginError, match="unknown source 'wisconson'; did you mean 'wisconsin'"):
+        load_table("wisconson", rng=np.random.default_rng(0))
+
+
+def test_unknown_parameter_names_the_nearest():
+    rng = np.random.default_rng(0)
+    with pytest.raises(
+        DataError, match=r"^source 'census-like': there is no parameter 'corelation'; did you mean 'corr"
+    ):
+        load_table("census-like", parameters={"corelation": 0.2}, rng=rng)
+    with pytest.raises(DataError, match=r"there is no parameter 'row'; did you mean 'rows'\?$"):
+        load_table("cps", parameters={"row": 2}, rng=rng)
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (pd.array([1, None], dtype="Int64"), "numbers"),
+        (pd.array([True, None], dtype="boolean"), "booleans"),
+        (pd.array(["a", None], dtype="string"), "text"),
+        (pd.Series(["a", None], dtype=object), "text"),
+        (pd.Series([10**400, 1], dtype=object), "numbers"),
+        (pd.Series([None, None], dtype=object), "numbers"),
+        (pd.Series([True, False], dtype="category"), "categories"),
+        (pd.Series([1j, 2]), "complex numbers"),
+        (pd.Series(pd.to_datetime(["2020-01-01", None])), "dates"),
+        (pd.Series([1, "a"], dtype=object), "mixed or nested values"),
+    ],
+)
+def test_kinds_of_columns(cells, kind):
+    assert checks.kind_of(pd.Series(cells)) == kind
+
+
+def test_integers_beyond_floats_count_as_infinite():
+    frame = pd.DataFrame({"a": pd.Series([10**400, 1, None], dtype=object)})
+    np.testing.assert_array_equal(checks.numeric(frame, booleans=False), [[np.inf], [1], [np.nan]])
+
+
+def test_names_and_paths():
+    assert [is_file(x) for x in ("cps", "census-like", "x.csv", "data/x", "..\\x.csv", "x.xlsx")] == [False] * 2 + [
+        True
+    ] * 4
+    assert len(quoted("x" * 100)) == 60
+    assert quoted("a\nb\u202e") == r"'a\nb\u202e'"
+    assert nearest("q", [f"column{i}" for i in range(20)]).endswith("'column7' and 12 more")
+    assert nearest("q", []) == ""
