@@ -1,1 +1,55 @@
-"""Privacy attack-and-audit workbench for perturbed microdata."""
+"""Privacy attack-and-audit workbench for perturbed microdata.
+
+>>> import auditor
+>>> result = auditor.run("scenarios/quickstart.yaml")       # doctest: +SKIP
+>>> release = auditor.perturb([[1.0, 2.0], [2.0, 3.5], [4.0, 3.0]], scheme="corner-wave", levels=[0.25, 0.5], seed=7)
+>>> auditor.attack("llse", release, coalition=[1, 2]).coalition
+(1, 2)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from auditor.api import run
+    from auditor.errors import AuditorError, DataError, NotApplicable, PluginError, ScenarioError
+    from auditor.release import Estimate, Release, attack, perturb
+    from auditor.results import AuditResult, Measurement
+    from auditor.scenario.model import Scenario
+
+# Loaded when first used: `import auditor`, and so the command line's start, must not pay for numpy.
+_HOMES = {
+    "run": "auditor.api",
+    "perturb": "auditor.release",
+    "attack": "auditor.release",
+    "Release": "auditor.release",
+    "Estimate": "auditor.release",
+    "AuditResult": "auditor.results",
+    "Measurement": "auditor.results",
+    "Scenario": "auditor.scenario.model",
+    "AuditorError": "auditor.errors",
+    "DataError": "auditor.errors",
+    "NotApplicable": "auditor.errors",
+    "PluginError": "auditor.errors",
+    "ScenarioError": "auditor.errors",
+}
+
+__all__ = [
+    "AuditResult", "AuditorError", "DataError", "Estimate", "Measurement", "NotApplicable", "PluginError", "Release", "Scenario",
+    "ScenarioError", "attack", "perturb", "run",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'auditor' has no attribute {name!r}")
+    # `import auditor.attack` elsewhere binds the submodule under the function's name; the function is what a user wants.
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -7,7 +7,7 @@ import math
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.metadata import version
@@ -37,7 +37,7 @@ from auditor.results import (
     cells,
 )
 from auditor.scenario.model import Scenario
-from auditor.scenario.read import at_point, read_scenario
+from auditor.scenario.read import at_point, rebuild
 from auditor.scheme import TableMoments
 from auditor.statistics import quantile
 from auditor.streams import stream
@@ -183,8 +183,7 @@ def carry_out(task: Task) -> list[ReleaseAudit]:
 @lru_cache(maxsize=64)
 def _scenario_at(text: str, base: str | None, name: str) -> Scenario:
     document, point = json.loads(text)
-    scenario = replace(read_scenario(document), base=None if base is None else Path(base), name=name)
-    return at_point(scenario, dict(point))
+    return at_point(rebuild(document, None if base is None else Path(base), name), dict(point))
 
 
 def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
@@ -317,7 +316,8 @@ def _summaries_of_plugins(scenario: Scenario) -> list[PluginSummary]:
 def _references(scenario: Scenario) -> list[Reference]:
     named = [registry.get("scheme", use.name).reference for use in scenario.schemes]
     named += [registry.get("attack", use.name).reference for use in scenario.attacks]
-    keys = sorted({*scenario.cite, *bibliography.cited(named), "holm1979"} if scenario.expect else {*scenario.cite, *bibliography.cited(named)})
+    named += [use.expectation.reference for use in scenario.expect]
+    keys = sorted({*scenario.cite, *bibliography.cited(named)})
     return [Reference(key=key, text=bibliography.text(key)) for key in keys]
 
 

@@ -59,7 +59,9 @@ class Maps:
     def residual(self) -> Array:
         """``R = [I, −W]``, shape (B, N, d)."""
         B, N, _ = self.weights.shape
-        return np.concatenate([np.broadcast_to(np.eye(N), (B, N, N)), -self.weights], axis=2, dtype=np.float64)
+        R = np.empty((B, N, N + self.weights.shape[2]))
+        R[:, :, :N], R[:, :, N:] = np.eye(N), -self.weights
+        return R
 
 
 def squared_errors(maps: Maps, moments: Moments) -> Array:
@@ -128,7 +130,7 @@ def crossed(first: Maps, second: Maps, K_X: Array, law: NoiseLaw) -> tuple[Array
 def _lost(maps: Maps) -> Array:
     """Return ``I − W H``, shape (B, N, N)."""
     B, N, MN = maps.weights.shape
-    return np.asarray(np.eye(N) - maps.weights.reshape(B, N, MN // N, N).sum(axis=2))
+    return np.asarray(np.eye(N) - maps.weights.reshape(B, N, MN // N, N).sum(axis=2), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -207,7 +209,7 @@ def from_groups(coalitions: Sequence[Coalition], sums: Array, counts: Sequence[i
         Each attribute's variance in the table.
     """
     scale = with_total(variances)
-    distortion = with_total(sums.sum(axis=0) / sum(counts))
+    distortion = rounded_off(with_total(sums.sum(axis=0) / sum(counts)), scale)
     singles = {coalition[0]: place for place, coalition in enumerate(coalitions) if len(coalition) == 1}
     best = best_single(coalitions, singles, distortion)
     std_error, gain_error = _jackknife(with_total(sums), counts, best, scale)
@@ -218,6 +220,11 @@ def from_groups(coalitions: Sequence[Coalition], sums: Array, counts: Sequence[i
 
 EXACT = 1e-12
 """A squared error below this share of the variance is rounding: the attack has rebuilt the attribute exactly."""
+
+
+def rounded_off(error: Array, variance: Array) -> Array:
+    """Return squared errors with those that are nothing but rounding put to 0, so that an exact rebuild reads as one anywhere."""
+    return np.where(error > EXACT * variance, error, 0.0)
 
 
 def collusion_gain(error: Array, alone: Array, variance: Array) -> Array:
@@ -234,16 +241,16 @@ def collusion_gain(error: Array, alone: Array, variance: Array) -> Array:
 def _with_closed_form(
     coalitions: Sequence[Coalition], maps: Maps, total: Moments, K_X: Array, law: NoiseLaw
 ) -> Errors:
-    distortion = with_total(squared_errors(maps, total) / total.count)
+    scale = with_total(np.diag(K_X))
+    distortion = rounded_off(with_total(squared_errors(maps, total) / total.count), scale)
     singles = {coalition[0]: place for place, coalition in enumerate(coalitions) if len(coalition) == 1}
     best = best_single(coalitions, singles, distortion)
     alone = np.take_along_axis(distortion, best, axis=0)
     theory = closed_form(maps, K_X, law, total.count)
-    expected = with_total(theory.expected)
-    variance = _columns(*theory.variance(), maps.offsets.shape[1])
+    expected = rounded_off(with_total(theory.expected), scale)
+    variance = np.where(expected > 0, _columns(*theory.variance(), maps.offsets.shape[1]), 0.0)
     best_expected = np.take_along_axis(expected, best_single(coalitions, singles, expected), axis=0)
     covariance = _covariance_with_best(maps, best, K_X, law, total.count)
-    scale = with_total(np.diag(K_X))
     gain = collusion_gain(distortion, alone, scale)
     gain_theory = collusion_gain(expected, best_expected, scale)
     gain_error = _ratio_error(distortion, alone, variance, np.take_along_axis(variance, best, axis=0), covariance)

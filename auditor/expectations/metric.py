@@ -150,8 +150,16 @@ class CollusionGain(MetricBound):
 
     name = "collusion-gain"
     pooled_only = True
-    metric = "collusion_gain"  # type: ignore[assignment]
-    needs_metrics = ("collusion_gain",)
+
+    @property
+    def metric(self) -> str:
+        """The metric bounded."""
+        return "collusion_gain"
+
+    @property
+    def needs_metrics(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Measured always."""
+        return ()
 
     class Parameters(Bounds):
         """Bounds on the gain, and the filter; without `coalition` every coalition of two copies or more."""

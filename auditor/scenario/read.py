@@ -8,8 +8,6 @@ from importlib.resources import files
 from pathlib import Path as FilePath
 from typing import Any
 
-from auditor.scenario.yaml12 import Document, format_path, load_file, parse_path, set_at
-
 from auditor import bibliography, metrics, registry
 from auditor.errors import AuditorError, PluginError, Problem, ScenarioError, did_you_mean
 from auditor.knowledge import EXPECTED, KINDS, Estimated, Knowledge, KnownAttributes, KnownRecords, Perfect, UniformPrior
@@ -18,6 +16,7 @@ from auditor.scenario.coalitions import Coalitions, parse_coalitions
 from auditor.scenario.levels import Levels, parse_levels
 from auditor.scenario.model import SCENARIO_VERSION, DataUse, ExpectationUse, Measure, PluginUse, Scenario, SchemeUse
 from auditor.scenario.problems import Path, Problems, shown
+from auditor.scenario.yaml12 import Document, format_path, load_file, parse_path, set_at
 
 FIELDS = (
     "schema", "title", "cite", "seed", "data", "schemes", "knowledge", "coalitions", "attacks",
@@ -70,10 +69,36 @@ def _open(source: Source) -> tuple[Document | None, Any, str, FilePath | None]:
     if isinstance(source, Scenario):
         return None, source.document, source.name, source.base
     if isinstance(source, Mapping):
-        return None, dict(source), "audit", None
+        return None, plain(source), "audit", None
     path = find_scenario(source)
     document = load_file(path)
     return document, document.value, path.stem, path.parent
+
+
+def plain(value: Any) -> Any:
+    """Return a value as YAML would have given it: numpy scalars, arrays and tuples become Python's own."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def rebuild(document: dict[str, Any], base: FilePath | None, name: str) -> Scenario:
+    """Return a scenario from the document of one that was checked before, as a worker receives it.
+
+    Raises
+    ------
+    ScenarioError
+        It is no longer valid here: a plugin or a file is missing on the worker's machine.
+    """
+    problems = Problems()
+    scenario = build(document, problems, base, name)
+    if scenario is None:
+        raise ScenarioError(_located(problems, None, []))
+    return scenario
 
 
 def find_scenario(name: str | os.PathLike[str]) -> FilePath:

@@ -1,0 +1,56 @@
+"""Run an audit from Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from auditor.engine import Listener, check_data, run_scenario
+from auditor.results import AuditResult
+from auditor.scenario.model import Scenario
+from auditor.scenario.read import read_scenario
+
+
+def run(
+    scenario: str | os.PathLike[str] | Mapping[str, Any] | Scenario,
+    *,
+    workers: int = 1,
+    cluster: str | None = None,
+    seed: int | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    listener: Listener | None = None,
+    output: str | os.PathLike[str] | None = None,
+) -> AuditResult:
+    """Run an audit and return everything it found.
+
+    Parameters
+    ----------
+    scenario : path, mapping or Scenario
+        A YAML file, the name of one that ships with the package, or the same as plain values.
+    workers : int
+        Processes; any number gives the same results.
+    cluster : str, optional
+        Address of a running Dask scheduler, instead of processes here.
+    seed : int, optional
+        Instead of the scenario's own.
+    overrides : mapping, optional
+        Places to change, as ``{"data.rows": 1000, "schemes[0].levels": [0.5]}``.
+    listener : callable, optional
+        Told how far the run is after every task.
+    output : path, optional
+        Folder to save ``results.json`` and ``results.parquet`` in.
+
+    Raises
+    ------
+    ScenarioError
+        Everything that is wrong with the scenario, at once.
+    AuditorError
+        The data cannot be audited.
+    """
+    checked = read_scenario(scenario, tuple((overrides or {}).items()), seed)
+    check_data(checked)
+    result = run_scenario(checked, workers=workers, cluster=cluster, listener=listener)
+    if output is not None:
+        result.save(output)
+    return result

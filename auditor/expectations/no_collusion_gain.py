@@ -1,0 +1,176 @@
+"""No collusion gain (Theorem 4), decided three ways at once; it holds only when all three say so.
+
+1. *Exactly, from the law.* In every coalition one copy must make the others useless: ``Cov(Z_b, Z_j) = Var(Z_b)`` for all j, which for
+   jointly Gaussian noise settles it for every attack (li2012, Theorem 4 and Corollary 1).
+2. *By the theory of each attack.* Where an attack's error has a closed form, the gain that it predicts must be zero.
+3. *On the data*, by an equivalence test on paired differences: for every coalition and attack, and for the best linear attack that
+   the originals themselves teach (which trusts no law), two one-sided tests of the gain against ± a margin. Holm's step-down over all
+   of them keeps the chance of one false «no gain» at 5 %. «Not significant» is not «no gain»: too little data leaves it undecided,
+   and the number of rows that would settle it is given.
+
+Only a gain refutes the claim. A coalition that does *worse* than its best copy, as one does that estimates too much from too few rows,
+is no leak, and is told in the reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from auditor.expectation import Evidence, Expectation, Filter, Judgement, Pooling, Selector, Share, copies_released, selector, worst
+from auditor.expectations.metric import describe
+from auditor.registry import register
+from auditor.results import Measurement, Verdict, cells, pooled
+from auditor.scenario.coalitions import parse_coalitions
+from auditor.statistics import holm, one_sided, quantile, rows_needed
+
+EXACTLY = 1e-9
+POWER = 0.8
+
+
+@dataclass(frozen=True)
+class Gain:
+    """One gain to be tested: whose, by how much, how surely."""
+
+    who: str
+    coalition: tuple[int, ...]
+    gain: float
+    std_error: float
+    degrees: float
+    rows: int
+
+    @property
+    def measured(self) -> bool:
+        """Whether there is anything to test."""
+        return math.isfinite(self.gain) and math.isfinite(self.std_error)
+
+
+@register
+class NoCollusionGain(Expectation):
+    """No coalition does better than its best copy alone (Theorem 4): by law, by theory, and by an equivalence test on the data."""
+
+    name = "no-collusion-gain"
+    aliases = ("theorem-4",)
+    reference = "li2012, Theorem 4"
+    needs_pooling = True
+
+    class Parameters(Filter):
+        """The filter, the margin and the level of the test."""
+
+        margin: Share = Field(0.01, description="largest gain that counts as none, as a share of the best copy's error")
+        level: Share = Field(0.05, description="chance of one false «no gain» over everything covered")
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Return the verdict of the three ways together."""
+        parts = [self._by_law(evidence), self._by_theory(evidence), self._on_data(evidence)]
+        status = worst([part.status for part in parts])
+        decisive = [part for part in parts if part.status == status] if status != "holds" else parts
+        observed = parts[2].observed if parts[2].observed is not None else parts[1].observed
+        return Judgement(status, "; ".join(part.why for part in decisive), observed, self.parameters.margin)
+
+    def _selected(self, evidence: Evidence) -> Selector:
+        return selector(self.parameters, "collusion_gain", copies_released(evidence), pooled_only=True)
+
+    def _releases(self, evidence: Evidence) -> Iterable[tuple[str, tuple[int, ...], Pooling, int]]:
+        """Yield scheme, coalition, what pooling buys it, and rows, for all the filter covers."""
+        wanted = None if self.parameters.coalition is None else parse_coalitions(self.parameters.coalition)
+        schemes, sweep = self.parameters.scheme, self.parameters.sweep
+        names = [schemes] if isinstance(schemes, str) else schemes
+        for release in evidence.releases:
+            if names is not None and release.scheme not in names:
+                continue
+            if sweep is not None and any(release.sweep.get(path) != value for path, value in sweep.items()):
+                continue
+            for coalition, pooling in release.pooling.items():
+                if wanted is None or wanted.matches(coalition, len(release.levels)):
+                    yield release.scheme, coalition, pooling, release.rows
+
+    def _by_law(self, evidence: Evidence) -> Judgement:
+        stated = {(scheme, coalition): pooling.sufficient for scheme, coalition, pooling, _ in self._releases(evidence)}
+        known = {cell: sufficient for cell, sufficient in stated.items() if sufficient is not None}
+        broken = [cell for cell, sufficient in known.items() if not sufficient]
+        if broken:
+            scheme, coalition = broken[0]
+            more = f" and {len(broken) - 1} more coalitions" if len(broken) > 1 else ""
+            return Judgement("fails", f"by law: in {scheme}, no copy of {describe(coalition)} makes the others useless{more}")
+        if not stated:
+            return Judgement("undecided", "no coalition of two copies or more was audited")
+        if not known:
+            return Judgement("holds", "by law: none is stated, so the data alone decide")
+        return Judgement("holds", f"by law: one copy says all there is in each of {len(known)} coalitions")
+
+    def _by_theory(self, evidence: Evidence) -> Judgement:
+        selected = self._selected(evidence)
+        predicted = [r for r in self._records(evidence, selected) if r.theory is not None]
+        if not predicted:
+            return Judgement("holds", "by theory: no attack here has a closed form")
+        largest = max(predicted, key=lambda record: record.theory or 0.0)
+        gain = largest.theory or 0.0
+        if gain > EXACTLY:
+            cell = f"{largest.attack} on {largest.scheme}, copies {describe(largest.coalition)}"
+            return Judgement("fails", f"by theory: {cell} gains {gain:.2%}", gain)
+        return Judgement("holds", f"by theory: no gain in {len(predicted)} cells", gain)
+
+    def _records(self, evidence: Evidence, selected: Selector) -> list[Measurement]:
+        every = evidence.measurements
+        if self.parameters.attribute is None:  # every attribute, and all together
+            every = [record._replace(attribute="*") for record in every]
+            return [original for original, record in zip(evidence.measurements, every, strict=True)
+                    if selected(record) and record.status == "ok"]  # fmt: skip
+        return [record for record in every if selected(record) and record.status == "ok"]
+
+    def _on_data(self, evidence: Evidence) -> Judgement:
+        gains = [*self._attack_gains(evidence), *self._best_linear_gains(evidence)]
+        tested = [gain for gain in gains if gain.measured]
+        if not tested:
+            return Judgement("undecided", "on the data: too few rows to test anything")
+        margin, level = self.parameters.margin, self.parameters.level
+        none = holm([one_sided(g.gain, margin, g.std_error, g.degrees) for g in tested])
+        some = holm([one_sided(-g.gain, -margin, g.std_error, g.degrees) for g in tested])
+        verdicts: list[Verdict] = ["holds" if p <= level else "fails" if q <= level else "undecided"
+                                   for p, q in zip(none, some, strict=True)]  # fmt: skip
+        status = worst(verdicts)
+        place = max((k for k, v in enumerate(verdicts) if v == status), key=lambda k: tested[k].gain + 2.0 * tested[k].std_error)
+        return Judgement(status, self._data_reason(tested, verdicts, tested[place], status), tested[place].gain)
+
+    def _attack_gains(self, evidence: Evidence) -> Iterable[Gain]:
+        rows = {(str(release.sweep), release.scheme): release.rows for release in evidence.releases}
+        for group in cells(self._records(evidence, self._selected(evidence))).values():
+            first = group[0]
+            value, error = pooled(group)
+            who = f"{first.attack} ({first.knowledge}, {first.attribute}) on {first.scheme}"
+            degrees = math.inf if first.error_bar == "closed-form" else 31 if first.error_bar == "jackknife" else len(group) - 1
+            yield Gain(who, first.coalition, value, math.nan if error is None else error, degrees,
+                       rows[(str(first.sweep), first.scheme)] * len(group))  # fmt: skip
+
+    def _best_linear_gains(self, evidence: Evidence) -> Iterable[Gain]:
+        """Replicates are separate noise, so their evidence is averaged."""
+        groups: dict[tuple[str, tuple[int, ...]], list[tuple[Pooling, int]]] = {}
+        for scheme, coalition, pooling, rows in self._releases(evidence):
+            groups.setdefault((scheme, coalition), []).append((pooling, rows))
+        for (scheme, coalition), parts in groups.items():
+            for column in range(len(parts[0][0].gain)):
+                values = [pooling.gain[column] for pooling, _ in parts]
+                error = math.sqrt(math.fsum(pooling.std_error[column] ** 2 for pooling, _ in parts)) / len(parts)
+                degrees = sum(pooling.degrees for pooling, _ in parts)
+                who = f"the best linear attack, learnt from the originals, on {scheme}"
+                yield Gain(who, coalition, math.fsum(values) / len(values), error, degrees, sum(rows for _, rows in parts))
+
+    def _data_reason(self, tested: list[Gain], verdicts: list[Verdict], gain: Gain, status: Verdict) -> str:
+        margin = self.parameters.margin
+        bar = f"{gain.gain:+.2%} ± {1.96 * gain.std_error:.2%}"
+        cell = f"{gain.who}, copies {describe(gain.coalition)}"
+        hurt = sum(g.gain + 3.0 * g.std_error < -margin for g in tested)
+        worse = f" (pooling does harm in {hurt} of them)" if hurt else ""
+        if status == "holds":
+            return f"on the data: {len(tested)} gains are all below {margin:.1%}{worse}, the largest {bar} ({cell})"
+        if status == "fails":
+            count = verdicts.count("fails")
+            return f"on the data: {cell} gains {bar}, more than {margin:.1%}; so do {count} of {len(tested)} tested"
+        z = quantile(1 - self.parameters.level / len(tested)) + quantile(POWER)
+        needed = rows_needed(gain.rows, gain.std_error, margin - gain.gain, z)
+        rows = f"about {needed:,} rows would settle it" if needed else "the gain is at the margin: more rows would not settle it"
+        return f"on the data: cannot tell {bar} from the margin of {margin:.1%} ({cell}, {gain.rows:,} rows); {rows}"

@@ -1,0 +1,389 @@
+"""Releases and attacks from Python: copies of a table in memory, extended on demand, attacked at will."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from auditor import registry
+from auditor.attack import Affine, Attack, LinearAttack, RowAttack, View
+from auditor.audit import table_moments
+from auditor.blocks import row_blocks
+from auditor.data.table import Table
+from auditor.errors import AuditorError, DataError, NotApplicable, Problem, ScenarioError
+from auditor.knowledge import Estimated, Knowledge, Perfect
+from auditor.linear import Maps, closed_form, with_total
+from auditor.moments import Moments, stack
+from auditor.noise import NoiseLaw
+from auditor.registry import PluginParameters
+from auditor.rows import CopyBlocks
+from auditor.scenario.coalitions import Coalition, parse_coalitions
+from auditor.scenario.levels import parse_levels
+from auditor.scenario.problems import Problems
+from auditor.scenario.read import KnowledgeError, parse_knowledge
+from auditor.scheme import Key, Scheme, TableMoments
+from auditor.streams import stream
+
+if TYPE_CHECKING:
+    pass
+
+Array = NDArray[np.float64]
+Microdata = Any
+"""An ndarray of shape (n, N) or (n,), a DataFrame or a Series, of numbers."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """Copies of one table, in order of release.
+
+    Attributes
+    ----------
+    original : array or DataFrame
+        ``X``, as it was given.
+    copies : tuple
+        ``Y_1 … Y_M``, each like the original.
+    levels : tuple of float
+        Their levels.
+    scheme : Scheme
+        What made them, with its parameters.
+    """
+
+    original: Microdata = field(repr=False)
+    copies: tuple[Microdata, ...] = field(repr=False)
+    levels: tuple[float, ...]
+    scheme: Scheme
+
+    def extend(self, levels: Any, seed: int | None = None) -> Release:
+        """Return a release with new copies appended; those that are out already are shared, untouched.
+
+        Parameters
+        ----------
+        levels : list or range
+            Levels of the new copies, as for ``perturb``, in any order.
+        seed : int, optional
+            Fresh randomness when left out. It need not be that of the first copies.
+        """
+        return _released(self.scheme, self.original, self.copies, (*self.levels, *_levels(levels, seed, self.scheme)), seed)
+
+    @cached_property
+    def law(self) -> NoiseLaw | None:
+        """The exact law of the noise in all copies."""
+        return self.scheme.law(self.levels, self._moments)
+
+    def noise_covariance(self) -> Array:
+        """Return ``K_Z``, shape (MN, MN), copies stacked in order of release.
+
+        Raises
+        ------
+        AuditorError
+            The scheme states no law.
+        """
+        if self.law is None:
+            raise AuditorError(f"scheme {self.scheme.name!r} states no law of its noise")
+        return self.law.covariance
+
+    @cached_property
+    def _table(self) -> Table:
+        return as_table(self.original)
+
+    @cached_property
+    def _moments(self) -> TableMoments:
+        return table_moments(self._table)
+
+
+def perturb(X: Microdata, scheme: str, levels: Any, seed: int | None = None, **parameters: Any) -> Release:
+    """Make perturbed copies of a table.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, N) or (n,), DataFrame or Series
+        Finite numbers, n ≥ 2, no constant column.
+    scheme : str
+        A registered scheme; ``auditor list schemes`` names them.
+    levels : list of float, or mapping
+        Noise multiples σ² ≥ 0 in order of release, or a range as a scenario has it: ``{"uniform": [0.25, 1.0], "count": 5}``.
+    seed : int, optional
+        Same seed, same copies. Left out, the system's randomness is used and the copies cannot be made again.
+    **parameters
+        The scheme's own, as in YAML with underscores: ``algorithm="on-demand"``, ``noise={"variance": 25.0}``.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    AuditorError
+        A level, a parameter or the table cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> release = perturb(np.array([9.0, 11.0, 10.5]), scheme="corner-wave", levels=[0.25, 0.5], seed=7)
+    >>> release.extend([0.4], seed=8).levels
+    (0.25, 0.5, 0.4)
+    """
+    chosen: Scheme = make_plugin("scheme", scheme, parameters)
+    return _released(chosen, X, (), _levels(levels, seed, chosen), seed)
+
+
+def _levels(levels: Any, seed: int | None, scheme: Scheme) -> tuple[float, ...]:
+    try:
+        resolved = parse_levels(levels).resolve(_checked_seed(seed))
+    except ValueError as error:
+        raise AuditorError(f"levels {error}") from None
+    scheme.check_levels(resolved)
+    return resolved
+
+
+def _checked_seed(seed: int | None) -> int:
+    if seed is None:
+        return secrets.randbits(128)
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise AuditorError(f"seed must be an integer of at least 0; got {seed!r}")
+    return int(seed)
+
+
+def make_plugin(kind: str, name: str, parameters: Mapping[str, Any]) -> Any:
+    """Return a plugin with checked parameters; names may have hyphens or underscores.
+
+    Raises
+    ------
+    ScenarioError
+        With every parameter that is wrong.
+    """
+    cls = registry.get(kind, name)
+    problems = Problems()
+    model = problems.model((), {key.replace("_", "-"): value for key, value in parameters.items()}, cls.Parameters)
+    if model is None:
+        raise ScenarioError(Problem(".".join(map(str, path)), f"{message} ({kind} {name!r})") for path, message, _ in problems.found)
+    assert isinstance(model, PluginParameters)
+    return cls(model)
+
+
+def _released(scheme: Scheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None) -> Release:
+    table = as_table(X)
+    moments = table_moments(table)
+    key = Key(_checked_seed(seed), scheme.name)
+    old = [as_table(copy).values for copy in before]
+    new = [np.empty_like(table.values) for _ in range(len(levels) - len(old))]
+    sampler = scheme.sampler(levels, moments, key, len(old))
+    with threadpool_limits(limits=1):
+        for index, (a, b) in enumerate(row_blocks(table.rows, table.width)):
+            sampler.block(index, table.read(a, b), [copy[a:b] for copy in (*old, *new)], len(old))
+    return Release(X, (*before, *(like(X, copy) for copy in new)), levels, scheme)
+
+
+def as_table(X: Microdata) -> Table:
+    """Return microdata as a table.
+
+    Raises
+    ------
+    DataError
+        It is not a table of finite numbers with two rows and no constant column.
+    """
+    from auditor.data.checks import check_finite, check_varied
+
+    values, names = _numbers(X)
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2 or values.shape[1] == 0:
+        raise DataError(f"a table must have rows and columns; got an array of shape {np.shape(X)}")
+    if len(values) < 2:
+        raise DataError(f"a table needs at least 2 rows; got {len(values)}")
+    names = names or tuple(f"x{column}" for column in range(1, values.shape[1] + 1))
+    if np.isnan(values).any():
+        raise DataError(f"missing values in column {names[int(np.isnan(values).any(axis=0).argmax())]!r}")
+    check_finite(names, values)
+    check_varied(names, values)
+    return Table(names, np.ascontiguousarray(values), source="array")
+
+
+def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
+    import pandas as pd
+
+    names: tuple[str, ...] = ()
+    if isinstance(X, pd.DataFrame):
+        text = [str(name) for name, kind in X.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)]
+        if text:
+            raise DataError(f"columns must hold numbers; {', '.join(map(repr, text))} do not: select the others")
+        names = tuple(map(str, X.columns))
+        if len(set(names)) != len(names):
+            raise DataError("two columns have the same name")
+    elif isinstance(X, pd.Series):
+        names = (str(X.name),) if X.name is not None else ()
+    try:
+        return np.asarray(X, dtype=np.float64), names
+    except (TypeError, ValueError):
+        raise DataError("the table must hold numbers only") from None
+
+
+def like(X: Microdata, values: Array) -> Microdata:
+    """Return values of shape (n, N) in the form of ``X``: its index and columns, or its number of dimensions."""
+    import pandas as pd
+
+    if isinstance(X, pd.DataFrame):
+        return pd.DataFrame(values, index=X.index, columns=X.columns)
+    if isinstance(X, pd.Series):
+        return pd.Series(values[:, 0], index=X.index, name=X.name)
+    return values.reshape(np.shape(X))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A reconstruction of the original, and how good it is.
+
+    Attributes
+    ----------
+    values : array or DataFrame
+        ``X̂``, like the original.
+    theory : float or None
+        Closed-form distortion (mean squared error over rows and attributes, squared data units), where there is one.
+    distortion : float
+        Measured distortion.
+    normalized_error : float
+        ``N·D/Tr(K_X)``: 0 is exact, 1 no better than guessing the mean.
+    coalition : tuple of int
+        The copies used.
+    """
+
+    values: Microdata = field(repr=False)
+    theory: float | None
+    distortion: float
+    normalized_error: float
+    coalition: Coalition
+
+
+def attack(
+    name: str,
+    release: Release,
+    original: Microdata | None = None,
+    coalition: Any = "all",
+    knowledge: Any = "perfect",
+    seed: int = 0,
+    **parameters: Any,
+) -> Estimate:
+    """Rebuild the original from a coalition's copies.
+
+    Parameters
+    ----------
+    name : str
+        A registered attack; ``auditor list attacks`` names them.
+    release : Release
+    original : array or DataFrame, optional
+        ``X``, to measure against and to take exact moments from; the release's own when left out.
+    coalition : list of int or 'all'
+        Copy numbers from 1.
+    knowledge : str or mapping
+        As in a scenario: ``"perfect"``, ``{"estimated": {"rows": 400}}``.
+    seed : int
+        Of the rows that an adversary estimates from.
+    **parameters
+        The attack's own.
+
+    Raises
+    ------
+    NotApplicable
+        The pairing makes no sense; the message is the reason.
+    AuditorError
+        A name, a copy number or a parameter is wrong.
+    """
+    plugin: Attack = make_plugin("attack", name, parameters)
+    X = release.original if original is None else original
+    table = as_table(X)
+    if len(table.values) != len(as_table(release.original).values):
+        raise DataError("the original must have as many rows as the release")
+    knows, copies = _knowledge(knowledge), _coalition(coalition, len(release.copies))
+    plugin.check(release.scheme.family, knows)
+    moments = table_moments(table)
+    arrays = [as_table(copy).values for copy in release.copies]
+    with threadpool_limits(limits=1):
+        view = _view(release, table, moments, arrays, knows, _checked_seed(seed)).coalition(copies)
+        values, theory = _reconstruct(plugin, view, table, moments, arrays)
+    distortion = float(np.mean((values - table.values) ** 2))
+    scale = float(np.trace(moments.covariance)) / table.width
+    return Estimate(like(X, values), theory, distortion, distortion / scale, copies)
+
+
+def _knowledge(value: Any) -> Knowledge:
+    try:
+        return parse_knowledge(value)
+    except KnowledgeError as error:
+        raise AuditorError(f"knowledge {error}") from None
+
+
+def _coalition(value: Any, M: int) -> Coalition:
+    try:
+        entry = parse_coalitions([value] if isinstance(value, (int, np.integer)) else value)
+    except ValueError as error:
+        raise AuditorError(f"coalition {error}") from None
+    found = list(entry.expand(M, 0))
+    if len(found) != 1:
+        raise AuditorError("coalition must be one set of copies, as [1, 3] or 'all'")
+    return found[0]
+
+
+def _view(release: Release, table: Table, moments: TableMoments, arrays: list[Array], knows: Knowledge, seed: int) -> View:
+    n, _N = table.rows, table.width
+    everybody = tuple(range(1, len(arrays) + 1))
+    sample = None
+    if isinstance(knows, Estimated):
+        if knows.rows > n:
+            raise AuditorError(f"knowledge {knows.label} needs that many released rows; the table has {n}")
+        rows = np.sort(stream(seed, "estimated", 1).permutation(n)[: knows.rows])
+        sample = _moments_of(moments.mean, [copy[rows] for copy in arrays])
+    exact = isinstance(knows, Perfect)
+    return View(
+        table.attributes, n, everybody, release.levels, knows, release.law, moments.mean,
+        moments.mean if exact else None, moments.covariance if exact else None, _moments_of(moments.mean, arrays), sample,
+    )  # fmt: skip
+
+
+def _moments_of(centre: Array, copies: Sequence[Array]) -> Moments:
+    n, N = copies[0].shape
+    parts = []
+    buffer: Array | None = None
+    for a, b in row_blocks(n, N * len(copies)):
+        buffer = np.empty((b - a, N * len(copies))) if buffer is None else buffer
+        first, *rest = [copy[a:b] for copy in copies]
+        parts.append(Moments.of(stack(first, rest, centre, buffer)))
+    return Moments.merge(parts)
+
+
+def _reconstruct(
+    plugin: Attack, view: View, table: Table, moments: TableMoments, arrays: list[Array]
+) -> tuple[Array, float | None]:
+    held = [arrays[copy - 1] for copy in view.copies]
+    if isinstance(plugin, LinearAttack):
+        affine = plugin.affine(view)
+        return _apply(affine, held, view.centre), _theory(affine, view, moments)
+    if not isinstance(plugin, RowAttack):
+        raise NotApplicable(f"{plugin.name} is neither a linear nor a row-level attack")
+    bounds = row_blocks(table.rows, table.width)
+    blocks: Callable[[], Any] = lambda: ((k, held[0][a:b], [copy[a:b] for copy in held]) for k, (a, b) in enumerate(bounds))  # noqa: E731
+    fitted = plugin.fit(view, CopyBlocks(blocks, tuple(range(1, len(held) + 1))))
+    return np.concatenate([fitted.rows(copies) for _, _, copies in blocks()]), None
+
+
+def _apply(affine: Affine, copies: Sequence[Array], centre: Array) -> Array:
+    """Return ``centre + offset + Σ (Y_i − centre) W_iᵀ``."""
+    N = centre.size
+    values = np.tile(centre + affine.offset, (len(copies[0]), 1))
+    for place, copy in enumerate(copies):
+        values += (copy - centre) @ affine.weights[:, place * N : (place + 1) * N].T
+    return values
+
+
+def _theory(affine: Affine, view: View, moments: TableMoments) -> float | None:
+    if not affine.fixed or view.law is None:
+        return None
+    maps = Maps(affine.weights[None], affine.offset[None], True)
+    expected = with_total(closed_form(maps, moments.covariance, view.law, moments.rows).expected)
+    return float(expected[0, -1])
