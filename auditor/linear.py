@@ -59,7 +59,7 @@ class Maps:
     def residual(self) -> Array:
         """``R = [I, −W]``, shape (B, N, d)."""
         B, N, _ = self.weights.shape
-        R = np.empty((B, N, N + self.weights.shape[2]))
+        R: Array = np.empty((B, N, N + self.weights.shape[2]))
         R[:, :, :N], R[:, :, N:] = np.eye(N), -self.weights
         return R
 
