@@ -71,7 +71,7 @@ class MapPoint(NamedTuple):
     worst: bool
 
 
-def coalition_map(reading: Reading, limit: int = 8000) -> tuple[list[MapPoint], int]:
+def coalition_map(reading: Reading, limit: int) -> tuple[list[MapPoint], int]:
     """Return every coalition's error, and how many were left out to stay within a limit.
 
     Left out are single attributes first, then coalitions in the middle of their size: the lowest, the highest and an
