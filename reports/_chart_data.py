@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from reports._curves import coalition_map, curves, distribution_bins, sweep_lines
-from reports._figures import Figure, braces, clean, number, plus_minus
+from reports._figures import Figure, braces, clean, number, plus_minus, with_error
 from reports._reading import EVERYTHING, Reading, adversary_text, unique
 
 ROWS = 8000
@@ -59,7 +59,9 @@ class _Options:
         return self.numbers.setdefault(text, len(self.numbers))
 
     def control(self, chosen: int = 0) -> Control:
-        return Control(self.name, self.label, [clean(text) for text in self.numbers], min(chosen, len(self.numbers) - 1))
+        return Control(
+            self.name, self.label, [clean(text) for text in self.numbers], min(chosen, len(self.numbers) - 1)
+        )
 
 
 def attribute_text(attribute: str) -> str:
@@ -80,7 +82,7 @@ def _values(shown: Figure) -> dict[str, Any]:
     low, high = (shown.value, shown.value) if shown.low is None or shown.high is None else (shown.low, shown.high)
     return {
         "y": shown.value, "lo": low, "hi": high, "t": shown.theory,
-        "m": f"{number(shown.value, shown.half)} {plus_minus(shown.half, shown.value)}".strip(), "c": braces(shown.coalition),
+        "m": with_error(shown), "c": braces(shown.coalition),
     }  # fmt: skip
 
 
@@ -146,11 +148,23 @@ def map_data(reading: Reading, adversary: str = "", limit: int = ROWS) -> ChartD
     points, left_out = coalition_map(reading, limit)
     for point in points:
         size = len(point.shown.coalition)
-        rows.append({**choices.row(point.setting, point.attribute), "k": size, "w": int(point.worst), **_values(point.shown)})
-        table.append([*_setting_cells(reading, point.setting, point.attribute), *_cells(point.shown), "worst" if point.worst else ""])
+        rows.append(
+            {**choices.row(point.setting, point.attribute), "k": size, "w": int(point.worst), **_values(point.shown)}
+        )
+        table.append(
+            [
+                *_setting_cells(reading, point.setting, point.attribute),
+                *_cells(point.shown),
+                "worst" if point.worst else "",
+            ]
+        )
     table.sort(key=lambda cells: cells[-1] != "worst")
     return ChartData(
-        _columns(rows), choices.controls(adversary), [*_setting_headers(reading), *_FIGURE_HEADERS, "note"], table, left_out
+        _columns(rows),
+        choices.controls(adversary),
+        [*_setting_headers(reading), *_FIGURE_HEADERS, "note"],
+        table,
+        left_out,
     )
 
 
@@ -168,27 +182,48 @@ def distribution_data(reading: Reading, limit: int = ROWS) -> ChartData:
             "p": choices.point(reading.point_text(setting[0]) or "–"), "g": coalition(braces(record.coalition)),
         }  # fmt: skip
         rows.append({**place, "x": item.low, "x2": item.high, "y": item.share, "u": item.cumulative})
-        cells = [record.scheme, adversary_text(record.knowledge, record.attack), record.attribute, reading.point_text(setting[0])]
-        spread = [braces(record.coalition), number(item.low), number(item.high), number(item.share), number(item.cumulative)]
+        cells = [
+            record.scheme,
+            adversary_text(record.knowledge, record.attack),
+            record.attribute,
+            reading.point_text(setting[0]),
+        ]
+        spread = [
+            braces(record.coalition),
+            number(item.low),
+            number(item.high),
+            number(item.share),
+            number(item.cumulative),
+        ]
         table.append([*(clean(cell) for cell in cells), *spread])
-    headers = ["scheme", "adversary", "attribute", "sweep point", "coalition", "error from", "to", "share of records", "share up to"]
+    headers = [
+        "scheme",
+        "adversary",
+        "attribute",
+        "sweep point",
+        "coalition",
+        "error from",
+        "to",
+        "share of records",
+        "share up to",
+    ]
     if len(reading.points) < 2:
         headers, table = [h for h in headers if h != "sweep point"], [row[:3] + row[4:] for row in table]
     controls = [*choices.controls(), coalition.control(len(coalition.numbers) - 1)]
     return ChartData(_columns(rows), controls, headers, table, len(everything) - len(rows))
 
 
-def sweep_data(reading: Reading, path: str, limit: int = ROWS) -> ChartData:
+def sweep_data(reading: Reading, path: str, adversary: str = "", limit: int = ROWS) -> ChartData:
     """Every metric along one swept path."""
-    figures, adversary, rows, table = _Options("figure", "Metric"), _Options("adversary", "Adversary"), [], []
+    figures, adversaries, rows, table = _Options("figure", "Metric"), _Options("adversary", "Adversary"), [], []
     points = [point for point in sweep_lines(reading) if point.path == path]
     points.sort(key=lambda point: point.metric not in ("normalized_error", "seconds"))
     for point in points[:limit]:
         setting, what = point.setting, f"{point.metric}, {attribute_text(point.attribute)}"
-        who = -1 if setting.attack is None else adversary(adversary_text(setting.knowledge, setting.attack))
+        who = -1 if setting.attack is None else adversaries(adversary_text(setting.knowledge, setting.attack))
         rows.append({
-            "s": clean(setting.scheme), "f": figures(what), "v": who, "x": _axis_value(point.at), "o": clean(point.others),
-            **_values(point.shown),
+            "s": clean(setting.scheme), "f": figures(what), "v": who, "x": _axis_value(point.at),
+            "o": clean(point.others), **_values(point.shown),
         })  # fmt: skip
         cells = [setting.scheme, adversary_text(setting.knowledge, setting.attack), what, point.at, point.others]
         table.append([*(clean(cell) for cell in cells), *_cells(point.shown)])
@@ -197,7 +232,14 @@ def sweep_data(reading: Reading, path: str, limit: int = ROWS) -> ChartData:
     wide = numeric and min(values, default=0) > 0 and max(values) / min(values) >= 30
     headers = ["scheme", "adversary", "metric", path, "other paths", *_FIGURE_HEADERS]
     facts = {"numeric": numeric, "log": wide, "others": any(row["o"] for row in rows), "path": clean(path)}
-    return ChartData(_columns(rows), [figures.control(), adversary.control()], headers, table, len(points) - len(rows), facts)
+    return ChartData(
+        _columns(rows),
+        [figures.control(), adversaries.control(adversaries.numbers.get(adversary, 0))],
+        headers,
+        table,
+        len(points) - len(rows),
+        facts,
+    )
 
 
 def _axis_value(value: Any) -> Any:

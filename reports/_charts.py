@@ -1,4 +1,4 @@
-"""The page's charts as Vega-Lite documents. Colours are CSS variables, so that light, dark and print are the page's choice."""
+"""The page's charts as Vega-Lite documents; colours are CSS variables, so light and dark are the page's choice."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ CONFIG: dict[str, Any] = {
     "font": _FONT,
     "view": {"stroke": "transparent"},
     "axis": {
-        "domainColor": "var(--rule)", "tickColor": "var(--rule)", "gridColor": "var(--grid)", "labelColor": "var(--muted)",
-        "titleColor": "var(--muted)", "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": 500, "titlePadding": 10,
-        "labelLimit": 140, "titleLimit": 320,
+        "domainColor": "var(--rule)", "tickColor": "var(--rule)", "gridColor": "var(--grid)",
+        "labelColor": "var(--muted)", "titleColor": "var(--muted)", "labelFontSize": 12, "titleFontSize": 12,
+        "titleFontWeight": 500, "titlePadding": 10, "labelLimit": 140, "titleLimit": 320,
     },
     "legend": {
-        "orient": "top", "title": None, "labelColor": "var(--ink)", "labelFontSize": 12, "labelLimit": 170, "columns": 4,
-        "symbolSize": 80, "rowPadding": 6, "columnPadding": 18, "offset": 12,
+        "orient": "top", "title": None, "labelColor": "var(--ink)", "labelFontSize": 12, "labelLimit": 170,
+        "columns": 4, "symbolSize": 80, "rowPadding": 6, "columnPadding": 18, "offset": 12,
     },
     "line": {"strokeWidth": 2.25, "strokeCap": "round"},
 }  # fmt: skip
@@ -73,7 +73,9 @@ def collusion_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
     ticks = alt.Axis(tickMinStep=1, format="d", grid=False, tickCount=min(12, data.facts["sizes"]))
     x = alt.X("k:Q", title="copies pooled", axis=ticks, scale=alt.Scale(nice=False, zero=False, padding=14))
     base = alt.Chart(alt.NamedData("rows")).transform_filter(_RECORDS).encode(x=x, color=_colour(schemes))
-    band = base.mark_area(fillOpacity=0.18).encode(y=alt.Y("lo:Q", title="normalized error"), y2="hi:Q", opacity=opacity)
+    band = base.mark_area(fillOpacity=0.18).encode(
+        y=alt.Y("lo:Q", title="normalized error"), y2="hi:Q", opacity=opacity
+    )
     line = base.mark_line().encode(y=_ERROR_AXIS, opacity=opacity)
     theory = (
         base.transform_filter("isValid(datum.t)").mark_line(strokeDash=[3, 4], strokeWidth=1.25)
@@ -91,13 +93,21 @@ def map_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
     chosen, opacity = _faded()
     offset = alt.XOffset("s:N", scale=alt.Scale(domain=list(schemes)))
     x = alt.X("k:O", title="copies in the coalition", axis=alt.Axis(labelAngle=0, grid=False, labelOverlap=True))
-    base = alt.Chart(alt.NamedData("rows")).transform_filter(_RECORDS).encode(x=x, xOffset=offset, y=_ERROR_AXIS, color=_colour(schemes))
-    bars = base.mark_rule(strokeWidth=1, strokeOpacity=0.5).encode(y=alt.Y("lo:Q", title="normalized error"), y2="hi:Q", opacity=opacity)
+    base = (
+        alt.Chart(alt.NamedData("rows"))
+        .transform_filter(_RECORDS)
+        .encode(x=x, xOffset=offset, y=_ERROR_AXIS, color=_colour(schemes))
+    )
+    bars = base.mark_rule(strokeWidth=1, strokeOpacity=0.5).encode(
+        y=alt.Y("lo:Q", title="normalized error"), y2="hi:Q", opacity=opacity
+    )
     points = base.mark_point(filled=True, size=42, fillOpacity=0.7).encode(
         shape=_shape(schemes), tooltip=[*_TIP, _THEORY_TIP], opacity=opacity
     )
-    worst = base.transform_filter("datum.w == 1").mark_point(filled=False, size=210, strokeWidth=2, shape="circle").encode(
-        tooltip=[*_TIP, _THEORY_TIP], opacity=opacity
+    worst = (
+        base.transform_filter("datum.w == 1")
+        .mark_point(filled=False, size=210, strokeWidth=2, shape="circle")
+        .encode(tooltip=[*_TIP, _THEORY_TIP], opacity=opacity)
     )
     return _document(alt.layer(bars, points.add_params(chosen), worst).add_params(*_parameters(data)))
 
@@ -110,7 +120,11 @@ def histogram_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
     area = base.mark_area(interpolate="step-after", fillOpacity=0.1, line={"strokeWidth": 2}).encode(
         y=alt.Y("y:Q", title="share of records", axis=alt.Axis(format="~%", tickCount=5), stack=None)
     )
-    tips = [_TIP[0], alt.Tooltip("x:Q", title="error from", format=".4~g"), alt.Tooltip("x2:Q", title="to", format=".4~g")]
+    tips = [
+        _TIP[0],
+        alt.Tooltip("x:Q", title="error from", format=".4~g"),
+        alt.Tooltip("x2:Q", title="to", format=".4~g"),
+    ]
     points = base.mark_point(filled=True, size=46, fillOpacity=0.001).encode(
         y=y, tooltip=[*tips, alt.Tooltip("y:Q", title="share", format=".2%")]
     )
@@ -121,17 +135,33 @@ def cumulative_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
     """Share of the records with an absolute error up to a bound."""
     chosen, opacity = _faded()
     base = _distribution(schemes).encode(
-        x=alt.X("x2:Q", title="absolute error, data units", axis=alt.Axis(grid=False, tickCount=6), scale=alt.Scale(zero=True)),
-        y=alt.Y("u:Q", title="share of records up to", axis=alt.Axis(format="~%", tickCount=5), scale=alt.Scale(domain=[0, 1])),
+        x=alt.X(
+            "x2:Q",
+            title="absolute error, data units",
+            axis=alt.Axis(grid=False, tickCount=6),
+            scale=alt.Scale(zero=True),
+        ),
+        y=alt.Y(
+            "u:Q",
+            title="share of records up to",
+            axis=alt.Axis(format="~%", tickCount=5),
+            scale=alt.Scale(domain=[0, 1]),
+        ),
         opacity=opacity,
     )
-    tips = [_TIP[0], alt.Tooltip("x2:Q", title="error up to", format=".4~g"), alt.Tooltip("u:Q", title="share", format=".2%")]
+    tips = [
+        _TIP[0],
+        alt.Tooltip("x2:Q", title="error up to", format=".4~g"),
+        alt.Tooltip("u:Q", title="share", format=".2%"),
+    ]
     points = base.mark_point(filled=True, size=46, fillOpacity=0.001).encode(tooltip=tips)
     return _document(alt.layer(base.mark_line(), points.add_params(chosen)).add_params(*_parameters(data)), 280)
 
 
 def _distribution(schemes: Sequence[str]) -> Any:
-    x = alt.X("x:Q", title="absolute error, data units", axis=alt.Axis(grid=False, tickCount=6), scale=alt.Scale(zero=True))
+    x = alt.X(
+        "x:Q", title="absolute error, data units", axis=alt.Axis(grid=False, tickCount=6), scale=alt.Scale(zero=True)
+    )
     wanted = f"{_RECORDS} && datum.g == coalition"
     return alt.Chart(alt.NamedData("rows")).transform_filter(wanted).encode(x=x, color=_colour(schemes))
 
@@ -139,18 +169,28 @@ def _distribution(schemes: Sequence[str]) -> Any:
 def sweep_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
     """One metric against a swept parameter: error bars, and theory as a thin dashed line."""
     chosen, opacity = _faded()
-    scale = alt.Scale(type="log") if data.facts["log"] else alt.Scale(zero=False, nice=True)
+    scale = (
+        alt.Scale(type="log", nice=False, padding=14)
+        if data.facts["log"]
+        else alt.Scale(zero=False, nice=False, padding=14)
+    )
     # the title is a list, so that a path is shown as text and never read as a number or a field
     title = [data.facts["path"]]
     ticks = alt.Axis(grid=False, format="~s", tickCount=6) if data.facts["log"] else alt.Axis(grid=False)
-    x = alt.X("x:Q", title=title, scale=scale, axis=ticks) if data.facts["numeric"] else alt.X("x:O", title=title, sort=None)
+    x = (
+        alt.X("x:Q", title=title, scale=scale, axis=ticks)
+        if data.facts["numeric"]
+        else alt.X("x:O", title=title, sort=None)
+    )
     wanted = "datum.f == figure && (datum.v == adversary || datum.v < 0)"
-    base = alt.Chart(alt.NamedData("rows")).transform_filter(wanted).encode(x=x, color=_colour(schemes), opacity=opacity)
+    base = (
+        alt.Chart(alt.NamedData("rows")).transform_filter(wanted).encode(x=x, color=_colour(schemes), opacity=opacity)
+    )
     extra: dict[str, Any] = {"detail": alt.Detail("o:N")}
     if data.facts["others"]:
         extra = {"strokeDash": alt.StrokeDash("o:N", title=None, scale=alt.Scale(range=_DASHES))}
-    y = alt.Y("y:Q", title="value", scale=alt.Scale(zero=True))
-    bars = base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("lo:Q", title="value"), y2="hi:Q")
+    y = alt.Y("y:Q", title="value of the metric", scale=alt.Scale(zero=True))
+    bars = base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("lo:Q", title="value of the metric"), y2="hi:Q")
     line = base.mark_line().encode(y=y, **extra)
     theory = (
         base.transform_filter("isValid(datum.t)").mark_line(strokeDash=[3, 4], strokeWidth=1.25)

@@ -22,7 +22,7 @@ class CurvePoint(NamedTuple):
     Attributes
     ----------
     shown : Figure
-        The prefix of that length in order of release if ``prefix``, else the coalition of that size with the lowest error.
+        The prefix of that length in order of release if ``prefix``, else the worst coalition of that size.
     mean : float
         Mean over all coalitions of that size that were measured.
     """
@@ -48,8 +48,8 @@ def curve(reading: Reading, setting: Setting, attribute: str = EVERYTHING) -> li
     """Return one collusion curve, by size: over prefixes when all of them were measured, else worst per size."""
     found = reading.figures(setting, ERROR, attribute)
     sizes: dict[int, list[Figure]] = {}
-    for coalition, shown in found.items():
-        sizes.setdefault(len(coalition), []).append(shown)
+    for coalition, figure in found.items():
+        sizes.setdefault(len(coalition), []).append(figure)
     total = reading.copies_of(setting.scheme, setting.point)
     prefixes = [tuple(range(1, size + 1)) for size in range(1, total + 1)]
     by_prefix = all(prefix in found for prefix in prefixes)
@@ -57,7 +57,7 @@ def curve(reading: Reading, setting: Setting, attribute: str = EVERYTHING) -> li
     for size, group in sorted(sizes.items()):
         shown = found[tuple(range(1, size + 1))] if by_prefix else lowest(group)
         if shown is not None and size > 0:
-            mean = math.fsum(figure.value for figure in group) / len(group)
+            mean = math.fsum(one.value for one in group) / len(group)
             points.append(CurvePoint(setting, attribute, size, by_prefix, shown, mean))
     return points
 
@@ -168,4 +168,3 @@ def sweep_lines(reading: Reading) -> list[SweepPoint]:
                 others = ", ".join(f"{other} = {at[other]}" for other in paths if other != path and other in at)
                 points.append(SweepPoint(path, at[path], others, metric, setting, attribute, shown))
     return points
-

@@ -69,7 +69,8 @@ def _cell(reading: Reading, scheme: str, knowledge: str, attack: str) -> MatrixC
     found = reading.figures(setting)
     by_attribute = [(name, reading.figures(setting, ERROR, name).get(worst.coalition)) for name in reading.attributes]
     return MatrixCell(
-        scheme, "ok", "", setting, worst, best_single(found, worst.coalition), gain_of(reading, setting, worst.coalition),
+        scheme, "ok", "", setting, worst,
+        best_single(found, worst.coalition), gain_of(reading, setting, worst.coalition),
         tuple((name, shown) for name, shown in by_attribute if shown is not None and name != EVERYTHING),
     )  # fmt: skip
 
@@ -96,7 +97,7 @@ SHOWN_ELSEWHERE = ERRORS | {GAIN}
 
 
 def measures(reading: Reading) -> list[Measure]:
-    """Return the metrics the comparison does not show, each at the largest coalition, at the first sweep point it has."""
+    """Return the metrics the comparison does not show, each at the largest coalition of its first sweep point."""
     rows: dict[tuple[str, str | None, str | None], dict[str, Figure]] = {}
     for setting, metric, attribute in reading.keys():
         if metric in SHOWN_ELSEWHERE or attribute != EVERYTHING:
@@ -115,7 +116,7 @@ class SweepRow(NamedTuple):
 
 
 def sweep_table(reading: Reading, metric: str, knowledge: str | None, attack: str | None) -> list[SweepRow]:
-    """Return one metric of one adversary along the sweep: errors at their worst coalition, the rest at the largest."""
+    """Return one metric of one adversary along the sweep, each figure the one that speaks for its setting."""
     rows = []
     for point in range(len(reading.points)):
         found = [reading.figures(Setting(point, scheme, knowledge, attack), metric) for scheme in reading.schemes]

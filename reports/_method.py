@@ -16,28 +16,34 @@ class Definition(NamedTuple):
 
 
 METRICS = {
-    "distortion": ("D = (1/nN) Σ (x̂ − x)²", "mean squared error of the reconstruction over records and attributes, in squared data units"),
+    "distortion": (
+        "D = (1/nN) Σ (x̂ − x)²",
+        "mean squared error of the reconstruction over records and attributes, in squared data units",
+    ),
     "rmse": ("√D", "square root of the distortion, in data units"),
     "normalized_error": (
         "N·D / tr K_X",
-        "squared error over the data's variance, summed over attributes before dividing: 0 is exact, 1 is no better than guessing the mean",
+        "squared error over the data's variance, both summed over attributes: 0 is exact, 1 no better than the mean",
     ),
     "collusion_gain": (
         "1 − D(coalition) / min D(one member alone)",
-        "what pooling bought: 0 is nothing; 0.5 halves the squared error, which the verdict calls 2 times more accurate",
+        "what pooling bought: 0 is nothing; 0.5 halves the squared error: 2 times more accurate, in the verdict",
     ),
     "within": ("", "share of the records reconstructed within a tolerance"),
     "reconstruction_probability": ("", "probability that an attacker's best guess is the original value"),
     "posterior_max": ("", "largest posterior probability that an attacker gives to one value, averaged over records"),
     "delta_growth": ("", "largest growth from prior to posterior probability of any property of one record"),
     "rho_breach": ("", "share of the records where a belief below ρ₁ became one above ρ₂"),
-    "seconds": ("", "wall-clock time of the step; it depends on the machine and is no part of the reproducible figures"),
+    "seconds": (
+        "",
+        "wall-clock time of the step; it depends on the machine and is no part of the reproducible figures",
+    ),
 }
 
 ERROR_BARS = {
     "closed-form": "from the closed form of the spread over noise draws, for linear attacks with known weights: "
     "Var = (2 tr S² + 4 tr SA)/n, with A = (I − WH) K_X (I − WH)ᵀ and S = W K_Z Wᵀ",
-    "jackknife": "from a jackknife over blocks of rows: each block is left out in turn, and the spread of the results is measured",
+    "jackknife": "from a jackknife over blocks of rows: each is left out in turn, and the spread measured",
     "replicates": "from the spread between replicates, each of which draws the noise anew",
     "none": "without an error bar: the figure is exact, or no spread could be stated for it",
 }

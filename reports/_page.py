@@ -14,7 +14,7 @@ from reports._charts import collusion_chart, cumulative_chart, histogram_chart, 
 from reports._curves import swept_paths
 from reports._figures import clean
 from reports._inert import packed
-from reports._matrix import Measure, MatrixRow, SweepRow, matrix, measures, sweep_table
+from reports._matrix import MatrixRow, Measure, matrix, measures
 from reports._method import Definition, error_bars, metric_definitions
 from reports._reading import Gap, Reading
 from reports._verdict import Verdict, verdicts
@@ -81,14 +81,10 @@ def page(result: AuditResult, number: int, limit: int) -> Page:
     return Page(
         f"audit-{number}", result, reading, verdicts(reading), matrix(reading), measures(reading),
         charts(reading, f"audit-{number}", limit), reading.gaps(), metric_definitions(reading), error_bars(reading),
-        yaml.safe_dump(scenario, sort_keys=False, allow_unicode=True, width=100), json.dumps(scenario, indent=2, ensure_ascii=False),
+        yaml.safe_dump(scenario, sort_keys=False, allow_unicode=True, width=100),
+        json.dumps(scenario, indent=2, ensure_ascii=False),
         reproduce(result), provenance_line(result), rows_text(result),
     )  # fmt: skip
-
-
-def sweep_rows(reading: Reading, measure: Measure) -> list[SweepRow]:
-    """Return a measure's rows along the sweep."""
-    return sweep_table(reading, measure.metric, measure.knowledge, measure.attack)
 
 
 def charts(reading: Reading, prefix: str, limit: int) -> list[Chart]:
@@ -96,8 +92,15 @@ def charts(reading: Reading, prefix: str, limit: int) -> list[Chart]:
     found = verdicts(reading)
     leader = min((v for v in found if v.worst), key=lambda v: v.worst.value if v.worst else 0.0, default=None)
     adversary = leader.adversary if leader else ""
-    made = [_collusion(reading, prefix, adversary, limit), _map(reading, prefix, adversary, limit), _spread(reading, prefix, limit)]
-    sweeps = [_sweep(reading, prefix, index, path, limit) for index, path in enumerate(swept_paths(reading))]
+    made = [
+        _collusion(reading, prefix, adversary, limit),
+        _map(reading, prefix, adversary, limit),
+        _spread(reading, prefix, limit),
+    ]
+    sweeps = [
+        _sweep(reading, f"{prefix}-sweep-{index}", path, adversary, limit)
+        for index, path in enumerate(swept_paths(reading))
+    ]
     return [chart for chart in (*made, *sweeps) if chart is not None]
 
 
@@ -105,13 +108,21 @@ def _names(reading: Reading) -> list[str]:
     return [clean(name) for name in reading.schemes]
 
 
+def _count(reading: Reading) -> str:
+    return f"{len(reading.schemes)} scheme{'s' if len(reading.schemes) != 1 else ''}"
+
+
 def _collusion(reading: Reading, prefix: str, adversary: str, limit: int) -> Chart | None:
     data = collusion_data(reading, adversary, limit)
     if not data.table:
         return None
-    which = "Copies are pooled in order of release." if data.facts["prefix"] else "At each size, the coalition with the lowest error."
+    which = (
+        "Copies are pooled in order of release."
+        if data.facts["prefix"]
+        else "At each size, the coalition with the lowest error."
+    )
     caption = f"{which} Line and points: measured. Band: 95 % interval. Dashed: theory, where there is a closed form."
-    alt = f"Line chart: normalized error against the number of copies pooled, one line for each of {len(reading.schemes)} schemes."
+    alt = f"Line chart: normalized error against the number of copies pooled, a line for each of {_count(reading)}."
     views = [collusion_chart(data, _names(reading))]
     return Chart(f"{prefix}-collusion", "Collusion curves", caption, alt, data, views)
 
@@ -120,10 +131,12 @@ def _map(reading: Reading, prefix: str, adversary: str, limit: int) -> Chart | N
     data = map_data(reading, adversary, limit)
     if len(set(data.columns.get("c", []))) < 2:
         return None
-    caption = "Every coalition that was measured, by size. The ring marks the coalition with the lowest error in each scheme."
+    caption = (
+        "Every coalition that was measured, by size. The ring marks the coalition with the lowest error in each scheme."
+    )
     if data.left_out:
-        caption += f" {data.left_out:,} points between the lowest and the highest of their size are left out; the results file has them."
-    alt = f"Scatter chart: normalized error of every coalition by the number of its copies, for {len(reading.schemes)} schemes."
+        caption += f" {data.left_out:,} points between the lowest and the highest of their size are left out here."
+    alt = f"Scatter chart: normalized error of every coalition by the number of its copies, for {_count(reading)}."
     return Chart(f"{prefix}-map", "Coalition map", caption, alt, data, [map_chart(data, _names(reading))])
 
 
@@ -137,10 +150,10 @@ def _spread(reading: Reading, prefix: str, limit: int) -> Chart | None:
     return Chart(f"{prefix}-errors", "Error distributions", caption, alt, data, views)
 
 
-def _sweep(reading: Reading, prefix: str, index: int, path: str, limit: int) -> Chart | None:
-    data = sweep_data(reading, path, limit)
+def _sweep(reading: Reading, name: str, path: str, adversary: str, limit: int) -> Chart | None:
+    data = sweep_data(reading, path, adversary, limit)
     if not data.table:
         return None
-    caption = "Errors at the worst coalition of each point; other metrics at the largest. Bars: 95 % interval. Dashed: theory."
-    alt = f"Line chart: a metric against the swept parameter {clean(path)}, one line for each of {len(reading.schemes)} schemes."
-    return Chart(f"{prefix}-sweep-{index}", f"Sweep of {clean(path)}", caption, alt, data, [sweep_chart(data, _names(reading))])
+    caption = "Errors at the worst coalition of each point, others at the largest. Bars: 95 % interval. Dashed: theory."
+    alt = f"Line chart: a metric against the swept parameter {clean(path)}, a line for each of {_count(reading)}."
+    return Chart(name, f"Sweep of {clean(path)}", caption, alt, data, [sweep_chart(data, _names(reading))])

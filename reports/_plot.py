@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -69,7 +70,7 @@ class _Canvas:
         return across, down
 
     def draw(self, points: Sequence[tuple[float, float]], index: int) -> None:
-        for start, end in zip(points, points[1:], strict=False):
+        for start, end in itertools.pairwise(points):
             (x0, y0), (x1, y1) = self._at(*start), self._at(*end)
             steps = max(1, math.ceil(max(abs(x1 - x0), abs(y1 - y0))))
             for step in range(steps + 1):

@@ -28,7 +28,7 @@ class Setting(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """An adversary that gave no figures against a scheme, and why; ``cells`` counts sweep points, coalitions, replicates."""
+    """An adversary without figures against a scheme, and why; ``cells`` counts points, coalitions and replicates."""
 
     scheme: str
     knowledge: str | None
@@ -53,7 +53,9 @@ class Reading:
 
     def __init__(self, result: AuditResult) -> None:
         self.result = result
-        self.points: list[dict[str, Any]] = list({_key(r.sweep): r.sweep for r in self._points_of(result)}.values()) or [{}]
+        self.points: list[dict[str, Any]] = list(
+            {_key(r.sweep): r.sweep for r in self._points_of(result)}.values()
+        ) or [{}]
         self._numbers = {_key(point): index for index, point in enumerate(self.points)}
         self._figures: dict[tuple[Setting, str, str], dict[tuple[int, ...], Figure]] = {}
         for records in cells(result.measurements).values():
@@ -79,7 +81,9 @@ class Reading:
         """Return the number of a sweep point; 0 for one that was never measured."""
         return self._numbers.get(_key(sweep), 0)
 
-    def figures(self, setting: Setting, metric: str = ERROR, attribute: str = EVERYTHING) -> dict[tuple[int, ...], Figure]:
+    def figures(
+        self, setting: Setting, metric: str = ERROR, attribute: str = EVERYTHING
+    ) -> dict[tuple[int, ...], Figure]:
         """Return coalition → figure; empty when nothing was measured."""
         return self._figures.get((setting, metric, attribute), {})
 
@@ -93,7 +97,9 @@ class Reading:
 
     def copies_of(self, scheme: str, point: int = 0) -> int:
         """Return how many copies a scheme released at a sweep point."""
-        released = [len(r.levels) for r in self.result.releases if r.scheme == scheme and self.point_of(r.sweep) == point]
+        released = [
+            len(r.levels) for r in self.result.releases if r.scheme == scheme and self.point_of(r.sweep) == point
+        ]
         measured = [c[-1] for (s, _, _), found in self._figures.items() if s[:2] == (point, scheme) for c in found if c]
         return max([*released, *measured], default=0)
 

@@ -23,7 +23,15 @@ from reports._words import STATUS_MARKS, bound_text, counts, observed_text, prov
 
 SWEEP_ROWS = 12
 STATUS_STYLES = {"holds": "color(31)", "fails": "bold color(166)", "undecided": "color(172)"}
-FINDING_MARKS = {"exact": "✗", "gain": "✗", "refuted": "✗", "no-gain": "✓", "undecided": "?", "alone": "·", "not-measured": "·"}
+FINDING_MARKS = {
+    "exact": "✗",
+    "gain": "✗",
+    "refuted": "✗",
+    "no-gain": "✓",
+    "undecided": "?",
+    "alone": "·",
+    "not-measured": "·",
+}
 FINDING_STYLES = {"✗": "bold color(166)", "✓": "bold color(31)", "?": "bold color(172)", "·": ""}
 
 
@@ -99,7 +107,9 @@ def _comparison(console: Console, reading: Reading) -> None:
                     title = Text.assemble((clipped(row.attack, label), "bold"), "\n  worst pooled\n  best single")
                     table.add_row(title, *(_cell(cell) for cell in row.cells[chosen]))
             console.print(table)
-    console.print(Text("  ").join(Text(f"{step.bars} {step.word}{_bound(step.below)}", style=step.style) for step in SCALE))
+    console.print(
+        Text("  ").join(Text(f"{step.bars} {step.word}{_bound(step.below)}", style=step.style) for step in SCALE)
+    )
 
 
 def _bound(below: float) -> str:
@@ -187,7 +197,11 @@ def _curve(console: Console, reading: Reading, found: Sequence[Verdict]) -> None
     for index, (name, points) in enumerate(series):
         if points:
             ends = f"{number(points[0].shown.value, points[0].shown.half)} → {with_error(points[-1].shown)}"
-            console.print(Text.assemble("  ", (LETTERS[index % 26], style_of(index)), f" {clipped(name, console.width - 34)}  {ends}"))
+            console.print(
+                Text.assemble(
+                    "  ", (LETTERS[index % 26], style_of(index)), f" {clipped(name, console.width - 34)}  {ends}"
+                )
+            )
 
 
 def _expectations(console: Console, result: AuditResult) -> None:
@@ -196,7 +210,9 @@ def _expectations(console: Console, result: AuditResult) -> None:
     _heading(console, "Expectations", counts(result))
     for record in result.expectations:
         mark = Text(f"{STATUS_MARKS[record.status]} {record.status:<9} ", style=STATUS_STYLES[record.status])
-        console.print(mark + Text(clipped(f"{record.expectation}{where_text(record.where)}", console.width - 14), style="bold"))
+        console.print(
+            mark + Text(clipped(f"{record.expectation}{where_text(record.where)}", console.width - 14), style="bold")
+        )
         told = f"observed {observed_text(record)}, bound {bound_text(record)}: {record.why}"
         console.print(Padding(Text(clean(told)), (0, 0, 0, 2)))
 

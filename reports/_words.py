@@ -36,12 +36,13 @@ def bound_text(record: ExpectationRecord) -> str:
 
 def counts(result: AuditResult) -> str:
     """Count the expectations by status: ``2 of 3 hold, 1 undecided``."""
-    statuses = [record.status for record in result.expectations]
+    statuses: list[str] = [record.status for record in result.expectations]
     if not statuses:
         return "none stated"
-    rest = "".join(f", {statuses.count(s)} {w}" for s, w in (("fails", "fail"), ("undecided", "undecided")) if s in statuses)  # type: ignore[comparison-overlap]
-    held = statuses.count("holds")
-    return f"{held} of {len(statuses)} {'holds' if held == 1 else 'hold'}{rest.replace('1 fail', '1 fails')}"
+    held, fail, open_ = (statuses.count(status) for status in ("holds", "fails", "undecided"))
+    parts = [f"{held} of {len(statuses)} {'holds' if held == 1 else 'hold'}"]
+    parts += [f"{fail} {'fails' if fail == 1 else 'fail'}"] if fail else []
+    return ", ".join([*parts, *([f"{open_} undecided"] if open_ else [])])
 
 
 def rows_text(result: AuditResult) -> str:
@@ -58,7 +59,14 @@ def provenance_line(result: AuditResult) -> str:
     """Say in one line what ran, on what, with which seed and when."""
     made = result.provenance
     version = made.versions.get("auditor", "")
-    parts = [f"auditor {version}".strip(), rows_text(result), f"seed {made.seed}", made.start, f"{made.duration:.1f} s", made.fingerprint]
+    parts = [
+        f"auditor {version}".strip(),
+        rows_text(result),
+        f"seed {made.seed}",
+        made.start,
+        f"{made.duration:.1f} s",
+        made.fingerprint,
+    ]
     return " · ".join(part for part in parts if part)
 
 

@@ -75,4 +75,4 @@ def _bundle() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script; building it takes a second, so once a process."""
     import vl_convert
 
-    return str(vl_convert.javascript_bundle())
+    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")

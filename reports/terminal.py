@@ -49,7 +49,7 @@ class Terminal(Renderer):
         if len(results) > 1:
             summary(console, results)
         output = console.file
-        assert isinstance(output, io.StringIO)  # noqa: S101
+        assert isinstance(output, io.StringIO)
         return "\n".join(line.rstrip() for line in output.getvalue().splitlines()).strip("\n") + "\n"
 
 

@@ -16,12 +16,12 @@
 
   const narrow = window.matchMedia("(max-width: 640px)");
 
-  function configured() {
+  // The legend takes as many columns as its place has room for.
+  function configured(host) {
     const config = parsed("chart-config");
-    if (narrow.matches) {
-      Object.assign(config.legend, { columns: 2, labelLimit: 130, columnPadding: 10 });
-      Object.assign(config.axis, { labelFontSize: 11, titleFontSize: 11 });
-    }
+    const columns = Math.max(1, Math.min(5, Math.floor((host.clientWidth - 40) / 165)));
+    Object.assign(config.legend, { columns });
+    if (narrow.matches) Object.assign(config.axis, { labelFontSize: 11, titleFontSize: 11 });
     return config;
   }
 
@@ -37,8 +37,9 @@
       const spec = { ...view, datasets: { rows: rows.map((row) => ({ ...row })) } };
       spec.params = (spec.params || []).map((p) => (chosen.has(p.name) ? { ...p, value: chosen.get(p.name) } : p));
       figure.drawn.push(await window.vegaEmbed(hosts[at], spec, {
-        mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false, config: configured(),
+        mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false, config: configured(hosts[at]),
         tooltip: { disableDefaultStyle: true },
+        logLevel: 1, // errors only: a scheme without theory leaves a layer empty, which is no reason to warn
       }));
     }
     figure.classList.add("drawn");

@@ -1,5 +1,7 @@
 """Results made by hand from the papers' formulas, so that the renderers are tested without the engine."""
 
+# ruff: noqa: E501 - long lines of plain data read best as they are
+
 from __future__ import annotations
 
 import itertools
@@ -54,7 +56,15 @@ def coalitions_of(kind: str, count: int) -> list[tuple[int, ...]]:
 
 def measurement(**values: Any) -> Measurement:
     blank: dict[str, Any] = dict.fromkeys(Measurement._fields)
-    blank |= {"sweep": {}, "coalition": (), "levels": (), "replicate": 1, "attribute": "*", "status": "ok", "error_bar": "none"}
+    blank |= {
+        "sweep": {},
+        "coalition": (),
+        "levels": (),
+        "replicate": 1,
+        "attribute": "*",
+        "status": "ok",
+        "error_bar": "none",
+    }
     return Measurement(**(blank | values))
 
 
@@ -111,7 +121,11 @@ class Case:
             tilt = (1.0, 1.04, 0.96)[min(index, 2)]
             value, exact = (theory + draw * std_error) * tilt, theory * tilt if known else None
             variance = VARIANCE["salary"] if index == 2 else VARIANCE["age"]
-            records.append(measurement(**key, attribute=attribute, metric="normalized_error", **with_bar(value, std_error * tilt, exact)))
+            records.append(
+                measurement(
+                    **key, attribute=attribute, metric="normalized_error", **with_bar(value, std_error * tilt, exact)
+                )
+            )
             bar = with_bar(value * variance, std_error * variance, None if exact is None else exact * variance)
             records.append(measurement(**key, attribute=attribute, metric="distortion", **bar))
             records.append(measurement(**key, attribute=attribute, metric="rmse", value=math.sqrt(value * variance)))
@@ -135,14 +149,28 @@ class Case:
                 inside = [math.erf(edge / scale / math.sqrt(2)) for edge in edges]
                 shares = tuple(b - a for a, b in itertools.pairwise(inside))
                 found.append(
-                    Distribution(self.sweep, scheme, "perfect", "llse", coalition, 1, attribute, edges, shares, 1 - inside[-1])
+                    Distribution(
+                        self.sweep, scheme, "perfect", "llse", coalition, 1, attribute, edges, shares, 1 - inside[-1]
+                    )
                 )
         return found
 
     def gaps(self) -> list[Measurement]:
-        reason = {"status": "not-applicable", "reason": UNSUITED, "knowledge": "perfect", "attack": "distribution-analysis"}
+        reason = {
+            "status": "not-applicable",
+            "reason": UNSUITED,
+            "knowledge": "perfect",
+            "attack": "distribution-analysis",
+        }
         return [
-            measurement(sweep=self.sweep, scheme=self.schemes[2], metric="normalized_error", coalition=(1,), levels=(0.46,), **reason)
+            measurement(
+                sweep=self.sweep,
+                scheme=self.schemes[2],
+                metric="normalized_error",
+                coalition=(1,),
+                levels=(0.46,),
+                **reason,
+            )
         ]
 
     def result(self, *, title: str = "Five recipients of the census extract", name: str = "quickstart") -> AuditResult:
@@ -188,7 +216,10 @@ class Case:
     def plugins(self) -> list[PluginSummary]:
         attacks = {
             "ndr": ("Takes the least perturbed copy as it is", ""),
-            "llse": ("Joint linear least-squares estimate from all copies held", "the noise law and the data's moments are known"),
+            "llse": (
+                "Joint linear least-squares estimate from all copies held",
+                "the noise law and the data's moments are known",
+            ),
             "distribution-analysis": ("Rebuilds each value from its prior", "white noise"),
         }
         return [
@@ -247,13 +278,28 @@ def swept() -> AuditResult:
     )
 
 
-HOSTILE_COLUMNS = ("<img src=x onerror=alert(1)>", "a,b", '"', "=cmd()", "x" * 200, "גיל ושכר", "tab\tand\nline", "[red]rich[/red]", "{{7*7}}")
+HOSTILE_COLUMNS = (
+    "<img src=x onerror=alert(1)>",
+    "a,b",
+    '"',
+    "=cmd()",
+    "x" * 200,
+    "גיל ושכר",
+    "tab\tand\nline",
+    "[red]rich[/red]",
+    "{{7*7}}",
+)
 HOSTILE_TITLE = "</script><script>alert('title')</script>\u202e{{7*7}}"
 
 
 def hostile() -> AuditResult:
     """Names that try to be markup, formulas, templates, code."""
-    schemes = ("</script><script>alert(2)</script>", "correlated' onmouseover='alert(3)", "=HYPERLINK(\"x\")", "corner-wave]]>")
+    schemes = (
+        "</script><script>alert(2)</script>",
+        "correlated' onmouseover='alert(3)",
+        '=HYPERLINK("x")',
+        "corner-wave]]>",
+    )
     case = Case(attributes=HOSTILE_COLUMNS, schemes=schemes, coalitions="prefixes", replicates=1)
     whole = case.result(title=HOSTILE_TITLE, name="<b>evil</b>")
     swap = {"llse": "llse</script><img src=x onerror=alert(4)>"}
