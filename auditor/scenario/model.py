@@ -11,6 +11,7 @@ from auditor.knowledge import Knowledge
 from auditor.registry import PluginParameters
 from auditor.scenario.coalitions import Coalitions
 from auditor.scenario.levels import Levels
+from auditor.scenario.places import Places
 
 if TYPE_CHECKING:
     from auditor.expectation import Expectation
@@ -129,7 +130,8 @@ class ExpectationUse:
 class Scenario:
     """An audit, fully spelled out; ``auditor.run`` takes it.
 
-    ``document`` is the scenario as plain values, before defaults: sweeps are applied to it.
+    ``document`` is the scenario as plain values, before defaults: sweeps are applied to it. ``places`` knows where in the file each field
+    is written, for messages.
     """
 
     title: str
@@ -147,6 +149,7 @@ class Scenario:
     base: Path | None = None
     name: str = "audit"
     document: dict[str, Any] = field(default_factory=dict, repr=False)
+    places: Places = field(default_factory=Places, repr=False, compare=False)
 
     def spec(self) -> dict[str, Any]:
         """Return the scenario with every default filled in; reading it again gives the same audit."""

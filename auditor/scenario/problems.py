@@ -59,12 +59,15 @@ class Problems:
             self.add(path, "must name at least one")
         return list(value)
 
-    def unique(self, path: Path, names: Iterable[str], what: str) -> None:
-        """Note names that stand twice."""
+    def unique(self, path: Path, names: Iterable[str | None], what: str) -> None:
+        """Note names that stand twice; None is a name that could not be read."""
         seen: set[str] = set()
+        remedy = "; give one of them an id of its own" if what in ("scheme", "attack") else ""
         for place, name in enumerate(names):
+            if name is None:
+                continue
             if name in seen:
-                self.add((*path, place), f"repeats {what} {name!r}; give one of them an id of its own")
+                self.add((*path, place), f"repeats {what} {name!r}{remedy}")
             seen.add(name)
 
     def model(self, path: Path, value: dict[str, Any], model: type[M]) -> M | None:
@@ -113,6 +116,8 @@ def _explain_place(place: Path, items: list[ErrorDetails], model: type[BaseModel
     if "missing" in kinds:
         return place, "is required", False
     expected = list(dict.fromkeys(_expected(item) for item in items))
+    if not place and kinds == {"value_error"}:  # the fields do not fit together; each is shown where it stands
+        return place, " or ".join(expected), False
     return place, f"{' or '.join(expected)}; got {shown(items[0]['input'])}", False
 
 
@@ -134,8 +139,8 @@ _BOUNDS = {
     "greater_than_equal": ("must be at least", "ge"),
     "less_than": ("must be less than", "lt"),
     "less_than_equal": ("must be at most", "le"),
-    "too_short": ("must have at least so many entries:", "min_length"),
-    "too_long": ("must have at most so many entries:", "max_length"),
+    "too_short": ("must have this many entries or more:", "min_length"),
+    "too_long": ("must have this many entries or fewer:", "max_length"),
 }
 
 
@@ -157,5 +162,8 @@ def shown(value: Any) -> str:
     """Return a value of a scenario as an error message may show it: short, and never a table's content."""
     if isinstance(value, (list, tuple, dict)) and len(value) > 4:
         return f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"
-    text = "nothing" if value is None else repr(value)
+    try:
+        text = "nothing" if value is None else repr(value)
+    except ValueError:  # an integer that Python refuses to print
+        text = "a huge integer"
     return text if len(text) <= 60 else text[:57] + "…"
