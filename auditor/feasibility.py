@@ -11,12 +11,15 @@ from auditor.engine import table_of
 from auditor.errors import AuditorError, DataError, Problem, ScenarioError, did_you_mean
 from auditor.expectation import listed
 from auditor.knowledge import Estimated, KnownAttributes, KnownRecords, KnownSample
+from auditor.noise import GaussianNoise, NoiseLaw
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.scenario.read import at_point
 from auditor.scheme import TableMoments
 
 MOST_MOMENT_BYTES = 4 * 2**30
+MOST_VARIANCE = 1e140
+"""Squared and summed over a billion rows it is still a double."""
 
 Tables = list[tuple[dict[str, Any], Table]]
 
@@ -90,7 +93,7 @@ def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, mome
         scheme.check_levels(levels)
         scheme.check_table(table, here.data)
         _check_size(len(levels), table.width)
-        scheme.law(levels, moments)
+        _check_range(scheme.law(levels, moments))
     except AuditorError as error:
         found.add(("schemes", place), f"({use.id}) cannot be used: {error}")
         return
@@ -111,6 +114,14 @@ def _check_size(copies: int, width: int) -> None:
             f"{copies:,} copies of {width} attributes need {size / 2**30:,.1f} GiB for their joint moments, more than the "
             f"{MOST_MOMENT_BYTES / 2**30:.0f} GiB allowed; audit fewer copies at a time"
         )
+
+
+def _check_range(law: NoiseLaw | None) -> None:
+    """Refuse noise so loud that its square is no number: everything would come out as infinity."""
+    if isinstance(law, GaussianNoise):
+        loudest = float(law.level_covariance.max(initial=0.0)) * float(law.shape.max(initial=0.0))
+        if not loudest <= MOST_VARIANCE:
+            raise AuditorError(f"noise of variance {loudest:.3g} is beyond what double precision can square")
 
 
 def _check_attributes(scenario: Scenario, tables: Tables, found: Problems) -> None:

@@ -122,8 +122,13 @@ class ExpectationUse:
     where: dict[str, Any]
 
     def spec(self) -> dict[str, Any]:
-        """Return it as a scenario would spell it."""
-        return {self.name: self.where}
+        """Return it as a scenario would spell it, defaults filled in."""
+        given = {key.replace("_", "-") for key in self.where}
+        defaults = self.expectation.parameters.model_dump(mode="json", by_alias=True, exclude_none=True)
+        spelt_by_metric = self.name not in (self.expectation.name, *getattr(self.expectation, "aliases", ()))
+        return {self.name: self.where | {
+            key: value for key, value in defaults.items() if key not in given and not (spelt_by_metric and key == "metric")
+        }}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -159,8 +159,9 @@ def _check_law(law: dict[str, Any]) -> None:
     except PluginError as error:
         raise ValueError(f"names an {error}") from None
     except ValidationError as error:
-        wrong = [f"{format_path(path)} {message}" for path, message, _ in explain(error, registry.get("scheme", law["scheme"]).Parameters)]
-        raise ValueError("has " + "; ".join(wrong)) from None
+        model = registry.get("scheme", law["scheme"]).Parameters
+        found = explain(error, model, {key: value for key, value in law.items() if key != "scheme"})
+        raise ValueError("is wrong: " + "; ".join(f"{format_path(path)} {message}" for path, message, _ in found)) from None
     if scheme.family != Published.family:
         raise ValueError(f"must name an additive scheme; {law['scheme']} is {scheme.family}")
 
