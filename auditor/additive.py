@@ -25,6 +25,9 @@ from auditor.streams import stream
 
 Array = NDArray[np.float64]
 
+CHUNK_VALUES = 2**14
+"""Values (rows × attributes) worked on at once: 128 KB a copy, so that a copy and its two parents stay in a core's cache."""
+
 ORIGINAL = 0
 """The place of ``X`` among a step's parents: level 0, the copy that nobody gets."""
 
@@ -209,20 +212,30 @@ class AdditiveSampler:
         self._scratch: Array | None = None
 
     def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
-        """Write the copies of one block of rows; see ``Sampler``."""
-        if self._scratch is None or len(self._scratch) < len(x):
-            self._scratch = np.empty(x.shape)
-        scratch = self._scratch[: len(x)]
+        """Write the copies of one block of rows; see ``Sampler``.
+
+        Goes through the block in chunks that the cache holds, so that a copy finds its parents there.
+        """
+        streams = {innovation: self._stream(index, innovation) for step in self._steps for innovation, _ in step.fresh}
+        rows = max(1, CHUNK_VALUES // x.shape[1])
+        if self._scratch is None:
+            self._scratch = np.empty((rows, x.shape[1]))
+        for start in range(0, len(x), rows):
+            self._chunk(x, out, slice(start, min(start + rows, len(x))), streams)
+
+    def _chunk(self, x: Array, out: Sequence[Array], rows: slice, streams: dict[int, np.random.Generator]) -> None:
+        assert self._scratch is not None
+        scratch = self._scratch[: rows.stop - rows.start]
         kept: dict[int, Array] = {}
         for step in self._steps:
-            y = out[step.copy - 1]
-            parents = [(x if parent == ORIGINAL else out[parent - 1], weight) for parent, weight in step.parents]
+            y = out[step.copy - 1][rows]
+            parents = [((x if parent == ORIGINAL else out[parent - 1])[rows], weight) for parent, weight in step.parents]
             if len(step.fresh) == 1 and step.fresh[0][0] not in self._shared:
                 innovation, scale = step.fresh[0]
-                self._root.draw(self._stream(index, innovation), scale, y, scratch)
+                self._root.draw(streams[innovation], scale, y, scratch)
             else:
                 y[...] = 0.0
-                parents += [(self._shared_draw(index, innovation, kept, scratch), scale) for innovation, scale in step.fresh]
+                parents += [(self._shared_draw(streams, innovation, kept, scratch), scale) for innovation, scale in step.fresh]
             for source, weight in parents:
                 add_scaled(source, weight, y)
 
@@ -231,11 +244,13 @@ class AdditiveSampler:
         key = self._key
         return stream(key.seed, "noise", key.scheme, key.replicate, copy, float(self._levels[copy - 1]), block)
 
-    def _shared_draw(self, block: int, copy: int, kept: dict[int, Array], scratch: Array) -> Array:
-        """Return ``g ~ N(0, K_0)`` of one copy's stream, kept while more than one copy of the block uses it."""
+    def _shared_draw(
+        self, streams: dict[int, np.random.Generator], copy: int, kept: dict[int, Array], scratch: Array
+    ) -> Array:
+        """Return ``g ~ N(0, K_0)`` of one copy's stream, kept while more than one copy of the chunk uses it."""
         if copy not in kept:
             kept[copy] = np.empty_like(scratch)
-            self._root.draw(self._stream(block, copy), 1.0, kept[copy], scratch)
+            self._root.draw(streams[copy], 1.0, kept[copy], scratch)
         return kept[copy]
 
 
