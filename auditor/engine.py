@@ -18,7 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from auditor import bibliography, registry
-from auditor.audit import ReleaseAudit, audit_release, release_levels, table_moments
+from auditor.audit import ReleaseAudit, audit_release, failure_reason, release_levels, table_moments
 from auditor.data.load import load_table
 from auditor.data.table import Table
 from auditor.errors import AuditorError
@@ -35,7 +35,7 @@ from auditor.results import (
     SchemeSummary,
     cells,
 )
-from auditor.scenario.model import Scenario
+from auditor.scenario.model import ExpectationUse, Scenario
 from auditor.scenario.read import at_point, rebuild
 from auditor.scheme import TableMoments
 from auditor.statistics import quantile
@@ -231,7 +231,16 @@ def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]
 
 def judge(scenario: Scenario, evidence: Evidence) -> list[ExpectationRecord]:
     """Return the verdict on every expectation of the scenario."""
-    return [use.expectation.record(use.name, use.where, evidence) for use in scenario.expect]
+    return [_judged(use, evidence) for use in scenario.expect]
+
+
+def _judged(use: ExpectationUse, evidence: Evidence) -> ExpectationRecord:
+    """A judge that breaks leaves its expectation undecided, and an hour's measurements where they are."""
+    try:
+        return use.expectation.record(use.name, use.where, evidence)
+    except Exception as error:
+        why = f"could not be judged: {failure_reason(error)}"
+        return ExpectationRecord(expectation=use.name, where=use.where, status="undecided", observed=None, bound=None, why=why)
 
 
 def _summary_of_data(scenario: Scenario, point: dict[str, Any]) -> DataSummary:

@@ -106,7 +106,7 @@ def _parse_range(value: dict[Any, Any]) -> Levels:
 def _is_number(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         return False
-    return -LARGEST <= value <= LARGEST  # false for NaN; compares integers beyond a double's range too
+    return bool(-LARGEST <= value <= LARGEST)  # false for NaN; compares integers beyond a double's range too
 
 
 def _short(value: Any) -> str:

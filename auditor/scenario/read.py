@@ -394,7 +394,7 @@ def _knowledge(fields: dict[str, Any], problems: Problems) -> tuple[Knowledge, .
             found.append(None)
             for path, message in error.problems:
                 problems.add(("knowledge", place, *path), message)
-    problems.unique(("knowledge",), [knowledge and knowledge.label for knowledge in found], "knowledge")
+    problems.unique(("knowledge",), [None if knowledge is None else knowledge.label for knowledge in found], "knowledge")
     return tuple(knowledge for knowledge in found if knowledge is not None)
 
 
