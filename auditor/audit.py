@@ -141,6 +141,7 @@ def audit_release(
         release = open_release(scenario, table, moments, use, levels, replicate)
         session = Session(scenario, release, coalitions, context)
         session.gather()
+        _check_copies(session.groups)
     except Exception as error:
         reason = failure_reason(error)
         records = [context.empty(attack.id, knowledge.label, coalition, "failed", reason)
@@ -150,6 +151,12 @@ def audit_release(
     if pooling:
         evidence.pooling.update(pooling_evidence(session.needed, session.groups, table.width, session.law))
     return ReleaseAudit(measurements, distributions, evidence)
+
+
+def _check_copies(groups: Sequence[Moments]) -> None:
+    """Refuse copies that are not finite; the harness does not trust what a plugin draws."""
+    if not all(np.isfinite(group.products).all() for group in groups):
+        raise PluginError("the scheme drew values that are not finite")
 
 
 def open_release(
