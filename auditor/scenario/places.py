@@ -10,6 +10,9 @@ from auditor.errors import AuditorError, Problem
 from auditor.scenario.paths import Path, find_item, format_path, set_at
 from auditor.scenario.yaml12 import Document
 
+LISTS = ("schemes", "attacks", "knowledge", "coalitions", "measures", "expect", "cite")
+"""Sections where a lone item may stand for a list of one."""
+
 EVERY = "*"
 """``schemes[*].levels`` is the levels of every scheme."""
 
@@ -42,13 +45,29 @@ class Places:
     def _at(self, path: Path, message: str, key: bool) -> Problem:
         if self.document is None or any(path[: len(place)] == place for place in self.changed):
             return Problem(format_path(path), message)
-        line, column = self.document.key_position(path) if key else self.document.position(path)
+        written = _as_written(self.document.value, path)
+        line, column = self.document.key_position(written) if key else self.document.position(written)
         return Problem(format_path(path), message, self.document.file, line, column)
 
     def located(self, found: Iterable[tuple[Path, str, bool]]) -> list[Problem]:
         """Return problems in the order of the file, each once."""
         problems = dict.fromkeys(self.problem(*item) for item in found)
         return sorted(problems, key=lambda problem: (problem.line or 0, problem.column or 0))
+
+
+def _as_written(value: Any, path: Path) -> Path:
+    """Return where a path leads in a file that gives a lone item for a list of one: ``schemes: {name: …}``."""
+    lone = isinstance(value, dict) and len(path) > 1 and path[1] == 0 and not isinstance(value.get(str(path[0])), list)
+    return (path[0], *path[2:]) if lone else path
+
+
+def spelt_out(value: Any) -> Any:
+    """Return a document with its short forms written out, so that there is room to set something below them."""
+    if not isinstance(value, dict):
+        return value
+    long = {name: [value[name]] for name in LISTS if isinstance(value.get(name), (str, dict))}
+    source = {"data": {"source": value["data"]}} if isinstance(value.get("data"), str) else {}
+    return value | long | source
 
 
 def named(value: Any, path: Path) -> list[Path]:
@@ -93,6 +112,7 @@ def put(value: Any, changes: Mapping[Path, Any] | Iterable[tuple[Path, Any]]) ->
         A path leads nowhere.
     """
     changed: list[Path] = []
+    value = spelt_out(value)
     for path, new in changes.items() if isinstance(changes, Mapping) else changes:
         for place in named(value, path):
             value = set_at(value, place, new)

@@ -393,7 +393,7 @@ def _knowledge(fields: dict[str, Any], problems: Problems) -> tuple[Knowledge, .
         except KnowledgeError as error:
             found.append(None)
             for path, message in error.problems:
-                problems.add(("knowledge", place, *path), message)
+                problems.add(("knowledge", place, *path), message, key=message.startswith("is not a known field"))
     problems.unique(("knowledge",), [None if knowledge is None else knowledge.label for knowledge in found], "knowledge")
     return tuple(knowledge for knowledge in found if knowledge is not None)
 
