@@ -7,11 +7,12 @@ row groups, and judge it on the other half, both ways round. No linear attacker 
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``W`` | ``Cov(X, Y_C) Cov(Y_C)⁺`` over the training half | (N, kN) |
-| ``p`` | ``kN`` coefficients per attribute | scalar |
+| ``p`` | coefficients per attribute: the rank of ``Cov(Y_C)``, at most ``kN`` | scalar |
 | ``D_C`` | squared error on the other half, less the factor ``(m+1)(m−2) / (m(m−p−2))`` that learning from m rows costs | (N,) |
 | gain | ``1 − D_C / min_i D_i`` by attribute | (N,) |
 
-The factor is exact for Gaussian rows and small (``p/m``) for any; without it a wide coalition would be excused for overfitting.
+The factor is exact for Gaussian rows and small (``p/m``) for any; without it a wide coalition would be excused for overfitting. The rank,
+and not ``kN``: a repeated level or a total beside its parts adds no coefficient to learn, and crediting one would read as a gain.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from auditor.expectation import Pooling
 from auditor.linear import Coalition, Maps, best_single, collusion_gain, squared_errors, with_total
-from auditor.linear_algebra import regression
+from auditor.linear_algebra import ranked_regression
 from auditor.moments import Moments
 from auditor.noise import NoiseLaw, attribute_index, earliest_is_sufficient
 from auditor.statistics import jackknife_error
@@ -97,7 +98,7 @@ def _learn(coalitions: Sequence[Coalition], train: Moments, N: int) -> tuple[Map
         index = attribute_index(coalition, N)
         if m <= index.size + 2:
             continue
-        W = regression(K[:N, N + index], K[np.ix_(N + index, N + index)])
+        W, p = ranked_regression(K[:N, N + index], K[np.ix_(N + index, N + index)])
         weights[place][:, index], offsets[place] = W, mean[:N] - W @ mean[N + index]
-        inflation[place] = (m + 1) * (m - 2) / (m * (m - index.size - 2))
+        inflation[place] = (m + 1) * (m - 2) / (m * (m - p - 2))
     return Maps(weights, offsets, fixed=False), inflation
