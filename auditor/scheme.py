@@ -84,6 +84,10 @@ class Scheme(Plugin):
             if not (np.isfinite(level) and level >= 0):
                 raise AuditorError(f"level {number} must be a finite noise multiple σ² ≥ 0; got {level!r}")
 
+    def default_levels(self) -> tuple[float, ...]:
+        """Return the levels of a release that was asked for without any; none unless a scheme knows better."""
+        return ()
+
     @abstractmethod
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
         """Return the exact law of the noise in copies at these levels, or None when the scheme has none to state."""
