@@ -132,4 +132,6 @@ def earliest_is_sufficient(law: NoiseLaw, copies: Sequence[int], tolerance: floa
     # Cov(Z_b, Z_j) − Var(Z_b), against the deviations of what is compared: a salary's noise must not hide an age's.
     gaps = np.abs(blocks - own[:, :, None, :])
     size = deviation[:, :, None, None] * np.maximum(deviation[None, None], deviation[:, None, None, :])
-    return bool((gaps <= tolerance * size).all(axis=(1, 2, 3)).any())
+    # Var(Z_j − Z_b) = Var(Z_j) − Var(Z_b) then: a «law» in which it is negative, as with max for min, is none.
+    quietest = (deviation[:, None] <= deviation[None] * (1.0 + tolerance)).all(axis=(1, 2))
+    return bool(((gaps <= tolerance * size).all(axis=(1, 2, 3)) & quietest).any())
