@@ -9,7 +9,9 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -45,7 +47,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'auditor' has no attribute {name!r}")
-    # `import auditor.attack` elsewhere binds the submodule under the function's name; the function is what a user wants.
     value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
@@ -53,3 +54,18 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *_HOMES])
+
+
+class _Package(ModuleType):
+    """The package, with ``auditor.attack`` the function a user wants, whoever imported the submodule of that name before."""
+
+    @property
+    def attack(self) -> Any:
+        return import_module("auditor.release").attack
+
+    @attack.setter
+    def attack(self, submodule: ModuleType) -> None:
+        """Importing ``auditor.attack`` binds the submodule here; it is found by ``from auditor.attack import …`` all the same."""
+
+
+sys.modules[__name__].__class__ = _Package

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, field_validator
 from scipy.linalg.blas import daxpy
 
 from auditor.errors import AuditorError
@@ -68,14 +68,37 @@ class MatrixShape(PluginParameters):
 
     matrix: str | list[list[float]]
 
-    @model_validator(mode="after")
-    def _positive_semidefinite(self) -> MatrixShape:
-        if not isinstance(self.matrix, str):
-            _check_covariance(self.matrix)
-        return self
+    @field_validator("matrix")
+    @classmethod
+    def _positive_semidefinite(cls, matrix: str | list[list[float]]) -> str | list[list[float]]:
+        if not isinstance(matrix, str):
+            _check_covariance(matrix)
+        return matrix
 
 
-NoiseShape = Literal["white", "data"] | VarianceShape | SpectrumShape | MatrixShape
+_FORMS = {"variance": "VarianceShape", "spectrum": "SpectrumShape", "matrix": "MatrixShape"}
+
+
+def _form(value: Any) -> str | None:
+    """Tell which form of a shape is meant, so that a mistake is explained for that one and not for each."""
+    if isinstance(value, PluginParameters):
+        return type(value).__name__
+    if isinstance(value, dict):
+        return _FORMS.get(str(next(iter(value)))) if len(value) == 1 else None
+    return "Name" if value in ("white", "data") else None
+
+
+NoiseShape = Annotated[
+    Annotated[Literal["white", "data"], Tag("Name")]
+    | Annotated[VarianceShape, Tag("VarianceShape")]
+    | Annotated[SpectrumShape, Tag("SpectrumShape")]
+    | Annotated[MatrixShape, Tag("MatrixShape")],
+    Discriminator(
+        _form,
+        custom_error_type="noise_shape",
+        custom_error_message="must be 'white', 'data', {variance: v}, {spectrum: [eigenvalues]} or {matrix: rows or a CSV file}",
+    ),
+]
 
 
 def _check_covariance(rows: Any) -> Array:

@@ -231,7 +231,7 @@ def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
 
     names: tuple[str, ...] = ()
     if isinstance(X, pd.DataFrame):
-        text = [str(name) for name, kind in X.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)]
+        text = [str(name) for name, kind in X.dtypes.items() if not _real(kind)]
         if text:
             raise DataError(f"columns must hold numbers; {', '.join(map(repr, text))} do not: select the others")
         names = tuple(map(str, X.columns))
@@ -240,9 +240,24 @@ def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
     elif isinstance(X, pd.Series):
         names = (str(X.name),) if X.name is not None else ()
     try:
+        if not isinstance(X, pd.DataFrame) and not _all_numbers(np.asarray(X)):
+            raise TypeError
         return np.asarray(X, dtype=np.float64), names
     except (TypeError, ValueError):
         raise DataError("the table must hold numbers only") from None
+
+
+def _real(kind: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind))
+
+
+def _all_numbers(values: NDArray[Any]) -> bool:
+    """Whether these are numbers as they stand: numpy would read text as such, and dates as days, without a word."""
+    if values.dtype.kind != "O":
+        return values.dtype.kind in "biuf"
+    return not any(isinstance(cell, (str, bytes)) for cell in values.flat)
 
 
 def like(X: Microdata, values: Array) -> Microdata:
