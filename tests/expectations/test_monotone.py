@@ -14,7 +14,8 @@ from auditor.results import Measurement
 def record(x: float, value: float, theory: float | None = None, error: float = 0.01, **changes: Any) -> Measurement:
     fields: dict[str, Any] = dict(
         sweep={"data.rows": x}, scheme="s", knowledge="perfect", attack="a", coalition=(1,), levels=(1.0,), replicate=1, attribute="*",
-        metric="rmse", value=value, std_error=error, ci_low=None, ci_high=None, theory=theory, status="ok", reason=None, error_bar="closed-form",
+        metric="rmse", value=value, std_error=error, ci_low=None, ci_high=None, theory=theory, status="ok", reason=None,
+        error_bar="closed-form",
     )  # fmt: skip
     return Measurement(**(fields | changes))
 
