@@ -59,7 +59,7 @@ class Maps:
     def residual(self) -> Array:
         """``R = [I, −W]``, shape (B, N, d)."""
         B, N, _ = self.weights.shape
-        R: Array = np.empty((B, N, N + self.weights.shape[2]))
+        R = np.empty((B, N, N + self.weights.shape[2]))
         R[:, :, :N], R[:, :, N:] = np.eye(N), -self.weights
         return R
 
@@ -72,8 +72,8 @@ def squared_errors(maps: Maps, moments: Moments) -> Array:
     R, c = maps.residual, maps.offsets
     B, N, d = R.shape
     RP = (R.reshape(B * N, d) @ moments.products).reshape(B, N, d)
-    raw = np.einsum("bnd,bnd->bn", RP, R) - 2.0 * c * (R @ moments.total) + moments.count * c**2
-    return np.clip(raw, 0.0, None)
+    raw: Array = np.einsum("bnd,bnd->bn", RP, R) - 2.0 * c * (R @ moments.total) + moments.count * c**2
+    return np.maximum(raw, 0.0)
 
 
 @dataclass(frozen=True)
