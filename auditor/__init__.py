@@ -52,20 +52,16 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
-
-
 class _Package(ModuleType):
-    """The package, with ``auditor.attack`` the function a user wants, whoever imported the submodule of that name before."""
+    """Keeps ``auditor.attack`` the function: importing the submodule of that name would bind the module in its place."""
 
-    @property
-    def attack(self) -> Any:
-        return import_module("auditor.release").attack
-
-    @attack.setter
-    def attack(self, submodule: ModuleType) -> None:
-        """Importing ``auditor.attack`` binds the submodule here; it is found by ``from auditor.attack import …`` all the same."""
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
 
 
 sys.modules[__name__].__class__ = _Package
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

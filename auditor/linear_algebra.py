@@ -19,6 +19,15 @@ def clip_to_psd(K: Array) -> Array:
     return np.asarray((vectors * np.clip(values, 0.0, None)) @ vectors.T)
 
 
+def correlation(K: Array) -> Array:
+    """Return the correlation matrix of a covariance, shape (N, N); 0 off the diagonal where an attribute does not vary."""
+    scale = np.sqrt(np.clip(np.diag(K), 0.0, None))
+    product = np.outer(scale, scale)
+    C: Array = np.divide(K, product, out=np.zeros_like(K, dtype=np.float64), where=product > 0)
+    np.fill_diagonal(C, 1.0)
+    return C
+
+
 def best_unbiased_combination(Sigma: Array) -> tuple[Array, Array]:
     """Return weights and variance of the combination of copies with least noise among those that sum to 1.
 

@@ -102,7 +102,7 @@ def judge_pairs(pairs: Sequence[tuple[Sequence[Measurement], Sequence[Measuremen
     first, second = pairs[place][0][0], pairs[place][1][0]
     difference, error, _ = tests[place]
     names = " ≤ ".join(f"{r.attack} ({r.knowledge}) on {r.scheme}" for r in (first, second))
-    why = f"closest of {len(pairs)}: {names}, difference {difference - slack:+.4g} ± {1.96 * error:.2g} in {metric}"
+    why = f"closest of {len(pairs)}: {names}, difference {difference + slack:+.4g} ± {1.96 * error:.2g} in {metric}"
     return Judgement(worst(verdicts), why, difference, slack)
 
 
