@@ -27,7 +27,7 @@ from auditor.rows import CopyBlocks
 from auditor.scenario.coalitions import Coalition, parse_coalitions
 from auditor.scenario.levels import parse_levels
 from auditor.scenario.problems import Problems
-from auditor.scenario.read import KnowledgeError, parse_knowledge
+from auditor.scenario.read import KnowledgeError, parse_knowledge, plain
 from auditor.scheme import Key, RowsOf, Scheme, TableMoments
 from auditor.streams import stream
 
@@ -356,7 +356,7 @@ def _knowledge(value: Any) -> Knowledge:
 
 def _coalition(value: Any, M: int) -> Coalition:
     try:
-        entry = parse_coalitions([value] if isinstance(value, (int, np.integer)) else value)
+        entry = parse_coalitions(plain([value] if isinstance(value, (int, np.integer)) else value))
     except ValueError as error:
         raise AuditorError(f"coalition {error}") from None
     found = list(entry.expand(M, 0))

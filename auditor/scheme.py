@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, overload
+from typing import TYPE_CHECKING, ClassVar, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,10 @@ from numpy.typing import NDArray
 from auditor.errors import AuditorError
 from auditor.noise import NoiseLaw
 from auditor.registry import Plugin
+
+if TYPE_CHECKING:
+    from auditor.data.table import Table
+    from auditor.scenario.model import DataUse
 
 Array = NDArray[np.float64]
 
@@ -103,6 +107,21 @@ class Scheme(Plugin):
         for number, level in enumerate(levels, start=1):
             if not (np.isfinite(level) and level >= 0):
                 raise AuditorError(f"level {number} must be a finite noise multiple σ² ≥ 0; got {level!r}")
+
+    def check_table(self, table: Table, asked: DataUse) -> None:
+        """Refuse a table the scheme cannot release; any will do, unless a scheme knows better.
+
+        Parameters
+        ----------
+        table : Table
+        asked : DataUse
+            How the scenario asked for it: what was selected, dropped or rescaled.
+
+        Raises
+        ------
+        AuditorError
+            Saying what was expected.
+        """
 
     def default_levels(self) -> tuple[float, ...]:
         """Return the levels of a release that was asked for without any; none unless a scheme knows better."""

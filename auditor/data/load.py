@@ -119,7 +119,7 @@ def _check_options(columns: Sequence[str] | None, rows: int | None, missing: str
 
 def _check_rows(found: int, asked: int | None) -> None:
     if asked is not None and found < asked:
-        raise DataError(f"rows: {asked} asks for more than there are; the table has {counted(found, 'record')}")
+        raise DataError(f"rows: {asked} asks for more than there are; the table has {counted(found, 'record')}", ("rows",))
     if found < 2:
         raise DataError(f"an audit needs at least 2 records; the table has {counted(found, 'record')}")
 
@@ -134,7 +134,7 @@ def _select(known: Sequence[str], columns: Sequence[str] | None, labels: Sequenc
         raise DataError(f"`columns` names {listed(twice)} more than once")
     unknown = [f"there is no column {quoted(name)}{nearest(name, named)}" for name in columns if name not in named]
     if unknown:
-        raise DataError("; ".join(unknown))
+        raise DataError("; ".join(unknown), ("columns", next(at for at, name in enumerate(columns) if name not in named)))
     return list(columns)
 
 
