@@ -269,6 +269,8 @@ class Session:
         distributions: list[Distribution] = []
         if self.scenario.measure("seconds"):
             measurements.append(scheme_record(self.context, "seconds", self.release.seconds))
+        facts = self.release.scheme.facts(self.release.levels, self.release.moments)
+        measurements += [scheme_record(self.context, metric, value) for metric, value in facts.items()]
         for knowledge in self.scenario.knowledge:
             for use in self.scenario.attacks:
                 cells, spreads = self._tried(use, knowledge)

@@ -51,6 +51,12 @@ METRICS = {
         Metric("posterior_max", "probability", "Largest posterior probability, averaged over records.", "high"),
         Metric("delta_growth", "probability", "Largest growth of a probability from prior to posterior.", "high"),
         Metric("rho_breach", "share of records", "Share of the records whose probability rises from below ρ1 to above ρ2.", "high"),
+        Metric(
+            "dissimilarity",
+            "correlation",
+            "Root mean square difference between the correlations of noise and data: 0 is noise correlated as the data are.",
+            "neither",
+        ),
         Metric("seconds", "seconds", "Time to make the copies, or the last request of them.", "neither"),
     )
 }

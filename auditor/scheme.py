@@ -131,6 +131,10 @@ class Scheme(Plugin):
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
         """Return the exact law of the noise in copies at these levels, or None when the scheme has none to state."""
 
+    def facts(self, levels: Sequence[float], table: TableMoments) -> dict[str, float]:
+        """Return figures of the release itself that results should hold, metric → value; none unless a scheme has some."""
+        return {}
+
     @abstractmethod
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         """Return what draws copies ``existing + 1 … M`` given those released before, ``levels`` being those of all M."""
