@@ -244,7 +244,7 @@ def test_check_tells_what_the_data_cannot_give_of_every_scenario(folder, auditor
     status, _, err = auditor("check", "greedy.yaml", "absent.yaml")
     assert status == 2
     assert "greedy.yaml:3:51: data.rows" in err
-    assert "absent.yaml:3:35: data.columns[1]" in err
+    assert "absent.yaml:3:36: data.columns[1]" in err
 
 
 @pytest.mark.parametrize("what", ["attacks", "schemes", "sources", "expectations", "scenarios"])
