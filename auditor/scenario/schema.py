@@ -130,14 +130,14 @@ def _data(definitions: JSON) -> JSON:
 
 def _knowledge() -> JSON:
     count = {"type": "integer", "minimum": 1}
-    estimated = {
+    estimated: JSON = {
         "type": "object",
         "required": ["rows"],
         "additionalProperties": False,
         "properties": {"rows": {"type": "integer", "minimum": 2}, "structure": {"enum": ["scheme", "none"]}},
     }
     names = {"type": "array", "items": {"type": "string"}, "minItems": 1}
-    arguments = {"estimated": estimated, "known-attributes": names}
+    arguments: dict[str, JSON] = {"estimated": estimated, "known-attributes": names}
     choices: list[JSON] = [{"enum": ["perfect", "uniform-prior"]}]
     for kind in KINDS:
         if kind not in ("perfect", "uniform-prior"):
