@@ -23,7 +23,7 @@ from auditor.data.load import load_table
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.expectation import Evidence
-from auditor.knowledge import Estimated
+from auditor.gathered import check_knowledge
 from auditor.results import (
     AttributeSummary,
     AuditResult,
@@ -222,9 +222,11 @@ def check_data(scenario: Scenario) -> list[tuple[dict[str, Any], Table]]:
     for point in scenario.sweep_points():
         here = at_point(scenario, point)
         table, moments = table_of(here)
-        for knowledge in here.knowledge:
-            if isinstance(knowledge, Estimated) and knowledge.rows > table.rows:
-                raise AuditorError(f"knowledge: {knowledge.label} needs that many released rows; the table has {table.rows}")
+        for state, knowledge in enumerate(here.knowledge):
+            try:
+                check_knowledge(knowledge, table)
+            except AuditorError as error:
+                raise AuditorError(f"knowledge[{state}]: {error}") from None
         for place, use in enumerate(here.schemes):
             levels = use.levels.resolve(here.seed) if use.levels is not None else ()
             try:
@@ -240,8 +242,8 @@ def check_data(scenario: Scenario) -> list[tuple[dict[str, Any], Table]]:
 def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]:
     """Return the measurements, with error bars from the replicates where only a jackknife was to be had.
 
-    A jackknife holds what the adversary estimated; another replicate estimates anew. With five or more of them the spread between
-    replicates is the honest error of a single one, with Student's t for the interval.
+    A jackknife estimates the spread between draws; replicates are other draws. With five or more of them the spread between them is
+    the honest error of a single one, with Student's t for the interval.
     """
     improved: dict[int, Measurement] = {}
     index = {id(record): place for place, record in enumerate(measurements)}

@@ -10,12 +10,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.blocks import JACKKNIFE_GROUPS
 from auditor.linear import Errors, with_total
 from auditor.results import Distribution, ErrorBar, Measurement, Status
 from auditor.rows import Tally
 from auditor.scenario.coalitions import Coalition
-from auditor.statistics import quantile
+from auditor.statistics import quantile, quantiles
 
 Array = NDArray[np.float64]
 
@@ -68,15 +67,16 @@ def error_records(
     names = (*context.attributes, ALL)
     scale = with_total(context.variances)
     bar: ErrorBar = "closed-form" if errors.closed else "jackknife"
-    t = quantile(0.975) if errors.closed else quantile(0.975, JACKKNIFE_GROUPS - 1)
+    t, t_gain = quantiles(0.975, errors.degrees), quantiles(0.975, errors.gain_degrees)
     rmse, rmse_error = _root(errors.distortion, errors.std_error)
     columns = (
-        ("distortion", errors.distortion, errors.std_error, errors.theory, True),
-        ("rmse", rmse, rmse_error, np.sqrt(errors.theory), True),
-        ("normalized_error", errors.distortion / scale, errors.std_error / scale, errors.theory / scale, True),
-        ("collusion_gain", errors.gain, errors.gain_error, errors.gain_theory, False),
+        ("distortion", errors.distortion, errors.std_error, errors.theory, t),
+        ("rmse", rmse, rmse_error, np.sqrt(errors.theory), t),
+        ("normalized_error", errors.distortion / scale, errors.std_error / scale, errors.theory / scale, t),
+        ("collusion_gain", errors.gain, errors.gain_error, errors.gain_theory, t_gain),
     )
-    tables = [(metric, *_bounded(value, error, t, positive), theory.tolist()) for metric, value, error, theory, positive in columns]
+    tables = [(name, *_bounded(value, error, reach, positive=name != "collusion_gain"), theory.tolist())
+              for name, value, error, theory, reach in columns]  # fmt: skip
     records = []
     for place in wanted:
         coalition, levels = coalitions[place], context.levels_of(coalitions[place])
@@ -97,7 +97,7 @@ def _root(value: Array, error: Array) -> tuple[Array, Array]:
     return root, error * slope
 
 
-def _bounded(value: Array, error: Array, t: float, positive: bool) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+def _bounded(value: Array, error: Array, t: Array, positive: bool) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
     low = value - t * error
     low = np.clip(low, 0.0, None) if positive else low
     return value.tolist(), error.tolist(), low.tolist(), (value + t * error).tolist()

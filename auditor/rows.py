@@ -88,14 +88,13 @@ def tally_linear(maps: Maps, blocks: Blocks, centre: Array, tally: Tally, K_X: A
     B, N, MN = maps.weights.shape
     known = maps.fixed and law is not None and tally.tolerance is not None
     spread = np.sqrt(np.clip(np.einsum("bnn->bn", crossed(maps, maps, K_X, law)[1]), 0.0, None)) if known and law is not None else None
-    lost = np.eye(N) - maps.weights.reshape(B, N, MN // N, N).sum(axis=2)
-    flat = maps.weights.reshape(B * N, MN)
+    lost, flat, own = maps.lost, maps.weights.reshape(B * N, MN), maps.own.reshape(B * N, N)
     for _, x, copies in blocks():
         size = max(1, CHUNK_VALUES // (B * N))
         for start in range(0, len(x), size):
             v = x[start : start + size] - centre
             y = np.concatenate([copy[start : start + size] - centre for copy in copies], axis=1)
-            tally.add((y @ flat.T).reshape(len(v), B, N) + maps.offsets - v[:, None, :])
+            tally.add((y @ flat.T - v @ own.T).reshape(len(v), B, N) + maps.offsets)
             if spread is not None:
                 tally.expect(np.einsum("bij,rj->rbi", -lost, v) + maps.offsets, spread)
 
@@ -104,15 +103,15 @@ def tally_rows(
     reconstructions: Sequence[Reconstruction],
     coalitions: Sequence[Coalition],
     blocks: Blocks,
-    cuts: Sequence[Sequence[tuple[int, int]]],
+    counts: Sequence[Sequence[int]],
     tally: Tally,
 ) -> Array:
     """Run fitted attacks over the rows; return squared errors summed by row group, shape (G, B, N).
 
     Parameters
     ----------
-    cuts : sequence of lists of (start, stop)
-        Row groups of each block.
+    counts : sequence of lists of int
+        Rows of each row group, block by block.
 
     Raises
     ------
@@ -125,8 +124,8 @@ def tally_rows(
                      for fitted, coalition in zip(reconstructions, coalitions, strict=True)]  # fmt: skip
         errors = np.stack(estimates, axis=1) - x[:, None, :]
         tally.add(errors)
-        first = cuts[index][0][0]
-        sums.extend((errors[a - first : b - first] ** 2).sum(axis=0) for a, b in cuts[index])
+        stops = np.cumsum(counts[index])
+        sums.extend((errors[stop - count : stop] ** 2).sum(axis=0) for stop, count in zip(stops, counts[index], strict=True) if count)
     return np.array(sums)
 
 
