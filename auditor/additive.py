@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from auditor.errors import AuditorError
-from auditor.noise import GaussianNoise, psd_root
+from auditor.noise import Distribution, GaussianNoise, psd_root
 from auditor.registry import PluginParameters
 from auditor.scheme import Key, Scheme, TableMoments
 from auditor.streams import stream
@@ -146,7 +146,7 @@ def _matrix(source: str | list[list[float]], N: int, base: Path | None) -> Array
 
 
 class AdditiveScheme(Scheme):
-    """Base of the additive schemes: jointly Gaussian noise with covariance ``Sigma ⊗ K_0``."""
+    """Base of the additive schemes: noise with covariance ``Sigma ⊗ K_0``, jointly Gaussian unless ``distribution`` is overridden."""
 
     family = "additive"
 
@@ -157,6 +157,11 @@ class AdditiveScheme(Scheme):
 
     base: Path | None = None
     """Folder that file names in the parameters are relative to."""
+
+    @property
+    def distribution(self) -> Distribution:
+        """How the noise is distributed."""
+        return "gaussian"
 
     @abstractmethod
     def level_covariance(self, levels: Sequence[float]) -> Array:
@@ -169,12 +174,12 @@ class AdditiveScheme(Scheme):
     def law(self, levels: Sequence[float], table: TableMoments) -> GaussianNoise:
         """Return the exact law of the noise, ``K_Z = Sigma ⊗ K_0``."""
         shape = noise_shape(self.parameters.noise, table.covariance, self.base)
-        return GaussianNoise(self.level_covariance(levels), shape, self.parameters.noise == "data")
+        return GaussianNoise(self.level_covariance(levels), shape, self.parameters.noise == "data", self.distribution)
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> AdditiveSampler:
         """Return what draws copies ``existing + 1 … M`` given those released before."""
         shape = noise_shape(self.parameters.noise, table.covariance, self.base)
-        return AdditiveSampler(self.plan(levels, existing), shape, levels, key)
+        return AdditiveSampler(self.plan(levels, existing), shape, levels, key, self.distribution)
 
 
 def implied_level_covariance(steps: Sequence[Step], copies: int) -> Array:
@@ -198,8 +203,11 @@ class AdditiveSampler:
     Works on the copies themselves with ``X`` as level 0, so noise is never stored: weights of a step sum to 1.
     """
 
-    def __init__(self, steps: Sequence[Step], shape: Array, levels: Sequence[float], key: Key) -> None:
+    def __init__(
+        self, steps: Sequence[Step], shape: Array, levels: Sequence[float], key: Key, distribution: Distribution = "gaussian"
+    ) -> None:
         self._steps = steps
+        self._distribution = distribution
         self._root = _Root(shape)
         self._levels = levels
         self._key = key
@@ -236,11 +244,20 @@ class AdditiveSampler:
         key = self._key
         # The level is part of the name: two alternative extensions of one release never share an innovation.
         rng = stream(key.seed, "noise", key.scheme, key.replicate, copy, float(self._levels[copy - 1]), block)
-        rng.standard_normal(out=target)
+        self._draw(rng, target)
         self._root.apply(target, scratch)
         if copy in self._shared:
             kept[copy] = target
         return target
+
+    def _draw(self, rng: np.random.Generator, out: Array) -> None:
+        """Fill an array with independent draws of mean 0 and variance 1."""
+        if self._distribution == "gaussian":
+            rng.standard_normal(out=out)
+            return
+        rng.random(out=out)
+        out -= 0.5
+        out *= np.sqrt(12.0)
 
 
 class _Root:

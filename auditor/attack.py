@@ -177,7 +177,7 @@ class View:
         if self.law is None:
             raise NotApplicable("needs the law of the noise, which these copies come without")
         if isinstance(self.law, GaussianNoise) and self.law.follows_data:
-            return GaussianNoise(self.law.level_covariance, self.data_moments[1], True)
+            return replace(self.law, shape=self.data_moments[1])
         return self.law
 
 

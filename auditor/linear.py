@@ -115,16 +115,20 @@ class ClosedForm:
         ``A`` and ``S``.
     rows : int
         ``n``.
+    excess : tuple of ndarrays of shape (B, N) and (B,), or None
+        What noise that is not Gaussian adds to the variances.
     """
 
     expected: Array = field(repr=False)
     lost: Array = field(repr=False)
     passed: Array = field(repr=False)
     rows: int
+    excess: tuple[Array, Array] | None = field(repr=False, default=None)
 
     def variance(self) -> tuple[Array, Array]:
         """Return the variance of each attribute's mean squared error, (B, N), and of their sum over attributes, (B,)."""
-        return spread(self.passed, self.lost, self.rows)
+        each, total = spread(self.passed, self.lost, self.rows)
+        return (each, total) if self.excess is None else (each + self.excess[0], total + self.excess[1])
 
 
 def spread(S: Array, A: Array, rows: int) -> tuple[Array, Array]:
@@ -139,10 +143,24 @@ def spread(S: Array, A: Array, rows: int) -> tuple[Array, Array]:
     return each, total
 
 
+def excess_spread(first: Maps, second: Maps, law: NoiseLaw, rows: int) -> tuple[Array, Array] | None:
+    """Return what noise that is not Gaussian adds to ``spread``; None for Gaussian noise.
+
+    With ``V = W·root`` the error is ``b + V u``, u independent with excess kurtosis κ: the fourth cumulants add
+    ``κ Σ_l (Σ_j V_jl²)(Σ_j V'_jl²) / n``, and ``κ Σ_l V_jl² V'_jl² / n`` attribute by attribute. Exact for symmetric u.
+    """
+    if law.excess_kurtosis == 0.0:
+        return None
+    V, other = (first.weights @ law.root) ** 2, (second.weights @ law.root) ** 2
+    each = np.einsum("bnl,bnl->bn", V, other)
+    total = np.einsum("bl,bl->b", V.sum(axis=1), other.sum(axis=1))
+    return law.excess_kurtosis * each / rows, law.excess_kurtosis * total / rows
+
+
 def closed_form(maps: Maps, K_X: Array, law: NoiseLaw, rows: int) -> ClosedForm:
     """Return theory for maps with known weights: exact for any table whose covariance is ``K_X`` (divisor n)."""
     A, S = crossed(maps, maps, K_X, law)
-    return ClosedForm(np.einsum("bnn->bn", A) + np.einsum("bnn->bn", S), A, S, rows)
+    return ClosedForm(np.einsum("bnn->bn", A) + np.einsum("bnn->bn", S), A, S, rows, excess_spread(maps, maps, law, rows))
 
 
 def crossed(first: Maps, second: Maps, K_X: Array, law: NoiseLaw) -> tuple[Array, Array]:
@@ -316,8 +334,10 @@ def _covariance_with_best(maps: Maps, best: NDArray[np.intp], K_X: Array, law: N
     for column in range(N + 1):
         key = best[:, column].tobytes()
         if key not in by_place:
-            A, S = crossed(maps, maps.at(best[:, column]), K_X, law)
-            by_place[key] = _columns(*spread(S, A, rows), N)
+            other = maps.at(best[:, column])
+            A, S = crossed(maps, other, K_X, law)
+            crossing = ClosedForm(np.empty(0), A, S, rows, excess_spread(maps, other, law, rows))
+            by_place[key] = _columns(*crossing.variance(), N)
         covariance[:, column] = by_place[key][:, column]
     return covariance
 

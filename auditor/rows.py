@@ -86,7 +86,7 @@ class Tally:
 def tally_linear(maps: Maps, blocks: Blocks, centre: Array, tally: Tally, K_X: Array, law: NoiseLaw | None) -> None:
     """Run linear maps over the rows and count their errors; adds the exact chances when weights and law are known."""
     B, N, MN = maps.weights.shape
-    known = maps.fixed and law is not None and tally.tolerance is not None
+    known = maps.fixed and law is not None and law.distribution == "gaussian" and tally.tolerance is not None
     spread = np.sqrt(np.clip(np.einsum("bnn->bn", crossed(maps, maps, K_X, law)[1]), 0.0, None)) if known and law is not None else None
     lost, flat, own = maps.lost, maps.weights.reshape(B * N, MN), maps.own.reshape(B * N, N)
     for _, x, copies in blocks():
