@@ -260,6 +260,10 @@ class Reconstruction:
         """Return estimates, shape (b, N), for one block of the coalition's copies, each of shape (b, N)."""
         raise NotImplementedError
 
+    def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array] | None:
+        """Return both ends of intervals that hold each value with that posterior probability, shapes (b, N); None if it has none."""
+        return None
+
 
 class RowAttack(Attack):
     """An attack that needs the rows themselves; it is fitted once to a view and then run block by block."""

@@ -24,12 +24,14 @@ from auditor.learnt import Learnt
 from auditor.linear import Errors, Maps, audit_linear, from_groups
 from auditor.moments import Moments
 from auditor.pooling import pooling_evidence
-from auditor.records import CellContext, distribution_records, error_records, scheme_record, within_records
+from auditor.privacy import entropy_records, tally_records, wanted_tally
+from auditor.records import CellContext, distribution_records, error_records, scheme_record
 from auditor.results import Distribution, Measurement
-from auditor.rows import CopyBlocks, Tally, tally_linear, tally_rows
+from auditor.rows import CopyBlocks, tally_linear, tally_rows
 from auditor.scenario.coalitions import Coalition, expand_all
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scheme import Key, Scheme, TableMoments
+from auditor.tally import Tally
 
 Array = NDArray[np.float64]
 
@@ -203,6 +205,8 @@ class Session:
         distributions: list[Distribution] = []
         if self.scenario.measure("seconds"):
             measurements.append(scheme_record(self.context, "seconds", self.release.seconds))
+        if self.scenario.measure("entropy-privacy"):
+            measurements += entropy_records(self.context, self.release.table, self.law, self.coalitions)
         for knowledge in self.scenario.knowledge:
             for use in self.scenario.attacks:
                 try:
@@ -230,22 +234,19 @@ class Session:
             raise NotApplicable(f"{use.name} is neither a linear nor a row-level attack")
         wanted = [place for place, coalition in enumerate(self.needed) if coalition in set(self.coalitions)]
         cells = error_records(self.context, use.id, knowledge.label, self.needed, wanted, errors)
-        cells += within_records(self.context, use.id, knowledge.label, self.needed, wanted, tally)
+        cells += tally_records(self.scenario, self.context, use.id, knowledge.label, self.needed, wanted, tally)
         spreads = distribution_records(self.context, use.id, knowledge.label, self.needed, wanted, tally)
         return cells, spreads
 
     def _tally(self) -> Tally:
-        within, spread = self.scenario.measure("within"), self.scenario.measure("error-distribution")
-        tolerance = None if within is None else float(within.options["tolerance"])
-        bins, reach = (0, 3.0) if spread is None else (int(spread.options["bins"]), float(spread.options["reach"]))
-        return Tally(np.sqrt(np.diag(self.release.moments.covariance)), tolerance, bins, reach)
+        return wanted_tally(self.scenario, np.sqrt(np.diag(self.release.moments.covariance)))
 
     def _linear(self, attack: LinearAttack, knowledge: Knowledge, tally: Tally) -> Errors:
         affines = self._affines(attack, self.gathered.view(knowledge))
         maps = Maps.pad(affines, self.needed, self.release.copies)
         K_X = self.release.moments.covariance
         judged = self.gathered.measured(knowledge)
-        if tally.tolerance is not None or tally.bins:
+        if tally.wanted:
             blocks, _ = self.gathered.measured_rows(knowledge)
             tally_linear(maps, blocks, self.release.moments.mean, tally, K_X, self.law)
         learnt = None if maps.fixed else self._learnt(attack, knowledge, affines, Moments.merge(judged))

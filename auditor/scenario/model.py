@@ -99,7 +99,7 @@ class Measure:
     Attributes
     ----------
     name : str
-        ``within``, ``error-distribution`` or ``seconds``.
+        ``within``, ``error-distribution``, ``error-quantiles``, ``interval-privacy``, ``entropy-privacy`` or ``seconds``.
     options : dict
         Its own.
     """

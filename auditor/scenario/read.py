@@ -14,6 +14,7 @@ from auditor.knowledge import EXPECTED, KINDS, Estimated, Knowledge, KnownAttrib
 from auditor.registry import PluginParameters
 from auditor.scenario.coalitions import Coalitions, parse_coalitions
 from auditor.scenario.levels import Levels, parse_levels
+from auditor.scenario.measures import MEASURES, measure_options
 from auditor.scenario.model import SCENARIO_VERSION, DataUse, ExpectationUse, Measure, PluginUse, Scenario, SchemeUse
 from auditor.scenario.problems import Path, Problems, shown
 from auditor.scenario.yaml12 import Document, format_path, load_file, parse_path, set_at
@@ -25,7 +26,6 @@ FIELDS = (
 DATA_FIELDS = ("source", "columns", "rows", "missing", "standardize")
 MISSING = ("refuse", "drop", "mean")
 SCHEME_FIELDS = ("name", "id", "levels", "already-out")
-MEASURES = {"within": ("tolerance",), "error-distribution": ("bins", "reach"), "seconds": ()}
 MOST_REPLICATES = 100_000
 MOST_POINTS = 10_000
 MOST_SEED = 2**128
@@ -434,17 +434,7 @@ def _measure(path: Path, item: Any, problems: Problems) -> Measure | None:
     if name not in MEASURES:
         problems.add(path, f"must be one of {', '.join(MEASURES)}; got {shown(item)}{did_you_mean(name, MEASURES)}")
         return None
-    if name == "within" and not isinstance(options, dict):
-        options = {"tolerance": options}
-    options = problems.mapping((*path, name), options or {}, MEASURES[name])
-    defaults: dict[str, Any] = {"within": {"tolerance": 0.1}, "error-distribution": {"bins": 40, "reach": 3.0}}.get(name, {})
-    merged = defaults | options
-    for key, value in merged.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 10_000:
-            problems.add((*path, name, key), f"must be a number above 0 and at most 10,000; got {shown(value)}")
-    if "bins" in merged and not isinstance(merged["bins"], int):
-        problems.add((*path, name, "bins"), f"must be an integer; got {shown(merged['bins'])}")
-    return Measure(name, merged)
+    return Measure(name, measure_options((*path, name), name, options, problems))
 
 
 def _single(item: Any) -> tuple[Any, Any]:
@@ -557,10 +547,11 @@ def _expectation(
     if parameters is None or len(problems.found) > before:
         return None
     expectation = cls(parameters)
-    measured = {measure.name for measure in measures} | set(metrics.ALWAYS)
+    measured = {measure.name for measure in measures}
     for metric in expectation.needs_metrics:
-        if metric not in measured and metric in MEASURES:
-            problems.add((*path, name), f"needs {metric}, which is not measured; add it under `measures:`")
+        measure = metrics.MEASURED_BY.get(metrics.base(metric))
+        if measure is not None and measure not in measured:
+            problems.add((*path, name), f"needs {measure}, which is not measured; add it under `measures:`")
     return ExpectationUse(name, expectation, where)
 
 
