@@ -32,6 +32,7 @@ from auditor.scenario.coalitions import Coalition, expand_all
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scheme import Key, Scheme, TableMoments
 from auditor.tally import Tally
+from auditor.utility import utility_records
 
 Array = NDArray[np.float64]
 
@@ -76,6 +77,11 @@ class Release:
                 yield index, self.table.read(a, b), [copy[a:b] for copy in self._kept]
             return
         yield from self._draw(bounds)
+
+    def whole_copies(self) -> list[Array]:
+        """Return the copies as arrays of shape (n, N), for what cannot be done block by block."""
+        parts = [[copy.copy() for copy in copies] for _, _, copies in self.blocks()]
+        return [np.concatenate(copy) for copy in zip(*parts, strict=True)]
 
     def _draw(self, bounds: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Array, list[Array]]]:
         n, N = self.table.rows, self.table.width
@@ -207,6 +213,8 @@ class Session:
             measurements.append(scheme_record(self.context, "seconds", self.release.seconds))
         if self.scenario.measure("entropy-privacy"):
             measurements += entropy_records(self.context, self.release.table, self.law, self.coalitions)
+        if self.scenario.utility is not None:
+            measurements += utility_records(self.context, self.scenario, self.release.table, self.release.whole_copies())
         for knowledge in self.scenario.knowledge:
             for use in self.scenario.attacks:
                 try:

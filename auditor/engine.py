@@ -41,6 +41,7 @@ from auditor.scenario.read import at_point, rebuild
 from auditor.scheme import TableMoments
 from auditor.statistics import quantile
 from auditor.streams import stream
+from auditor.utility import check_utility
 
 FEWEST_REPLICATES = 5
 """From so many replicates on their own spread is the error bar where there is no closed form."""
@@ -227,6 +228,8 @@ def check_data(scenario: Scenario) -> list[tuple[dict[str, Any], Table]]:
                 check_knowledge(knowledge, table)
             except AuditorError as error:
                 raise AuditorError(f"knowledge[{state}]: {error}") from None
+        if here.utility is not None:
+            check_utility(here, table)
         for place, use in enumerate(here.schemes):
             levels = use.levels.resolve(here.seed) if use.levels is not None else ()
             try:

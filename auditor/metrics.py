@@ -98,6 +98,11 @@ MEASURED_BY = {
 """Which entry of ``measures:`` a metric needs."""
 
 
+def measured_by(name: str) -> str | None:
+    """Return the entry of ``measures:``, or the section ``utility``, that a metric needs; None when it is always measured."""
+    return "utility" if name.startswith("utility_") else MEASURED_BY.get(base(name))
+
+
 def base(name: str) -> str:
     """Return a metric's name without what tells its variants apart: ``within`` of ``within(0.1 std)``."""
     return name.partition("(")[0]

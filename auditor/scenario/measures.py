@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from auditor.errors import did_you_mean
+from auditor.scenario.model import UtilityUse
 from auditor.scenario.problems import Path, Problems, shown
 from auditor.tally import HIGHEST, LOWEST
 
@@ -19,6 +20,8 @@ MEASURES = {
 """Measures, and the options of each."""
 
 KINDS_OF_TOLERANCE = ("std", "absolute", "relative")
+MODELS = ("decision-tree", "svm-rbf", "logistic", "ridge")
+"""What utility may be measured with (``auditor.utility``)."""
 PROBABILITIES = [0.05, 0.25, 0.5, 0.75, 0.95]
 
 
@@ -84,3 +87,28 @@ def _probabilities(path: Path, values: Any, low: float, problems: Problems) -> l
         else:
             found.append(float(value))
     return found
+
+
+def parse_utility(value: Any, problems: Problems) -> UtilityUse | None:
+    """Return the section ``utility:``, noting what is wrong with it; an empty one compares means and covariances only."""
+    path: Path = ("utility",)
+    given = problems.mapping(path, value if value is not None else {}, ("target", "models", "folds", "test"))
+    target = given.get("target")
+    if target is None:
+        for key in given:
+            problems.add((*path, key), "needs a `target` to predict")
+        return UtilityUse()
+    if not isinstance(target, str):
+        problems.add((*path, "target"), f"must be a column's name; got {shown(target)}")
+    models = problems.sequence((*path, "models"), given.get("models", ["decision-tree"]))
+    for place, name in enumerate(models):
+        if name not in MODELS:
+            problems.add((*path, "models", place), f"must be one of {', '.join(MODELS)}; got {shown(name)}{did_you_mean(name, MODELS)}")
+    problems.unique((*path, "models"), [str(name) for name in models], "model")
+    folds, test = given.get("folds", 10), given.get("test", "original")
+    if isinstance(folds, bool) or not isinstance(folds, int) or not 2 <= folds <= 1000:
+        problems.add((*path, "folds"), f"must be an integer from 2 to 1,000; got {shown(folds)}")
+        folds = 10
+    if test not in ("original", "copy"):
+        problems.add((*path, "test"), f"must be original or copy; got {shown(test)}")
+    return UtilityUse(str(target), tuple(str(name) for name in models), folds, str(test))

@@ -113,6 +113,34 @@ class Measure:
 
 
 @dataclass(frozen=True)
+class UtilityUse:
+    """What the copies should still be good for.
+
+    Attributes
+    ----------
+    target : str or None
+        Column to predict: a source's class label, any other column of the data, or an attribute of the table; None: no models.
+    models : tuple of str
+        Names in ``auditor.utility.MODELS``.
+    folds : int
+        Of the cross-validation.
+    test : 'original' or 'copy'
+        Whether a model learnt from a copy's training folds is scored on the original's held-out records or on the copy's.
+    """
+
+    target: str | None = None
+    models: tuple[str, ...] = ()
+    folds: int = 10
+    test: str = "original"
+
+    def spec(self) -> dict[str, Any]:
+        """Return it as a scenario would spell it, defaults filled in."""
+        if self.target is None:
+            return {}
+        return {"target": self.target, "models": list(self.models), "folds": self.folds, "test": self.test}
+
+
+@dataclass(frozen=True)
 class ExpectationUse:
     """A statement that the audit must prove or refute."""
 
@@ -144,6 +172,7 @@ class Scenario:
     replicates: int
     expect: tuple[ExpectationUse, ...]
     cite: tuple[str, ...] = ()
+    utility: UtilityUse | None = None
     base: Path | None = None
     name: str = "audit"
     document: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -161,6 +190,7 @@ class Scenario:
             "coalitions": [entry.spec() for entry in self.coalitions],
             "attacks": [use.spec() for use in self.attacks],
             "measures": [measure.spec() for measure in self.measures],
+            **({} if self.utility is None else {"utility": self.utility.spec()}),
             "sweep": self.sweep,
             "replicates": self.replicates,
             "expect": [use.spec() for use in self.expect],

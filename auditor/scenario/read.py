@@ -14,14 +14,14 @@ from auditor.knowledge import EXPECTED, KINDS, Estimated, Knowledge, KnownAttrib
 from auditor.registry import PluginParameters
 from auditor.scenario.coalitions import Coalitions, parse_coalitions
 from auditor.scenario.levels import Levels, parse_levels
-from auditor.scenario.measures import MEASURES, measure_options
-from auditor.scenario.model import SCENARIO_VERSION, DataUse, ExpectationUse, Measure, PluginUse, Scenario, SchemeUse
+from auditor.scenario.measures import MEASURES, measure_options, parse_utility
+from auditor.scenario.model import SCENARIO_VERSION, DataUse, ExpectationUse, Measure, PluginUse, Scenario, SchemeUse, UtilityUse
 from auditor.scenario.problems import Path, Problems, shown
 from auditor.scenario.yaml12 import Document, format_path, load_file, parse_path, set_at
 
 FIELDS = (
     "schema", "title", "cite", "seed", "data", "schemes", "knowledge", "coalitions", "attacks",
-    "measures", "sweep", "replicates", "expect",
+    "measures", "utility", "sweep", "replicates", "expect",
 )  # fmt: skip
 DATA_FIELDS = ("source", "columns", "rows", "missing", "standardize")
 MISSING = ("refuse", "drop", "mean")
@@ -137,7 +137,9 @@ def _located(problems: Problems, document: Document | None, changed: list[Path])
 
 def build(value: Any, problems: Problems, base: FilePath | None = None, name: str = "audit") -> Scenario | None:
     """Return the scenario that plain values describe, noting every problem; None when there are any."""
-    fields = problems.mapping((), value, FIELDS, required=("data", "schemes", "attacks"))
+    fields = problems.mapping((), value, FIELDS, required=("data", "schemes"))
+    if "attacks" not in fields and "utility" not in fields:
+        problems.add(("attacks",), "is required, unless the scenario measures `utility`")
     if fields.get("schema", SCENARIO_VERSION) != SCENARIO_VERSION:
         problems.add(("schema",), f"must be {SCENARIO_VERSION}, the version this program reads; got {shown(fields['schema'])}")
     schemes = _schemes(fields, problems, base)
@@ -145,6 +147,7 @@ def build(value: Any, problems: Problems, base: FilePath | None = None, name: st
     data = _data(fields.get("data"), problems, base) if "data" in fields else None
     knowledge = _knowledge(fields, problems)
     measures = _measures(fields, problems)
+    utility = parse_utility(fields["utility"], problems) if "utility" in fields else None
     scenario = Scenario(
         title=_text(fields, "title", name, problems),
         seed=_integer(fields, "seed", 0, 0, MOST_SEED, problems),
@@ -156,8 +159,9 @@ def build(value: Any, problems: Problems, base: FilePath | None = None, name: st
         measures=measures,
         sweep=_sweep(fields, problems),
         replicates=_integer(fields, "replicates", 1, 1, MOST_REPLICATES, problems),
-        expect=_expectations(fields, problems, schemes, attacks, knowledge, measures),
+        expect=_expectations(fields, problems, schemes, attacks, _measured(measures, utility)),
         cite=_cite(fields, problems),
+        utility=utility,
         base=base,
         name=name,
         document=value if isinstance(value, dict) else {},
@@ -498,13 +502,17 @@ def at_point(scenario: Scenario, point: Mapping[str, Any]) -> Scenario:
     return built
 
 
+def _measured(measures: tuple[Measure, ...], utility: UtilityUse | None) -> set[str]:
+    """Return the sections and measures that metrics may need."""
+    return {measure.name for measure in measures} | ({"utility"} if utility is not None else set())
+
+
 def _expectations(
     fields: dict[str, Any],
     problems: Problems,
     schemes: tuple[SchemeUse, ...],
     attacks: tuple[PluginUse, ...],
-    knowledge: tuple[Knowledge, ...],
-    measures: tuple[Measure, ...],
+    measured: set[str],
 ) -> tuple[ExpectationUse, ...]:
     names = {
         "scheme": [use.id for use in schemes],
@@ -512,7 +520,7 @@ def _expectations(
     }
     uses = []
     for place, item in enumerate(problems.sequence(("expect",), fields["expect"]) if fields.get("expect") else []):
-        use = _expectation(("expect", place), item, problems, names, knowledge, measures)
+        use = _expectation(("expect", place), item, problems, names, measured)
         if use is not None:
             uses.append(use)
     return tuple(uses)
@@ -523,8 +531,7 @@ def _expectation(
     item: Any,
     problems: Problems,
     names: dict[str, list[str]],
-    knowledge: tuple[Knowledge, ...],
-    measures: tuple[Measure, ...],
+    measured: set[str],
 ) -> ExpectationUse | None:
     name, where = (item, {}) if isinstance(item, str) else _single(item)
     if not isinstance(name, str):
@@ -547,11 +554,11 @@ def _expectation(
     if parameters is None or len(problems.found) > before:
         return None
     expectation = cls(parameters)
-    measured = {measure.name for measure in measures}
     for metric in expectation.needs_metrics:
-        measure = metrics.MEASURED_BY.get(metrics.base(metric))
+        measure = metrics.measured_by(metric)
         if measure is not None and measure not in measured:
-            problems.add((*path, name), f"needs {measure}, which is not measured; add it under `measures:`")
+            where_to = "give the section `utility:`" if measure == "utility" else "add it under `measures:`"
+            problems.add((*path, name), f"needs {measure}, which is not measured; {where_to}")
     return ExpectationUse(name, expectation, where)
 
 
