@@ -72,7 +72,7 @@ class _Cells:
             Measurement(
                 c.sweep, c.scheme, self._knowledge, self._attack, self._coalitions[b], c.levels_of(self._coalitions[b]), c.replicate,
                 name, metric, float(value[b, j]), number(float(error[b, j])),
-                number(float(max(0.0, low[b, j]))), number(float(min(highest, high[b, j]))), number(float(theory[b, j])),
+                number(float(np.maximum(low[b, j], 0.0))), number(float(np.minimum(high[b, j], highest))), number(float(theory[b, j])),
                 "ok", None, bar if not math.isnan(error[b, j]) else "none",
             )
             for b in self._wanted for j, name in enumerate((*c.attributes, ALL)) if not math.isnan(value[b, j])
