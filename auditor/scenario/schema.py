@@ -8,7 +8,8 @@ from auditor import bibliography, metrics, registry
 from auditor.knowledge import KINDS
 from auditor.scenario.coalitions import NAMED
 from auditor.scenario.levels import MOST_COPIES, RANGES
-from auditor.scenario.read import FIELDS, MEASURES, MISSING, MOST_REPLICATES, MOST_ROWS, SCHEME_FIELDS
+from auditor.scenario.measures import MEASURES
+from auditor.scenario.read import FIELDS, MISSING, MOST_REPLICATES, MOST_ROWS, SCHEME_FIELDS
 
 JSON = dict[str, Any]
 
@@ -144,7 +145,7 @@ def _knowledge() -> JSON:
             argument = arguments.get(kind, count)
             choices.append({"type": "object", "required": [kind], "additionalProperties": False, "properties": {kind: argument}})
             inner = argument["properties"] if kind == "estimated" else {"attributes" if kind == "known-attributes" else "count": argument}
-            choices.append(_named(kind, inner, list(argument.get("required", inner))))
+            choices.append(_named(kind, inner, list(argument.get("required") or inner)))
         else:
             choices.append(_named(kind, {}, []))
     return {"anyOf": choices}
