@@ -23,7 +23,7 @@ from auditor.attack import Records, View
 from auditor.blocks import row_groups
 from auditor.data.table import Table
 from auditor.errors import AuditorError, did_you_mean
-from auditor.knowledge import Estimated, Knowledge, KnownAttributes, KnownRecords, Perfect
+from auditor.knowledge import Estimated, Knowledge, KnownAttributes, KnownRecords, KnownSample, Perfect
 from auditor.moments import Moments, stack
 from auditor.noise import NoiseLaw
 from auditor.scheme import TableMoments
@@ -46,15 +46,17 @@ def check_knowledge(knowledge: Knowledge, table: Table) -> None:
         It asks for more rows than there are, leaves nothing to attack, or names an attribute that does not exist.
     """
     if isinstance(knowledge, Estimated) and knowledge.rows > table.rows:
-        raise AuditorError(f"{knowledge.label} needs that many released rows; the table has {table.rows}")
-    if type(knowledge) is KnownRecords and knowledge.count >= table.rows:
-        raise AuditorError(f"{knowledge.label} leaves no record to attack; the table has {table.rows}")
+        raise AuditorError(f"needs {knowledge.rows:,} released rows; the table has {table.rows:,}")
+    if isinstance(knowledge, KnownRecords) and not isinstance(knowledge, KnownSample) and knowledge.count > table.rows:
+        raise AuditorError(f"needs {knowledge.count:,} records; the table has {table.rows:,}")
+    if type(knowledge) is KnownRecords and knowledge.count == table.rows:
+        raise AuditorError(f"leaves no record to attack: the table has {table.rows:,}, all of them known")
     if isinstance(knowledge, KnownAttributes):
         for name in knowledge.attributes:
             if name not in table.attributes:
-                raise AuditorError(f"{knowledge.label} names no attribute of the table: {name!r}{did_you_mean(name, table.attributes)}")
+                raise AuditorError(f"names no column that is audited: {name!r}{did_you_mean(name, table.attributes)}")
         if set(knowledge.attributes) == set(table.attributes):
-            raise AuditorError(f"{knowledge.label} names every attribute of the table and leaves none to attack")
+            raise AuditorError("names every column that is audited and leaves none to attack")
 
 
 def chosen_rows(knowledge: Knowledge, rows: int, seed: int, replicate: int) -> Indices | None:

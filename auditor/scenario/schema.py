@@ -163,11 +163,13 @@ def _coalition() -> JSON:
 
 
 def _measure() -> JSON:
-    number = {"type": "number", "exclusiveMinimum": 0, "maximum": 10_000}
+    number: JSON = {"type": "number", "exclusiveMinimum": 0}
+    option: JSON = {"anyOf": [number, {"type": ["array", "string"]}]}
     choices: list[JSON] = [{"enum": [*MEASURES, *metrics.ALWAYS]}]
     for name, options in MEASURES.items():
-        inner = {option: number for option in options}
-        argument: JSON = {"anyOf": [{"type": ["object", "null"], "additionalProperties": False, "properties": inner}, number]}
+        inner = dict.fromkeys(options, option)
+        mapping: JSON = {"type": ["object", "null"], "additionalProperties": False, "properties": inner}
+        argument: JSON = {"anyOf": [mapping, number, {"type": "array", "items": {"anyOf": [number, mapping]}}]}
         choices.append({"type": "object", "required": [name], "additionalProperties": False, "properties": {name: argument}})
         choices.append(_named(name, inner, []))
     return {"anyOf": choices}
