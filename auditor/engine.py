@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from auditor import bibliography, registry
 from auditor.audit import ReleaseAudit, audit_release, failure_reason, release_levels, table_moments
-from auditor.data.load import load_table
+from auditor.data.load import is_file, load_table
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.expectation import Evidence
@@ -189,11 +189,20 @@ def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
     """Return the scenario's table and its exact moments; kept, as every task of a run reads the same few tables."""
     base = None if scenario.base is None else str(scenario.base)
     with threadpool_limits(limits=1):
-        return _table(json.dumps(scenario.data.spec(), sort_keys=True), base, scenario.seed)
+        return _table(json.dumps(scenario.data.spec(), sort_keys=True), base, scenario.seed, _stamp(scenario.data.source, scenario.base))
+
+
+def _stamp(source: str, base: Path | None) -> tuple[str, int, int] | None:
+    """Return what changes when a file does: in a long session a table that was edited must not be taken for the one kept."""
+    for folder in (base or Path(), Path()):
+        path = (folder / source).resolve()
+        if is_file(source) and path.is_file():
+            return str(path), path.stat().st_mtime_ns, path.stat().st_size
+    return None
 
 
 @lru_cache(maxsize=4)
-def _table(spec: str, base: str | None, seed: int) -> tuple[Table, TableMoments]:
+def _table(spec: str, base: str | None, seed: int, stamp: tuple[str, int, int] | None) -> tuple[Table, TableMoments]:
     data = json.loads(spec)
     own = {key: value for key, value in data.items() if key not in ("source", "columns", "rows", "missing", "standardize")}
     table = load_table(

