@@ -129,22 +129,23 @@ def _data(definitions: JSON) -> JSON:
 
 
 def _knowledge() -> JSON:
-    count = {"type": "integer", "minimum": 1}
-    estimated = {
+    count: JSON = {"type": "integer", "minimum": 1}
+    estimated: JSON = {
         "type": "object",
         "required": ["rows"],
         "additionalProperties": False,
         "properties": {"rows": {"type": "integer", "minimum": 2}, "structure": {"enum": ["scheme", "none"]}},
     }
     names = {"type": "array", "items": {"type": "string"}, "minItems": 1}
-    arguments = {"estimated": estimated, "known-attributes": names}
+    arguments: dict[str, JSON] = {"estimated": estimated, "known-attributes": names}
     choices: list[JSON] = [{"enum": ["perfect", "uniform-prior"]}]
     for kind in KINDS:
         if kind not in ("perfect", "uniform-prior"):
             argument = arguments.get(kind, count)
             choices.append({"type": "object", "required": [kind], "additionalProperties": False, "properties": {kind: argument}})
-            inner = argument["properties"] if kind == "estimated" else {"attributes" if kind == "known-attributes" else "count": argument}
-            choices.append(_named(kind, inner, list(argument.get("required", inner))))
+            inner: JSON = argument["properties"] if kind == "estimated" else {"attributes" if kind == "known-attributes" else "count": argument}
+            needed: list[str] = ["rows"] if kind == "estimated" else [*inner]
+            choices.append(_named(kind, inner, needed))
         else:
             choices.append(_named(kind, {}, []))
     return {"anyOf": choices}
