@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Discriminator, Field, Tag, field_validator
+from pydantic import Field, field_validator
 from scipy.linalg.blas import daxpy
 
 from auditor.errors import AuditorError
@@ -88,35 +88,7 @@ class MatrixShape(PluginParameters):
         return matrix
 
 
-_FORMS = {"variance": "VarianceShape", "spectrum": "SpectrumShape", "matrix": "MatrixShape"}
-
-
-def _form(value: Any) -> str | None:
-    """Tell which form of a shape is meant, so that a mistake is explained for that one and not for each."""
-    if isinstance(value, PluginParameters):
-        return type(value).__name__
-    if isinstance(value, dict):
-        if "dissimilar" in value:
-            return "DissimilarShape"
-        return _FORMS.get(str(next(iter(value)))) if len(value) == 1 else None
-    return "Name" if value in ("white", "data") else None
-
-
-NoiseShape = Annotated[
-    Annotated[Literal["white", "data"], Tag("Name")]
-    | Annotated[VarianceShape, Tag("VarianceShape")]
-    | Annotated[SpectrumShape, Tag("SpectrumShape")]
-    | Annotated[DissimilarShape, Tag("DissimilarShape")]
-    | Annotated[MatrixShape, Tag("MatrixShape")],
-    Discriminator(
-        _form,
-        custom_error_type="noise_shape",
-        custom_error_message=(
-            "must be 'white', 'data', {variance: v}, {spectrum: [eigenvalues]}, {dissimilar: share, variance: v} "
-            "or {matrix: rows or a CSV file}"
-        ),
-    ),
-]
+NoiseShape = Literal["white", "data"] | VarianceShape | SpectrumShape | DissimilarShape | MatrixShape
 
 
 def _check_covariance(rows: Any) -> Array:

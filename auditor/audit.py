@@ -270,7 +270,7 @@ class Session:
         if self.scenario.measure("seconds"):
             measurements.append(scheme_record(self.context, "seconds", self.release.seconds))
         facts = self.release.scheme.facts(self.release.levels, self.release.moments)
-        measurements += [scheme_record(self.context, metric, value) for metric, value in facts.items()]
+        measurements += [scheme_record(self.context, name, value) for name, value in facts.items() if self.scenario.measure(name)]
         for knowledge in self.scenario.knowledge:
             for use in self.scenario.attacks:
                 cells, spreads = self._tried(use, knowledge)

@@ -29,7 +29,12 @@ FIELDS = (
 DATA_FIELDS = ("source", "columns", "rows", "missing", "standardize")
 MISSING = ("refuse", "drop", "mean")
 SCHEME_FIELDS = ("name", "id", "levels", "already-out")
-MEASURES = {"within": ("tolerance",), "error-distribution": ("bins", "reach"), "seconds": ()}
+MEASURES: dict[str, tuple[str, ...]] = {
+    "within": ("tolerance",),
+    "error-distribution": ("bins", "reach"),
+    "dissimilarity": (),
+    "seconds": (),
+}
 MOST_REPLICATES = 100_000
 MOST_ROWS = 10**9
 """More is a slip of the pen: a table of two columns would take 16 GB."""
@@ -342,7 +347,7 @@ def _named(kind: str, path: Path, item: Any, problems: Problems) -> tuple[Any, d
     if not isinstance(name, str):
         problems.add((*path, "name"), f"is required: the {kind}'s name")
         return None
-    if not isinstance(given.get("id", name), str) or not given.get("id", name):
+    if "id" in given and (not isinstance(given["id"], str) or not given["id"]):
         problems.add((*path, "id"), f"must be text; got {shown(given['id'])}")
     try:
         return registry.get(kind, name), given
