@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from auditor import registry
 from auditor.attack import Affine, Attack, LinearAttack, RowAttack, View
 from auditor.audit import table_moments
-from auditor.blocks import row_blocks
+from auditor.blocks import chunks, row_blocks
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, NotApplicable, Problem, ScenarioError
 from auditor.knowledge import Estimated, Knowledge, Perfect
@@ -368,7 +368,7 @@ def _view(release: Release, table: Table, moments: TableMoments, arrays: list[Ar
 
 def _moments_of(centre: Array, copies: Sequence[Array]) -> Moments:
     n, N = copies[0].shape
-    bounds = row_blocks(n, N * len(copies))
+    bounds = chunks(n, N * len(copies))
     buffer = np.empty((bounds[0][1], N * len(copies)))
     blocks = ([copy[a:b] for copy in copies] for a, b in bounds)
     return Moments.merge(Moments.of(stack(first, rest, centre, buffer)) for first, *rest in blocks)
