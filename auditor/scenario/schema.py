@@ -130,7 +130,7 @@ def _data(definitions: JSON) -> JSON:
 
 
 def _knowledge() -> JSON:
-    count = {"type": "integer", "minimum": 1}
+    count: JSON = {"type": "integer", "minimum": 1}
     estimated: JSON = {
         "type": "object",
         "required": ["rows"],
@@ -144,8 +144,10 @@ def _knowledge() -> JSON:
         if kind not in ("perfect", "uniform-prior"):
             argument = arguments.get(kind, count)
             choices.append({"type": "object", "required": [kind], "additionalProperties": False, "properties": {kind: argument}})
-            inner = argument["properties"] if kind == "estimated" else {"attributes" if kind == "known-attributes" else "count": argument}
-            choices.append(_named(kind, inner, list(argument.get("required") or inner)))
+            named = "attributes" if kind == "known-attributes" else "count"
+            inner: JSON = argument["properties"] if kind == "estimated" else {named: argument}
+            needed: list[str] = ["rows"] if kind == "estimated" else [*inner]
+            choices.append(_named(kind, inner, needed))
         else:
             choices.append(_named(kind, {}, []))
     return {"anyOf": choices}
