@@ -211,7 +211,7 @@ def test_what_are_no_results_is_refused_in_one_message(document, tmp_path, make,
 
 
 def test_missing_and_binary_files_are_refused(tmp_path):
-    with pytest.raises(AuditorError, match="no such file; expected the results.json of an audit"):
+    with pytest.raises(AuditorError, match=r"no such file; expected the results\.json of an audit"):
         AuditResult.load(tmp_path)
     (tmp_path / "results.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(AuditorError, match="cannot be read as JSON results"):
