@@ -18,15 +18,15 @@ from auditor.attack import Affine, Attack, LinearAttack, RowAttack, View
 from auditor.blocks import row_blocks
 from auditor.data.table import Table
 from auditor.errors import AuditorError, NotApplicable, PluginError
-from auditor.expectation import ReleaseEvidence
+from auditor.expectation import PairedCell, PairedGain, ReleaseEvidence
 from auditor.gathered import Gathered
 from auditor.knowledge import Knowledge
 from auditor.learnt import Learnt
-from auditor.linear import Errors, Maps, audit_linear, from_groups
+from auditor.linear import Errors, Maps, Paired, audit_linear, from_groups, quietest
 from auditor.moments import Moments
 from auditor.pooling import pooling_evidence
 from auditor.privacy import entropy_records, tally_records, wanted_tally
-from auditor.records import CellContext, distribution_records, error_records, scheme_record
+from auditor.records import ALL, CellContext, distribution_records, error_records, scheme_record
 from auditor.results import Distribution, Measurement
 from auditor.rows import CopyBlocks, tally_linear, tally_rows
 from auditor.scenario.coalitions import Coalition, expand_all
@@ -148,7 +148,7 @@ def audit_release(
     coalitions = expand_all(scenario.coalitions, len(levels), scenario.seed)
     try:
         release = open_release(scenario, table, moments, use, levels, replicate)
-        session = Session(scenario, release, coalitions, context)
+        session = Session(scenario, release, coalitions, context, pooling)
         _check_copies(session.gathered.groups)
     except Exception as error:
         reason = failure_reason(error)
@@ -157,6 +157,7 @@ def audit_release(
         return ReleaseAudit(records, [], evidence)
     measurements, distributions = session.run()
     if pooling:
+        evidence.paired.update(session.paired)
         evidence.pooling.update(pooling_evidence(session.needed, session.gathered.groups, table.width, session.law))
     return ReleaseAudit(measurements, distributions, evidence)
 
@@ -210,8 +211,12 @@ def failure_reason(error: BaseException) -> str:
 class Session:
     """One release under audit: its moments, and the cells that attacks, knowledge and coalitions make."""
 
-    def __init__(self, scenario: Scenario, release: Release, coalitions: list[Coalition], context: CellContext) -> None:
+    def __init__(
+        self, scenario: Scenario, release: Release, coalitions: list[Coalition], context: CellContext, pooling: bool = False
+    ) -> None:
         self.scenario = scenario
+        self.pooling = pooling
+        self.paired: dict[PairedCell, PairedGain] = {}
         self.release = release
         self.coalitions = coalitions
         self.context = context
@@ -275,6 +280,7 @@ class Session:
         else:
             raise NotApplicable(f"{use.name} is neither a linear nor a row-level attack")
         wanted = [place for place, coalition in enumerate(self.needed) if coalition in set(self.coalitions)]
+        self._note_pairs(use, knowledge, wanted, errors.paired)
         cells = error_records(self.context, use.id, knowledge.label, self.needed, wanted, errors)
         cells += tally_records(self.scenario, self.context, use.id, knowledge.label, self.needed, wanted, tally)
         spreads = distribution_records(self.context, use.id, knowledge.label, self.needed, wanted, tally)
@@ -292,7 +298,7 @@ class Session:
             blocks, _ = self.gathered.measured_rows(knowledge)
             tally_linear(maps, blocks, self.release.moments.mean, tally, K_X, self.law)
         learnt = None if maps.fixed else self._learnt(attack, knowledge, affines, Moments.merge(judged))
-        return audit_linear(self.needed, maps, judged, K_X, self.law, learnt)
+        return audit_linear(self.needed, maps, judged, K_X, self.law, learnt, self._rivals())
 
     def _affines(self, attack: LinearAttack, view: View) -> list[Affine]:
         affines = [affine for _, batch in by_size(self.needed) for affine in attack.affine_batch(view, batch)]
@@ -319,7 +325,21 @@ class Session:
         blocks, counts = self.gathered.measured_rows(knowledge)
         sums = tally_rows(fitted, self.needed, blocks, counts, tally)
         flat = [count for groups in counts for count in groups if count]
-        return from_groups(self.needed, sums, flat, np.diag(self.release.moments.covariance))
+        return from_groups(self.needed, sums, flat, np.diag(self.release.moments.covariance), self._rivals())
+
+    def _rivals(self) -> NDArray[np.intp] | None:
+        """Return the single copies to pair coalitions with, when an expectation asks what pooling buys."""
+        if not self.pooling or self.law is None:
+            return None
+        return quietest(self.needed, self.law, self.release.moments.covariance)
+
+    def _note_pairs(self, use: PluginUse, knowledge: Knowledge, wanted: Sequence[int], paired: Paired | None) -> None:
+        names = (*self.context.attributes, ALL)
+        for place in wanted if paired is not None else ():
+            for column, name in enumerate(names):
+                assert paired is not None
+                found = tuple(float(part[place, column]) for part in (paired.gain, paired.std_error, paired.degrees))
+                self.paired[knowledge.label, use.id, self.needed[place], name] = found  # type: ignore[assignment]
 
 
 def check_affine(affine: Affine, view: View) -> None:

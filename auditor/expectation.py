@@ -50,6 +50,12 @@ class Pooling:
     degrees: int
 
 
+PairedCell = tuple[str, str, Coalition, str]
+"""Knowledge, attack, coalition, attribute."""
+PairedGain = tuple[float, float, float]
+"""Gain over the coalition's copy with least noise by law, its standard error and degrees of freedom."""
+
+
 @dataclass(frozen=True)
 class ReleaseEvidence:
     """One release that was audited: a scheme at a sweep point, in one replicate."""
@@ -61,6 +67,7 @@ class ReleaseEvidence:
     replicate: int
     rows: int
     pooling: dict[Coalition, Pooling] = field(default_factory=dict)
+    paired: dict[PairedCell, PairedGain] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
 
 

@@ -52,6 +52,15 @@ class FreshRepeats(CornerWave):
         return honest
 
 
+class NoLawStated(CornerWave):
+    """Draws as corner-wave does and states no law: the data alone must decide."""
+
+    name = "no-law-stated"
+
+    def law(self, levels, table):
+        return None
+
+
 class OneNeighbour(CornerWave):
     """Claims corner-wave's law, but a new copy ignores the neighbour above it."""
 
@@ -114,7 +123,7 @@ class Louder(CornerWave):
         return super().plan([1.05 * level for level in levels], existing)
 
 
-LIES = (FreshRepeats, OneNeighbour, MaxForMin, HonestMax, HalfShared, Louder)
+LIES = (FreshRepeats, NoLawStated, OneNeighbour, MaxForMin, HonestMax, HalfShared, Louder)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -226,16 +235,23 @@ def pooling(sufficient, gain=0.0, error=1e-5):
 
 def test_too_few_rows_are_undecided_and_the_number_told_decides():
     levels, small = [0.5, 0.7, 1.0], GAUSSIAN | {"rows": 300}
-    few = run("corner-wave", levels, [{"no-collusion-gain": {}}], data=small)
+    few = run("no-law-stated", levels, [{"no-collusion-gain": {}}], data=small, attacks=["ndr"])
     assert few.expectations[0].status == "undecided"
     assert few.exit_status == 1
     rows = int(re.search(r"about ([\d,]+) rows would settle it", few.expectations[0].why)[1].replace(",", ""))
     assert 300 < rows < 100_000
-    assert verdict("corner-wave", levels, {"no-collusion-gain": {}}, data=small | {"rows": rows}).status == "holds"
+    assert verdict("no-law-stated", levels, {"no-collusion-gain": {}}, data=small | {"rows": rows}, attacks=["ndr"]).status == "holds"
+
+
+def test_where_a_law_is_stated_the_best_linear_attack_is_a_guard_and_says_how_fine():
+    """What the law, the theory and the attacks prove is not undone by a test too coarse to add to it."""
+    found = verdict("corner-wave", [0.5, 0.7, 1.0], {"no-collusion-gain": {}}, data=GAUSSIAN | {"rows": 300})
+    assert found.status == "holds"
+    assert re.search(r"best linear attack learnt from the originals gain, to ± \d", found.why)
 
 
 def test_more_rows_are_named_even_when_the_estimate_lies_above_the_margin():
-    release = ReleaseEvidence({}, "s", "s", (0.5, 1.0), 1, 200, {(1, 2): pooling(True, gain=0.02, error=0.02)})
+    release = ReleaseEvidence({}, "s", "s", (0.5, 1.0), 1, 200, {(1, 2): pooling(None, gain=0.02, error=0.02)})
     found = NoCollusionGain().judge(Evidence([], [release]))
     assert found.status == "undecided"
     z = quantile(0.95) + quantile(0.8)
