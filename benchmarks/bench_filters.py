@@ -2,7 +2,7 @@
 
 Two uses are timed, all in one process, each figure the median of ratios to the floor measured right before it:
 
-- reconstruct: moments of the copy, the filter, and every row's estimate written, as `auditor.attack` does it;
+- reconstruct: moments of the copy, the filter, and every row's estimate written: what the attack costs an adversary;
 - audit: from moments gathered once, all attacks' errors; the pass itself is timed against the same floor.
 
 CPU time is compared. Prints the memory that grows with the rows beyond copy and estimate, too (numpy's own allocations, by tracemalloc).
@@ -21,12 +21,11 @@ from threadpoolctl import threadpool_limits
 
 from auditor import registry
 from auditor.attack import LinearAttack, View
-from auditor.blocks import row_blocks
+from auditor.blocks import chunks, row_blocks
 from auditor.knowledge import Estimated, Perfect
 from auditor.linear import Maps, audit_linear
 from auditor.moments import Moments, stack
 from auditor.noise import GaussianNoise
-from auditor.release import _moments_of
 
 ATTACKS = [
     ("udr", {}),
@@ -51,9 +50,16 @@ def make(rows: int, width: int) -> tuple[np.ndarray, np.ndarray, GaussianNoise]:
     return X, Y, GaussianNoise(np.eye(1), 25.0 * np.eye(width))
 
 
+def moments_of(centre: np.ndarray, Y: np.ndarray) -> Moments:
+    """Return the moments of one table, piece by piece."""
+    bounds = chunks(*Y.shape)
+    buffer = np.empty((bounds[0][1], Y.shape[1]))
+    return Moments.merge(Moments.of(stack(Y[a:b], [], centre, buffer)) for a, b in bounds)
+
+
 def view_of(Y: np.ndarray, law: GaussianNoise, knowledge: Perfect | Estimated, mean: np.ndarray, K_X: np.ndarray) -> View:
     """Return the adversary's view: one pass over the copy."""
-    moments = _moments_of(mean, [Y])
+    moments = moments_of(mean, Y)
     exact = isinstance(knowledge, Perfect)
     names = tuple(f"x{j}" for j in range(Y.shape[1]))
     return View(
@@ -92,7 +98,7 @@ def main() -> None:
             return clock(lambda: Y.T @ Y) + clock(lambda: np.matmul(Y, F, out=out))
 
         mean = X.mean(axis=0)
-        K_X = _moments_of(mean, [X]).covariance()
+        K_X = moments_of(mean, X).covariance()
         floor()
         print(f"{n:,} rows × {N} attributes, {n * N * 8 / 1e6:,.0f} MB a table; one thread; medians of {repeat} ratios")
         print(f"floor (XᵀX plus one n×N×N product): {statistics.median(floor() for _ in range(repeat)):.2f} s\n")
