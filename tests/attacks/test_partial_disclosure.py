@@ -12,7 +12,8 @@ from attacks.partial_disclosure import given as given_known
 from auditor.attack import Affine
 from auditor.audit import check_affine
 from auditor.errors import AuditorError, PluginError
-from auditor.release import as_table, gather, table_moments
+from auditor.gathered import Gathered
+from auditor.release import as_table, in_blocks, table_moments
 from auditor.scenario.read import parse_knowledge
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)
@@ -93,7 +94,8 @@ def test_attributes_that_cannot_be_known_are_refused_before_anything_runs(names,
 def test_an_attack_may_not_weigh_values_its_adversary_does_not_know():
     release = auditor.perturb(table(1), "independent", [1.0], seed=1)
     data, knows = as_table(release.original), parse_knowledge({"known-attributes": ["x2"]})
-    view = gather(release, data, table_moments(data), knows, 0).view(knows)
+    gathered = Gathered(data, table_moments(data), release.levels, release.law, in_blocks(data, list(release.copies)), [knows], 0, 1)
+    view = gathered.view(knows)
     V = np.zeros((3, 3))
     V[:, 1] = 1.0
     check_affine(Affine(np.zeros((3, 3)), np.zeros(3), known=V), view)
