@@ -102,8 +102,8 @@ def _measured(group: list[Measurement]) -> bool:
 def _changes(shared: list[tuple[Any, ...]], before: Cells, after: Cells) -> list[Change]:
     pairs = [(before[key], after[key], pooled(before[key]), pooled(after[key])) for key in shared]
     p_values = holm([
-        two_sided(b - a, math.hypot(error_a or 0.0, error_b or 0.0), max(abs(a), abs(b)))
-        for _, _, (a, error_a), (b, error_b) in pairs
+        two_sided(b - a, math.hypot(error_a or 0.0, error_b or 0.0), max(abs(a), abs(b), _one_unit(group[0].metric)))
+        for group, _, (a, error_a), (b, error_b) in pairs
     ])  # fmt: skip
     changes = []
     for (group, _, (a, _), (b, _)), p in zip(pairs, p_values, strict=True):
@@ -112,6 +112,11 @@ def _changes(shared: list[tuple[Any, ...]], before: Cells, after: Cells) -> list
             worse = b < a if METRICS[record.metric].leak == "low" else b > a
             changes.append(Change(_label(record), record.metric, a, b, worse))
     return changes
+
+
+def _one_unit(metric: str) -> float:
+    """Return the size against which a difference is rounding: 1 for shares, whose 0 and 1e-16 are the same; data have no such unit."""
+    return 0.0 if "data units" in METRICS[metric].unit else 1.0
 
 
 def _label(record: Measurement) -> str:
