@@ -102,7 +102,7 @@ def _measured(group: list[Measurement]) -> bool:
 def _changes(shared: list[tuple[Any, ...]], before: Cells, after: Cells) -> list[Change]:
     pairs = [(before[key], after[key], pooled(before[key]), pooled(after[key])) for key in shared]
     p_values = holm([
-        two_sided(b - a, math.hypot(error_a or 0.0, error_b or 0.0), max(abs(a), abs(b), _one_unit(group[0].metric)))
+        two_sided(b - a, math.hypot(error_a or 0.0, error_b or 0.0), _scale(group[0], a, b))
         for group, _, (a, error_a), (b, error_b) in pairs
     ])  # fmt: skip
     changes = []
@@ -114,9 +114,9 @@ def _changes(shared: list[tuple[Any, ...]], before: Cells, after: Cells) -> list
     return changes
 
 
-def _one_unit(metric: str) -> float:
-    """Return the size against which a difference is rounding: 1 for shares, whose 0 and 1e-16 are the same; data have no such unit."""
-    return 0.0 if "data units" in METRICS[metric].unit else 1.0
+def _scale(record: Measurement, a: float, b: float) -> float:
+    """Size that rounding is judged by: a share or a probability is known to 1e-9, whatever its own size."""
+    return max(abs(a), abs(b), 0.0 if record.metric == "distortion" else 1.0)
 
 
 def _label(record: Measurement) -> str:

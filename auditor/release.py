@@ -339,7 +339,7 @@ def attack(
     moments = table_moments(table)
     arrays = [as_table(copy).values for copy in release.copies]
     with threadpool_limits(limits=1):
-        gathered = Gathered(table, moments, release.levels, release.law, _blocks(table, arrays), [knows], _checked_seed(seed), 1)
+        gathered = Gathered(table, moments, release.levels, release.law, in_blocks(table, arrays), [knows], _checked_seed(seed), 1)
         view = gathered.view(knows).coalition(copies)
         values, theory = _reconstruct(plugin, view, table, moments, arrays)
     judged = _judged(gathered, knows, table.rows)
@@ -348,7 +348,8 @@ def attack(
     return Estimate(like(X, values), theory, distortion, distortion / scale, copies)
 
 
-def _blocks(table: Table, arrays: Sequence[Array]) -> Callable[[], Any]:
+def in_blocks(table: Table, arrays: Sequence[Array]) -> Callable[[], Any]:
+    """Return what gives a table's rows and its copies' block by block, anew at every call."""
     bounds = row_blocks(table.rows, table.width)
     return lambda: ((k, table.read(a, b), [copy[a:b] for copy in arrays]) for k, (a, b) in enumerate(bounds))
 
@@ -392,7 +393,7 @@ def _reconstruct(
         return values, _theory(affine, view, moments)
     if not isinstance(plugin, RowAttack):
         raise NotApplicable(f"{plugin.name} is neither a linear nor a row-level attack")
-    blocks = _blocks(table, held)
+    blocks = in_blocks(table, held)
     fitted = plugin.fit(view, CopyBlocks(blocks, tuple(range(1, len(held) + 1))))
     return np.concatenate([fitted.rows(copies) for _, _, copies in blocks()]), None
 

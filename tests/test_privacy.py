@@ -1,6 +1,6 @@
 """Canaries: distinctive original values are planted, everything is made to fail, and no output may hold one."""
 
-# ruff: noqa: E501 - a case a line reads best
+
 
 from __future__ import annotations
 

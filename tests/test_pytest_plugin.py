@@ -1,6 +1,6 @@
 """The pytest plugin: what is collected, what fails and why, and that it costs nothing until a scenario is met."""
 
-# ruff: noqa: E501 - a case a line reads best
+
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Contract tests over everything that is registered, and how plugins are found, refused and reported."""
 
-# ruff: noqa: E501 - a case a line reads best
+
 
 from __future__ import annotations
 

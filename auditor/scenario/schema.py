@@ -144,9 +144,10 @@ def _knowledge() -> JSON:
         if kind not in ("perfect", "uniform-prior"):
             argument = arguments.get(kind, count)
             choices.append({"type": "object", "required": [kind], "additionalProperties": False, "properties": {kind: argument}})
-            single = "attributes" if kind == "known-attributes" else "count"
-            inner: JSON = argument["properties"] if kind == "estimated" else {single: argument}
-            choices.append(_named(kind, inner, ["rows"] if kind == "estimated" else [single]))
+            named = "attributes" if kind == "known-attributes" else "count"
+            inner: JSON = argument["properties"] if kind == "estimated" else {named: argument}
+            needed: list[str] = ["rows"] if kind == "estimated" else [*inner]
+            choices.append(_named(kind, inner, needed))
         else:
             choices.append(_named(kind, {}, []))
     return {"anyOf": choices}
