@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from auditor import metrics
 from auditor.audit import make_scheme, release_levels
 from auditor.blocks import JACKKNIFE_GROUPS
 from auditor.data.table import Table
@@ -13,6 +14,7 @@ from auditor.expectation import listed
 from auditor.gathered import check_knowledge
 from auditor.knowledge import Estimated
 from auditor.noise import GaussianNoise, NoiseLaw
+from auditor.scenario.coalitions import expand_all
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.scenario.read import at_point
@@ -20,6 +22,9 @@ from auditor.scheme import TableMoments
 from auditor.utility import utility_problems
 
 MOST_MOMENT_BYTES = 4 * 2**30
+MOST_RECORDS = 20_000_000
+"""About 8 GB of them."""
+
 MOST_VARIANCE = 1e140
 """Squared and summed over a billion rows it is still a double."""
 
@@ -98,11 +103,23 @@ def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, mome
         return
     except Exception:  # a third party's slip: the run records it, and finishes the other schemes
         return
+    possible = len(found.found)
     for number, entry in enumerate(here.coalitions):
         try:
             next(entry.expand(len(levels), here.seed), None)
         except AuditorError as error:
             found.add(("coalitions", number), f"cannot be had of scheme {use.id}: {error}")
+    if len(found.found) == possible:
+        _check_records(here, use, len(levels), table.width, found)
+
+
+def _check_records(here: Scenario, use: SchemeUse, copies: int, width: int, found: Problems) -> None:
+    """Refuse more measurements of one scheme than fit into memory and into a file that anybody reads."""
+    coalitions = len(expand_all(here.coalitions, copies, here.seed))
+    records = coalitions * len(here.knowledge) * len(here.attacks) * here.replicates * (width + 1) * len(metrics.ALWAYS)
+    if records > MOST_RECORDS:
+        told = f"{coalitions:,} coalitions of scheme {use.id} make {records:,} measurements, more than the {MOST_RECORDS:,} allowed"
+        found.add(("coalitions",), f"ask for too much: {told}; try {{random: 1000}}")
 
 
 def _check_size(copies: int, width: int) -> None:

@@ -501,6 +501,12 @@ def test_what_the_data_cannot_give_is_told_before_the_run(fields, path, told):
     assert told in str(caught.value)
 
 
+def test_more_measurements_than_anybody_could_hold_are_refused():
+    asked = scenario(schemes=[{"name": "corner-wave", "levels": [1.0] * 7}], coalitions=["subsets"], replicates=100_000)
+    with pytest.raises(ScenarioError, match=r"coalitions ask for too much: 127 coalitions of scheme corner-wave make 152,400,000"):
+        check_data(asked)
+
+
 def test_everything_the_data_cannot_give_is_told_at_once_and_where(tmp_path):
     path = tmp_path / "x.yaml"
     path.write_text(
@@ -667,6 +673,23 @@ def loop():
 def test_a_document_that_is_none_is_an_error_of_ours(document):
     with pytest.raises(AuditorError):
         read_scenario(document)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"data": {**BASE["data"], "rows": 2}, "knowledge": ["perfect", {"estimated": {"rows": 2}}]},
+        {"data": {"source": "gaussian", "spectrum": [1.0] * 30, "rows": 10}},
+        {"schemes": [{"name": "corner-wave", "levels": [0.5]}], "expect": ["no-collusion-gain", {"collusion-gain": {"at-most": 0.1}}]},
+        {"schemes": [{"name": name, "levels": [0, 0, 0.5]} for name in ("corner-wave", "correlated", "independent", "linearly-dependent")]},
+        {"schemes": [{"name": "corner-wave", "levels": {"uniform": [0.25, 1], "count": 200}}], "coalitions": ["singles"]},
+    ],
+    ids=["two-rows", "wide", "one-copy", "no-noise", "many-copies"],
+)
+def test_an_extreme_audit_runs_through(fields):
+    result = auditor.run({**BASE, "attacks": ["llse", "ndr"], **fields})
+    assert {record.status for record in result.measurements} == {"ok"}
+    assert result.exit_status in (0, 1)
 
 
 def test_a_yaml_bomb_is_refused_at_once(tmp_path):
