@@ -28,7 +28,7 @@ class Html(Renderer):
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the page, one article an audit, and a summary over all when there are several."""
-        from reports._charts import CONFIG
+        from reports._chart_style import CONFIG
         from reports._inert import content_policy, json_block, script
         from reports._page import page
         from reports._severity import SCALE

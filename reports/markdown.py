@@ -10,9 +10,9 @@ from auditor.registry import register
 from auditor.rendering import Renderer
 from auditor.results import AuditResult
 from reports._figures import clean, with_error
-from reports._matrix import MatrixCell, matrix, measures
+from reports._matrix import MatrixCell, matrix, measures, reference_point
 from reports._reading import Reading, adversary_text
-from reports._verdict import verdicts
+from reports._verdict import Verdict, verdicts
 from reports._words import STATUS_MARKS, bound_text, counts, observed_text, provenance_line, where_text
 
 
@@ -70,7 +70,11 @@ def _audit(result: AuditResult) -> str:
 
 
 def _verdicts(reading: Reading) -> str:
-    return "".join(f"- **{safe(v.scheme)}: {v.label}.** {safe(v.sentence)}\n" for v in verdicts(reading))
+    return "".join(f"- **{safe(v.scheme)}: {v.label}.** {safe(' '.join([v.sentence, _exposure(v)]).strip())}\n" for v in verdicts(reading))
+
+
+def _exposure(verdict: Verdict) -> str:
+    return "".join(text for text, _ in verdict.exposure)
 
 
 def _comparison(reading: Reading) -> str:
@@ -78,7 +82,9 @@ def _comparison(reading: Reading) -> str:
     if not rows:
         return ""
     table = _table(["attack", "knowledge", *map(safe, reading.schemes)], rows)
-    return f"### Comparison\n\nNormalized error of the worst coalition, and of its best single copy.\n\n{table}"
+    point = reading.point_text(reference_point(reading))
+    where = f", all at {safe(point)}" if point else ""
+    return f"### Comparison\n\nNormalized error of the worst coalition, and of its best single copy{where}.\n\n{table}"
 
 
 def _cell(cell: MatrixCell) -> str:

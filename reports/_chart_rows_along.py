@@ -1,0 +1,87 @@
+"""Rows of the charts along something: a swept path, the number of copies, the usefulness of a copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reports._along import frontier, measure_points, sweep_lines
+from reports._chart_data import (
+    FIGURE_HEADERS,
+    ROWS,
+    ChartData,
+    Choices,
+    Options,
+    attribute_text,
+    cells,
+    columns,
+    setting_cells,
+    setting_headers,
+    values,
+)
+from reports._figures import clean, with_error
+from reports._reading import ERROR, Reading, Setting, adversary_text, unique
+
+SECONDS = "seconds"
+
+
+def sweep_data(reading: Reading, path: str, leading: Setting | None = None, limit: int = ROWS, *, runtime: bool = False) -> ChartData:
+    """Every metric along one swept path; the seconds have a chart of their own (``runtime``)."""
+    figures, adversaries = Options("figure", "Metric"), Options("adversary", "Adversary")
+    rows: list[dict[str, Any]] = []
+    table: list[list[str]] = []
+    points = [point for point in sweep_lines(reading) if point.path == path and (point.metric == SECONDS) == runtime]
+    points.sort(key=lambda point: point.metric != ERROR)
+    for point in points[:limit]:
+        setting, what = point.setting, f"{point.metric}, {attribute_text(point.attribute)}"
+        who = -1 if setting.attack is None else adversaries(adversary_text(setting.knowledge, setting.attack))
+        rows.append({
+            "s": clean(setting.scheme), "f": figures(what), "v": who, "x": _axis_value(point.at),
+            "o": clean(point.others), **values(point.shown),
+        })  # fmt: skip
+        told = [setting.scheme, adversary_text(setting.knowledge, setting.attack), what, point.at, point.others]
+        table.append([*(clean(cell) for cell in told), *cells(point.shown)])
+    who = adversaries.numbers.get(adversary_text(leading.knowledge, leading.attack), 0) if leading else 0
+    headers = ["scheme", "adversary", "metric", path, "other paths", *FIGURE_HEADERS]
+    controls = [figures.control(), adversaries.control(who)]
+    return ChartData(columns(rows), controls, headers, table, len(points) - len(rows), _axis(rows, path))
+
+
+def _axis(rows: list[dict[str, Any]], path: str) -> dict[str, Any]:
+    numeric = all(isinstance(row["x"], (int, float)) for row in rows)
+    at = unique(row["x"] for row in rows)
+    wide = numeric and min(at, default=0) > 0 and max(at) / min(at) >= 30
+    return {"numeric": numeric, "log": wide, "others": any(row["o"] for row in rows), "path": clean(path)}
+
+
+def _axis_value(value: Any) -> Any:
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else clean(value)
+
+
+def measure_data(reading: Reading, leading: Setting | None = None, limit: int = ROWS) -> ChartData:
+    """Shares recovered, posteriors and breaches against the number of copies pooled."""
+    choices, figures = Choices(reading, leading), Options("figure", "Measure")
+    rows, table = [], []
+    points = measure_points(reading)
+    for point in points[:limit]:
+        place = choices.row(point.setting, point.attribute)
+        rows.append({**place, "f": figures(point.metric), "k": point.size, **values(point.shown)})
+        where = setting_cells(reading, point.setting, point.attribute)
+        table.append([*where, clean(point.metric), str(point.size), *cells(point.shown)])
+    headers = [*setting_headers(reading), "measure", "copies pooled", *FIGURE_HEADERS]
+    facts = {"sizes": len({point.size for point in points})}
+    return ChartData(columns(rows), [figures.control(), *choices.controls()], headers, table, len(points) - len(rows), facts)
+
+
+def frontier_data(reading: Reading, leading: Setting | None = None, limit: int = ROWS) -> ChartData:
+    """Normalized error against utility, coalition by coalition."""
+    choices, figures = Choices(reading, leading), Options("figure", "Utility")
+    rows, table = [], []
+    points = frontier(reading)
+    for point in points[:limit]:
+        use = values(point.utility)
+        across = {"f": figures(point.metric), "x": use["y"], "xlo": use["lo"], "xhi": use["hi"], "n": with_error(point.utility)}
+        rows.append({**choices.row(point.setting, "*"), **across, **values(point.shown)})
+        where = setting_cells(reading, point.setting, "*")
+        table.append([*where, clean(point.metric), with_error(point.utility), *cells(point.shown)])
+    headers = [*setting_headers(reading), "metric", "utility", *FIGURE_HEADERS]
+    return ChartData(columns(rows), [figures.control(), *choices.controls()], headers, table, len(points) - len(rows))
