@@ -111,7 +111,7 @@ class Choices:
     def row(self, setting: Setting, attribute: str) -> dict[str, Any]:
         """Return the fields that say whose figure a row holds."""
         return {
-            "s": clean(setting.scheme), "a": self.attribute(attribute_text(attribute)),
+            "s": clean(setting.scheme), "i": self.reading.schemes.index(setting.scheme), "a": self.attribute(attribute_text(attribute)),
             "v": self.adversary(adversary_text(setting.knowledge, setting.attack)),
             "p": self.point(self.reading.point_text(setting.point) or "–"),
         }  # fmt: skip

@@ -41,7 +41,7 @@ def charts(reading: Reading, prefix: str, limit: int = ROWS) -> list[Chart]:
         _collusion(reading, f"{prefix}-collusion", lead, limit),
         _map(reading, f"{prefix}-map", lead, limit),
         _spread(reading, f"{prefix}-errors", lead, limit),
-        _measure(reading, f"{prefix}-measures", lead, limit),
+        _measure(reading, f"{prefix}-by-size", lead, limit),
         _frontier(reading, f"{prefix}-frontier", lead, limit),
     ]
     for index, path in enumerate(swept_paths(reading)):
@@ -61,7 +61,7 @@ def _count(reading: Reading) -> str:
 
 def _collusion(reading: Reading, name: str, lead: Setting | None, limit: int) -> Chart | None:
     data = collusion_data(reading, lead, limit)
-    if not data.table:
+    if not data.facts["curves"]:
         return None
     prefix = "Copies are pooled in order of release."
     which = prefix if data.facts["prefix"] else "At each size, the coalition with the lowest error."
@@ -72,7 +72,7 @@ def _collusion(reading: Reading, name: str, lead: Setting | None, limit: int) ->
 
 def _map(reading: Reading, name: str, lead: Setting | None, limit: int) -> Chart | None:
     data = map_data(reading, lead, limit)
-    if len(set(data.columns.get("c", []))) < 2:
+    if not data.facts["coalitions"]:
         return None
     caption = "Every coalition that was measured, by size. The ring marks the coalition with the lowest error in each scheme."
     if data.left_out:

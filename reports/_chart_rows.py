@@ -34,7 +34,8 @@ def collusion_data(reading: Reading, leading: Setting | None = None, limit: int 
         told.insert(1, number(point.mean, point.shown.half))
         table.append([*setting_cells(reading, point.setting, point.attribute), str(point.size), *told])
     headers = [*setting_headers(reading), "copies pooled", "coalition", "mean of that size", *FIGURE_HEADERS[1:]]
-    facts = {"prefix": all(point.prefix for point in found), "sizes": len({point.size for point in found})}
+    several = len(found) > len({(point.setting, point.attribute) for point in found})
+    facts = {"prefix": all(point.prefix for point in found), "sizes": len({point.size for point in found}), "curves": several}
     return ChartData(columns(rows), choices.controls(), headers, table, len(everything) - len(found), facts)
 
 
@@ -49,7 +50,8 @@ def map_data(reading: Reading, leading: Setting | None = None, limit: int = ROWS
         table.append([*setting_cells(reading, point.setting, point.attribute), *cells(point.shown), note])
     table.sort(key=lambda told: told[-1] != "worst")
     headers = [*setting_headers(reading), *FIGURE_HEADERS, "note"]
-    return ChartData(columns(rows), choices.controls(), headers, table, left_out)
+    several = len(points) > len({(point.setting, point.attribute) for point in points})
+    return ChartData(columns(rows), choices.controls(), headers, table, left_out, {"coalitions": several})
 
 
 def distribution_data(reading: Reading, leading: Setting | None = None, limit: int = ROWS) -> ChartData:
@@ -70,7 +72,7 @@ def distribution_data(reading: Reading, leading: Setting | None = None, limit: i
     rows += [_empty_bin(place) | {"n": f"rebuilt exactly: {', '.join(names)}"} for place, names in exact.values()]
     headers = [*setting_headers(reading), "coalition", "error from", "to", "share of records", "share up to"]
     controls = [*choices.controls(), coalition.control(0)]
-    return ChartData(columns(rows), controls, headers, table, left_out, {"coalitions": len(coalition.numbers)})
+    return ChartData(columns(rows), controls, headers, table, left_out)
 
 
 def _bins(place: dict[str, Any], spread: Spread) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from reports._chart_data import (
     values,
 )
 from reports._figures import clean, with_error
-from reports._reading import ERROR, Reading, Setting, adversary_text, unique
+from reports._reading import ERROR, EVERYTHING, Reading, Setting, adversary_text, unique
 
 SECONDS = "seconds"
 
@@ -30,13 +30,13 @@ def sweep_data(reading: Reading, path: str, leading: Setting | None = None, limi
     rows: list[dict[str, Any]] = []
     table: list[list[str]] = []
     points = [point for point in sweep_lines(reading) if point.path == path and (point.metric == SECONDS) == runtime]
-    points.sort(key=lambda point: point.metric != ERROR)
+    points.sort(key=lambda point: (point.metric != ERROR, point.attribute != EVERYTHING))
     for point in points[:limit]:
         setting, what = point.setting, f"{point.metric}, {attribute_text(point.attribute)}"
         who = -1 if setting.attack is None else adversaries(adversary_text(setting.knowledge, setting.attack))
         rows.append({
-            "s": clean(setting.scheme), "f": figures(what), "v": who, "x": _axis_value(point.at),
-            "o": clean(point.others), **values(point.shown),
+            "s": clean(setting.scheme), "i": reading.schemes.index(setting.scheme), "f": figures(what), "v": who,
+            "x": _axis_value(point.at), "o": clean(point.others), **values(point.shown),
         })  # fmt: skip
         told = [setting.scheme, adversary_text(setting.knowledge, setting.attack), what, point.at, point.others]
         table.append([*(clean(cell) for cell in told), *cells(point.shown)])
@@ -50,7 +50,7 @@ def _axis(rows: list[dict[str, Any]], path: str) -> dict[str, Any]:
     numeric = all(isinstance(row["x"], (int, float)) for row in rows)
     at = unique(row["x"] for row in rows)
     wide = numeric and min(at, default=0) > 0 and max(at) / min(at) >= 30
-    return {"numeric": numeric, "log": wide, "others": any(row["o"] for row in rows), "path": clean(path)}
+    return {"numeric": numeric, "log": wide, "others": any(row["o"] for row in rows), "path": clean(path), "at": at}
 
 
 def _axis_value(value: Any) -> Any:
@@ -80,8 +80,8 @@ def frontier_data(reading: Reading, leading: Setting | None = None, limit: int =
     for point in points[:limit]:
         use = values(point.utility)
         across = {"f": figures(point.metric), "x": use["y"], "xlo": use["lo"], "xhi": use["hi"], "n": with_error(point.utility)}
-        rows.append({**choices.row(point.setting, "*"), **across, **values(point.shown)})
-        where = setting_cells(reading, point.setting, "*")
+        rows.append({**choices.row(point.setting, EVERYTHING), **across, **values(point.shown)})
+        where = setting_cells(reading, point.setting, EVERYTHING)
         table.append([*where, clean(point.metric), with_error(point.utility), *cells(point.shown)])
     headers = [*setting_headers(reading), "metric", "utility", *FIGURE_HEADERS]
     return ChartData(columns(rows), [figures.control(), *choices.controls()], headers, table, len(points) - len(rows))

@@ -42,10 +42,11 @@ def parameters(data: ChartData) -> list[Any]:
     return [alt.param(name=control.name, value=control.chosen) for control in data.controls]
 
 
-def colour(schemes: Sequence[str]) -> alt.Color:
-    """Colour by scheme, in the order of the scenario."""
+def colour(schemes: Sequence[str], *, lines: bool = False) -> alt.Color:
+    """Colour by scheme, in the order of the scenario; the legend shows points, or lines."""
     colours = [f"var(--c{index % COLOURS + 1})" for index in range(len(schemes))]
-    return alt.Color("s:N", title=None, scale=alt.Scale(domain=list(schemes), range=colours))
+    legend = alt.Legend(symbolType="stroke", symbolStrokeWidth=2.5, symbolSize=300) if lines else alt.Legend()
+    return alt.Color("s:N", title=None, scale=alt.Scale(domain=list(schemes), range=colours), legend=legend)
 
 
 def shape(schemes: Sequence[str]) -> alt.Shape:
@@ -62,16 +63,22 @@ def dash(schemes: Sequence[str]) -> alt.StrokeDash:
 
 def size(schemes: Sequence[str]) -> alt.Size:
     """Draw later schemes smaller, so that points that fall together all show."""
-    return alt.Size("s:N", scale=alt.Scale(domain=list(schemes), range=_steps(170, 48, len(schemes))), legend=None)
+    return alt.Size("i:Q", scale=_falling(len(schemes), 170, 48), legend=None)
 
 
 def width(schemes: Sequence[str]) -> alt.StrokeWidth:
     """Draw later schemes thinner, so that lines that fall together all show."""
-    return alt.StrokeWidth("s:N", scale=alt.Scale(domain=list(schemes), range=_steps(4.5, 1.75, len(schemes))), legend=None)
+    return alt.StrokeWidth("i:Q", scale=_falling(len(schemes), 4.5, 1.75), legend=None)
 
 
-def _steps(first: float, last: float, count: int) -> list[float]:
-    return [round(first + (last - first) * index / max(1, count - 1), 2) for index in range(count)]
+def _falling(count: int, first: float, last: float) -> alt.Scale:
+    return alt.Scale(domain=[0, max(1, count - 1)], range=[first, last], zero=False)
+
+
+def quantity(title: str) -> alt.Y:
+    """Return the axis of a metric of any size."""
+    label = "abs(datum.value) >= 10000 ? format(datum.value, '~s') : format(datum.value, '~g')"
+    return alt.Y("y:Q", title=title, scale=alt.Scale(zero=True), axis=alt.Axis(labelExpr=label, tickCount=6))
 
 
 def faded() -> tuple[Any, Any]:

@@ -51,7 +51,7 @@ def histogram_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
     chosen, opacity = faded()
     base = _distribution(schemes, "x:Q").transform_filter("datum.x2 > datum.x").encode(opacity=opacity)
     y = alt.Y("y:Q", title="share of records", axis=alt.Axis(format="~%", tickCount=5))
-    steps = base.mark_line(interpolate="step-after").encode(y=y, strokeDash=dash(schemes))
+    steps = base.mark_line(interpolate="step-after", strokeCap="butt").encode(y=y, strokeDash=dash(schemes), strokeWidth=width(schemes))
     tips = [TIP[0], alt.Tooltip("x:Q", title="error from", format=".4~g"), alt.Tooltip("x2:Q", title="to", format=".4~g")]
     points = base.mark_point(filled=True, size=46, fillOpacity=0.001).encode(
         y=y, tooltip=[*tips, alt.Tooltip("y:Q", title="share", format=".2%")]
@@ -67,7 +67,7 @@ def cumulative_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
     base = _distribution(schemes, "x2:Q").encode(y=y, opacity=opacity)
     tips = [TIP[0], alt.Tooltip("x2:Q", title="error up to", format=".4~g"), alt.Tooltip("u:Q", title="share", format=".2%")]
     points = base.mark_point(filled=True, size=46, fillOpacity=0.001).encode(tooltip=tips)
-    line = base.mark_line().encode(strokeDash=dash(schemes))
+    line = base.mark_line(strokeCap="butt").encode(strokeDash=dash(schemes), strokeWidth=width(schemes))
     return document(alt.layer(line, points.add_params(chosen), _exactly(262)).add_params(*parameters(data)), 280)
 
 
@@ -78,7 +78,7 @@ def _distribution(schemes: Sequence[str], field: str) -> Any:
     axis = alt.Axis(grid=False, tickCount=6, labelFlush=False)
     x = alt.X(field, title="absolute error, data units", axis=axis, scale=alt.Scale(zero=True))
     chart = alt.Chart(alt.NamedData("rows")).transform_filter(f"{_SPREAD} && !isValid(datum.n)")
-    return chart.encode(x=x, color=colour(schemes))
+    return chart.encode(x=x, color=colour(schemes, lines=True))
 
 
 def _exactly(y: int) -> Any:

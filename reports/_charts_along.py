@@ -8,7 +8,10 @@ from typing import Any
 import altair as alt
 
 from reports._chart_data import ChartData
-from reports._chart_style import DASHES, RECORDS, THEORY_TIP, TIP, colour, document, faded, parameters, shape, size, width
+from reports._chart_style import DASHES, RECORDS, THEORY_TIP, TIP, colour, document, faded, parameters, quantity, shape, size, width
+
+TICKS = 12
+"""Up to so many swept values each has its own tick."""
 
 
 def sweep_chart(data: ChartData, schemes: Sequence[str], value: str = "value of the metric") -> dict[str, Any]:
@@ -20,7 +23,7 @@ def sweep_chart(data: ChartData, schemes: Sequence[str], value: str = "value of 
     extra: dict[str, Any] = {"detail": alt.Detail("o:N")}
     if data.facts["others"]:
         extra = {"strokeDash": alt.StrokeDash("o:N", title=None, scale=alt.Scale(range=DASHES))}
-    y = alt.Y("y:Q", title=value, scale=alt.Scale(zero=True), axis=alt.Axis(format="~s", tickCount=6))
+    y = quantity(value)
     other = [alt.Tooltip("o:N", title="at")] if data.facts["others"] else []
     tips = [*TIP, alt.Tooltip("x", type="nominal", title="swept value"), *other, THEORY_TIP]
     points = base.mark_point(filled=True).encode(y=y, shape=shape(schemes), size=size(schemes), tooltip=tips)
@@ -36,7 +39,9 @@ def _swept_axis(data: ChartData) -> alt.X:
     if data.facts["log"]:
         ticks = alt.Axis(grid=False, format="~s", tickCount=6)
         return alt.X("x:Q", title=title, scale=alt.Scale(type="log", nice=False, padding=14), axis=ticks)
-    return alt.X("x:Q", title=title, scale=alt.Scale(zero=False, nice=False, padding=14), axis=alt.Axis(grid=False))
+    at = data.facts["at"]
+    ticks = alt.Axis(grid=False, values=at, format="~g", labelOverlap=True) if len(at) <= TICKS else alt.Axis(grid=False, tickCount=8)
+    return alt.X("x:Q", title=title, scale=alt.Scale(zero=False, nice=False, padding=14), axis=ticks)
 
 
 def measure_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
@@ -46,7 +51,7 @@ def measure_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
     x = alt.X("k:Q", title="copies pooled", axis=ticks, scale=alt.Scale(nice=False, zero=False, padding=14))
     chart = alt.Chart(alt.NamedData("rows")).transform_filter(f"{RECORDS} && datum.f == figure")
     base = chart.encode(x=x, color=colour(schemes), opacity=opacity)
-    y = alt.Y("y:Q", title="value of the measure", scale=alt.Scale(zero=True))
+    y = quantity("value of the measure")
     tips = [*TIP, alt.Tooltip("k:Q", title="copies pooled"), THEORY_TIP]
     points = base.mark_point(filled=True).encode(y=y, shape=shape(schemes), size=size(schemes), tooltip=tips)
     layers = [_bars(base, "value of the measure"), base.mark_line().encode(y=y, strokeWidth=width(schemes)), _theory(base, ["s:N"])]

@@ -15,6 +15,8 @@ Z95 = 1.959963984540054
 """Half of a 95 % normal interval, in standard errors."""
 FEWEST_REPLICATES = 3
 """From so many replicates on their spread is an error bar for what has none of its own."""
+SIGNED = frozenset({"collusion_gain"})
+"""Metrics that can be negative."""
 TINY, SMALL, HUGE = 5e-5, 1e-4, 1e6
 """Values are written in powers of ten below ``TINY`` (``SMALL`` without an error bar) and from ``HUGE`` on."""
 
@@ -62,6 +64,8 @@ def figure(records: Sequence[Measurement]) -> Figure | None:
         error, source = _spread([record.value or 0.0 for record in measured]), "replicates"
     reach = Z95 if source != "replicates" or count < 2 else student(count - 1)
     low, high = (None, None) if error is None else (value - reach * error, value + reach * error)
+    if low is not None and value >= 0 and source == "replicates" and measured[0].metric not in SIGNED:
+        low = max(0.0, low)
     if count == 1 and measured[0].ci_low is not None and measured[0].ci_high is not None:
         low, high = measured[0].ci_low, measured[0].ci_high  # its own interval may be asymmetric or Student's
     theories = [record.theory for record in measured if record.theory is not None]

@@ -187,7 +187,7 @@ def test_few_rows_and_many_replicates_do_not_blur_the_gain(quickstart: AuditResu
 
 
 def test_replicates_without_error_bars_get_one_from_their_spread() -> None:
-    records = [report_cases.measurement(scheme="s", metric="seconds", value=v, replicate=i) for i, v in enumerate((1.0, 2.0, 3.0), 1)]
+    records = [report_cases.measurement(scheme="s", metric="seconds", value=v, replicate=i) for i, v in enumerate((11.0, 12.0, 13.0), 1)]
     shown = figure(records)
     assert shown is not None
     assert shown.half == pytest.approx(student(2) / math.sqrt(3))
