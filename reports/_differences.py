@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from reports._figures import Z95, clean, number, plus_minus, told_apart
@@ -11,13 +12,14 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """One cell that differs: what it is, what it was and is, and by how much it changed."""
+    """The cell that differs most of its scheme, attack and knowledge: what it was and is, and how many more changed alike."""
 
     cell: str
     metric: str
     old: str
     new: str
     change: str
+    more: int
 
 
 class Part(NamedTuple):
@@ -29,20 +31,20 @@ class Part(NamedTuple):
     lines: list[str]
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """How many differences it holds."""
-        return len(self.rows) + len(self.lines)
+        return sum(1 + row.more for row in self.rows) + len(self.lines)
 
 
 def parts(comparison: Comparison) -> list[Part]:
     """Return the differences, worst first; empty kinds are left out."""
     made = [
-        Part("worse", "Worse", [_row(change) for change in comparison.worsened], [clean(line) for line in comparison.broken]),
-        Part("better", "Better", [_row(change) for change in comparison.improved], [clean(line) for line in comparison.verdicts]),
+        Part("worse", "Worse", _rows(comparison.worsened), [clean(line) for line in comparison.broken]),
+        Part("better", "Better", _rows(comparison.improved), [clean(line) for line in comparison.verdicts]),
         Part("new", "Only in the new audit", [], [clean(line) for line in comparison.new]),
         Part("missing", "Only in the old audit", [], [clean(line) for line in comparison.missing]),
     ]
-    return [part for part in made if part.count]
+    return [part for part in made if part.size]
 
 
 def headline(comparison: Comparison) -> str:
@@ -65,18 +67,31 @@ def basis(comparison: Comparison) -> str:
     )
 
 
-def _row(change: Change) -> Row:
-    return Row(clean(change.cell), clean(change.metric), *_values(change), _relative(change))
+def _rows(changes: Sequence[Change]) -> list[Row]:
+    groups: dict[tuple[str, str], list[Change]] = {}
+    for change in changes:
+        groups.setdefault((change.metric, change.group or change.cell), []).append(change)
+    return [_row(group[0], len(group) - 1) for group in groups.values()]
 
 
-def _values(change: Change) -> list[str]:
+def _row(change: Change, more: int) -> Row:
+    return Row(clean(change.cell), clean(change.metric), *_values(change), _relative(change), more)
+
+
+def more_text(row: Row) -> str:
+    """Say how many more cells changed alike."""
+    return f"and {row.more:,} more {'cell' if row.more == 1 else 'cells'} of the same scheme, attack and knowledge" if row.more else ""
+
+
+def _values(change: Change) -> tuple[str, str]:
     if not change.old_error and not change.new_error:
-        return told_apart(change.old, change.new)
-    pairs = ((change.old, change.old_error), (change.new, change.new_error))
-    return [_with_bar(value, None if error is None else Z95 * error) for value, error in pairs]
+        old, new = told_apart(change.old, change.new)
+        return old, new
+    return _with_bar(change.old, change.old_error), _with_bar(change.new, change.new_error)
 
 
-def _with_bar(value: float, half: float | None) -> str:
+def _with_bar(value: float, error: float | None) -> str:
+    half = None if error is None else Z95 * error
     return f"{number(value, half)} {plus_minus(half, value)}".rstrip()
 
 
