@@ -101,7 +101,7 @@ def drawn(chart: Chart, chosen: dict[str, str], schemes: list[str]) -> alt.Chart
     views = [{key: part for key, part in view.items() if key not in ("params", "$schema")} | {"width": width} for view in chart.views]
     document = views[0] if len(views) == 1 else {"hconcat": views}
     document |= {
-        "params": _parameters(chart.views, values), "datasets": {"rows": _rows(chart.data)}, "title": chart.title,
+        "params": _parameters(chart.views, values), "datasets": {"rows": _rows(chart.data, values)}, "title": chart.title,
         "config": CONFIG | {"background": "#ffffff"}, "$schema": chart.views[0]["$schema"],
     }  # fmt: skip
     made: alt.Chart = alt.Chart.from_dict(json.loads(_coloured(json.dumps(document))))
@@ -132,8 +132,15 @@ def _parameters(views: list[dict[str, Any]], values: dict[str, int]) -> list[dic
     return list(merged.values())
 
 
-def _rows(data: ChartData) -> list[dict[str, Any]]:
-    return [dict(zip(data.columns, row, strict=True)) for row in zip(*data.columns.values(), strict=True)]
+FIELDS = {"attribute": "a", "adversary": "v", "point": "p", "coalition": "g", "figure": "f"}
+"""Which column each control filters by."""
+
+
+def _rows(data: ChartData, values: dict[str, int]) -> list[dict[str, Any]]:
+    """Return the rows of the choices made; a row of the release itself (-1) belongs to every adversary."""
+    wanted = {FIELDS[name]: (value, -1) for name, value in values.items()}
+    rows = (dict(zip(data.columns, row, strict=True)) for row in zip(*data.columns.values(), strict=True))
+    return [row for row in rows if all(row[field] in allowed for field, allowed in wanted.items())]
 
 
 def _coloured(text: str) -> str:

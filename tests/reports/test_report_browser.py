@@ -74,8 +74,7 @@ class Opened:
         self.context.close()
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("theme", ["dark", "light"])
+@pytest.mark.parametrize(("case", "theme"), [*((case, "light") for case in CASES), ("quickstart", "dark")])
 def test_charts_draw_offline_without_a_word_on_the_console(browser: Browser, files: dict[str, Path], case: str, theme: Any) -> None:
     with Opened(browser, files[case], color_scheme=theme, offline=True) as opened:
         views = opened.page.locator(".view svg")
@@ -196,13 +195,12 @@ def test_paper_shows_everything_but_controls(browser: Browser, files: dict[str, 
 
 
 @needs_axe
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("case", ["quickstart", "swept"])
+@pytest.mark.parametrize(("case", "theme"), [("quickstart", "dark"), ("swept", "light")])
 def test_axe_finds_nothing_serious(browser: Browser, files: dict[str, Path], case: str, theme: Any) -> None:
     with Opened(browser, files[case], color_scheme=theme) as opened:
         assert serious(opened.page) == []
         opened.page.locator("td button[popovertarget]").first.click()
-        assert serious(opened.page) == []
+        assert serious(opened.page, ":popover-open") == []
 
 
 @needs_axe
@@ -216,10 +214,14 @@ def test_axe_finds_nothing_serious_in_a_comparison(browser: Browser, quickstart:
         assert serious(opened.page) == []
 
 
-def serious(page: Page) -> list[str]:
-    """Return axe's serious and critical violations, with the elements that they are about."""
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+def serious(page: Page, part: str = "body") -> list[str]:
+    """Return axe's serious and critical violations, with the elements that they are about.
+
+    Charts are left out, as they are to a screen reader: each has a name, and a table of its values.
+    """
+    page.evaluate(f"window.axe || (() => {{ {AXE.read_text(encoding='utf-8')} }})()")
+    context = {"include": [[part]], "exclude": [[".view"]]}
+    found = page.evaluate("context => axe.run(context, {resultTypes: ['violations']})", context)["violations"]
     return [
         f"{one['id']}: {json.dumps([node['html'][:160] for node in one['nodes'][:3]])}"
         for one in found

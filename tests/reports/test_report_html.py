@@ -90,8 +90,9 @@ def test_chart_rows_are_the_figures_of_the_reading(pages: dict[str, Page], quick
     schemes, coalitions = block["s"], block["c"]
     assert set(schemes["of"]) == set(report_cases.SCHEMES)
     assert len(coalitions["of"]) == 31
-    measured = {float(f"{figure.value:.6g}") for key in Reading(quickstart).keys() if key[1] == "normalized_error"
-                for figure in Reading(quickstart).figures(*key).values()}  # fmt: skip
+    reading = Reading(quickstart)
+    errors = [reading.figures(*key) for key in reading.keys() if key[1] == "normalized_error"]
+    measured = {float(f"{figure.value:.6g}") for found in errors for figure in found.values()}
     assert set(block["y"]) == measured
 
 
