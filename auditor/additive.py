@@ -14,15 +14,20 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator
+from scipy.linalg.blas import daxpy
 
 from auditor.errors import AuditorError
-from auditor.noise import GaussianNoise, psd_root
+from auditor.linear_algebra import correlation
+from auditor.noise import Distribution, GaussianNoise, psd_root
 from auditor.registry import PluginParameters
 from auditor.scheme import Key, Scheme, TableMoments
 from auditor.streams import stream
 
 Array = NDArray[np.float64]
+
+CHUNK_VALUES = 2**14
+"""Values (rows × attributes) worked on at once: 128 KB a copy, so that a copy and its two parents stay in a core's cache."""
 
 ORIGINAL = 0
 """The place of ``X`` among a step's parents: level 0, the copy that nobody gets."""
@@ -59,19 +64,31 @@ class SpectrumShape(PluginParameters):
     spectrum: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)]
 
 
+class DissimilarShape(PluginParameters):
+    """Noise with the data's eigenvectors, from correlated as the data are to the opposite, at one total variance.
+
+    ``dissimilar`` 0: eigenvalues in proportion to the data's; 0.5: white; 1: the data's in reverse order, so that noise lies where
+    the data do not; linear in between. ``variance``: its mean over the attributes, in squared data units.
+    """
+
+    dissimilar: Annotated[float, Field(ge=0, le=1)]
+    variance: Annotated[float, Field(gt=0)]
+
+
 class MatrixShape(PluginParameters):
     """Noise covariance ``K_0`` given as rows of numbers, or the path of a CSV file without a header that holds them."""
 
     matrix: str | list[list[float]]
 
-    @model_validator(mode="after")
-    def _positive_semidefinite(self) -> MatrixShape:
-        if not isinstance(self.matrix, str):
-            _check_covariance(self.matrix)
-        return self
+    @field_validator("matrix")
+    @classmethod
+    def _positive_semidefinite(cls, matrix: str | list[list[float]]) -> str | list[list[float]]:
+        if not isinstance(matrix, str):
+            _check_covariance(matrix)
+        return matrix
 
 
-NoiseShape = Literal["white", "data"] | VarianceShape | SpectrumShape | MatrixShape
+NoiseShape = Literal["white", "data"] | VarianceShape | SpectrumShape | DissimilarShape | MatrixShape
 
 
 def _check_covariance(rows: Any) -> Array:
@@ -96,7 +113,7 @@ def noise_shape(shape: NoiseShape, K_X: Array, base: Path | None = None) -> Arra
     ----------
     shape : 'white', 'data' or a shape model
         ``white``: ``(tr K_X / N)·I``; ``data``: ``K_X``; ``variance``: ``v·I``; ``spectrum``: the data's eigenvectors with
-        other eigenvalues; ``matrix``: given.
+        other eigenvalues; ``dissimilar``: the same, from the data's to the opposite; ``matrix``: given.
     K_X : ndarray of shape (N, N)
         The data's covariance.
     base : Path, optional
@@ -123,8 +140,65 @@ def noise_shape(shape: NoiseShape, K_X: Array, base: Path | None = None) -> Arra
             raise AuditorError(f"noise.spectrum must have one eigenvalue per attribute, {N}; got {len(shape.spectrum)}")
         vectors = np.linalg.eigh(K_X)[1][:, ::-1]
         return np.asarray((vectors * np.asarray(shape.spectrum)) @ vectors.T)
+    if isinstance(shape, DissimilarShape):
+        values, vectors = np.linalg.eigh(K_X)
+        return np.asarray((vectors * dissimilar_spectrum(values, shape.dissimilar, shape.variance)) @ vectors.T)
     assert isinstance(shape, MatrixShape)
     return _matrix(shape.matrix, N, base)
+
+
+def dissimilar_spectrum(values: Array, dissimilar: float, variance: float) -> Array:
+    """Return eigenvalues of noise that go from the data's (0) over equal ones (0.5) to the data's reversed (1), shape (N,).
+
+    Parameters
+    ----------
+    values : ndarray of shape (N,)
+        The data's eigenvalues, sorted either way; only their proportions count.
+    dissimilar : float
+        In [0, 1].
+    variance : float
+        Mean of the result, in squared data units, whatever ``dissimilar`` is.
+
+    Notes
+    -----
+    huang2005, section 8.2, changes the noise's eigenvalues and keeps the data's eigenvectors, without saying how; noise concentrates on
+    the principal components left of the white noise in its Fig. 4, and on the others right of it.
+
+    Examples
+    --------
+    >>> dissimilar_spectrum(np.array([3.0, 1.0]), 0.0, 10.0), dissimilar_spectrum(np.array([3.0, 1.0]), 0.75, 10.0)
+    (array([15.,  5.]), array([ 7.5, 12.5]))
+    """
+    share = np.clip(values, 0.0, None) / np.clip(values, 0.0, None).mean()
+    end, weight = (share, 1.0 - 2.0 * dissimilar) if dissimilar <= 0.5 else (share[::-1], 2.0 * dissimilar - 1.0)
+    return np.asarray(variance * (weight * end + (1.0 - weight)))
+
+
+def correlation_dissimilarity(C_X: Array, C_R: Array) -> float:
+    """Return the correlation dissimilarity of data and noise, ``√(1/(N²−N) Σ_{i≠j} (C_X − C_R)²)``.
+
+    Parameters
+    ----------
+    C_X, C_R : ndarrays of shape (N, N)
+        Correlation coefficients, N ≥ 2.
+
+    Returns
+    -------
+    float
+        From 0, correlated alike, to 2.
+
+    Notes
+    -----
+    Source: huang2005, Definition 8.1, with ERRATA's root.
+
+    Examples
+    --------
+    >>> correlation_dissimilarity(np.array([[1.0, 0.5], [0.5, 1.0]]), np.eye(2))
+    0.5
+    """
+    N = C_X.shape[0]
+    gaps = (C_X - C_R)[~np.eye(N, dtype=bool)]
+    return float(np.sqrt((gaps @ gaps) / (N * N - N)))
 
 
 def _matrix(source: str | list[list[float]], N: int, base: Path | None) -> Array:
@@ -146,7 +220,7 @@ def _matrix(source: str | list[list[float]], N: int, base: Path | None) -> Array
 
 
 class AdditiveScheme(Scheme):
-    """Base of the additive schemes: jointly Gaussian noise with covariance ``Sigma ⊗ K_0``."""
+    """Base of the additive schemes: noise with covariance ``Sigma ⊗ K_0``, jointly Gaussian unless ``distribution`` is overridden."""
 
     family = "additive"
 
@@ -157,6 +231,11 @@ class AdditiveScheme(Scheme):
 
     base: Path | None = None
     """Folder that file names in the parameters are relative to."""
+
+    @property
+    def distribution(self) -> Distribution:
+        """How the noise is distributed."""
+        return "gaussian"
 
     @abstractmethod
     def level_covariance(self, levels: Sequence[float]) -> Array:
@@ -169,12 +248,19 @@ class AdditiveScheme(Scheme):
     def law(self, levels: Sequence[float], table: TableMoments) -> GaussianNoise:
         """Return the exact law of the noise, ``K_Z = Sigma ⊗ K_0``."""
         shape = noise_shape(self.parameters.noise, table.covariance, self.base)
-        return GaussianNoise(self.level_covariance(levels), shape, self.parameters.noise == "data")
+        return GaussianNoise(self.level_covariance(levels), shape, self.parameters.noise == "data", self.distribution)
+
+    def facts(self, levels: Sequence[float], table: TableMoments) -> dict[str, float]:
+        """Return how differently noise and data are correlated, by their laws (huang2005, Definition 8.1)."""
+        if table.covariance.shape[0] < 2:
+            return {}
+        shape = noise_shape(self.parameters.noise, table.covariance, self.base)
+        return {"dissimilarity": correlation_dissimilarity(correlation(table.covariance), correlation(shape))}
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> AdditiveSampler:
         """Return what draws copies ``existing + 1 … M`` given those released before."""
         shape = noise_shape(self.parameters.noise, table.covariance, self.base)
-        return AdditiveSampler(self.plan(levels, existing), shape, levels, key)
+        return AdditiveSampler(self.plan(levels, existing), shape, levels, key, self.distribution)
 
 
 def implied_level_covariance(steps: Sequence[Step], copies: int) -> Array:
@@ -195,82 +281,107 @@ def implied_level_covariance(steps: Sequence[Step], copies: int) -> Array:
 class AdditiveSampler:
     """Carries out a plan, block by block, in preallocated memory.
 
-    Works on the copies themselves with ``X`` as level 0, so noise is never stored: weights of a step sum to 1.
+    Works on the copies themselves with ``X`` as level 0, so noise is never stored: weights of a step sum to 1. A copy costs one draw,
+    one product with the root of ``K_0`` and one scaled addition for each parent, each a single pass over the block.
     """
 
-    def __init__(self, steps: Sequence[Step], shape: Array, levels: Sequence[float], key: Key) -> None:
+    def __init__(
+        self, steps: Sequence[Step], shape: Array, levels: Sequence[float], key: Key, distribution: Distribution = "gaussian"
+    ) -> None:
         self._steps = steps
-        self._root = _Root(shape)
+        self._root = _Root(shape, distribution)
         self._levels = levels
         self._key = key
-        counts: dict[int, int] = {}
-        for step in steps:
-            for innovation, _ in step.fresh:
-                counts[innovation] = counts.get(innovation, 0) + 1
-        self._shared = {innovation for innovation, count in counts.items() if count > 1}
-        self._buffers: tuple[Array, Array] | None = None
+        self._shared = {innovation for innovation, uses in _uses(steps).items() if uses > 1}
+        self._scratch: Array | None = None
 
     def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
-        """Write the copies of one block of rows; see ``Sampler``."""
-        g, scratch = self._workspace(x.shape)
+        """Write the copies of one block of rows; see ``Sampler``.
+
+        Goes through the block in chunks that the cache holds, so that a copy finds its parents there.
+        """
+        streams = {innovation: self._stream(index, innovation) for step in self._steps for innovation, _ in step.fresh}
+        rows = max(1, CHUNK_VALUES // x.shape[1])
+        if self._scratch is None:
+            self._scratch = np.empty((rows, x.shape[1]))
+        for start in range(0, len(x), rows):
+            self._chunk(x, out, slice(start, min(start + rows, len(x))), streams)
+
+    def _chunk(self, x: Array, out: Sequence[Array], rows: slice, streams: dict[int, np.random.Generator]) -> None:
+        assert self._scratch is not None
+        scratch = self._scratch[: rows.stop - rows.start]
         kept: dict[int, Array] = {}
         for step in self._steps:
-            y = out[step.copy - 1]
-            _combine(step.parents, x, out, y, scratch)
-            for innovation, scale in step.fresh:
-                fresh = self._innovation(index, innovation, kept, g, scratch)
-                np.multiply(fresh, scale, out=scratch)
-                np.add(y, scratch, out=y)
+            y = out[step.copy - 1][rows]
+            parents = [((x if parent == ORIGINAL else out[parent - 1])[rows], weight) for parent, weight in step.parents]
+            if len(step.fresh) == 1 and step.fresh[0][0] not in self._shared:
+                innovation, scale = step.fresh[0]
+                self._root.draw(streams[innovation], scale, y, scratch)
+            else:
+                y[...] = 0.0
+                parents += [(self._shared_draw(streams, innovation, kept, scratch), scale) for innovation, scale in step.fresh]
+            for source, weight in parents:
+                add_scaled(source, weight, y)
 
-    def _workspace(self, shape: tuple[int, ...]) -> tuple[Array, Array]:
-        if self._buffers is None or self._buffers[0].shape[0] < shape[0]:
-            self._buffers = (np.empty(shape), np.empty(shape))
-        g, scratch = self._buffers
-        return g[: shape[0]], scratch[: shape[0]]
-
-    def _innovation(self, block: int, copy: int, kept: dict[int, Array], g: Array, scratch: Array) -> Array:
-        """Return ``g ~ N(0, K_0)`` for one copy's stream, kept when more than one copy uses it."""
-        if copy in kept:
-            return kept[copy]
-        target = np.empty_like(g) if copy in self._shared else g
+    def _stream(self, block: int, copy: int) -> np.random.Generator:
+        """The level is part of the name: two alternative extensions of one release never share an innovation."""
         key = self._key
-        # The level is part of the name: two alternative extensions of one release never share an innovation.
-        rng = stream(key.seed, "noise", key.scheme, key.replicate, copy, float(self._levels[copy - 1]), block)
-        rng.standard_normal(out=target)
-        self._root.apply(target, scratch)
-        if copy in self._shared:
-            kept[copy] = target
-        return target
+        return stream(key.seed, "noise", key.scheme, key.replicate, copy, float(self._levels[copy - 1]), block)
+
+    def _shared_draw(
+        self, streams: dict[int, np.random.Generator], copy: int, kept: dict[int, Array], scratch: Array
+    ) -> Array:
+        """Return ``g ~ N(0, K_0)`` of one copy's stream, kept while more than one copy of the chunk uses it."""
+        if copy not in kept:
+            kept[copy] = np.empty_like(scratch)
+            self._root.draw(streams[copy], 1.0, kept[copy], scratch)
+        return kept[copy]
+
+
+def _uses(steps: Sequence[Step]) -> dict[int, int]:
+    counts: dict[int, int] = {}
+    for step in steps:
+        for innovation, _ in step.fresh:
+            counts[innovation] = counts.get(innovation, 0) + 1
+    return counts
 
 
 class _Root:
     """Multiplies standard normals by a root of ``K_0``, by the cheapest means its form allows."""
 
-    def __init__(self, K_0: Array) -> None:
+    def __init__(self, K_0: Array, distribution: Distribution = "gaussian") -> None:
+        self._fill = fill_gaussian if distribution == "gaussian" else fill_uniform
         diagonal = np.diag(K_0)
-        self._scale: Array | None = np.sqrt(np.clip(diagonal, 0.0, None)) if not (K_0 - np.diag(diagonal)).any() else None
+        self._scale = np.sqrt(np.clip(diagonal, 0.0, None))
+        self._diagonal = not (K_0 - np.diag(diagonal)).any()
+        self._uniform = self._diagonal and bool((self._scale == self._scale[0]).all())
         self._root = psd_root(K_0)
 
-    def apply(self, g: Array, scratch: Array) -> None:
-        """Replace rows ``g`` by ``g · root``, in place."""
-        if self._scale is None:
-            np.matmul(g, self._root, out=scratch)
-            g[...] = scratch
-        elif (self._scale == self._scale[0]).all():
-            np.multiply(g, self._scale[0], out=g)
+    def draw(self, rng: np.random.Generator, scale: float, out: Array, scratch: Array) -> None:
+        """Write rows of ``scale · N(0, K_0)`` to ``out``, shape (b, N); ``scratch`` has the same shape."""
+        if self._uniform:
+            self._fill(rng, out)
+            np.multiply(out, scale * self._scale[0], out=out)
+        elif self._diagonal:
+            self._fill(rng, out)
+            np.multiply(out, scale * self._scale, out=out)
         else:
-            np.multiply(g, self._scale, out=g)
+            self._fill(rng, scratch)
+            np.matmul(scratch, scale * self._root, out=out)
 
 
-def _combine(parents: Sequence[tuple[int, float]], x: Array, out: Sequence[Array], y: Array, scratch: Array) -> None:
-    """Write ``Σ weight · parent`` to ``y``, without a temporary for the first."""
-    for place, (parent, weight) in enumerate(parents):
-        source = x if parent == ORIGINAL else out[parent - 1]
-        if place == 0:
-            if weight == 1.0:
-                y[...] = source
-            else:
-                np.multiply(source, weight, out=y)
-        else:
-            np.multiply(source, weight, out=scratch)
-            np.add(y, scratch, out=y)
+def fill_gaussian(rng: np.random.Generator, out: Array) -> None:
+    """Fill an array with independent draws from N(0, 1)."""
+    rng.standard_normal(out=out)
+
+
+def fill_uniform(rng: np.random.Generator, out: Array) -> None:
+    """Fill an array with independent draws from the uniform distribution of mean 0 and variance 1, on ± √3."""
+    rng.random(out=out)
+    out -= 0.5
+    out *= np.sqrt(12.0)
+
+
+def add_scaled(x: Array, weight: float, y: Array) -> None:
+    """Add ``weight · x`` to ``y`` in place, in one pass; both C-contiguous and of one shape."""
+    daxpy(x.reshape(-1), y.reshape(-1), a=weight)

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from auditor.metrics import METRICS
+from auditor.metrics import METRICS, base
 from auditor.results import AuditResult, Measurement, cells, pooled
 from auditor.statistics import holm, two_sided
 
@@ -131,13 +131,13 @@ def _called(result: AuditResult) -> str:
 
 def _leaks(record: Measurement, dropped: set[str]) -> bool:
     """One metric per error is enough: rmse and distortion say what the normalized error says, in other units."""
-    metric = METRICS.get(record.metric)
+    metric = METRICS.get(base(record.metric))
     return metric is not None and metric.leak != "neither" and record.metric not in dropped
 
 
 def _scale(metric: str, *values: float) -> float:
     """Return the size that rounding is relative to: 1 for shares and probabilities, which pass through 0, else the values' own."""
-    return 1.0 if METRICS[metric].unit.startswith(("share", "probability")) else max(map(abs, values))
+    return 1.0 if METRICS[base(metric)].unit.startswith(("share", "probability")) else max(map(abs, values))
 
 
 def _measured(group: list[Measurement]) -> bool:
@@ -154,7 +154,7 @@ def _changes(shared: list[tuple[Any, ...]], before: Cells, after: Cells) -> list
     for (group, _, (a, error_a), (b, error_b)), p in zip(pairs, p_values, strict=True):
         if p <= LEVEL:
             record = group[0]
-            worse = b < a if METRICS[record.metric].leak == "low" else b > a
+            worse = b < a if METRICS[base(record.metric)].leak == "low" else b > a
             changes.append(Change(_label(record), record.metric, a, b, worse, error_a, error_b, p, _group(record)))
     return sorted(changes, key=lambda change: -abs(change.new - change.old) / _scale(change.metric, change.old, change.new))
 

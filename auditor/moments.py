@@ -48,14 +48,19 @@ class Moments:
 
     @classmethod
     def merge(cls, parts: Iterable[Moments]) -> Moments:
-        """Return the moments of several row groups together, added in the order given."""
-        first, *rest = parts
+        """Return the moments of several row groups together, added in the order given; one is held at a time."""
+        rest = iter(parts)
+        first = next(rest)
         count, total, products = first.count, first.total.copy(), first.products.copy()
         for part in rest:
             count += part.count
             total += part.total
             products += part.products
         return cls(count, total, products)
+
+    def __sub__(self, part: Moments) -> Moments:
+        """Return the moments of the rows without those of a part of them."""
+        return Moments(self.count - part.count, self.total - part.total, self.products - part.products)
 
     @property
     def mean(self) -> Array:

@@ -14,22 +14,21 @@ from threadpoolctl import threadpool_limits
 
 from auditor import registry
 from auditor.attack import Affine, Attack, LinearAttack, RowAttack, View
-from auditor.audit import table_moments
+from auditor.audit import check_affine, table_moments
 from auditor.blocks import row_blocks
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, NotApplicable, Problem, ScenarioError
-from auditor.knowledge import Estimated, Knowledge, Perfect
+from auditor.gathered import Gathered
+from auditor.knowledge import Knowledge
 from auditor.linear import Maps, closed_form, with_total
-from auditor.moments import Moments, stack
 from auditor.noise import NoiseLaw
 from auditor.registry import PluginParameters
 from auditor.rows import CopyBlocks
 from auditor.scenario.coalitions import Coalition, parse_coalitions
 from auditor.scenario.levels import parse_levels
 from auditor.scenario.problems import Problems
-from auditor.scenario.read import KnowledgeError, parse_knowledge
-from auditor.scheme import Key, Scheme, TableMoments
-from auditor.streams import stream
+from auditor.scenario.read import KnowledgeError, parse_knowledge, plain
+from auditor.scheme import Key, RowsOf, Scheme, TableMoments
 
 if TYPE_CHECKING:
     pass
@@ -175,13 +174,33 @@ def _released(scheme: Scheme, X: Microdata, before: tuple[Microdata, ...], level
     table = as_table(X)
     moments = table_moments(table)
     key = Key(_checked_seed(seed), scheme.name)
-    old = [as_table(copy).values for copy in before]
-    new = [np.empty_like(table.values) for _ in range(len(levels) - len(old))]
-    sampler = scheme.sampler(levels, moments, key, len(old))
+    new = [np.empty(table.values.shape) for _ in range(len(levels) - len(before))]
+    copies = _Held(before, new, table.values.shape)
+    sampler = scheme.sampler(levels, moments, key, len(before))
     with threadpool_limits(limits=1):
         for index, (a, b) in enumerate(row_blocks(table.rows, table.width)):
-            sampler.block(index, table.read(a, b), [copy[a:b] for copy in (*old, *new)], len(old))
+            sampler.block(index, table.read(a, b), RowsOf(copies, a, b), len(before))
     return Release(X, (*before, *(like(X, copy) for copy in new)), levels, scheme)
+
+
+class _Held(Sequence[Array]):
+    """Copies released before and new ones as arrays of one shape; an old one is turned into an array only when it is read."""
+
+    def __init__(self, before: Sequence[Microdata], new: Sequence[Array], shape: tuple[int, ...]) -> None:
+        self._before = before
+        self._new = new
+        self._shape = shape
+        self._arrays: dict[int, Array] = {}
+
+    def __len__(self) -> int:
+        return len(self._before) + len(self._new)
+
+    def __getitem__(self, place: Any) -> Any:
+        if place >= len(self._before):
+            return self._new[place - len(self._before)]
+        if place not in self._arrays:
+            self._arrays[place] = np.ascontiguousarray(self._before[place], dtype=np.float64).reshape(self._shape)
+        return self._arrays[place]
 
 
 def as_table(X: Microdata) -> Table:
@@ -214,7 +233,7 @@ def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
 
     names: tuple[str, ...] = ()
     if isinstance(X, pd.DataFrame):
-        text = [str(name) for name, kind in X.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)]
+        text = [str(name) for name, kind in X.dtypes.items() if not _real(kind)]
         if text:
             raise DataError(f"columns must hold numbers; {', '.join(map(repr, text))} do not: select the others")
         names = tuple(map(str, X.columns))
@@ -223,9 +242,24 @@ def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
     elif isinstance(X, pd.Series):
         names = (str(X.name),) if X.name is not None else ()
     try:
+        if not isinstance(X, pd.DataFrame) and not _all_numbers(np.asarray(X)):
+            raise TypeError
         return np.asarray(X, dtype=np.float64), names
     except (TypeError, ValueError):
         raise DataError("the table must hold numbers only") from None
+
+
+def _real(kind: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind))
+
+
+def _all_numbers(values: NDArray[Any]) -> bool:
+    """Whether these are numbers as they stand: numpy would read text as such, and dates as days, without a word."""
+    if values.dtype.kind != "O":
+        return values.dtype.kind in "biuf"
+    return not any(isinstance(cell, (str, bytes)) for cell in values.flat)
 
 
 def like(X: Microdata, values: Array) -> Microdata:
@@ -250,7 +284,7 @@ class Estimate:
     theory : float or None
         Closed-form distortion (mean squared error over rows and attributes, squared data units), where there is one.
     distortion : float
-        Measured distortion.
+        Measured distortion, over the records that the adversary was not given in clear.
     normalized_error : float
         ``N·D/Tr(K_X)``: 0 is exact, 1 no better than guessing the mean.
     coalition : tuple of int
@@ -285,9 +319,9 @@ def attack(
     coalition : list of int or 'all'
         Copy numbers from 1.
     knowledge : str or mapping
-        As in a scenario: ``"perfect"``, ``{"estimated": {"rows": 400}}``.
+        As in a scenario: ``"perfect"``, ``{"estimated": {"rows": 400}}``, ``{"known-records": 100}``, ``{"known-attributes": ["age"]}``.
     seed : int
-        Of the rows that an adversary estimates from.
+        Of the rows that an adversary estimates from, or is given.
     **parameters
         The attack's own.
 
@@ -308,11 +342,26 @@ def attack(
     moments = table_moments(table)
     arrays = [as_table(copy).values for copy in release.copies]
     with threadpool_limits(limits=1):
-        view = _view(release, table, moments, arrays, knows, _checked_seed(seed)).coalition(copies)
+        gathered = Gathered(table, moments, release.levels, release.law, _blocks(table, arrays), [knows], _checked_seed(seed), 1)
+        view = gathered.view(knows).coalition(copies)
         values, theory = _reconstruct(plugin, view, table, moments, arrays)
-    distortion = float(np.mean((values - table.values) ** 2))
+    judged = _judged(gathered, knows, table.rows)
+    distortion = float(np.mean((values[judged] - table.values[judged]) ** 2))
     scale = float(np.trace(moments.covariance)) / table.width
     return Estimate(like(X, values), theory, distortion, distortion / scale, copies)
+
+
+def _blocks(table: Table, arrays: Sequence[Array]) -> Callable[[], Any]:
+    bounds = row_blocks(table.rows, table.width)
+    return lambda: ((k, table.read(a, b), [copy[a:b] for copy in arrays]) for k, (a, b) in enumerate(bounds))
+
+
+def _judged(gathered: Gathered, knowledge: Knowledge, rows: int) -> NDArray[np.bool_]:
+    """Return which rows an attack is judged on: all but those its adversary was given."""
+    given = gathered.given_rows(knowledge)
+    judged = np.ones(rows, dtype=bool)
+    judged[given] = False
+    return judged
 
 
 def _knowledge(value: Any) -> Knowledge:
@@ -324,7 +373,7 @@ def _knowledge(value: Any) -> Knowledge:
 
 def _coalition(value: Any, M: int) -> Coalition:
     try:
-        entry = parse_coalitions([value] if isinstance(value, (int, np.integer)) else value)
+        entry = parse_coalitions(plain([value] if isinstance(value, (int, np.integer)) else value))
     except ValueError as error:
         raise AuditorError(f"coalition {error}") from None
     found = list(entry.expand(M, 0))
@@ -333,60 +382,27 @@ def _coalition(value: Any, M: int) -> Coalition:
     return found[0]
 
 
-def _view(release: Release, table: Table, moments: TableMoments, arrays: list[Array], knows: Knowledge, seed: int) -> View:
-    n, _N = table.rows, table.width
-    everybody = tuple(range(1, len(arrays) + 1))
-    sample = None
-    if isinstance(knows, Estimated):
-        if knows.rows > n:
-            raise AuditorError(f"knowledge {knows.label} needs that many released rows; the table has {n}")
-        rows = np.sort(stream(seed, "estimated", 1).permutation(n)[: knows.rows])
-        sample = _moments_of(moments.mean, [copy[rows] for copy in arrays])
-    exact = isinstance(knows, Perfect)
-    return View(
-        table.attributes, n, everybody, release.levels, knows, release.law, moments.mean,
-        moments.mean if exact else None, moments.covariance if exact else None, _moments_of(moments.mean, arrays), sample,
-    )  # fmt: skip
-
-
-def _moments_of(centre: Array, copies: Sequence[Array]) -> Moments:
-    n, N = copies[0].shape
-    parts = []
-    buffer: Array | None = None
-    for a, b in row_blocks(n, N * len(copies)):
-        buffer = np.empty((b - a, N * len(copies))) if buffer is None else buffer
-        first, *rest = [copy[a:b] for copy in copies]
-        parts.append(Moments.of(stack(first, rest, centre, buffer)))
-    return Moments.merge(parts)
-
-
 def _reconstruct(
     plugin: Attack, view: View, table: Table, moments: TableMoments, arrays: list[Array]
 ) -> tuple[Array, float | None]:
     held = [arrays[copy - 1] for copy in view.copies]
     if isinstance(plugin, LinearAttack):
         affine = plugin.affine(view)
-        return _apply(affine, held, view.centre), _theory(affine, view, moments)
+        check_affine(affine, view)
+        values = affine.apply(held, view.centre, np.empty_like(table.values))
+        if affine.known is not None:
+            values += (table.values - view.centre) @ affine.known.T
+        return values, _theory(affine, view, moments)
     if not isinstance(plugin, RowAttack):
         raise NotApplicable(f"{plugin.name} is neither a linear nor a row-level attack")
-    bounds = row_blocks(table.rows, table.width)
-    blocks: Callable[[], Any] = lambda: ((k, held[0][a:b], [copy[a:b] for copy in held]) for k, (a, b) in enumerate(bounds))  # noqa: E731
+    blocks = _blocks(table, held)
     fitted = plugin.fit(view, CopyBlocks(blocks, tuple(range(1, len(held) + 1))))
     return np.concatenate([fitted.rows(copies) for _, _, copies in blocks()]), None
-
-
-def _apply(affine: Affine, copies: Sequence[Array], centre: Array) -> Array:
-    """Return ``centre + offset + Σ (Y_i − centre) W_iᵀ``."""
-    N = centre.size
-    values = np.tile(centre + affine.offset, (len(copies[0]), 1))
-    for place, copy in enumerate(copies):
-        values += (copy - centre) @ affine.weights[:, place * N : (place + 1) * N].T
-    return values
 
 
 def _theory(affine: Affine, view: View, moments: TableMoments) -> float | None:
     if not affine.fixed or view.law is None:
         return None
-    maps = Maps(affine.weights[None], affine.offset[None], True)
+    maps = Maps(affine.weights[None], affine.offset[None], True, None if affine.known is None else affine.known[None])
     expected = with_total(closed_form(maps, moments.covariance, view.law, moments.rows).expected)
     return float(expected[0, -1])
