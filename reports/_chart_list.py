@@ -107,8 +107,8 @@ def _frontier(reading: Reading, name: str, lead: Setting | None, limit: int) -> 
     data = frontier_data(reading, lead, limit)
     if not data.table:
         return None
-    caption = "A point is a coalition's copies: upwards the attack leaves more unknown, to the right the copies are of more use. "
-    caption += "Bars: 95 % intervals."
+    caption = "A point is a coalition's copies: upwards the attack leaves more unknown; across, what the copies are good for. "
+    caption += "Of accuracies more is better, of errors and losses less. Bars: 95 % intervals."
     alt = f"Scatter chart: normalized error against utility, for {_count(reading)}."
     return Chart(name, "Privacy and utility", caption, alt, data, [frontier_chart(data, names(reading))])
 
@@ -118,8 +118,8 @@ def _sweep(reading: Reading, name: str, path: str, lead: Setting | None, limit: 
     if not data.table:
         return None
     caption = "Errors at the worst coalition of each point, others at the largest. Bars: 95 % interval. Dashed: theory."
-    alt = f"Line chart: a metric against the swept parameter {clean(path)}, a line for each of {_count(reading)}."
-    return Chart(name, f"Sweep of {clean(path)}", caption, alt, data, [sweep_chart(data, names(reading))])
+    alt = f"Line chart: a metric against the swept parameter {clean(path)}, a line for each of {len(data.facts['series'])} series."
+    return Chart(name, f"Sweep of {clean(path)}", caption, alt, data, [sweep_chart(data, data.facts["series"])])
 
 
 def _runtime(reading: Reading, name: str, path: str, limit: int) -> Chart | None:

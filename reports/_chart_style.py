@@ -77,7 +77,7 @@ def _falling(count: int, first: float, last: float) -> alt.Scale:
 
 def quantity(title: str) -> alt.Y:
     """Return the axis of a metric of any size."""
-    label = "abs(datum.value) >= 10000 ? format(datum.value, '~s') : format(datum.value, '~g')"
+    label = "abs(datum.value) >= 10000 ? format(datum.value, '~s') : format(datum.value, '~r')"
     return alt.Y("y:Q", title=title, scale=alt.Scale(zero=True), axis=alt.Axis(labelExpr=label, tickCount=6))
 
 

@@ -40,7 +40,7 @@ def _swept_axis(data: ChartData) -> alt.X:
         ticks = alt.Axis(grid=False, format="~s", tickCount=6)
         return alt.X("x:Q", title=title, scale=alt.Scale(type="log", nice=False, padding=14), axis=ticks)
     at = data.facts["at"]
-    ticks = alt.Axis(grid=False, values=at, format="~g", labelOverlap=True) if len(at) <= TICKS else alt.Axis(grid=False, tickCount=8)
+    ticks = alt.Axis(grid=False, values=at, format=",~r", labelOverlap=True) if len(at) <= TICKS else alt.Axis(grid=False, tickCount=8)
     return alt.X("x:Q", title=title, scale=alt.Scale(zero=False, nice=False, padding=14), axis=ticks)
 
 
