@@ -112,7 +112,7 @@ ENTRIES = (
             "All correlation-based reconstructions have lower errors when the number of attributes increases.",
             "UDR is not sensitive to the change of correlations; BE-DR performs better than PCA-DR and SF.",
         ),
-        (Picture("sweep", "Root mean squared error of BE-DR", (("figure", "rmse, all attributes"),)),),
+        (Picture("sweep", "Root mean squared error of each attack, perfect knowledge", (("figure", "rmse, all attributes"),)),),
     ),
 )
 
