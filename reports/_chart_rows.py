@@ -35,7 +35,7 @@ def collusion_data(reading: Reading, leading: Setting | None = None, limit: int 
         table.append([*setting_cells(reading, point.setting, point.attribute), str(point.size), *told])
     headers = [*setting_headers(reading), "copies pooled", "coalition", "mean of that size", *FIGURE_HEADERS[1:]]
     several = len(found) > len({(point.setting, point.attribute) for point in found})
-    facts = {"prefix": all(point.prefix for point in found), "sizes": len({point.size for point in found}), "curves": several}
+    facts = {"prefix": all(point.prefix for point in found), "sizes": sorted({point.size for point in found}), "curves": several}
     return ChartData(columns(rows), choices.controls(), headers, table, len(everything) - len(found), facts)
 
 

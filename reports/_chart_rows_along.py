@@ -87,7 +87,7 @@ def measure_data(reading: Reading, leading: Setting | None = None, limit: int = 
         where = setting_cells(reading, point.setting, point.attribute)
         table.append([*where, clean(point.metric), str(point.size), *cells(point.shown)])
     headers = [*setting_headers(reading), "measure", "copies pooled", *FIGURE_HEADERS]
-    facts = {"sizes": len({point.size for point in points})}
+    facts = {"sizes": sorted({point.size for point in points})}
     return ChartData(columns(rows), [figures.control(), *choices.controls()], headers, table, len(points) - len(rows), facts)
 
 

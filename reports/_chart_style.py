@@ -81,6 +81,14 @@ def quantity(title: str) -> alt.Y:
     return alt.Y("y:Q", title=title, scale=alt.Scale(zero=True), axis=alt.Axis(labelExpr=label, tickCount=6))
 
 
+def sizes_axis(data: ChartData) -> alt.X:
+    """Return the axis of the number of copies: a tick for each size, or past a dozen of them the axis's own choice."""
+    sizes = data.facts["sizes"]
+    ticks = {"values": sizes} if len(sizes) <= 12 else {"tickCount": 12, "tickMinStep": 1}
+    axis = alt.Axis(format="d", grid=False, **ticks)
+    return alt.X("k:Q", title="copies pooled", axis=axis, scale=alt.Scale(nice=False, zero=False, padding=14))
+
+
 def faded() -> tuple[Any, Any]:
     """Return a selection by a click in the legend, and the opacity that follows it."""
     chosen = alt.selection_point(name="legend", fields=["s"], bind="legend")

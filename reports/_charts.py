@@ -8,15 +8,27 @@ from typing import Any
 import altair as alt
 
 from reports._chart_data import ChartData
-from reports._chart_style import ERROR_AXIS, RECORDS, THEORY_TIP, TIP, colour, dash, document, faded, parameters, shape, size, width
+from reports._chart_style import (
+    ERROR_AXIS,
+    RECORDS,
+    THEORY_TIP,
+    TIP,
+    colour,
+    dash,
+    document,
+    faded,
+    parameters,
+    shape,
+    size,
+    sizes_axis,
+    width,
+)
 
 
 def collusion_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
     """Error against copies pooled: points, a 95 % band, and theory as a thin dashed line."""
     chosen, opacity = faded()
-    # past a dozen sizes the axis chooses its own ticks
-    ticks = alt.Axis(tickMinStep=1, format="d", grid=False, tickCount=min(12, data.facts["sizes"]))
-    x = alt.X("k:Q", title="copies pooled", axis=ticks, scale=alt.Scale(nice=False, zero=False, padding=14))
+    x = sizes_axis(data)
     base = alt.Chart(alt.NamedData("rows")).transform_filter(RECORDS).encode(x=x, color=colour(schemes), opacity=opacity)
     band = base.mark_area(fillOpacity=0.18).encode(y=alt.Y("lo:Q", title="normalized error"), y2="hi:Q")
     line = base.mark_line().encode(y=ERROR_AXIS, strokeWidth=width(schemes))

@@ -8,7 +8,21 @@ from typing import Any
 import altair as alt
 
 from reports._chart_data import ChartData
-from reports._chart_style import DASHES, RECORDS, THEORY_TIP, TIP, colour, document, faded, parameters, quantity, shape, size, width
+from reports._chart_style import (
+    DASHES,
+    RECORDS,
+    THEORY_TIP,
+    TIP,
+    colour,
+    document,
+    faded,
+    parameters,
+    quantity,
+    shape,
+    size,
+    sizes_axis,
+    width,
+)
 
 TICKS = 12
 """Up to so many swept values each has its own tick."""
@@ -47,8 +61,7 @@ def _swept_axis(data: ChartData) -> alt.X:
 def measure_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
     """One measure against copies pooled: error bars, and theory as a thin dashed line."""
     chosen, opacity = faded()
-    ticks = alt.Axis(tickMinStep=1, format="d", grid=False, tickCount=min(12, data.facts["sizes"]))
-    x = alt.X("k:Q", title="copies pooled", axis=ticks, scale=alt.Scale(nice=False, zero=False, padding=14))
+    x = sizes_axis(data)
     chart = alt.Chart(alt.NamedData("rows")).transform_filter(f"{RECORDS} && datum.f == figure")
     base = chart.encode(x=x, color=colour(schemes), opacity=opacity)
     y = quantity("value of the measure")
