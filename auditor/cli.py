@@ -22,7 +22,10 @@ click.rich_click.TEXT_MARKUP = "markdown"
 
 WRONG_REQUEST = 2
 FAILED_RUNNING = 3
+CALM_SECONDS = 5.0
+"""A log file hears of progress no more often than this."""
 FORMATS = ("table", "markdown", "json", "csv", "junit")
+COMPARISONS = ("table", "html", "markdown", "json")
 LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations")
 
 scenario_argument = click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
@@ -203,14 +206,20 @@ def _progress(title: str, quiet: bool) -> Iterator[Callable[[Progress], None] | 
 
 
 def _calm(title: str) -> Callable[[Progress], None]:
-    """Return a listener that prints a line every tenth of the way."""
-    told = [0]
+    """Return a listener that prints a line at most every tenth of the way and every few seconds, with the time left."""
+    from time import monotonic
+
+    started = monotonic()
+    told = [0, started]
 
     def listen(progress: Progress) -> None:
-        tenth = 10 * progress.done // progress.total
-        if tenth > told[0]:
-            told[0] = tenth
-            click.echo(f"{title}: {progress.done} of {progress.total} done", err=True)
+        tenth, now = 10 * progress.done // progress.total, monotonic()
+        finished = progress.done == progress.total
+        if finished or (tenth > told[0] and now - told[1] >= CALM_SECONDS):
+            told[:] = tenth, now
+            left = (now - started) / progress.done * (progress.total - progress.done)
+            rest = f"took {now - started:.0f} s" if finished else f"about {left:.0f} s left; {progress.current}"
+            click.echo(f"{title}: {progress.done} of {progress.total} done, {rest}", err=True)
 
     return listen
 
@@ -227,13 +236,15 @@ def _print(results: Sequence[AuditResult], form: str, quiet: bool = False) -> No
                 click.echo(f"{result.name}: failed: {len(broken)} cells, the first for this reason: {broken[0].reason}")
         return
     renderer = registry.get("renderer", form)
-    parameters = {}
-    if form == "table":
-        from rich.console import Console
+    click.echo(renderer(**(_screen() if form == "table" else {})).render(results), nl=False)
 
-        console = Console()
-        parameters = {"width": console.width, "color": console.is_terminal and not os.environ.get("NO_COLOR")}
-    click.echo(renderer(**parameters).render(results), nl=False)
+
+def _screen() -> dict[str, Any]:
+    """Return what the terminal is like, as the table's parameters."""
+    from rich.console import Console
+
+    console = Console()
+    return {"width": console.width, "color": console.is_terminal and not os.environ.get("NO_COLOR")}
 
 
 @cli.command()
@@ -306,15 +317,24 @@ def schema() -> None:
 def report(results: tuple[str, ...], form: str, output: str | None) -> None:
     """Render reports again from saved results, without the data."""
     from auditor import registry
-    from auditor.results import AuditResult, write_atomically
+    from auditor.results import AuditResult
 
     loaded = [AuditResult.load(path) for path in results]
     if output is None:
         _print(loaded, form)
+    else:
+        _deliver(registry.get("renderer", form)().render(loaded), output)
+
+
+def _deliver(text: str, output: str | None) -> None:
+    """Print a document, or write it to a file."""
+    from auditor.results import write_atomically
+
+    if output is None:
+        click.echo(text, nl=False)
         return
     if not Path(output).absolute().parent.is_dir():
         raise AuditorError(f"{Path(output).parent} is not a folder")
-    text = registry.get("renderer", form)().render(loaded)
     with _writing(Path(output)):
         write_atomically(Path(output), text.encode("utf-8", "backslashreplace"))
 
@@ -322,13 +342,17 @@ def report(results: tuple[str, ...], form: str, output: str | None) -> None:
 @cli.command()
 @click.argument("old")
 @click.argument("new")
-def compare(old: str, new: str) -> None:
+@click.option("--format", "form", type=click.Choice(COMPARISONS), default="table", show_default=True, help="What to make.")
+@click.option("--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
+def compare(old: str, new: str, form: str, output: str | None) -> None:
     """Tell what changed between two results, beyond the error bars; exit status 1 if anything got worse."""
+    from auditor import registry
     from auditor.comparison import compare_results
     from auditor.results import AuditResult
 
     comparison = compare_results(AuditResult.load(old), AuditResult.load(new))
-    click.echo(comparison.text())
+    renderer = registry.get("renderer", form)(**(_screen() if form == "table" and output is None else {}))
+    _deliver(renderer.render_comparison(comparison), output)
     sys.exit(1 if comparison.worse else 0)
 
 

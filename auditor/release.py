@@ -71,6 +71,9 @@ class Release:
         """
         return _released(self.scheme, self.original, self.copies, (*self.levels, *_levels(levels, seed, self.scheme)), seed)
 
+    def _repr_html_(self) -> str:
+        return str(registry.get("renderer", "notebook")().release(self))
+
     @cached_property
     def law(self) -> NoiseLaw | None:
         """The exact law of the noise in all copies."""

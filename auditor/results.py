@@ -240,6 +240,14 @@ class AuditResult(BaseModel):
 
         return pd.DataFrame(self.measurements, columns=list(Measurement._fields))
 
+    @property
+    def plot(self) -> Any:
+        """The charts of these results: ``result.plot.collusion()`` and its kin return Altair charts."""
+        return _display().plots(self)
+
+    def _repr_html_(self) -> str:
+        return str(_display().render([self]))
+
     def to_json(self) -> str:
         """Return the results as JSON; NaN and infinity become null, as JSON has neither."""
         document = {
@@ -316,6 +324,13 @@ class AuditResult(BaseModel):
             return cls.model_validate(document)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise AuditorError(f"{file}: not the results of an audit ({type(error).__name__})") from None
+
+
+def _display() -> Any:
+    """Return the renderer for notebooks, found as every renderer is: this package imports none."""
+    from auditor import registry
+
+    return registry.get("renderer", "notebook")()
 
 
 def _measurement(record: dict[str, Any]) -> Measurement:
