@@ -132,6 +132,10 @@ def audit_release(
     pooling : bool
         Whether an expectation needs evidence on what pooling buys.
     """
+    if registry.get("scheme", use.name).family == "uniform":
+        from auditor.categorical.audit import audit_uniform
+
+        return audit_uniform(scenario, point, table, use, replicate, pooling)
     levels = release_levels(use, scenario)
     context = CellContext(point, use.id, levels, replicate, table.attributes, np.diag(moments.covariance))
     evidence = ReleaseEvidence(point, use.id, use.name, levels, replicate, table.rows)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from auditor.blocks import row_blocks
 from auditor.categorical.bridge import Bridge
 from auditor.categorical.draws import Codes, Draws, code_type
-from auditor.categorical.history import MultiPert
+from auditor.categorical.history import History, MultiPert
 from auditor.categorical.law import UniformLaw
 from auditor.categorical.process import ReplacementProcess
 from auditor.errors import AuditorError
@@ -37,6 +38,13 @@ class Copies(ABC):
         self.levels.append(level)
         return self._draw(level, key or self.key)
 
+    def skip(self, level: float) -> None:
+        """Register a copy that nobody looks at now; drawn all the same where later ones hang on it."""
+        self.ask(level)
+
+    def warm(self, levels: Sequence[float]) -> None:
+        """Do whatever a first request at these levels sets up, so that one more can be timed."""
+
     def _rng(self, key: Key) -> np.random.Generator:
         return stream(key.seed, key.scheme, key.replicate, "copy", len(self.levels))
 
@@ -48,12 +56,31 @@ class Copies(ABC):
         """Return copy ``number`` (from 1) again, shape (n,)."""
 
 
+T = TypeVar("T")
+
+
+def fork(made: T) -> T:
+    """Return the same copies, to go on from on their own: lists are copied, arrays and processes (which never change) shared."""
+    twin = copy.copy(made)
+    for name, value in vars(made).items():
+        if isinstance(value, list):
+            setattr(twin, name, list(value))
+        elif isinstance(value, (Bridge, MultiPert, History)):
+            setattr(twin, name, fork(value))
+    return twin
+
+
 class FreshCopies(Copies):
     """Conventional uniform perturbation, anew for every copy; a copy is drawn again rather than kept."""
 
     def __init__(self, original: Codes, size: int, key: Key) -> None:
         super().__init__(original, size, key)
         self._keys: list[Key] = []
+
+    def skip(self, level: float) -> None:
+        """Register a copy; it is drawn when it is looked at."""
+        self.levels.append(level)
+        self._keys.append(self.key)
 
     def _draw(self, level: float, key: Key) -> Codes:
         self._keys.append(key)
@@ -79,6 +106,15 @@ class ProcessCopies(Copies):
             ReplacementProcess(self.original[a:b], size, key.seed, (key.scheme, key.replicate, block))
             for block, (a, b) in enumerate(self._bounds)
         ]
+
+    def skip(self, level: float) -> None:
+        """Register a copy; it is looked up when it is looked at."""
+        self.levels.append(level)
+
+    def warm(self, levels: Sequence[float]) -> None:
+        """Draw the events down to the lowest level, once."""
+        for block in self.blocks:
+            block.release(min(levels))
 
     def _draw(self, level: float, key: Key) -> Codes:
         return self.copy(len(self.levels))

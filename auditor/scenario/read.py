@@ -9,6 +9,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from auditor import bibliography, metrics, registry
+from auditor.data.categories import parse_bins, parse_domains
 from auditor.errors import AuditorError, PluginError, Problem, ScenarioError, did_you_mean
 from auditor.knowledge import EXPECTED, KINDS, Estimated, Knowledge, KnownAttributes, KnownRecords, Perfect, UniformPrior
 from auditor.registry import PluginParameters
@@ -22,10 +23,10 @@ FIELDS = (
     "schema", "title", "cite", "seed", "data", "schemes", "knowledge", "coalitions", "attacks",
     "measures", "sweep", "replicates", "expect",
 )  # fmt: skip
-DATA_FIELDS = ("source", "columns", "rows", "missing", "standardize")
+DATA_FIELDS = ("source", "columns", "rows", "missing", "standardize", "bin", "categorical")
 MISSING = ("refuse", "drop", "mean")
 SCHEME_FIELDS = ("name", "id", "levels", "already-out")
-MEASURES = {"within": ("tolerance",), "error-distribution": ("bins", "reach"), "seconds": ()}
+MEASURES = {"within": ("tolerance",), "error-distribution": ("bins", "reach"), "seconds": (), "rho_breach": ("rho1", "rho2"), "history_size": ()}
 EVERY = "*"
 MOST_REPLICATES = 100_000
 MOST_POINTS = 10_000
@@ -216,7 +217,9 @@ def _data(value: Any, problems: Problems, base: FilePath | None) -> DataUse | No
         problems.add(("data", "standardize"), f"must be true or false; got {shown(standardize)}")
     own = {key: item for key, item in value.items() if key not in DATA_FIELDS}
     parameters = _source_parameters(source, own, problems, base)
-    return DataUse(source, columns, rows, str(missing), bool(standardize), parameters)
+    bins = problems.attempt(("data", "bin"), parse_bins, value.get("bin") or {}) or {}
+    categorical = problems.attempt(("data", "categorical"), parse_domains, value.get("categorical") or {}) or {}
+    return DataUse(source, columns, rows, str(missing), bool(standardize), parameters, bins, categorical)
 
 
 def _columns(value: Any, problems: Problems) -> tuple[str, ...] | None:
@@ -438,7 +441,8 @@ def _measure(path: Path, item: Any, problems: Problems) -> Measure | None:
     if name == "within" and not isinstance(options, dict):
         options = {"tolerance": options}
     options = problems.mapping((*path, name), options or {}, MEASURES[name])
-    defaults: dict[str, Any] = {"within": {"tolerance": 0.1}, "error-distribution": {"bins": 40, "reach": 3.0}}.get(name, {})
+    defaults: dict[str, Any] = {"within": {"tolerance": 0.1}, "error-distribution": {"bins": 40, "reach": 3.0},
+                                "rho_breach": {"rho1": 0.1, "rho2": 0.5}}.get(name, {})  # fmt: skip
     merged = defaults | options
     for key, value in merged.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 10_000:

@@ -100,7 +100,11 @@ def _data(definitions: JSON) -> JSON:
         "rows": {"type": ["integer", "null"], "minimum": 1},
         "missing": {"enum": list(MISSING)},
         "standardize": {"type": "boolean"},
-    }
+        "bin": {"type": ["object", "null"], "additionalProperties": _bins(),
+                "description": "columns cut into classes, for uniform schemes"},
+        "categorical": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": ["object", "string", "null"]}],
+                        "description": "columns that are categories: names, or names with their domains"},
+    }  # fmt: skip
     path = {"type": "string", "pattern": r"\.([cC][sS][vV]|[pP][aA][rR][qQ][uU][eE][tT])$"}
     choices: list[JSON] = [
         {"anyOf": [{"enum": registry.names("source")}, path]},
@@ -112,6 +116,13 @@ def _data(definitions: JSON) -> JSON:
         required = ["source", *schema.get("required", [])]
         choices.append({"type": "object", "required": required, "additionalProperties": False, "properties": properties})
     return {"anyOf": choices}
+
+
+def _bins() -> JSON:
+    count = {"type": "integer", "minimum": 1}
+    edges = {"type": "array", "items": {"type": "number"}, "minItems": 2}
+    return {"anyOf": [{"type": "object", "required": [rule], "additionalProperties": False, "properties": {rule: argument}}
+                      for rule, argument in (("equal-width", count), ("quantile", count), ("edges", edges))]}  # fmt: skip
 
 
 def _knowledge() -> JSON:
