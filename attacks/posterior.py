@@ -1,4 +1,4 @@
-"""Exact Bayes for categorical copies: what is the chance of every value, given all that a coalition holds?
+r"""Exact Bayes for categorical copies: what is the chance of every value, given all that a coalition holds?
 
 Of multilevel copies it computes the joint posterior along the chain, from the most perturbed copy back to the original; of fresh ones
 the likelihoods multiply. Nothing about a best copy is assumed: that the others do not matter is what comes out.
@@ -8,7 +8,7 @@ the likelihoods multiply. Nothing about a best copy is assumed: that the others 
 | ``q`` | the adversary's prior | (s,) | |
 | ``T(p)`` | ``p·I + (1 − p)/s`` | (s, s) | xiao2009, eq. 1 |
 | ``b_i`` | backward message: chance of everything perturbed further than copy i, given it | (b,) | |
-| ``P(x\\|y)`` | ``∝ q(x)·T(p_1)[x, y_1]·b_1``, ``b_{i−1} = T(p_i/p_{i−1})[y_{i−1}, y_i]·b_i`` | (b, s) | xiao2009, Lemma 1 |
+| ``P(x\|y)`` | ``∝ q(x)·T(p_1)[x, y_1]·b_1``, ``b_{i−1} = T(p_i/p_{i−1})[y_{i−1}, y_i]·b_i`` | (b, s) | xiao2009, Lemma 1 |
 | | ``∝ q(x)·Π_i T(p_i)[x, y_i]`` for fresh copies | (b, s) | xiao2009, Appendix 2 |
 | ``R_i`` | ``1 + s·p_i/(1 − p_i)``: odds that copy i showing x lends to x | scalar | |
 

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.blocks import row_blocks
 from auditor.errors import NotApplicable
 from auditor.knowledge import Estimated, Knowledge, Perfect
 from auditor.linear_algebra import best_unbiased_combination, clip_to_psd
@@ -169,6 +170,32 @@ class Affine:
     weights: Array = field(repr=False)
     offset: Array = field(repr=False)
     fixed: bool = True
+
+    def apply(self, copies: Sequence[Array], centre: Array, out: Array) -> Array:
+        """Write ``centre + offset + Σ W_i (y_i − centre)`` for every row, block by block, and return it.
+
+        Parameters
+        ----------
+        copies : sequence of k ndarrays of shape (n, N)
+        centre : ndarray of shape (N,)
+            The view's. Taken off before the product is formed: far from 0 the products would otherwise be rounding.
+        out : ndarray of shape (n, N)
+            Overwritten; the only memory used that grows with n.
+        """
+        n, N = out.shape
+        blocks = row_blocks(n, N)
+        W = [np.ascontiguousarray(self.weights[:, place * N : (place + 1) * N].T) for place in range(len(copies))]
+        centred, product = np.empty((blocks[0][1], N)), np.empty((blocks[0][1], N))
+        for a, b in blocks:
+            rows = b - a
+            for place, copy in enumerate(copies):
+                np.subtract(copy[a:b], centre, out=centred[:rows])
+                target = out[a:b] if place == 0 else product[:rows]
+                np.matmul(centred[:rows], W[place], out=target)
+                if place:
+                    out[a:b] += target
+            out[a:b] += centre + self.offset
+        return out
 
 
 class Attack(Plugin):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor import registry
-from auditor.attack import Attack, LinearAttack, RowAttack, View
+from auditor.attack import Affine, Attack, LinearAttack, RowAttack, View
 from auditor.blocks import row_blocks, row_groups
 from auditor.data.table import Table
-from auditor.errors import AuditorError, NotApplicable
+from auditor.errors import AuditorError, NotApplicable, PluginError
 from auditor.expectation import ReleaseEvidence
 from auditor.knowledge import Estimated, Knowledge, Perfect
 from auditor.linear import Errors, Maps, audit_linear, from_groups
@@ -139,19 +140,27 @@ def audit_release(
     levels = release_levels(use, scenario)
     context = CellContext(point, use.id, levels, replicate, table.attributes, np.diag(moments.covariance))
     evidence = ReleaseEvidence(point, use.id, use.name, levels, replicate, table.rows)
+    coalitions = expand_all(scenario.coalitions, len(levels), scenario.seed)
     try:
         release = open_release(scenario, table, moments, use, levels, replicate)
-        coalitions = expand_all(scenario.coalitions, release.copies, scenario.seed)
         session = Session(scenario, release, coalitions, context)
         session.gather()
+        _check_copies(session.groups)
     except Exception as error:
         reason = failure_reason(error)
-        records = [context.empty(a.id, k.label, None, "failed", reason) for k in scenario.knowledge for a in scenario.attacks]
+        records = [context.empty(attack.id, knowledge.label, coalition, "failed", reason)
+                   for knowledge in scenario.knowledge for attack in scenario.attacks for coalition in coalitions]  # fmt: skip
         return ReleaseAudit(records, [], evidence)
     measurements, distributions = session.run()
     if pooling:
         evidence.pooling.update(pooling_evidence(session.needed, session.groups, table.width, session.law))
     return ReleaseAudit(measurements, distributions, evidence)
+
+
+def _check_copies(groups: Sequence[Moments]) -> None:
+    """Refuse copies that are not finite; the harness does not trust what a plugin draws."""
+    if not all(np.isfinite(group.products).all() for group in groups):
+        raise PluginError("the scheme drew values that are not finite")
 
 
 def open_release(
@@ -264,17 +273,33 @@ class Session:
         distributions: list[Distribution] = []
         if self.scenario.measure("seconds"):
             measurements.append(scheme_record(self.context, "seconds", self.release.seconds))
+        facts = self.release.scheme.facts(self.release.levels, self.release.moments)
+        measurements += [scheme_record(self.context, metric, value) for metric, value in facts.items()]
         for knowledge in self.scenario.knowledge:
             for use in self.scenario.attacks:
-                try:
-                    cells, spreads = self._attack(use, knowledge)
-                    measurements += cells
-                    distributions += spreads
-                except NotApplicable as reason:
-                    measurements += self._empty(use, knowledge, "not-applicable", str(reason))
-                except Exception as error:
-                    measurements += self._empty(use, knowledge, "failed", failure_reason(error))
+                cells, spreads = self._tried(use, knowledge)
+                measurements += cells
+                distributions += spreads
         return measurements, distributions
+
+    def _tried(self, use: PluginUse, knowledge: Knowledge) -> tuple[list[Measurement], list[Distribution]]:
+        """Return the records of one attack; when it fails, coalition by coalition, so that only the cells at fault are lost."""
+        try:
+            return self._attack(use, knowledge)
+        except Exception as error:
+            if len(self.coalitions) > 1:
+                parts = [self._only(coalition)._tried(use, knowledge) for coalition in self.coalitions]
+                return [cell for cells, _ in parts for cell in cells], [spread for _, spreads in parts for spread in spreads]
+            if isinstance(error, NotApplicable):
+                return self._empty(use, knowledge, "not-applicable", str(error)), []
+            return self._empty(use, knowledge, "failed", failure_reason(error)), []
+
+    def _only(self, coalition: Coalition) -> Session:
+        """Return this session for one coalition, and the single copies its gain is measured against."""
+        one = copy(self)
+        one.coalitions = [coalition]
+        one.needed = sorted({coalition, *((member,) for member in coalition)}, key=lambda c: (len(c), c))
+        return one
 
     def _empty(self, use: PluginUse, knowledge: Knowledge, status: str, reason: str) -> list[Measurement]:
         return [self.context.empty(use.id, knowledge.label, coalition, status, reason) for coalition in self.coalitions]
@@ -306,6 +331,8 @@ class Session:
         affines = []
         for _, batch in by_size(self.needed):
             affines += attack.affine_batch(view, batch)
+        for affine in affines:
+            check_affine(affine, view)
         maps = Maps.pad(affines, self.needed, self.release.copies)
         K_X = self.release.moments.covariance
         if tally.tolerance is not None or tally.bins:
@@ -319,6 +346,22 @@ class Session:
         sums = tally_rows(fitted, self.needed, release.blocks, cuts, tally)
         counts = [b - a for groups in cuts for a, b in groups]
         return from_groups(self.needed, sums, counts, np.diag(release.moments.covariance))
+
+
+def check_affine(affine: Affine, view: View) -> None:
+    """Refuse a map of the wrong shape, or one that is not finite.
+
+    Raises
+    ------
+    PluginError
+        The harness does not trust what a plugin returns.
+    """
+    N, shape = view.width, np.shape(affine.weights)
+    if len(shape) != 2 or shape[0] != N or shape[1] % N or np.shape(affine.offset) != (N,):
+        shapes = f"weights of shape {shape} and an offset of shape {np.shape(affine.offset)}"
+        raise PluginError(f"the attack returned {shapes} for {N} attributes")
+    if not (np.isfinite(affine.weights).all() and np.isfinite(affine.offset).all()):
+        raise PluginError("the attack returned weights that are not finite")
 
 
 def by_size(coalitions: Sequence[Coalition]) -> Iterator[tuple[int, list[Coalition]]]:

@@ -39,6 +39,10 @@ _WORKS = {
         "S. Guo, X. Wu and Y. Li. On the lower bound of reconstruction error for spectral filtering based privacy preserving data mining. "
         "Proceedings of PKDD, 520–527, 2006."
     ),
+    "gavish2014": (
+        "M. Gavish and D. L. Donoho. The optimal hard threshold for singular values is 4/√3. "
+        "IEEE Transactions on Information Theory 60(8), 5040–5053, 2014."
+    ),
     "gavish2017": (
         "M. Gavish and D. L. Donoho. Optimal shrinkage of singular values. IEEE Transactions on Information Theory 63(4), 2137–2152, 2017."
     ),

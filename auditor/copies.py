@@ -85,15 +85,29 @@ def _write_copy(path: Path, copy: pd.DataFrame) -> Path:
     return path
 
 
-def read_copy(path: Path, attributes: Sequence[str], rows: int) -> NDArray[np.float64]:
+def read_copy(path: Path, attributes: Sequence[str], rows: int, exact: bool = False) -> NDArray[np.float64]:
     """Return a copy handed in as a file, shape (n, N), its columns in the original's order.
+
+    Parameters
+    ----------
+    path : Path
+    attributes : sequence of str
+        The original's columns.
+    rows : int
+        How many of its first rows to take.
+    exact : bool
+        Whether the file may have no more rows than that.
 
     Raises
     ------
     AuditorError
         The file is missing, lacks a column, or has another number of rows.
     """
-    table = load_table(str(path), columns=list(attributes), parameters={}, rng=np.random.default_rng(0), base=None)
-    if table.rows < rows:
-        raise AuditorError(f"{path.name}: has {table.rows} rows where the original has {rows}; rows must match one to one")
+    try:
+        table = load_table(str(path), columns=list(attributes), parameters={}, rng=np.random.default_rng(0), base=None)
+    except AuditorError as error:
+        told = str(error)
+        raise AuditorError(told if told.startswith(path.name) else f"{path.name}: {told}") from None
+    if table.rows < rows or (exact and table.rows > rows):
+        raise AuditorError(f"{path.name}: has {table.rows:,} rows where the original has {rows:,}; rows must match one to one")
     return table.values[:rows]

@@ -39,7 +39,7 @@ class Pooling:
         By attribute, collusion gain of the best linear attack learnt from the originals themselves, cross-fitted: nobody without
         the originals can do better with a linear attack. NaN where there are too few rows to learn from.
     std_error : tuple of float
-        Jackknife standard errors.
+        Standard errors: a jackknife's, and what learning adds to it.
     degrees : int
         Their degrees of freedom.
     """

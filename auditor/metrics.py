@@ -72,6 +72,12 @@ METRICS = {
         Metric("epsilon", "nats", "Local differential privacy of the copies: largest log-ratio of chances under two originals.", "high"),
         Metric("history_size", "elements", "Elements of a tuple's compressed history of releases, on average.", "neither"),
         Metric("rho_breach", "share of records", "Share of the records whose probability rises from below ρ1 to above ρ2.", "high"),
+        Metric(
+            "dissimilarity",
+            "correlation",
+            "Root mean square difference between the correlations of noise and data: 0 is noise correlated as the data are.",
+            "neither",
+        ),
         Metric("seconds", "seconds", "Time to make the copies, or the last request of them.", "neither"),
     )
 }

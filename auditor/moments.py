@@ -48,8 +48,9 @@ class Moments:
 
     @classmethod
     def merge(cls, parts: Iterable[Moments]) -> Moments:
-        """Return the moments of several row groups together, added in the order given."""
-        first, *rest = parts
+        """Return the moments of several row groups together, added in the order given; one is held at a time."""
+        rest = iter(parts)
+        first = next(rest)
         count, total, products = first.count, first.total.copy(), first.products.copy()
         for part in rest:
             count += part.count

@@ -40,8 +40,9 @@ class CellContext:
     variances: Array = field(repr=False)
 
     def levels_of(self, coalition: Coalition) -> tuple[float, ...]:
-        """Return the levels of a coalition's copies."""
-        return tuple(self.levels[copy - 1] for copy in coalition) if self.levels else ()
+        """Return the levels of a coalition's copies; none when nobody has said what they are, as of published copies."""
+        levels = tuple(self.levels[copy - 1] for copy in coalition) if self.levels else ()
+        return () if any(map(math.isnan, levels)) else levels
 
     def empty(self, attack: str, knowledge: str, coalition: Coalition | None, status: str, reason: str) -> Measurement:
         """Return the record of a cell that was not measured; without a coalition it stands for all copies."""
@@ -56,7 +57,7 @@ def scheme_record(context: CellContext, metric: str, value: float) -> Measuremen
     """Return a figure of the release itself, which no attack has a part in."""
     everybody = tuple(range(1, len(context.levels) + 1))
     return Measurement(
-        context.sweep, context.scheme, None, None, everybody, context.levels, context.replicate, ALL, metric,
+        context.sweep, context.scheme, None, None, everybody, context.levels_of(everybody), context.replicate, ALL, metric,
         value, None, None, None, None, "ok", None, "none",
     )  # fmt: skip
 

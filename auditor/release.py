@@ -29,7 +29,7 @@ from auditor.rows import CopyBlocks
 from auditor.scenario.coalitions import Coalition, parse_coalitions
 from auditor.scenario.levels import parse_levels
 from auditor.scenario.problems import Problems
-from auditor.scenario.read import KnowledgeError, parse_knowledge
+from auditor.scenario.read import KnowledgeError, parse_knowledge, plain
 from auditor.scheme import Key, RowsOf, Scheme, TableMoments
 from auditor.streams import stream
 
@@ -116,7 +116,8 @@ def perturb(X: Microdata, scheme: str, levels: Any, seed: int | None = None, **p
     scheme : str
         A registered scheme; ``auditor list schemes`` names them.
     levels : list of float, or mapping
-        Noise multiples σ² ≥ 0 (uniform schemes: retention probabilities) in order of release, or a range as a scenario has it: ``{"uniform": [0.25, 1.0], "count": 5}``.
+        Noise multiples σ² ≥ 0 (uniform schemes: retention probabilities) in order of release, or a range
+        as a scenario has it: ``{"uniform": [0.25, 1.0], "count": 5}``.
     seed : int, optional
         Same seed, same copies. Left out, the system's randomness is used and the copies cannot be made again.
     **parameters
@@ -253,7 +254,7 @@ def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
 
     names: tuple[str, ...] = ()
     if isinstance(X, pd.DataFrame):
-        text = [str(name) for name, kind in X.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)]
+        text = [str(name) for name, kind in X.dtypes.items() if not _real(kind)]
         if text:
             raise DataError(f"columns must hold numbers; {', '.join(map(repr, text))} do not: select the others")
         names = tuple(map(str, X.columns))
@@ -262,9 +263,24 @@ def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
     elif isinstance(X, pd.Series):
         names = (str(X.name),) if X.name is not None else ()
     try:
+        if not isinstance(X, pd.DataFrame) and not _all_numbers(np.asarray(X)):
+            raise TypeError
         return np.asarray(X, dtype=np.float64), names
     except (TypeError, ValueError):
         raise DataError("the table must hold numbers only") from None
+
+
+def _real(kind: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind))
+
+
+def _all_numbers(values: NDArray[Any]) -> bool:
+    """Whether these are numbers as they stand: numpy would read text as such, and dates as days, without a word."""
+    if values.dtype.kind != "O":
+        return values.dtype.kind in "biuf"
+    return not any(isinstance(cell, (str, bytes)) for cell in values.flat)
 
 
 def like(X: Microdata, values: Array) -> Microdata:
@@ -373,7 +389,7 @@ def _knowledge(value: Any) -> Knowledge:
 
 def _coalition(value: Any, M: int) -> Coalition:
     try:
-        entry = parse_coalitions([value] if isinstance(value, (int, np.integer)) else value)
+        entry = parse_coalitions(plain([value] if isinstance(value, (int, np.integer)) else value))
     except ValueError as error:
         raise AuditorError(f"coalition {error}") from None
     found = list(entry.expand(M, 0))
@@ -400,13 +416,10 @@ def _view(release: Release, table: Table, moments: TableMoments, arrays: list[Ar
 
 def _moments_of(centre: Array, copies: Sequence[Array]) -> Moments:
     n, N = copies[0].shape
-    parts = []
-    buffer: Array | None = None
-    for a, b in row_blocks(n, N * len(copies)):
-        buffer = np.empty((b - a, N * len(copies))) if buffer is None else buffer
-        first, *rest = [copy[a:b] for copy in copies]
-        parts.append(Moments.of(stack(first, rest, centre, buffer)))
-    return Moments.merge(parts)
+    bounds = row_blocks(n, N * len(copies))
+    buffer = np.empty((bounds[0][1], N * len(copies)))
+    blocks = ([copy[a:b] for copy in copies] for a, b in bounds)
+    return Moments.merge(Moments.of(stack(first, rest, centre, buffer)) for first, *rest in blocks)
 
 
 def _reconstruct(
@@ -415,22 +428,13 @@ def _reconstruct(
     held = [arrays[copy - 1] for copy in view.copies]
     if isinstance(plugin, LinearAttack):
         affine = plugin.affine(view)
-        return _apply(affine, held, view.centre), _theory(affine, view, moments)
+        return affine.apply(held, view.centre, np.empty_like(table.values)), _theory(affine, view, moments)
     if not isinstance(plugin, RowAttack):
         raise NotApplicable(f"{plugin.name} is neither a linear nor a row-level attack")
     bounds = row_blocks(table.rows, table.width)
     blocks: Callable[[], Any] = lambda: ((k, held[0][a:b], [copy[a:b] for copy in held]) for k, (a, b) in enumerate(bounds))  # noqa: E731
     fitted = plugin.fit(view, CopyBlocks(blocks, tuple(range(1, len(held) + 1))))
     return np.concatenate([fitted.rows(copies) for _, _, copies in blocks()]), None
-
-
-def _apply(affine: Affine, copies: Sequence[Array], centre: Array) -> Array:
-    """Return ``centre + offset + Σ (Y_i − centre) W_iᵀ``."""
-    N = centre.size
-    values = np.tile(centre + affine.offset, (len(copies[0]), 1))
-    for place, copy in enumerate(copies):
-        values += (copy - centre) @ affine.weights[:, place * N : (place + 1) * N].T
-    return values
 
 
 def _theory(affine: Affine, view: View, moments: TableMoments) -> float | None:

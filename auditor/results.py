@@ -304,10 +304,10 @@ class AuditResult(BaseModel):
             document = json.loads(file.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise AuditorError(f"{file}: no such file; expected the results.json of an audit") from None
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise AuditorError(f"{file}: cannot be read as JSON results ({type(error).__name__})") from None
         version = document.get("schema_version") if isinstance(document, dict) else None
-        if not isinstance(version, int):
+        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
             raise AuditorError(f"{file}: not the results of an audit (no schema_version)")
         if version > SCHEMA_VERSION:
             raise AuditorError(f"{file}: schema_version {version} is newer than this program reads ({SCHEMA_VERSION})")
@@ -315,7 +315,7 @@ class AuditResult(BaseModel):
             document["measurements"] = [_measurement(record) for record in document["measurements"]]
             document["distributions"] = [_distribution(record) for record in document.get("distributions", [])]
             return cls.model_validate(document)
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise AuditorError(f"{file}: not the results of an audit ({type(error).__name__})") from None
 
 

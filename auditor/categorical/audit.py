@@ -17,12 +17,12 @@ from auditor.audit import ReleaseAudit, failure_reason, make_scheme, release_lev
 from auditor.blocks import JACKKNIFE_GROUPS
 from auditor.categorical.attack import CategoricalAttack, CategoricalView, Inference, KnownPairs
 from auditor.categorical.draws import Codes
-from auditor.categorical.law import UniformLaw, history_size
+from auditor.categorical.law import history_size
 from auditor.categorical.marginal import marginal_test
 from auditor.categorical.measures import Expected, Frame, Sums, expected, quantities
 from auditor.categorical.pooling import PairGains
 from auditor.categorical.records import Cell, cell_records, gain_record
-from auditor.categorical.scheme import Copies, UniformScheme
+from auditor.categorical.scheme import Copies, UniformScheme, categories_of
 from auditor.data.categorical import CategoricalTable
 from auditor.data.table import Table
 from auditor.errors import AuditorError, NotApplicable
@@ -42,19 +42,6 @@ BLOCK_NUMBERS = 2**18
 MOST_OUTCOMES = 2**18
 """Outcomes times values up to which closed forms are summed over every outcome."""
 KEEP_BYTES = 2**29
-
-
-def categories_of(table: Table) -> CategoricalTable:
-    """Return the table's categories.
-
-    Raises
-    ------
-    AuditorError
-        It has none.
-    """
-    if table.categorical is None:
-        raise AuditorError("uniform schemes perturb categories: name columns under data.categorical, or cut numbers under data.bin")
-    return table.categorical
 
 
 def audit_uniform(

@@ -87,4 +87,4 @@ class Draws:
 
 def code_type(size: int) -> np.dtype[np.unsignedinteger]:
     """Return the smallest unsigned type that holds values 0 to ``size − 1``."""
-    return np.min_scalar_type(max(0, size - 1))  # type: ignore[return-value]
+    return np.min_scalar_type(max(0, size - 1))

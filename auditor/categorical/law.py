@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,17 +99,18 @@ class UniformLaw:
     def given_original(self) -> Array:
         """Return ``P(y_1, …, y_k | x)``, shape (s, …, s) with x first and copies in their order: ``s^(k+1)`` numbers."""
         s, k = self.size, len(self.levels)
+        joint = np.ones(s)
         if not self.multilevel:
-            parts: list[object] = []
-            for place, level in enumerate(self.levels):
-                parts += [transition_matrix(level, s), [0, place + 1]]
-            return np.asarray(np.einsum(*parts, list(range(k + 1)))) if k else np.ones(s)
-        joint, axes, last, high = np.ones(s), [0], 0, 1.0
-        for place in self.descending:
-            T = transition_matrix(step(high, self.levels[place]), s)
-            joint = np.einsum(joint, axes, T, [last, place + 1], [*axes, place + 1])
-            axes, last, high = [*axes, place + 1], place + 1, self.levels[place]
-        return np.asarray(np.transpose(joint, np.argsort(axes)))
+            for level in self.levels:
+                T = transition_matrix(level, s)
+                joint = joint[..., None] * T.reshape(s, *(1,) * (joint.ndim - 1), s)
+            return joint
+        high = 1.0
+        for place in self.descending:  # the copy before is the last axis
+            joint = joint[..., None] * transition_matrix(step(high, self.levels[place]), s)
+            high = self.levels[place]
+        order = [0, *(place + 1 for place in self.descending)]
+        return np.asarray(np.transpose(joint, np.argsort(order))) if k else joint
 
     def joint(self, prior: Array) -> Array:
         """Return the exact joint law ``P(x, y_1, …, y_k)`` under a prior of shape (s,)."""
@@ -150,5 +152,5 @@ def history_size(levels: Sequence[float], size: int) -> float:
     Source: xiao2009, proof of Lemma 2; a history holds ``1 + disp`` elements, so it is below ``1 + ln(p_max/p_min)``.
     """
     ordered = sorted(set(levels), reverse=True)
-    lost = math.fsum(1.0 - step(high, low) for high, low in zip(ordered[:-1], ordered[1:], strict=True))
+    lost = math.fsum(1.0 - step(high, low) for high, low in pairwise(ordered))
     return 1.0 + (size - 1) / size * lost

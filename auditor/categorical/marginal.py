@@ -55,8 +55,8 @@ def _cells(expected: NDArray[np.float64]) -> NDArray[np.intp]:
 def _pooled(counts: NDArray[np.intp], expected: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     cells = _cells(expected)
     inside = cells >= 0
-    observed = np.bincount(cells[inside], counts[inside])
-    forecast = np.bincount(cells[inside], expected[inside])
+    observed = np.asarray(np.bincount(cells[inside], counts[inside]), dtype=np.float64)
+    forecast = np.asarray(np.bincount(cells[inside], expected[inside]), dtype=np.float64)
     keep = forecast >= LEAST_EXPECTED
     return observed[keep], forecast[keep]
 

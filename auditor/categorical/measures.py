@@ -63,7 +63,7 @@ class Quantities(NamedTuple):
 
 
 def quantities(P: Array, frame: Frame) -> Quantities:
-    """Return what is measured of posteriors ``P`` of shape (u, s), as look-ups by (row of P, true value), and δ-growth by row, shape (u,)."""
+    """Return what is measured of posteriors ``P``, shape (u, s): look-ups by (row of P, true value), and δ-growth by row."""
     best, highest = P.argmax(axis=1), P.max(axis=1)
     lookups: dict[str, Callable[[NDArray[np.intp], NDArray[np.intp]], Array]] = {
         "reconstruction_probability": lambda u, x: P[u, x],
@@ -73,7 +73,8 @@ def quantities(P: Array, frame: Frame) -> Quantities:
     if frame.prior_is_exact:
         lookups["mutual_information"] = lambda u, x: _information(P[u, x], frame.prior[x])
     if frame.scores is not None:
-        scores, guess = frame.scores, P @ frame.scores
+        scores = frame.scores
+        guess: Array = np.asarray(P @ frame.scores, dtype=np.float64)
         lookups["squared_error"] = lambda u, x: (guess[u] - scores[x]) ** 2
     growth = {"*": (P - frame.prior).max(axis=1)}
     if frame.rho is not None:
@@ -133,11 +134,11 @@ class Sums:
         """Take in records: their rows of the posterior table, true values and row groups, each of shape (b,)."""
         for name, lookup in found.lookups.items():
             v = lookup(places, x)
-            sums = np.stack([np.bincount(x, v, self.size), np.bincount(x, v * v, self.size)])
+            sums: Array = np.stack([np.bincount(x, v, self.size), np.bincount(x, v * v, self.size)])
             self.means[name] = self.means[name] + sums if name in self.means else sums
             if name == "reconstruction_probability":
                 self.groups += np.bincount(group, 1.0 - v, self.groups.size)
-        self.counts += np.bincount(x, minlength=self.size)
+        self.counts = self.counts + np.bincount(x, minlength=self.size)
         self.group_counts += np.bincount(group, minlength=self.groups.size)
         for name, values in found.growth.items():
             self.growth[name] = max(self.growth.get(name, -1.0), float(values[places].max()))

@@ -71,7 +71,7 @@ class PairGains:
             test = half != train
             L = likelihoods(counts[train], self._size)
             error[test] = 1.0 - truth_posterior(self._x[test], y_b[test], y_j[test], pattern[test], L, self._prior)
-        return np.bincount(self._groups, error, self._count)
+        return np.asarray(np.bincount(self._groups, error, self._count), dtype=np.float64)
 
 
 def patterns(x: Codes, y_b: Codes, y_j: Codes) -> NDArray[np.intp]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 
@@ -20,8 +20,26 @@ from auditor.noise import NoiseLaw
 from auditor.scheme import Key, Sampler, Scheme, TableMoments
 from auditor.streams import stream
 
+if TYPE_CHECKING:
+    from auditor.data.categorical import CategoricalTable
+    from auditor.data.table import Table
+    from auditor.scenario.model import DataUse
+
 PROCESS_WIDTH = 4
 """Tuples come in blocks of 65,536: a tuple's number fits in two bytes, and a block's values in the cache."""
+
+
+def categories_of(table: Table) -> CategoricalTable:
+    """Return a table's categories.
+
+    Raises
+    ------
+    AuditorError
+        It has none.
+    """
+    if table.categorical is None:
+        raise AuditorError("uniform schemes perturb categories: name columns under data.categorical, or cut numbers under data.bin")
+    return table.categorical
 
 
 class Copies(ABC):
@@ -44,6 +62,7 @@ class Copies(ABC):
 
     def warm(self, levels: Sequence[float]) -> None:
         """Do whatever a first request at these levels sets up, so that one more can be timed."""
+        return
 
     def _rng(self, key: Key) -> np.random.Generator:
         return stream(key.seed, key.scheme, key.replicate, "copy", len(self.levels))
@@ -177,6 +196,16 @@ class UniformScheme(Scheme):
         for number, level in enumerate(levels, start=1):
             if not 0 <= level <= 1:
                 raise AuditorError(f"level {number} must be a retention probability from 0 to 1; got {level!r}")
+
+    def check_table(self, table: Table, asked: DataUse) -> None:
+        """Refuse a table without categories.
+
+        Raises
+        ------
+        AuditorError
+            Saying how to name them.
+        """
+        categories_of(table)
 
     def channel(self, levels: Sequence[float], size: int) -> UniformLaw:
         """Return the exact law of the copies at these levels over a domain of ``size`` values."""

@@ -95,7 +95,7 @@ def load_table(
     else:
         raw = _from_plugin(source, columns, rows, parameters or {}, rng)
     _check_rows(len(raw.frame), rows)
-    chosen = (categories or Categories()).with_defaults(raw.domains, list(raw.frame))
+    chosen = (categories or Categories()).with_defaults(raw.domains, list(raw.frame.columns))
     whole = chosen.complete(raw.frame, missing)
     frame = chosen.numeric(whole)
     names = tuple(frame.columns)
@@ -129,7 +129,7 @@ def _check_options(columns: Sequence[str] | None, rows: int | None, missing: str
 
 def _check_rows(found: int, asked: int | None) -> None:
     if asked is not None and found < asked:
-        raise DataError(f"rows: {asked} asks for more than there are; the table has {counted(found, 'record')}")
+        raise DataError(f"rows: {asked} asks for more than there are; the table has {counted(found, 'record')}", ("rows",))
     if found < 2:
         raise DataError(f"an audit needs at least 2 records; the table has {counted(found, 'record')}")
 
@@ -144,7 +144,7 @@ def _select(known: Sequence[str], columns: Sequence[str] | None, labels: Sequenc
         raise DataError(f"`columns` names {listed(twice)} more than once")
     unknown = [f"there is no column {quoted(name)}{nearest(name, named)}" for name in columns if name not in named]
     if unknown:
-        raise DataError("; ".join(unknown))
+        raise DataError("; ".join(unknown), ("columns", next(at for at, name in enumerate(columns) if name not in named)))
     return list(columns)
 
 

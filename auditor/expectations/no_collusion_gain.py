@@ -74,8 +74,8 @@ class NoCollusionGain(Expectation):
     def _selected(self, evidence: Evidence) -> Selector:
         return selector(self.parameters, "collusion_gain", copies_released(evidence), pooled_only=True)
 
-    def _releases(self, evidence: Evidence) -> Iterable[tuple[str, tuple[int, ...], Pooling, int]]:
-        """Yield scheme, coalition, what pooling buys it, and rows, for all the filter covers."""
+    def _releases(self, evidence: Evidence) -> Iterable[tuple[str, str, tuple[int, ...], Pooling, int]]:
+        """Yield sweep point as text, scheme, coalition, what pooling buys it, and rows, for all the filter covers."""
         wanted = None if self.parameters.coalition is None else parse_coalitions(self.parameters.coalition)
         schemes, sweep = self.parameters.scheme, self.parameters.sweep
         names = [schemes] if isinstance(schemes, str) else schemes
@@ -86,14 +86,14 @@ class NoCollusionGain(Expectation):
                 continue
             for coalition, pooling in release.pooling.items():
                 if wanted is None or wanted.matches(coalition, len(release.levels)):
-                    yield release.scheme, coalition, pooling, release.rows
+                    yield str(release.sweep), release.scheme, coalition, pooling, release.rows
 
     def _by_law(self, evidence: Evidence) -> Judgement:
-        stated = {(scheme, coalition): pooling.sufficient for scheme, coalition, pooling, _ in self._releases(evidence)}
+        stated = {(point, scheme, coalition): pooling.sufficient for point, scheme, coalition, pooling, _ in self._releases(evidence)}
         known = {cell: sufficient for cell, sufficient in stated.items() if sufficient is not None}
         broken = [cell for cell, sufficient in known.items() if not sufficient]
         if broken:
-            scheme, coalition = broken[0]
+            _, scheme, coalition = broken[0]
             more = f" and {len(broken) - 1} more coalitions" if len(broken) > 1 else ""
             return Judgement("fails", f"by law: in {scheme}, no copy of {describe(coalition)} makes the others useless{more}")
         if not stated:
@@ -148,10 +148,10 @@ class NoCollusionGain(Expectation):
 
     def _best_linear_gains(self, evidence: Evidence) -> Iterable[Gain]:
         """Replicates are separate noise, so their evidence is averaged."""
-        groups: dict[tuple[str, tuple[int, ...]], list[tuple[Pooling, int]]] = {}
-        for scheme, coalition, pooling, rows in self._releases(evidence):
-            groups.setdefault((scheme, coalition), []).append((pooling, rows))
-        for (scheme, coalition), parts in groups.items():
+        groups: dict[tuple[str, str, tuple[int, ...]], list[tuple[Pooling, int]]] = {}
+        for point, scheme, coalition, pooling, rows in self._releases(evidence):
+            groups.setdefault((point, scheme, coalition), []).append((pooling, rows))
+        for (_, scheme, coalition), parts in groups.items():
             for column in range(len(parts[0][0].gain)):
                 values = [pooling.gain[column] for pooling, _ in parts]
                 error = math.sqrt(math.fsum(pooling.std_error[column] ** 2 for pooling, _ in parts)) / len(parts)
@@ -171,6 +171,7 @@ class NoCollusionGain(Expectation):
             count = verdicts.count("fails")
             return f"on the data: {cell} gains {bar}, more than {margin:.1%}; so do {count} of {len(tested)} tested"
         z = quantile(1 - self.parameters.level / len(tested)) + quantile(POWER)
-        needed = rows_needed(gain.rows, gain.std_error, margin - gain.gain, z)
-        rows = f"about {needed:,} rows would settle it" if needed else "the gain is at the margin: more rows would not settle it"
+        # For the claim, a true gain of nothing: the estimate itself is too uncertain here to plan with.
+        needed = rows_needed(gain.rows, gain.std_error, margin, z)
+        rows = f"about {needed:,} rows would settle it if there is no gain"
         return f"on the data: cannot tell {bar} from the margin of {margin:.1%} ({cell}, {gain.rows:,} rows); {rows}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ MOST_COPIES = 10_000
 """More is a slip of the pen: at a million copies the copies' covariance alone would take terabytes."""
 
 RANGES = ("uniform", "log-uniform", "linear")
+
+LARGEST = sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,9 @@ def _parse_range(value: dict[Any, Any]) -> Levels:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) and bool(np.isfinite(value))
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    return bool(-LARGEST <= value <= LARGEST)  # false for NaN; compares integers beyond a double's range too
 
 
 def _short(value: Any) -> str:

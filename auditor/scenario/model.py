@@ -11,6 +11,7 @@ from auditor.knowledge import Knowledge
 from auditor.registry import PluginParameters
 from auditor.scenario.coalitions import Coalitions
 from auditor.scenario.levels import Levels
+from auditor.scenario.places import Places
 
 if TYPE_CHECKING:
     from auditor.expectation import Expectation
@@ -128,15 +129,21 @@ class ExpectationUse:
     where: dict[str, Any]
 
     def spec(self) -> dict[str, Any]:
-        """Return it as a scenario would spell it."""
-        return {self.name: self.where}
+        """Return it as a scenario would spell it, defaults filled in."""
+        given = {key.replace("_", "-") for key in self.where}
+        defaults = self.expectation.parameters.model_dump(mode="json", by_alias=True, exclude_none=True)
+        spelt_by_metric = self.name not in (self.expectation.name, *getattr(self.expectation, "aliases", ()))
+        return {self.name: self.where | {
+            key: value for key, value in defaults.items() if key not in given and not (spelt_by_metric and key == "metric")
+        }}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Scenario:
     """An audit, fully spelled out; ``auditor.run`` takes it.
 
-    ``document`` is the scenario as plain values, before defaults: sweeps are applied to it.
+    ``document`` is the scenario as plain values, before defaults: sweeps are applied to it. ``places`` knows where in the file each field
+    is written, for messages.
     """
 
     title: str
@@ -154,6 +161,7 @@ class Scenario:
     base: Path | None = None
     name: str = "audit"
     document: dict[str, Any] = field(default_factory=dict, repr=False)
+    places: Places = field(default_factory=Places, repr=False, compare=False)
 
     def spec(self) -> dict[str, Any]:
         """Return the scenario with every default filled in; reading it again gives the same audit."""

@@ -8,7 +8,7 @@ from auditor import bibliography, metrics, registry
 from auditor.knowledge import KINDS
 from auditor.scenario.coalitions import NAMED
 from auditor.scenario.levels import MOST_COPIES, RANGES
-from auditor.scenario.read import FIELDS, MEASURES, MISSING, SCHEME_FIELDS
+from auditor.scenario.read import FIELDS, MEASURES, MISSING, MOST_REPLICATES, MOST_ROWS, SCHEME_FIELDS
 
 JSON = dict[str, Any]
 
@@ -25,17 +25,17 @@ def scenario_schema() -> JSON:
         "properties": _ordered({
             "schema": {"const": 1, "description": "version of this format"},
             "title": {"type": "string"},
-            "cite": _one_or_many({"enum": bibliography.keys()}),
+            "cite": _optional({"enum": bibliography.keys()}),
             "seed": {"type": "integer", "minimum": 0, "description": "the whole run is a function of scenario, data and seed"},
             "data": _data(definitions),
             "schemes": _one_or_many(_shared("scheme", _plugin("scheme", definitions, _scheme_fields()), definitions)),
             "knowledge": _one_or_many(_shared("knowledge", _knowledge(), definitions)),
             "coalitions": _one_or_many(_shared("coalition", _coalition(), definitions)),
             "attacks": _one_or_many(_shared("attack", _plugin("attack", definitions, {"id": {"type": "string"}}), definitions)),
-            "measures": {"type": ["array", "string", "object"], "items": _measure()},
-            "sweep": {"type": "object", "additionalProperties": {"type": "array", "minItems": 1}},
-            "replicates": {"type": "integer", "minimum": 1},
-            "expect": _one_or_many(_shared("expectation", _expectation(definitions), definitions)),
+            "measures": _optional(_shared("measure", _measure(), definitions)),
+            "sweep": {"type": ["object", "null"], "additionalProperties": {"type": "array", "minItems": 1}},
+            "replicates": {"type": "integer", "minimum": 1, "maximum": MOST_REPLICATES},
+            "expect": _optional(_shared("expectation", _expectation(definitions), definitions)),
         }),
         "$defs": definitions,
     }  # fmt: skip
@@ -47,7 +47,21 @@ def _ordered(properties: JSON) -> JSON:
 
 
 def _one_or_many(item: JSON) -> JSON:
-    return {"anyOf": [item, {"type": "array", "items": item}]}
+    return {"anyOf": [item, {"type": "array", "items": item, "minItems": 1}]}
+
+
+def _optional(item: JSON) -> JSON:
+    return {"anyOf": [item, {"type": "array", "items": item}, {"type": "null"}]}
+
+
+def _named(name: str, properties: JSON, required: list[str]) -> JSON:
+    """Return the schema of ``{name: estimated, rows: 400}``, which says the same as ``{estimated: {rows: 400}}``."""
+    return {
+        "type": "object",
+        "required": ["name", *required],
+        "additionalProperties": False,
+        "properties": {"name": {"const": name}, **properties},
+    }
 
 
 def _shared(name: str, schema: JSON, definitions: JSON) -> JSON:
@@ -96,8 +110,8 @@ def _scheme_fields() -> JSON:
 
 def _data(definitions: JSON) -> JSON:
     common: JSON = {
-        "columns": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": ["string", "null"]}]},
-        "rows": {"type": ["integer", "null"], "minimum": 1},
+        "columns": {"anyOf": [{"type": "array", "items": {"type": "string"}, "minItems": 1}, {"type": ["string", "null"]}]},
+        "rows": {"type": ["integer", "null"], "minimum": 2, "maximum": MOST_ROWS},
         "missing": {"enum": list(MISSING)},
         "standardize": {"type": "boolean"},
         "bin": {"type": ["object", "null"], "additionalProperties": _bins(),
@@ -134,12 +148,16 @@ def _knowledge() -> JSON:
         "properties": {"rows": {"type": "integer", "minimum": 2}, "structure": {"enum": ["scheme", "none"]}},
     }
     names = {"type": "array", "items": {"type": "string"}, "minItems": 1}
-    arguments = {"estimated": estimated, "known-attributes": names}
+    arguments: JSON = {"estimated": estimated, "known-attributes": names}
     choices: list[JSON] = [{"enum": ["perfect", "uniform-prior"]}]
     for kind in KINDS:
         if kind not in ("perfect", "uniform-prior"):
             argument = arguments.get(kind, count)
             choices.append({"type": "object", "required": [kind], "additionalProperties": False, "properties": {kind: argument}})
+            inner = argument["properties"] if kind == "estimated" else {"attributes" if kind == "known-attributes" else "count": argument}
+            choices.append(_named(kind, inner, list(argument.get("required", inner))))
+        else:
+            choices.append(_named(kind, {}, []))
     return {"anyOf": choices}
 
 
@@ -148,11 +166,21 @@ def _coalition() -> JSON:
     count = {"type": "integer", "minimum": 1}
     objects = [{"type": "object", "required": [key], "additionalProperties": False, "properties": {key: argument}}
                for key, argument in (("copies", copies), ("first", count), ("random", count))]  # fmt: skip
-    return {"anyOf": [{"enum": list(NAMED)}, copies, *objects]}
+    objects += [_named(key, {key if key == "copies" else "count": argument}, [key if key == "copies" else "count"])
+                for key, argument in (("copies", copies), ("first", count), ("random", count))]  # fmt: skip
+    bare = {"type": "object", "required": ["name"], "additionalProperties": False, "properties": {"name": {"enum": list(NAMED)}}}
+    return {"anyOf": [{"enum": list(NAMED)}, copies, bare, *objects]}
 
 
 def _measure() -> JSON:
-    return {"anyOf": [{"enum": list(MEASURES)}, {"type": "object", "minProperties": 1, "maxProperties": 1}]}
+    number = {"type": "number", "exclusiveMinimum": 0, "maximum": 10_000}
+    choices: list[JSON] = [{"enum": [*MEASURES, *metrics.ALWAYS]}]
+    for name, options in MEASURES.items():
+        inner = {option: number for option in options}
+        argument: JSON = {"anyOf": [{"type": ["object", "null"], "additionalProperties": False, "properties": inner}, number]}
+        choices.append({"type": "object", "required": [name], "additionalProperties": False, "properties": {name: argument}})
+        choices.append(_named(name, inner, []))
+    return {"anyOf": choices}
 
 
 def _expectation(definitions: JSON) -> JSON:
@@ -169,4 +197,5 @@ def _expectation(definitions: JSON) -> JSON:
     properties |= dict.fromkeys(metrics.METRICS, bounds)
     entry = {"type": "object", "minProperties": 1, "maxProperties": 1, "properties": properties,
              "patternProperties": {"^utility_": bounds}, "additionalProperties": False}  # fmt: skip
-    return {"anyOf": [{"enum": sorted(properties)}, entry]}
+    named = {"type": "object", "required": ["name"], "properties": {"name": {"enum": sorted(properties)}}}
+    return {"anyOf": [{"enum": sorted(properties)}, entry, named]}

@@ -1,10 +1,10 @@
-"""Uniform perturbation: every value kept with probability p, else replaced by one drawn from its domain.
+r"""Uniform perturbation: every value kept with probability p, else replaced by one drawn from its domain.
 
 | symbol | meaning | source |
 | --- | --- | --- |
 | ``p`` | retention probability, a copy's level: more = *less* noisy | xiao2009, section 1 |
 | ``s`` | size of the domain | |
-| ``P(y\\|x)`` | ``p·[x = y] + (1 − p)/s`` | xiao2009, eq. 1 |
+| ``P(y\|x)`` | ``p·[x = y] + (1 − p)/s`` | xiao2009, eq. 1 |
 
 ``uniform`` draws anew for every copy, even at a level asked for before: broken on purpose as a multilevel scheme, since a value that two
 copies agree on is unlikely to be random in both (xiao2009, section 1.1). ``uniform-multilevel`` is one replacement process per tuple,
@@ -26,7 +26,7 @@ from auditor.categorical.scheme import BridgedCopies, Copies, FreshCopies, Multi
 from auditor.registry import PluginParameters, register
 from auditor.scheme import Key
 
-MAKERS = {"process": ProcessCopies, "bridge": BridgedCopies, "multi-pert": MultiPertCopies}
+MAKERS: dict[str, type[Copies]] = {"process": ProcessCopies, "bridge": BridgedCopies, "multi-pert": MultiPertCopies}
 
 
 @register

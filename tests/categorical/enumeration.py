@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from auditor.categorical.draws import Coin, Codes, Draws
+from auditor.categorical.draws import Codes, Coin, Draws
 from auditor.categorical.process import HORIZON, SEGMENTS, STEP, ReplacementProcess, Segment
 
 
