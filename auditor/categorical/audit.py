@@ -143,7 +143,7 @@ class UniformSession:
     def _history(self) -> Measurement:
         """Elements of a tuple's compressed history, ``1 +`` the changes of its value by falling level, and Lemma 2's exact mean."""
         order = self.law.descending
-        changes = np.zeros(self.data.rows)
+        changes = np.zeros(self.data.rows, dtype=np.uint16)
         before = self.copy(order[0] + 1)
         for place in order[1:]:
             after = self.copies.copy(place + 1)

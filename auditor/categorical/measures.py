@@ -78,7 +78,7 @@ def quantities(P: Array, frame: Frame) -> Quantities:
         lookups["squared_error"] = lambda u, x: (guess[u] - scores[x]) ** 2
     growth = {"*": (P - frame.prior).max(axis=1)}
     if frame.rho is not None:
-        breach = breaches(P, frame.prior, *frame.rho).any(axis=1).astype(np.float64)
+        breach: Array = np.asarray(breaches(P, frame.prior, *frame.rho).any(axis=1), dtype=np.float64)
         lookups["rho_breach"] = lambda u, x: breach[u]
     for name, holds in frame.predicates.items():
         _add_predicate(lookups, growth, name, holds, P, frame)

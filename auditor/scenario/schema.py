@@ -7,7 +7,7 @@ from typing import Any
 from auditor import bibliography, metrics, registry
 from auditor.knowledge import KINDS
 from auditor.scenario.coalitions import NAMED
-from auditor.scenario.levels import MOST_COPIES, RANGES
+from auditor.scenario.levels import MOST_COPIES, ORDERS, RANGES
 from auditor.scenario.read import FIELDS, MEASURES, MISSING, MOST_REPLICATES, MOST_ROWS, SCHEME_FIELDS
 
 JSON = dict[str, Any]
@@ -98,7 +98,7 @@ def _scheme_fields() -> JSON:
     number = {"type": "number", "minimum": 0}
     ends = {"type": "array", "items": number, "minItems": 2, "maxItems": 2}
     count = {"type": "integer", "minimum": 1, "maximum": MOST_COPIES}
-    ranges = [{"type": "object", "additionalProperties": False, "required": [kind, "count"], "properties": {kind: ends, "count": count}}
+    ranges = [{"type": "object", "additionalProperties": False, "required": [kind, "count"], "properties": {kind: ends, "count": count, "order": {"enum": list(ORDERS)}, "out-of": count}}
               for kind in RANGES]  # fmt: skip
     fields = {
         "id": {"type": "string"},
