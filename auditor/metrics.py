@@ -69,6 +69,13 @@ METRICS = {
             "Largest growth of belief in a value from prior to posterior over the records; theory: over every outcome there can be.",
             "high",
         ),
+        Metric(
+            "belief_gap",
+            "squared probability",
+            "Squared L2 distance of a coalition's posterior and its best copy's, averaged over records, corrected for sampling; "
+            "theory: that of the computed posteriors.",
+            "high",
+        ),
         Metric("epsilon", "nats", "Local differential privacy of the copies: largest log-ratio of chances under two originals.", "high"),
         Metric("history_size", "elements", "Elements of a tuple's compressed history of releases, on average.", "neither"),
         Metric("rho_breach", "share of records", "Share of the records whose probability rises from below ρ1 to above ρ2.", "high"),

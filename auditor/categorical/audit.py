@@ -17,6 +17,7 @@ from auditor.audit import ReleaseAudit, failure_reason, make_scheme, release_lev
 from auditor.blocks import JACKKNIFE_GROUPS
 from auditor.categorical.attack import CategoricalAttack, CategoricalView, Inference, KnownPairs
 from auditor.categorical.draws import Codes
+from auditor.categorical.gap import Gap, belief_gap
 from auditor.categorical.law import history_size
 from auditor.categorical.marginal import marginal_test
 from auditor.categorical.measures import Expected, Frame, Sums, expected, quantities
@@ -72,6 +73,7 @@ class Measured:
 
     sums: Sums
     closed: dict[str, Expected] | None
+    gap: Gap | None = None
 
 
 @dataclass
@@ -194,10 +196,16 @@ class UniformSession:
         view = self.view(knowledge)
         predicates = attack.predicates(view)
         found: dict[Coalition, Measured] = {}
+        wants_gap = self.scenario.measure("belief_gap") is not None and not isinstance(knowledge, KnownRecords)
         hidden = self._hidden_rows(knowledge)
         for coalition in self.needed:
             inference = attack.infer(view.coalition(coalition))
             found[coalition] = self._measure(inference, coalition, predicates, hidden)
+            if wants_gap and len(coalition) > 1:
+                best = self.law.of(coalition).best - 1
+                alone = attack.infer(view.coalition((coalition[best],)))
+                copies = [self.copy(number) for number in coalition]
+                found[coalition].gap = belief_gap(self.data.codes, copies, best, inference, alone)
         return [record for coalition in self.coalitions for record in self._records(use.id, knowledge, coalition, found)]
 
     def _records(self, attack: str, knowledge: Knowledge, coalition: Coalition, found: Mapping[Coalition, Measured]) -> list[Measurement]:
@@ -207,6 +215,8 @@ class UniformSession:
         odds = self.law.of(coalition).odds() if isinstance(knowledge, Perfect) else None
         cell_records(cell, measured.sums, measured.closed, prior, variance, odds)
         best = min(coalition, key=lambda copy: found[(copy,)].sums.groups.sum())
+        if measured.gap is not None:
+            cell.add("belief_gap", measured.gap.measured, measured.gap.std_error, measured.gap.computed, "jackknife")
         gain_record(cell, measured.sums, found[(best,)].sums, _gain_in_theory(found, coalition))
         return cell.records
 

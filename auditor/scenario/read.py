@@ -31,7 +31,7 @@ DATA_FIELDS = ("source", "columns", "rows", "missing", "standardize", "bin", "ca
 MISSING = ("refuse", "drop", "mean")
 SCHEME_FIELDS = ("name", "id", "levels", "already-out")
 MEASURES = {"within": ("tolerance",), "error-distribution": ("bins", "reach"), "seconds": (), "rho_breach": ("rho1", "rho2"),
-            "history_size": ()}  # fmt: skip
+            "history_size": (), "belief_gap": ()}  # fmt: skip
 MOST_REPLICATES = 100_000
 MOST_ROWS = 10**9
 """More is a slip of the pen: a table of two columns would take 16 GB."""
