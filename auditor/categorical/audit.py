@@ -21,6 +21,7 @@ from auditor.categorical.gap import Gap, belief_gap
 from auditor.categorical.law import history_size
 from auditor.categorical.marginal import marginal_test
 from auditor.categorical.measures import Expected, Frame, Sums, expected, quantities
+from auditor.categorical.neighbours import MOST_COPIES, drawn_between
 from auditor.categorical.pooling import PairGains
 from auditor.categorical.records import Cell, cell_records, gain_record
 from auditor.categorical.scheme import Copies, UniformScheme, categories_of
@@ -62,6 +63,8 @@ def audit_uniform(
         return ReleaseAudit(records, [], evidence)
     measurements += session.run()
     evidence.facts["marginal"] = session.marginal()
+    if session.law.multilevel and len(levels) <= MOST_COPIES:
+        evidence.facts["drawn"] = drawn_between(session.data.codes, session.data.size, levels, session.copy)
     if pooling:
         evidence.pooling.update(session.pooling())
     return ReleaseAudit(measurements, [], evidence)

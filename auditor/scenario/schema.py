@@ -98,8 +98,9 @@ def _scheme_fields() -> JSON:
     number = {"type": "number", "minimum": 0}
     ends = {"type": "array", "items": number, "minItems": 2, "maxItems": 2}
     count = {"type": "integer", "minimum": 1, "maximum": MOST_COPIES}
-    ranges = [{"type": "object", "additionalProperties": False, "required": [kind, "count"], "properties": {kind: ends, "count": count, "order": {"enum": list(ORDERS)}, "out-of": count}}
-              for kind in RANGES]  # fmt: skip
+    sorting = {"order": {"enum": list(ORDERS)}, "out-of": count}
+    ranges = [{"type": "object", "additionalProperties": False, "required": [kind, "count"],
+               "properties": {kind: ends, "count": count, **sorting}} for kind in RANGES]  # fmt: skip
     fields = {
         "id": {"type": "string"},
         "levels": {"anyOf": [{"type": "array", "items": number, "minItems": 1, "maxItems": MOST_COPIES}, *ranges]},

@@ -20,10 +20,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import Field
 from scipy.special import ndtr
 
+from auditor.data.categorical import MOST_VALUES
 from auditor.data.source import Source
-from auditor.registry import register
+from auditor.registry import PluginParameters, register
 
 Array = NDArray[np.float64]
 
@@ -86,16 +88,21 @@ class OccupationLike(Values):
 
 @register
 class UniformValues(Values):
-    """One attribute with 50 equally likely values (xiao2009, Fig. 4a)."""
+    """One attribute with equally likely values, 50 of them by default (xiao2009, Fig. 4a)."""
 
     name = "uniform-values"
     column = "value"
     reference = "xiao2009, Fig. 4"
-    description = "Uniform on 1 to 50"
+    description = "Uniform on 1 to 50, or as many values as asked for"
+
+    class Parameters(PluginParameters):
+        """How many values."""
+
+        values: int = Field(50, ge=1, le=MOST_VALUES, description="Number of values in the domain.")
 
     def weights(self) -> Array:
         """Return the chance of each value."""
-        return np.full(50, 1 / 50)
+        return np.full(self.parameters.values, 1 / self.parameters.values)
 
 
 @register
