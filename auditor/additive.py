@@ -14,12 +14,12 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Discriminator, Field, Tag, field_validator
+from pydantic import Field, field_validator
 from scipy.linalg.blas import daxpy
 
 from auditor.errors import AuditorError
 from auditor.linear_algebra import correlation
-from auditor.noise import GaussianNoise, psd_root
+from auditor.noise import Distribution, GaussianNoise, psd_root
 from auditor.registry import PluginParameters
 from auditor.scheme import Key, Scheme, TableMoments
 from auditor.streams import stream
@@ -88,35 +88,7 @@ class MatrixShape(PluginParameters):
         return matrix
 
 
-_FORMS = {"variance": "VarianceShape", "spectrum": "SpectrumShape", "matrix": "MatrixShape"}
-
-
-def _form(value: Any) -> str | None:
-    """Tell which form of a shape is meant, so that a mistake is explained for that one and not for each."""
-    if isinstance(value, PluginParameters):
-        return type(value).__name__
-    if isinstance(value, dict):
-        if "dissimilar" in value:
-            return "DissimilarShape"
-        return _FORMS.get(str(next(iter(value)))) if len(value) == 1 else None
-    return "Name" if value in ("white", "data") else None
-
-
-NoiseShape = Annotated[
-    Annotated[Literal["white", "data"], Tag("Name")]
-    | Annotated[VarianceShape, Tag("VarianceShape")]
-    | Annotated[SpectrumShape, Tag("SpectrumShape")]
-    | Annotated[DissimilarShape, Tag("DissimilarShape")]
-    | Annotated[MatrixShape, Tag("MatrixShape")],
-    Discriminator(
-        _form,
-        custom_error_type="noise_shape",
-        custom_error_message=(
-            "must be 'white', 'data', {variance: v}, {spectrum: [eigenvalues]}, {dissimilar: share, variance: v} "
-            "or {matrix: rows or a CSV file}"
-        ),
-    ),
-]
+NoiseShape = Literal["white", "data"] | VarianceShape | SpectrumShape | DissimilarShape | MatrixShape
 
 
 def _check_covariance(rows: Any) -> Array:
@@ -248,7 +220,7 @@ def _matrix(source: str | list[list[float]], N: int, base: Path | None) -> Array
 
 
 class AdditiveScheme(Scheme):
-    """Base of the additive schemes: jointly Gaussian noise with covariance ``Sigma ⊗ K_0``."""
+    """Base of the additive schemes: noise with covariance ``Sigma ⊗ K_0``, jointly Gaussian unless ``distribution`` is overridden."""
 
     family = "additive"
 
@@ -259,6 +231,11 @@ class AdditiveScheme(Scheme):
 
     base: Path | None = None
     """Folder that file names in the parameters are relative to."""
+
+    @property
+    def distribution(self) -> Distribution:
+        """How the noise is distributed."""
+        return "gaussian"
 
     @abstractmethod
     def level_covariance(self, levels: Sequence[float]) -> Array:
@@ -271,7 +248,7 @@ class AdditiveScheme(Scheme):
     def law(self, levels: Sequence[float], table: TableMoments) -> GaussianNoise:
         """Return the exact law of the noise, ``K_Z = Sigma ⊗ K_0``."""
         shape = noise_shape(self.parameters.noise, table.covariance, self.base)
-        return GaussianNoise(self.level_covariance(levels), shape, self.parameters.noise == "data")
+        return GaussianNoise(self.level_covariance(levels), shape, self.parameters.noise == "data", self.distribution)
 
     def facts(self, levels: Sequence[float], table: TableMoments) -> dict[str, float]:
         """Return how differently noise and data are correlated, by their laws (huang2005, Definition 8.1)."""
@@ -283,7 +260,7 @@ class AdditiveScheme(Scheme):
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> AdditiveSampler:
         """Return what draws copies ``existing + 1 … M`` given those released before."""
         shape = noise_shape(self.parameters.noise, table.covariance, self.base)
-        return AdditiveSampler(self.plan(levels, existing), shape, levels, key)
+        return AdditiveSampler(self.plan(levels, existing), shape, levels, key, self.distribution)
 
 
 def implied_level_covariance(steps: Sequence[Step], copies: int) -> Array:
@@ -308,9 +285,11 @@ class AdditiveSampler:
     one product with the root of ``K_0`` and one scaled addition for each parent, each a single pass over the block.
     """
 
-    def __init__(self, steps: Sequence[Step], shape: Array, levels: Sequence[float], key: Key) -> None:
+    def __init__(
+        self, steps: Sequence[Step], shape: Array, levels: Sequence[float], key: Key, distribution: Distribution = "gaussian"
+    ) -> None:
         self._steps = steps
-        self._root = _Root(shape)
+        self._root = _Root(shape, distribution)
         self._levels = levels
         self._key = key
         self._shared = {innovation for innovation, uses in _uses(steps).items() if uses > 1}
@@ -370,7 +349,8 @@ def _uses(steps: Sequence[Step]) -> dict[int, int]:
 class _Root:
     """Multiplies standard normals by a root of ``K_0``, by the cheapest means its form allows."""
 
-    def __init__(self, K_0: Array) -> None:
+    def __init__(self, K_0: Array, distribution: Distribution = "gaussian") -> None:
+        self._fill = fill_gaussian if distribution == "gaussian" else fill_uniform
         diagonal = np.diag(K_0)
         self._scale = np.sqrt(np.clip(diagonal, 0.0, None))
         self._diagonal = not (K_0 - np.diag(diagonal)).any()
@@ -380,14 +360,26 @@ class _Root:
     def draw(self, rng: np.random.Generator, scale: float, out: Array, scratch: Array) -> None:
         """Write rows of ``scale · N(0, K_0)`` to ``out``, shape (b, N); ``scratch`` has the same shape."""
         if self._uniform:
-            rng.standard_normal(out=out)
+            self._fill(rng, out)
             np.multiply(out, scale * self._scale[0], out=out)
         elif self._diagonal:
-            rng.standard_normal(out=out)
+            self._fill(rng, out)
             np.multiply(out, scale * self._scale, out=out)
         else:
-            rng.standard_normal(out=scratch)
+            self._fill(rng, scratch)
             np.matmul(scratch, scale * self._root, out=out)
+
+
+def fill_gaussian(rng: np.random.Generator, out: Array) -> None:
+    """Fill an array with independent draws from N(0, 1)."""
+    rng.standard_normal(out=out)
+
+
+def fill_uniform(rng: np.random.Generator, out: Array) -> None:
+    """Fill an array with independent draws from the uniform distribution of mean 0 and variance 1, on ± √3."""
+    rng.random(out=out)
+    out -= 0.5
+    out *= np.sqrt(12.0)
 
 
 def add_scaled(x: Array, weight: float, y: Array) -> None:

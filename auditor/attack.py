@@ -13,13 +13,29 @@ from numpy.typing import NDArray
 
 from auditor.blocks import row_blocks
 from auditor.errors import NotApplicable
-from auditor.knowledge import Estimated, Knowledge, Perfect
+from auditor.knowledge import Estimated, Knowledge, KnownAttributes, Perfect
 from auditor.linear_algebra import best_unbiased_combination, clip_to_psd
 from auditor.moments import Moments
-from auditor.noise import GaussianNoise, NoiseLaw
+from auditor.noise import GaussianNoise, NoiseLaw, attribute_index
 from auditor.registry import Plugin
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Records:
+    """Records that an adversary was given in clear, matched to their copies' rows.
+
+    Attributes
+    ----------
+    original : ndarray of shape (p, N)
+        True values, in data units.
+    copies : tuple of k ndarrays of shape (p, N)
+        The same rows of the coalition's copies.
+    """
+
+    original: Array = field(repr=False)
+    copies: tuple[Array, ...] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -48,6 +64,10 @@ class View:
         Moments of the coalition's stacked copies over all rows, about the centre, d = kN.
     sample : Moments or None
         The same over the rows from which an ``Estimated`` adversary estimates.
+    known : Moments or None
+        Moments of ``[X, Y_1 … Y_k]`` over the records given in clear, about the centre, d = (k+1)N.
+    records : Records or None
+        Those records themselves, for attacks on rows.
     """
 
     attributes: tuple[str, ...]
@@ -61,6 +81,8 @@ class View:
     exact_covariance: Array | None = field(repr=False)
     released: Moments = field(repr=False)
     sample: Moments | None = field(repr=False, default=None)
+    known: Moments | None = field(repr=False, default=None)
+    records: Records | None = field(repr=False, default=None)
 
     @property
     def width(self) -> int:
@@ -77,7 +99,20 @@ class View:
             law=None if self.law is None else self.law.of(places),
             released=_part(self.released, places, self.width),
             sample=None if self.sample is None else _part(self.sample, places, self.width),
+            known=None if self.known is None else _part(self.known, [1, *(place + 1 for place in places)], self.width),
+            records=None if self.records is None else self._records_of(self.records, places),
         )
+
+    @staticmethod
+    def _records_of(records: Records, places: Sequence[int]) -> Records:
+        return Records(records.original, tuple(records.copies[place - 1] for place in places))
+
+    @property
+    def known_columns(self) -> NDArray[np.intp]:
+        """Places of the attributes whose true values the adversary has for every record."""
+        if not isinstance(self.knowledge, KnownAttributes):
+            return np.empty(0, dtype=np.intp)
+        return np.array(sorted(self.attributes.index(name) for name in self.knowledge.attributes), dtype=np.intp)
 
     @cached_property
     def weights(self) -> Array:
@@ -120,7 +155,7 @@ class View:
         NotApplicable
             This knowledge does not give moments.
         """
-        if isinstance(self.knowledge, Perfect) and self.exact_mean is not None and self.exact_covariance is not None:
+        if isinstance(self.knowledge, (Perfect, KnownAttributes)) and self.exact_mean is not None and self.exact_covariance is not None:
             return self.exact_mean, self.exact_covariance
         if not isinstance(self.knowledge, Estimated) or self.sample is None:
             raise NotApplicable(f"needs the data's mean and covariance, which {self.knowledge.label} knowledge does not give")
@@ -143,19 +178,19 @@ class View:
         if self.law is None:
             raise NotApplicable("needs the law of the noise, which these copies come without")
         if isinstance(self.law, GaussianNoise) and self.law.follows_data:
-            return GaussianNoise(self.law.level_covariance, self.data_moments[1], True)
+            return replace(self.law, shape=self.data_moments[1])
         return self.law
 
 
 def _part(moments: Moments, places: Sequence[int], width: int) -> Moments:
-    """Return moments of some of the stacked copies; like ``Moments.of_copies`` for moments that hold no original."""
-    index = np.concatenate([np.arange((place - 1) * width, place * width) for place in places])
+    """Return moments of some of the parts that are stacked side by side, numbered from 1."""
+    index = attribute_index(places, width)
     return Moments(moments.count, moments.total[index], moments.products[np.ix_(index, index)])
 
 
 @dataclass(frozen=True)
 class Affine:
-    """A linear attack's estimate ``x̂ = c + W (y − H·centre) + …``, about the view's centre.
+    """A linear attack's estimate ``x̂ = centre + offset + W (y − H·centre) + V (x − centre)``.
 
     Attributes
     ----------
@@ -164,12 +199,16 @@ class Affine:
     offset : ndarray of shape (N,)
         ``x̂ = centre + offset + W·(y − H·centre)``; 0 for an attack that centres on the true mean.
     fixed : bool
-        Whether W and the offset depend on the law alone and not on the noise drawn; only then have error bars a closed form.
+        Whether W and the offset depend on the law alone and not on the noise drawn; only then is there a theory. Error bars have a
+        closed form then; else they count what another draw would have taught the attack, too.
+    known : ndarray of shape (N, N) or None
+        ``V``, on the record's own true values: 0 outside the columns the adversary knows (``View.known_columns``).
     """
 
     weights: Array = field(repr=False)
     offset: Array = field(repr=False)
     fixed: bool = True
+    known: Array | None = field(repr=False, default=None)
 
     def apply(self, copies: Sequence[Array], centre: Array, out: Array) -> Array:
         """Write ``centre + offset + Σ W_i (y_i − centre)`` for every row, block by block, and return it.
@@ -247,6 +286,10 @@ class Reconstruction:
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return estimates, shape (b, N), for one block of the coalition's copies, each of shape (b, N)."""
         raise NotImplementedError
+
+    def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array] | None:
+        """Return both ends of intervals that hold each value with that posterior probability, shapes (b, N); None if it has none."""
+        return None
 
 
 class RowAttack(Attack):

@@ -15,21 +15,25 @@ from numpy.typing import NDArray
 
 from auditor import registry
 from auditor.attack import Affine, Attack, LinearAttack, RowAttack, View
-from auditor.blocks import row_blocks, row_groups
+from auditor.blocks import row_blocks
 from auditor.data.table import Table
 from auditor.errors import AuditorError, NotApplicable, PluginError
 from auditor.expectation import ReleaseEvidence
-from auditor.knowledge import Estimated, Knowledge, Perfect
+from auditor.gathered import Gathered
+from auditor.knowledge import Knowledge
+from auditor.learnt import Learnt
 from auditor.linear import Errors, Maps, audit_linear, from_groups
-from auditor.moments import Moments, stack
+from auditor.moments import Moments
 from auditor.pooling import pooling_evidence
-from auditor.records import CellContext, distribution_records, error_records, scheme_record, within_records
+from auditor.privacy import entropy_records, tally_records, wanted_tally
+from auditor.records import CellContext, distribution_records, error_records, scheme_record
 from auditor.results import Distribution, Measurement
-from auditor.rows import CopyBlocks, Tally, tally_linear, tally_rows
+from auditor.rows import CopyBlocks, tally_linear, tally_rows
 from auditor.scenario.coalitions import Coalition, expand_all
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scheme import Key, Scheme, TableMoments
-from auditor.streams import stream
+from auditor.tally import Tally
+from auditor.utility import utility_records
 
 Array = NDArray[np.float64]
 
@@ -74,6 +78,11 @@ class Release:
                 yield index, self.table.read(a, b), [copy[a:b] for copy in self._kept]
             return
         yield from self._draw(bounds)
+
+    def whole_copies(self) -> list[Array]:
+        """Return the copies as arrays of shape (n, N), for what cannot be done block by block."""
+        parts = [[copy.copy() for copy in copies] for _, _, copies in self.blocks()]
+        return [np.concatenate(copy) for copy in zip(*parts, strict=True)]
 
     def _draw(self, bounds: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Array, list[Array]]]:
         n, N = self.table.rows, self.table.width
@@ -144,8 +153,7 @@ def audit_release(
     try:
         release = open_release(scenario, table, moments, use, levels, replicate)
         session = Session(scenario, release, coalitions, context)
-        session.gather()
-        _check_copies(session.groups)
+        _check_copies(session.gathered.groups)
     except Exception as error:
         reason = failure_reason(error)
         records = [context.empty(attack.id, knowledge.label, coalition, "failed", reason)
@@ -153,7 +161,7 @@ def audit_release(
         return ReleaseAudit(records, [], evidence)
     measurements, distributions = session.run()
     if pooling:
-        evidence.pooling.update(pooling_evidence(session.needed, session.groups, table.width, session.law))
+        evidence.pooling.update(pooling_evidence(session.needed, session.gathered.groups, table.width, session.law))
     return ReleaseAudit(measurements, distributions, evidence)
 
 
@@ -214,58 +222,10 @@ class Session:
         members = {(copy,) for coalition in coalitions for copy in coalition}
         self.needed = sorted(members | set(coalitions), key=lambda coalition: (len(coalition), coalition))
         self.law = release.scheme.law(release.levels, release.moments)
-        self.groups: list[Moments] = []
-        self._samples: dict[int, Moments] = {}
-        self._grand: dict[str, View] = {}
-
-    def gather(self) -> None:
-        """Make the copies and take every moment that any attack will need, in one pass."""
-        release = self.release
-        n, N = release.table.rows, release.table.width
-        cuts = row_groups(n, N)
-        wanted = {k.rows: self._sample_rows(k.rows) for k in self.scenario.knowledge if isinstance(k, Estimated)}
-        samples: dict[int, list[Moments]] = {rows: [] for rows in wanted}
-        buffer: Array | None = None
-        for index, x, copies in release.blocks():
-            buffer = np.empty((len(x), (len(copies) + 1) * N)) if buffer is None else buffer
-            v = stack(x, copies, release.moments.mean, buffer)
-            first = cuts[index][0][0]
-            self.groups.extend(Moments.of(v[a - first : b - first]) for a, b in cuts[index])
-            for rows, chosen in wanted.items():
-                inside = chosen[(chosen >= first) & (chosen < first + len(x))] - first
-                if inside.size:
-                    samples[rows].append(Moments.of(v[inside]))
-        self._samples = {rows: Moments.merge(parts) for rows, parts in samples.items()}
-
-    def _sample_rows(self, rows: int) -> NDArray[np.intp]:
-        """Return the released rows that an adversary estimates from: the same for every scheme, larger samples holding smaller."""
-        n = self.release.table.rows
-        if rows > n:
-            raise AuditorError(f"knowledge estimated from {rows} rows needs that many released; the table has {n}")
-        rng = stream(self.scenario.seed, "estimated", self.release.key.replicate)
-        return np.sort(rng.permutation(n)[:rows])
-
-    def view(self, knowledge: Knowledge) -> View:
-        """Return the view of an adversary that holds every copy."""
-        if knowledge.label not in self._grand:
-            release, everybody = self.release, tuple(range(1, self.release.copies + 1))
-            N = release.table.width
-            exact = isinstance(knowledge, Perfect)
-            sample = self._samples[knowledge.rows] if isinstance(knowledge, Estimated) else None
-            self._grand[knowledge.label] = View(
-                attributes=release.table.attributes,
-                rows=release.table.rows,
-                copies=everybody,
-                levels=release.levels,
-                knowledge=knowledge,
-                law=self.law,
-                centre=release.moments.mean,
-                exact_mean=release.moments.mean if exact else None,
-                exact_covariance=release.moments.covariance if exact else None,
-                released=Moments.merge(self.groups).of_copies(everybody, N),
-                sample=None if sample is None else sample.of_copies(everybody, N),
-            )
-        return self._grand[knowledge.label]
+        self.gathered = Gathered(
+            release.table, release.moments, release.levels, self.law, release.blocks, scenario.knowledge, scenario.seed,
+            release.key.replicate,
+        )  # fmt: skip
 
     def run(self) -> tuple[list[Measurement], list[Distribution]]:
         """Return the records of every cell; an attack that fails is recorded, and does not stop the others."""
@@ -274,7 +234,11 @@ class Session:
         if self.scenario.measure("seconds"):
             measurements.append(scheme_record(self.context, "seconds", self.release.seconds))
         facts = self.release.scheme.facts(self.release.levels, self.release.moments)
-        measurements += [scheme_record(self.context, metric, value) for metric, value in facts.items()]
+        measurements += [scheme_record(self.context, name, value) for name, value in facts.items() if self.scenario.measure(name)]
+        if self.scenario.measure("entropy-privacy"):
+            measurements += entropy_records(self.context, self.release.table, self.law, self.coalitions)
+        if self.scenario.utility is not None:
+            measurements += utility_records(self.context, self.scenario, self.release.table, self.release.whole_copies())
         for knowledge in self.scenario.knowledge:
             for use in self.scenario.attacks:
                 cells, spreads = self._tried(use, knowledge)
@@ -307,49 +271,63 @@ class Session:
     def _attack(self, use: PluginUse, knowledge: Knowledge) -> tuple[list[Measurement], list[Distribution]]:
         attack: Attack = registry.get("attack", use.name)(use.parameters)
         attack.check(self.release.scheme.family, knowledge)
-        view = self.view(knowledge)
         tally = self._tally()
         if isinstance(attack, LinearAttack):
-            errors = self._linear(attack, view, tally)
+            errors = self._linear(attack, knowledge, tally)
         elif isinstance(attack, RowAttack):
-            errors = self._rowwise(attack, view, tally)
+            errors = self._rowwise(attack, knowledge, tally)
         else:
             raise NotApplicable(f"{use.name} is neither a linear nor a row-level attack")
         wanted = [place for place, coalition in enumerate(self.needed) if coalition in set(self.coalitions)]
         cells = error_records(self.context, use.id, knowledge.label, self.needed, wanted, errors)
-        cells += within_records(self.context, use.id, knowledge.label, self.needed, wanted, tally)
+        cells += tally_records(self.scenario, self.context, use.id, knowledge.label, self.needed, wanted, tally)
         spreads = distribution_records(self.context, use.id, knowledge.label, self.needed, wanted, tally)
         return cells, spreads
 
     def _tally(self) -> Tally:
-        within, spread = self.scenario.measure("within"), self.scenario.measure("error-distribution")
-        tolerance = None if within is None else float(within.options["tolerance"])
-        bins, reach = (0, 3.0) if spread is None else (int(spread.options["bins"]), float(spread.options["reach"]))
-        return Tally(np.sqrt(np.diag(self.release.moments.covariance)), tolerance, bins, reach)
+        return wanted_tally(self.scenario, np.sqrt(np.diag(self.release.moments.covariance)))
 
-    def _linear(self, attack: LinearAttack, view: View, tally: Tally) -> Errors:
-        affines = []
-        for _, batch in by_size(self.needed):
-            affines += attack.affine_batch(view, batch)
-        for affine in affines:
-            check_affine(affine, view)
+    def _linear(self, attack: LinearAttack, knowledge: Knowledge, tally: Tally) -> Errors:
+        affines = self._affines(attack, self.gathered.view(knowledge))
         maps = Maps.pad(affines, self.needed, self.release.copies)
         K_X = self.release.moments.covariance
-        if tally.tolerance is not None or tally.bins:
-            tally_linear(maps, self.release.blocks, self.release.moments.mean, tally, K_X, self.law)
-        return audit_linear(self.needed, maps, self.groups, K_X, self.law)
+        judged = self.gathered.measured(knowledge)
+        if tally.wanted:
+            blocks, _ = self.gathered.measured_rows(knowledge)
+            tally_linear(maps, blocks, self.release.moments.mean, tally, K_X, self.law)
+        learnt = None if maps.fixed else self._learnt(attack, knowledge, affines, Moments.merge(judged))
+        return audit_linear(self.needed, maps, judged, K_X, self.law, learnt)
 
-    def _rowwise(self, attack: RowAttack, view: View, tally: Tally) -> Errors:
-        release = self.release
-        fitted = [attack.fit(view.coalition(c), CopyBlocks(release.blocks, c)) for c in self.needed]
-        cuts = row_groups(release.table.rows, release.table.width)
-        sums = tally_rows(fitted, self.needed, release.blocks, cuts, tally)
-        counts = [b - a for groups in cuts for a, b in groups]
-        return from_groups(self.needed, sums, counts, np.diag(release.moments.covariance))
+    def _affines(self, attack: LinearAttack, view: View) -> list[Affine]:
+        affines = [affine for _, batch in by_size(self.needed) for affine in attack.affine_batch(view, batch)]
+        for affine in affines:
+            check_affine(affine, view)
+        return affines
+
+    def _learnt(self, attack: LinearAttack, knowledge: Knowledge, affines: list[Affine], judged: Moments) -> Learnt | None:
+        """Return how the maps would have differed; None where no law or too little knowledge lets anybody say."""
+        if self.law is None:
+            return None
+        try:
+            without = [self._affines(attack, view) for view in self.gathered.views_without(knowledge)]
+        except NotApplicable:  # what is left is too little for the attack
+            return None
+        if not without:
+            return None
+        N = self.release.table.width
+        return Learnt.of(affines, without, judged.mean[:N], judged.covariance()[:N, :N], [self.law.of(c) for c in self.needed])
+
+    def _rowwise(self, attack: RowAttack, knowledge: Knowledge, tally: Tally) -> Errors:
+        view = self.gathered.view(knowledge)
+        fitted = [attack.fit(view.coalition(c), CopyBlocks(self.release.blocks, c)) for c in self.needed]
+        blocks, counts = self.gathered.measured_rows(knowledge)
+        sums = tally_rows(fitted, self.needed, blocks, counts, tally)
+        flat = [count for groups in counts for count in groups if count]
+        return from_groups(self.needed, sums, flat, np.diag(self.release.moments.covariance))
 
 
 def check_affine(affine: Affine, view: View) -> None:
-    """Refuse a map of the wrong shape, or one that is not finite.
+    """Refuse a map of the wrong shape, or one that uses true values its adversary does not have.
 
     Raises
     ------
@@ -362,6 +340,11 @@ def check_affine(affine: Affine, view: View) -> None:
         raise PluginError(f"the attack returned {shapes} for {N} attributes")
     if not (np.isfinite(affine.weights).all() and np.isfinite(affine.offset).all()):
         raise PluginError("the attack returned weights that are not finite")
+    if affine.known is None:
+        return
+    unknown = np.setdiff1d(np.arange(N), view.known_columns)
+    if affine.known.shape != (N, N) or not np.isfinite(affine.known).all() or affine.known[:, unknown].any():
+        raise PluginError("the attack weighs true values that its adversary does not know")
 
 
 def by_size(coalitions: Sequence[Coalition]) -> Iterator[tuple[int, list[Coalition]]]:

@@ -102,8 +102,8 @@ def _measured(group: list[Measurement]) -> bool:
 def _changes(shared: list[tuple[Any, ...]], before: Cells, after: Cells) -> list[Change]:
     pairs = [(before[key], after[key], pooled(before[key]), pooled(after[key])) for key in shared]
     p_values = holm([
-        two_sided(b - a, math.hypot(error_a or 0.0, error_b or 0.0), max(abs(a), abs(b)))
-        for _, _, (a, error_a), (b, error_b) in pairs
+        two_sided(b - a, math.hypot(error_a or 0.0, error_b or 0.0), _scale(group[0], a, b))
+        for group, _, (a, error_a), (b, error_b) in pairs
     ])  # fmt: skip
     changes = []
     for (group, _, (a, _), (b, _)), p in zip(pairs, p_values, strict=True):
@@ -112,6 +112,11 @@ def _changes(shared: list[tuple[Any, ...]], before: Cells, after: Cells) -> list
             worse = b < a if METRICS[record.metric].leak == "low" else b > a
             changes.append(Change(_label(record), record.metric, a, b, worse))
     return changes
+
+
+def _scale(record: Measurement, a: float, b: float) -> float:
+    """Size that rounding is judged by: a share or a probability is known to 1e-9, whatever its own size."""
+    return max(abs(a), abs(b), 0.0 if record.metric == "distortion" else 1.0)
 
 
 def _label(record: Measurement) -> str:

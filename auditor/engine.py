@@ -221,14 +221,14 @@ def _table(spec: str, base: str | None, seed: int, stamp: tuple[str, int, int] |
 
 
 def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]:
-    """Return the measurements, with error bars from the replicates where only a jackknife was to be had.
+    """Return the measurements, with error bars from the replicates where there is no closed form.
 
-    A jackknife holds what the adversary estimated; another replicate estimates anew. With five or more of them the spread between
-    replicates is the honest error of a single one, with Student's t for the interval.
+    A jackknife estimates the spread between draws; replicates are other draws. With five or more of them the spread between them is
+    the honest error of a single one, with Student's t for the interval.
     """
     improved: dict[int, Measurement] = {}
     index = {id(record): place for place, record in enumerate(measurements)}
-    for records in cells(record for record in measurements if record.error_bar == "jackknife").values():
+    for records in cells(record for record in measurements if record.error_bar in ("jackknife", "sampling")).values():
         if len(records) < FEWEST_REPLICATES:
             continue
         values = np.array([record.value for record in records], dtype=np.float64)

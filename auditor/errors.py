@@ -79,7 +79,7 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     known : iterable of str
         What would have been valid.
     """
-    names = sorted(known)
+    names = sorted(set(known))
     close = get_close_matches(str(name), names, n=2, cutoff=0.6)
     if close:
         return "; did you mean " + " or ".join(repr(match) for match in close) + "?"

@@ -10,12 +10,14 @@ from auditor.data.table import Table
 from auditor.engine import table_of
 from auditor.errors import AuditorError, DataError, Problem, ScenarioError, did_you_mean
 from auditor.expectation import listed
-from auditor.knowledge import Estimated, KnownAttributes, KnownRecords, KnownSample
+from auditor.gathered import check_knowledge
+from auditor.knowledge import Estimated
 from auditor.noise import GaussianNoise, NoiseLaw
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.scenario.read import at_point
 from auditor.scheme import TableMoments
+from auditor.utility import check_utility
 
 MOST_MOMENT_BYTES = 4 * 2**30
 MOST_VARIANCE = 1e140
@@ -68,6 +70,7 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
         found.add(("data", "rows") if here.data.rows else ("data",), "cannot be used: the table does not fit into memory")
         return None
     _check_knowledge(here, table, found)
+    _check_utility(here, table, found)
     for place, use in enumerate(here.schemes):
         _check_scheme(here, place, use, table, moments, found)
     return table
@@ -75,15 +78,18 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
 
 def _check_knowledge(here: Scenario, table: Table, found: Problems) -> None:
     for place, knowledge in enumerate(here.knowledge):
-        path = ("knowledge", place, knowledge.name)
-        if isinstance(knowledge, Estimated) and knowledge.rows > table.rows:
-            found.add((*path, "rows"), f"needs {knowledge.rows:,} released rows; the table has {table.rows:,}")
-        elif isinstance(knowledge, KnownRecords) and not isinstance(knowledge, KnownSample) and knowledge.count > table.rows:
-            found.add(path, f"needs {knowledge.count:,} records; the table has {table.rows:,}")
-        elif isinstance(knowledge, KnownAttributes):
-            for name in knowledge.attributes:
-                if name not in table.attributes:
-                    found.add(path, f"names no column that is audited: {name!r}{did_you_mean(name, table.attributes)}")
+        try:
+            check_knowledge(knowledge, table)
+        except AuditorError as error:
+            found.add(("knowledge", place, knowledge.name, *(("rows",) if isinstance(knowledge, Estimated) else ())), str(error))
+
+
+def _check_utility(here: Scenario, table: Table, found: Problems) -> None:
+    try:
+        check_utility(here, table)
+    except AuditorError as error:
+        path, _, rest = str(error).partition(": ")
+        found.add(tuple(path.split(".")), rest)
 
 
 def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, moments: TableMoments, found: Problems) -> None:

@@ -65,7 +65,10 @@ class Estimated(Knowledge):
 
 @dataclass(frozen=True)
 class KnownRecords(Knowledge):
-    """Some records in clear, matched to their copies."""
+    """Some records in clear, matched to their copies, drawn from the seed; and the law of the noise.
+
+    What the adversary was given is no discovery: its errors are measured on the other records only.
+    """
 
     name = "known-records"
     count: int
@@ -96,7 +99,10 @@ class KnownSample(KnownRecords):
 
 @dataclass(frozen=True)
 class KnownAttributes(Knowledge):
-    """True values of some attributes of the records under attack."""
+    """True values of some attributes of every record under attack, beside all that ``perfect`` knowledge gives.
+
+    Errors of the known attributes are 0, and count as such in the figures over all attributes.
+    """
 
     name = "known-attributes"
     attributes: tuple[str, ...]

@@ -3,14 +3,16 @@
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``W`` | weights, 0 for copies outside the coalition | (B, N, MN) |
-| ``R`` | ``[I, −W]``: the error is ``R v − c`` for a centred row ``v`` of ``[X, Y_1 … Y_M]`` | (B, N, d) |
+| ``V`` | weights on true values that the adversary knows, mostly none | (B, N, N) |
+| ``R`` | ``[I − V, −W]``: the error is ``R v − c`` for a centred row ``v`` of ``[X, Y_1 … Y_M]`` | (B, N, d) |
 | ``c`` | what is left of the offset after centring on the table's mean | (B, N) |
 | ``P, t`` | moments of ``v`` over the rows, ``auditor.moments`` | (d, d), (d,) |
-| ``A`` | ``(I−WH) K_X (I−WH)ᵀ + c cᵀ``: what the attack loses of the data | (B, N, N) |
+| ``A`` | ``(I−V−WH) K_X (I−V−WH)ᵀ + c cᵀ``: what the attack loses of the data | (B, N, N) |
 | ``S`` | ``W K_Z Wᵀ``: what it lets through of the noise | (B, N, N) |
 
 Measured error ``diag(R P Rᵀ)/n − …``; closed form ``diag(A + S)`` (li2012 (7) for the best W). With weights that do not depend on the
 noise, the variance over noise draws of the squared error is ``(2 tr S² + 4 tr S A)/n``, and so on entry by entry: exact for any table.
+For weights that were learnt it is the variance given those weights, to which ``auditor.learnt`` adds that of learning others.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.attack import Affine
+from auditor.learnt import Learnt
 from auditor.moments import Moments
 from auditor.noise import NoiseLaw, attribute_index
 from auditor.statistics import jackknife_error
@@ -40,11 +43,14 @@ class Maps:
     offsets : ndarray of shape (B, N)
     fixed : bool
         Whether none depends on the noise drawn.
+    known : ndarray of shape (B, N, N) or None
+        ``V``; None for no such weights.
     """
 
     weights: Array = field(repr=False)
     offsets: Array = field(repr=False)
     fixed: bool
+    known: Array | None = field(repr=False, default=None)
 
     @classmethod
     def pad(cls, affines: Sequence[Affine], coalitions: Sequence[Coalition], copies: int) -> Maps:
@@ -53,14 +59,38 @@ class Maps:
         weights = np.zeros((len(affines), N, copies * N))
         for place, (affine, coalition) in enumerate(zip(affines, coalitions, strict=True)):
             weights[place][:, attribute_index(coalition, N)] = affine.weights
-        return cls(weights, np.array([affine.offset for affine in affines]), all(affine.fixed for affine in affines))
+        known = None
+        if any(affine.known is not None for affine in affines):
+            known = np.array([np.zeros((N, N)) if affine.known is None else affine.known for affine in affines])
+        return cls(weights, np.array([affine.offset for affine in affines]), all(affine.fixed for affine in affines), known)
+
+    def at(self, places: NDArray[np.intp]) -> Maps:
+        """Return the maps at some places, in that order."""
+        return Maps(self.weights[places], self.offsets[places], self.fixed, None if self.known is None else self.known[places])
+
+    def about(self, mean: Array) -> Maps:
+        """Return the maps for rows centred on another point, ``mean`` away from this one, shape (N,)."""
+        return Maps(self.weights, self.offsets - self.lost @ mean, self.fixed, self.known)
+
+    @property
+    def own(self) -> Array:
+        """``I − V``, shape (B, N, N)."""
+        B, N, _ = self.weights.shape
+        identity: Array = np.broadcast_to(np.eye(N), (B, N, N))
+        return identity if self.known is None else identity - self.known
+
+    @property
+    def lost(self) -> Array:
+        """``I − V − W H``, shape (B, N, N)."""
+        B, N, MN = self.weights.shape
+        return np.asarray(self.own - self.weights.reshape(B, N, MN // N, N).sum(axis=2), dtype=np.float64)
 
     @property
     def residual(self) -> Array:
-        """``R = [I, −W]``, shape (B, N, d)."""
-        B, N, _ = self.weights.shape
-        R = np.empty((B, N, N + self.weights.shape[2]))
-        R[:, :, :N], R[:, :, N:] = np.eye(N), -self.weights
+        """``R = [I − V, −W]``, shape (B, N, d)."""
+        B, N, MN = self.weights.shape
+        R = np.empty((B, N, N + MN))
+        R[:, :, :N], R[:, :, N:] = self.own, -self.weights
         return R
 
 
@@ -88,16 +118,20 @@ class ClosedForm:
         ``A`` and ``S``.
     rows : int
         ``n``.
+    excess : tuple of ndarrays of shape (B, N) and (B,), or None
+        What noise that is not Gaussian adds to the variances.
     """
 
     expected: Array = field(repr=False)
     lost: Array = field(repr=False)
     passed: Array = field(repr=False)
     rows: int
+    excess: tuple[Array, Array] | None = field(repr=False, default=None)
 
     def variance(self) -> tuple[Array, Array]:
         """Return the variance of each attribute's mean squared error, (B, N), and of their sum over attributes, (B,)."""
-        return spread(self.passed, self.lost, self.rows)
+        each, total = spread(self.passed, self.lost, self.rows)
+        return (each, total) if self.excess is None else (each + self.excess[0], total + self.excess[1])
 
 
 def spread(S: Array, A: Array, rows: int) -> tuple[Array, Array]:
@@ -112,25 +146,32 @@ def spread(S: Array, A: Array, rows: int) -> tuple[Array, Array]:
     return each, total
 
 
+def excess_spread(first: Maps, second: Maps, law: NoiseLaw, rows: int) -> tuple[Array, Array] | None:
+    """Return what noise that is not Gaussian adds to ``spread``; None for Gaussian noise.
+
+    With ``V = W·root`` the error is ``b + V u``, u independent with excess kurtosis κ: the fourth cumulants add
+    ``κ Σ_l (Σ_j V_jl²)(Σ_j V'_jl²) / n``, and ``κ Σ_l V_jl² V'_jl² / n`` attribute by attribute. Exact for symmetric u.
+    """
+    if law.excess_kurtosis == 0.0:
+        return None
+    V, other = (first.weights @ law.root) ** 2, (second.weights @ law.root) ** 2
+    each = np.einsum("bnl,bnl->bn", V, other)
+    total = np.einsum("bl,bl->b", V.sum(axis=1), other.sum(axis=1))
+    return law.excess_kurtosis * each / rows, law.excess_kurtosis * total / rows
+
+
 def closed_form(maps: Maps, K_X: Array, law: NoiseLaw, rows: int) -> ClosedForm:
     """Return theory for maps with known weights: exact for any table whose covariance is ``K_X`` (divisor n)."""
     A, S = crossed(maps, maps, K_X, law)
-    return ClosedForm(np.einsum("bnn->bn", A) + np.einsum("bnn->bn", S), A, S, rows)
+    return ClosedForm(np.einsum("bnn->bn", A) + np.einsum("bnn->bn", S), A, S, rows, excess_spread(maps, maps, law, rows))
 
 
 def crossed(first: Maps, second: Maps, K_X: Array, law: NoiseLaw) -> tuple[Array, Array]:
-    """Return ``A = (I−WH) K_X (I−W'H)ᵀ + c c'ᵀ`` and ``S = W K_Z W'ᵀ``, shapes (B, N, N), for two lists of maps side by side."""
+    """Return ``A = (I−V−WH) K_X (I−V'−W'H)ᵀ + c c'ᵀ`` and ``S = W K_Z W'ᵀ``, shapes (B, N, N), for two lists of maps side by side."""
     B, N, MN = first.weights.shape
-    lost, other = _lost(first), _lost(second)
-    A = lost @ K_X @ other.transpose(0, 2, 1) + first.offsets[:, :, None] * second.offsets[:, None, :]
+    A = first.lost @ K_X @ second.lost.transpose(0, 2, 1) + first.offsets[:, :, None] * second.offsets[:, None, :]
     S = (first.weights.reshape(B * N, MN) @ law.covariance).reshape(B, N, MN) @ second.weights.transpose(0, 2, 1)
     return A, S
-
-
-def _lost(maps: Maps) -> Array:
-    """Return ``I − W H``, shape (B, N, N)."""
-    B, N, MN = maps.weights.shape
-    return np.asarray(np.eye(N) - maps.weights.reshape(B, N, MN // N, N).sum(axis=2), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -145,6 +186,8 @@ class Errors:
         Collusion gain over the best copy alone.
     closed : bool
         Whether the error bars are closed forms.
+    degrees, gain_degrees : ndarrays of shape (B, N + 1)
+        Degrees of freedom of the error bars; infinite for closed forms.
     """
 
     distortion: Array = field(repr=False)
@@ -154,6 +197,8 @@ class Errors:
     gain_error: Array = field(repr=False)
     gain_theory: Array = field(repr=False)
     closed: bool
+    degrees: Array = field(repr=False)
+    gain_degrees: Array = field(repr=False)
 
 
 def with_total(each: Array) -> Array:
@@ -171,7 +216,7 @@ def best_single(coalitions: Sequence[Coalition], singles: dict[int, int], distor
 
 
 def audit_linear(
-    coalitions: Sequence[Coalition], maps: Maps, groups: Sequence[Moments], K_X: Array, law: NoiseLaw | None
+    coalitions: Sequence[Coalition], maps: Maps, groups: Sequence[Moments], K_X: Array, law: NoiseLaw | None, learnt: Learnt | None = None
 ) -> Errors:
     """Measure every coalition's error and gain from moments, with error bars, and the closed forms beside them.
 
@@ -182,14 +227,16 @@ def audit_linear(
     maps : Maps
         One map a coalition.
     groups : sequence of Moments
-        Moments of disjoint row groups, together all rows.
+        Moments of disjoint row groups, together all the rows that the attack is judged on.
     K_X : ndarray of shape (N, N)
         The table's covariance, divisor n.
     law : NoiseLaw or None
         Law of the noise in all copies; without it there is no closed form, and errors come from a jackknife over the groups.
+    learnt : Learnt or None
+        For maps that are not fixed: how they would have differed. Without it, too, a jackknife over the groups, the maps held.
     """
-    if maps.fixed and law is not None:
-        return _with_closed_form(coalitions, maps, Moments.merge(groups), K_X, law)
+    if law is not None and (maps.fixed or learnt is not None):
+        return _under_law(coalitions, maps, Moments.merge(groups), K_X, law, None if maps.fixed else learnt)
     sums = np.array([squared_errors(maps, group) for group in groups])
     return from_groups(coalitions, sums, [group.count for group in groups], np.diag(K_X))
 
@@ -215,7 +262,8 @@ def from_groups(coalitions: Sequence[Coalition], sums: Array, counts: Sequence[i
     std_error, gain_error = _jackknife(with_total(sums), counts, best, scale)
     nothing = np.full_like(distortion, np.nan)
     gain = collusion_gain(distortion, np.take_along_axis(distortion, best, axis=0), scale)
-    return Errors(distortion, std_error, nothing, gain, gain_error, nothing, closed=False)
+    degrees = np.full_like(distortion, len(counts) - 1)
+    return Errors(distortion, std_error, nothing, gain, gain_error, nothing, closed=False, degrees=degrees, gain_degrees=degrees)
 
 
 EXACT = 1e-12
@@ -238,24 +286,42 @@ def collusion_gain(error: Array, alone: Array, variance: Array) -> Array:
     return 1.0 - np.divide(error, alone, out=np.ones_like(error), where=np.broadcast_to(alone > EXACT * variance, error.shape))
 
 
-def _with_closed_form(
-    coalitions: Sequence[Coalition], maps: Maps, total: Moments, K_X: Array, law: NoiseLaw
+def _under_law(
+    coalitions: Sequence[Coalition], maps: Maps, total: Moments, K_X: Array, law: NoiseLaw, learnt: Learnt | None
 ) -> Errors:
+    """Errors with bars from the law: closed forms given the maps, and what learning them adds."""
+    N = maps.offsets.shape[1]
     scale = with_total(np.diag(K_X))
     distortion = rounded_off(with_total(squared_errors(maps, total) / total.count), scale)
     singles = {coalition[0]: place for place, coalition in enumerate(coalitions) if len(coalition) == 1}
     best = best_single(coalitions, singles, distortion)
     alone = np.take_along_axis(distortion, best, axis=0)
-    theory = closed_form(maps, K_X, law, total.count)
-    expected = rounded_off(with_total(theory.expected), scale)
-    variance = np.where(expected > 0, _columns(*theory.variance(), maps.offsets.shape[1]), 0.0)
-    best_expected = np.take_along_axis(expected, best_single(coalitions, singles, expected), axis=0)
-    covariance = _covariance_with_best(maps, best, K_X, law, total.count)
     gain = collusion_gain(distortion, alone, scale)
-    gain_theory = collusion_gain(expected, best_expected, scale)
-    gain_error = _ratio_error(distortion, alone, variance, np.take_along_axis(variance, best, axis=0), covariance)
-    gain_error = np.where(alone > EXACT * scale, gain_error, 0.0)
-    return Errors(distortion, np.sqrt(variance), expected, gain, gain_error, gain_theory, closed=True)
+    # The rows judged may be some of the table's only: their own mean and covariance, and maps about that mean.
+    maps, judged = maps.about(total.mean[:N]), total.covariance()[:N, :N]
+    theory = closed_form(maps, judged, law, total.count)
+    expected = rounded_off(with_total(theory.expected), scale)
+    variance = np.where(expected > 0, _columns(*theory.variance(), N), 0.0)
+    covariance = _covariance_with_best(maps, best, judged, law, total.count)
+    gain_variance = _ratio_error(distortion, alone, variance, np.take_along_axis(variance, best, axis=0), covariance) ** 2
+    gain_variance = np.where(alone > EXACT * scale, gain_variance, 0.0)
+    if learnt is None:
+        gain_theory = collusion_gain(expected, np.take_along_axis(expected, best_single(coalitions, singles, expected), axis=0), scale)
+        never = np.full_like(distortion, np.inf)
+        return Errors(distortion, np.sqrt(variance), expected, gain, np.sqrt(gain_variance), gain_theory, True, never, never)
+    ratio = np.divide(distortion, alone, out=np.zeros_like(distortion), where=alone > EXACT * scale)
+    of_gain = np.divide(learnt.against(best, ratio).variance(), alone**2, out=np.zeros_like(alone), where=alone > EXACT * scale)
+    error, degrees = _together(variance, learnt.variance(), learnt.degrees)
+    gain_error, gain_degrees = _together(gain_variance, of_gain, learnt.degrees)
+    nothing = np.full_like(distortion, np.nan)
+    return Errors(distortion, error, nothing, gain, gain_error, nothing, False, degrees, gain_degrees)
+
+
+def _together(known: Array, estimated: Array, degrees: int) -> tuple[Array, Array]:
+    """Return the standard error of two independent parts, one's variance known, and its degrees of freedom (Satterthwaite)."""
+    total = known + estimated
+    freedom = np.divide(degrees * total**2, estimated**2, out=np.full_like(total, np.inf), where=estimated > 0)
+    return np.sqrt(total), freedom
 
 
 def _columns(each: Array, total: Array, N: int) -> Array:
@@ -271,9 +337,10 @@ def _covariance_with_best(maps: Maps, best: NDArray[np.intp], K_X: Array, law: N
     for column in range(N + 1):
         key = best[:, column].tobytes()
         if key not in by_place:
-            other = Maps(maps.weights[best[:, column]], maps.offsets[best[:, column]], True)
+            other = maps.at(best[:, column])
             A, S = crossed(maps, other, K_X, law)
-            by_place[key] = _columns(*spread(S, A, rows), N)
+            crossing = ClosedForm(np.empty(0), A, S, rows, excess_spread(maps, other, law, rows))
+            by_place[key] = _columns(*crossing.variance(), N)
         covariance[:, column] = by_place[key][:, column]
     return covariance
 

@@ -49,6 +49,32 @@ METRICS = {
         ),
         Metric("within", "share of records", "Share of the records whose value is recovered within the tolerance.", "high"),
         Metric(
+            "error_quantile",
+            "standard deviations",
+            "Quantile of the records' absolute errors, as error_quantile(0.5) for the median.",
+            "low",
+        ),
+        Metric(
+            "interval_privacy",
+            "standard deviations",
+            "Width around an estimate that holds the true value for the share of records asked for (Agrawal and Srikant).",
+            "low",
+        ),
+        Metric(
+            "localised_width",
+            "standard deviations",
+            "Mean width of the interval that the attack claims holds a record's value with the confidence asked for.",
+            "low",
+        ),
+        Metric("localised_share", "share of records", "Share of the records whose value lies in the interval the attack claims.", "high"),
+        Metric(
+            "entropy_privacy",
+            "standard deviations",
+            "2^h(X|Y): length of an interval as uncertain as an attribute is given its copies (Agrawal and Aggarwal).",
+            "low",
+        ),
+        Metric("privacy_loss", "share", "1 − 2^−I(X;Y): share of an attribute's entropy privacy that its copies took.", "high"),
+        Metric(
             "reconstruction_probability",
             "probability",
             "Posterior probability of a record's true value, averaged over records; of a statement, of what is true of the record.",
@@ -93,14 +119,39 @@ ALWAYS = ("distortion", "rmse", "normalized_error", "collusion_gain")
 """Measured for every cell of a numeric table; they cost nothing beyond the moments."""
 
 
+MEASURED_BY = {
+    "within": "within",
+    "error_quantile": "error-quantiles",
+    "interval_privacy": "interval-privacy",
+    "localised_width": "interval-privacy",
+    "localised_share": "interval-privacy",
+    "entropy_privacy": "entropy-privacy",
+    "privacy_loss": "entropy-privacy",
+    "dissimilarity": "dissimilarity",
+    "seconds": "seconds",
+}
+"""Which entry of ``measures:`` a metric needs."""
+
+
+def measured_by(name: str) -> str | None:
+    """Return the entry of ``measures:``, or the section ``utility``, that a metric needs; None when it is always measured."""
+    return "utility" if name.startswith("utility_") else MEASURED_BY.get(base(name))
+
+
+def base(name: str) -> str:
+    """Return a metric's name without what tells its variants apart: ``within`` of ``within(0.1 std)``."""
+    return name.partition("(")[0]
+
+
 def is_metric(name: str) -> bool:
     """Whether a name is a metric's; ``utility_…`` names belong to whoever measures utility."""
-    return name in METRICS or name.startswith("utility_")
+    return base(name) in METRICS or name.startswith("utility_")
 
 
 def canonical(name: str) -> str:
     """Return the metric's name for a spelling with hyphens."""
-    return name.replace("-", "_")
+    stem, bracket, rest = name.partition("(")
+    return stem.replace("-", "_") + bracket + rest
 
 
 def nearest(name: str) -> list[str]:

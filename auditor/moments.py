@@ -58,6 +58,10 @@ class Moments:
             products += part.products
         return cls(count, total, products)
 
+    def __sub__(self, part: Moments) -> Moments:
+        """Return the moments of the rows without those of a part of them."""
+        return Moments(self.count - part.count, self.total - part.total, self.products - part.products)
+
     @property
     def mean(self) -> Array:
         """Mean about the centre, shape (d,)."""

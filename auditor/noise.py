@@ -12,18 +12,23 @@ Every scheme of the papers has ``K_Z = Sigma ⊗ K_0`` (li2012, section 5.4, Lem
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Distribution = Literal["gaussian", "uniform"]
+
+UNIFORM_EXCESS = -6.0 / 5.0
+"""Excess kurtosis of the uniform distribution."""
 
 
 @dataclass(frozen=True)
 class GaussianNoise:
-    """Jointly Gaussian noise with covariance ``K_Z = Sigma ⊗ K_0``.
+    """Noise with covariance ``K_Z = Sigma ⊗ K_0``: jointly Gaussian, unless ``distribution`` says otherwise.
 
     Attributes
     ----------
@@ -33,11 +38,16 @@ class GaussianNoise:
         ``K_0``. Positive semi-definite, *not checked*.
     follows_data : bool
         Whether ``K_0`` is the data's own covariance: whoever must estimate ``K_X`` must then estimate the noise's too.
+    distribution : 'gaussian' or 'uniform'
+        ``uniform``: ``Z = (Sigma^½ ⊗ K_0^½) u`` with u independent and uniform on ±√3, ``Sigma`` diagonal. Expected errors of linear
+        attacks are the same, as they need second moments only; their spread is not, and uncorrelated copies say nothing of
+        independence.
     """
 
     level_covariance: Array = field(repr=False)
     shape: Array = field(repr=False)
     follows_data: bool = False
+    distribution: Distribution = "gaussian"
 
     @property
     def copies(self) -> int:
@@ -57,7 +67,17 @@ class GaussianNoise:
     def of(self, copies: Sequence[int]) -> GaussianNoise:
         """Return the law of some copies alone; copy numbers count from 1."""
         index = np.asarray(copies, dtype=np.intp) - 1
-        return GaussianNoise(self.level_covariance[np.ix_(index, index)], self.shape, self.follows_data)
+        return replace(self, level_covariance=self.level_covariance[np.ix_(index, index)])
+
+    @property
+    def excess_kurtosis(self) -> float:
+        """Fourth cumulant of a component of u: 0 for Gaussian noise, −6/5 for uniform."""
+        return UNIFORM_EXCESS if self.distribution == "uniform" else 0.0
+
+    @cached_property
+    def root(self) -> Array:
+        """``Sigma^½ ⊗ K_0^½``, shape (MN, MN): the noise is this times u, whose components are independent with variance 1."""
+        return np.asarray(np.kron(psd_root(self.level_covariance), psd_root(self.shape)))
 
 
 @dataclass(frozen=True)
@@ -75,6 +95,13 @@ class DenseNoise:
     covariance: Array = field(repr=False)
     width: int
     follows_data: bool = False
+    distribution: ClassVar[Distribution] = "gaussian"
+    excess_kurtosis: ClassVar[float] = 0.0
+
+    @cached_property
+    def root(self) -> Array:
+        """``K_Z^½``, shape (MN, MN)."""
+        return psd_root(self.covariance)
 
     @property
     def copies(self) -> int:
@@ -111,7 +138,7 @@ def earliest_is_sufficient(law: NoiseLaw, copies: Sequence[int], tolerance: floa
 
     With jointly Gaussian noise, ``Cov(Z_b, Z_j) = Var(Z_b)`` for every j says that ``Z_j − Z_b`` is uncorrelated with, hence
     independent of, ``Z_b`` and ``X``: every other copy is ``Y_b`` plus noise of its own, and *no* attack, linear or not, gains
-    from it (li2012, Theorems 1, 2 and 4, and Corollary 1).
+    from it (li2012, Theorems 1, 2 and 4, and Corollary 1). Of other noise the covariance cannot tell: the answer is then no.
 
     Parameters
     ----------
@@ -122,6 +149,8 @@ def earliest_is_sufficient(law: NoiseLaw, copies: Sequence[int], tolerance: floa
     tolerance : float
         Largest difference allowed for rounding, relative to the standard deviations of the two noises compared.
     """
+    if law.distribution != "gaussian":
+        return False
     k = len(copies)
     if isinstance(law, GaussianNoise):
         blocks = law.of(copies).level_covariance.reshape(k, 1, k, 1)

@@ -126,8 +126,8 @@ class ScenarioItem(pytest.Item):
         """Return the reason alone for a verdict or a wrong request; for a bug its place, but not its text, which might hold data."""
         if excinfo.errisinstance((Shortfall, AuditorError)):
             return str(excinfo.value)
-        frames = "".join(str(entry) for entry in excinfo.traceback)
-        return f"{frames}\n{excinfo.typename} (its message is withheld: it might hold original values)"
+        frames = [f"{entry.path}:{entry.lineno + 1}: in {entry.name}" for entry in excinfo.traceback.cut(path=__file__)]
+        return "\n".join([*frames, f"{excinfo.typename} (its message is withheld: it might hold original values)"])
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Return file, line and name for pytest's summary."""

@@ -10,12 +10,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.blocks import JACKKNIFE_GROUPS
 from auditor.linear import Errors, with_total
 from auditor.results import Distribution, ErrorBar, Measurement, Status
-from auditor.rows import Tally
 from auditor.scenario.coalitions import Coalition
-from auditor.statistics import quantile
+from auditor.statistics import quantiles
+from auditor.tally import Tally
 
 Array = NDArray[np.float64]
 
@@ -69,15 +68,16 @@ def error_records(
     names = (*context.attributes, ALL)
     scale = with_total(context.variances)
     bar: ErrorBar = "closed-form" if errors.closed else "jackknife"
-    t = quantile(0.975) if errors.closed else quantile(0.975, JACKKNIFE_GROUPS - 1)
+    t, t_gain = quantiles(0.975, errors.degrees), quantiles(0.975, errors.gain_degrees)
     rmse, rmse_error = _root(errors.distortion, errors.std_error)
     columns = (
-        ("distortion", errors.distortion, errors.std_error, errors.theory, True),
-        ("rmse", rmse, rmse_error, np.sqrt(errors.theory), True),
-        ("normalized_error", errors.distortion / scale, errors.std_error / scale, errors.theory / scale, True),
-        ("collusion_gain", errors.gain, errors.gain_error, errors.gain_theory, False),
+        ("distortion", errors.distortion, errors.std_error, errors.theory, t),
+        ("rmse", rmse, rmse_error, np.sqrt(errors.theory), t),
+        ("normalized_error", errors.distortion / scale, errors.std_error / scale, errors.theory / scale, t),
+        ("collusion_gain", errors.gain, errors.gain_error, errors.gain_theory, t_gain),
     )
-    tables = [(metric, *_bounded(value, error, t, positive), theory.tolist()) for metric, value, error, theory, positive in columns]
+    tables = [(name, *_bounded(value, error, reach, positive=name != "collusion_gain"), theory.tolist())
+              for name, value, error, theory, reach in columns]  # fmt: skip
     records = []
     for place in wanted:
         coalition, levels = coalitions[place], context.levels_of(coalitions[place])
@@ -85,8 +85,8 @@ def error_records(
             for metric, value, error, low, high, theory in tables:
                 records.append(Measurement(
                     context.sweep, context.scheme, knowledge, attack, coalition, levels, context.replicate, attribute, metric,
-                    value[place][column], _number(error[place][column]), _number(low[place][column]), _number(high[place][column]),
-                    _number(theory[place][column]), "ok", None, bar if not math.isnan(error[place][column]) else "none",
+                    value[place][column], number(error[place][column]), number(low[place][column]), number(high[place][column]),
+                    number(theory[place][column]), "ok", None, bar if not math.isnan(error[place][column]) else "none",
                 ))  # fmt: skip
     return records
 
@@ -98,45 +98,15 @@ def _root(value: Array, error: Array) -> tuple[Array, Array]:
     return root, error * slope
 
 
-def _bounded(value: Array, error: Array, t: float, positive: bool) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+def _bounded(value: Array, error: Array, t: Array, positive: bool) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
     low = value - t * error
     low = np.clip(low, 0.0, None) if positive else low
     return value.tolist(), error.tolist(), low.tolist(), (value + t * error).tolist()
 
 
-def _number(value: float) -> float | None:
+def number(value: float) -> float | None:
+    """Return a number, or None for NaN."""
     return None if math.isnan(value) else value
-
-
-def within_records(
-    context: CellContext, attack: str, knowledge: str, coalitions: Sequence[Coalition], wanted: Sequence[int], tally: Tally
-) -> list[Measurement]:
-    """Return the share of values recovered within the tolerance; ``*`` is over all attributes' values.
-
-    With exact chances p of a hit the share's standard error is ``sqrt(Σ p(1−p))/n``; without, the binomial one, which is a little
-    wide because records differ.
-    """
-    if tally.hits is None:
-        return []
-    n, N = tally.rows, len(context.attributes)
-    share = with_total(tally.hits / n)
-    known = tally.expected_hits is not None and tally.hit_variance is not None
-    theory = with_total(tally.expected_hits / n) if tally.expected_hits is not None else np.full_like(share, np.nan)
-    each = tally.hit_variance / n**2 if tally.hit_variance is not None else share[:, :N] * (1 - share[:, :N]) / n
-    # Hits of one record's attributes are dependent; (Σ se)² bounds the variance of their sum.
-    error = np.concatenate([np.sqrt(each), np.sqrt(each).mean(axis=1, keepdims=True)], axis=1)
-    bar: ErrorBar = "closed-form" if known else "jackknife"
-    records = []
-    for place in wanted:
-        coalition = coalitions[place]
-        for column, attribute in enumerate((*context.attributes, ALL)):
-            value, std = float(share[place, column]), float(error[place, column])
-            low, high = max(0.0, value - quantile(0.975) * std), min(1.0, value + quantile(0.975) * std)
-            records.append(Measurement(
-                context.sweep, context.scheme, knowledge, attack, coalition, context.levels_of(coalition), context.replicate,
-                attribute, "within", value, std, low, high, _number(float(theory[place, column])), "ok", None, bar,
-            ))  # fmt: skip
-    return records
 
 
 def distribution_records(

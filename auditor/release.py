@@ -14,15 +14,15 @@ from threadpoolctl import threadpool_limits
 
 from auditor import registry
 from auditor.attack import Affine, Attack, LinearAttack, RowAttack, View
-from auditor.audit import table_moments
+from auditor.audit import check_affine, table_moments
 from auditor.blocks import row_blocks
 from auditor.categorical import release as categories
 from auditor.categorical.scheme import UniformScheme
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, NotApplicable, Problem, ScenarioError
-from auditor.knowledge import Estimated, Knowledge, Perfect
+from auditor.gathered import Gathered
+from auditor.knowledge import Knowledge
 from auditor.linear import Maps, closed_form, with_total
-from auditor.moments import Moments, stack
 from auditor.noise import NoiseLaw
 from auditor.registry import PluginParameters
 from auditor.rows import CopyBlocks
@@ -31,7 +31,6 @@ from auditor.scenario.levels import parse_levels
 from auditor.scenario.problems import Problems
 from auditor.scenario.read import KnowledgeError, parse_knowledge, plain
 from auditor.scheme import Key, RowsOf, Scheme, TableMoments
-from auditor.streams import stream
 
 if TYPE_CHECKING:
     pass
@@ -305,7 +304,7 @@ class Estimate:
     theory : float or None
         Closed-form distortion (mean squared error over rows and attributes, squared data units), where there is one.
     distortion : float
-        Measured distortion.
+        Measured distortion, over the records that the adversary was not given in clear.
     normalized_error : float
         ``N·D/Tr(K_X)``: 0 is exact, 1 no better than guessing the mean.
     coalition : tuple of int
@@ -340,9 +339,9 @@ def attack(
     coalition : list of int or 'all'
         Copy numbers from 1.
     knowledge : str or mapping
-        As in a scenario: ``"perfect"``, ``{"estimated": {"rows": 400}}``.
+        As in a scenario: ``"perfect"``, ``{"estimated": {"rows": 400}}``, ``{"known-records": 100}``, ``{"known-attributes": ["age"]}``.
     seed : int
-        Of the rows that an adversary estimates from.
+        Of the rows that an adversary estimates from, or is given.
     **parameters
         The attack's own.
 
@@ -373,11 +372,27 @@ def attack(
     moments = table_moments(table)
     arrays = [as_table(copy).values for copy in release.copies]
     with threadpool_limits(limits=1):
-        view = _view(release, table, moments, arrays, knows, _checked_seed(seed)).coalition(copies)
+        gathered = Gathered(table, moments, release.levels, release.law, in_blocks(table, arrays), [knows], _checked_seed(seed), 1)
+        view = gathered.view(knows).coalition(copies)
         values, theory = _reconstruct(plugin, view, table, moments, arrays)
-    distortion = float(np.mean((values - table.values) ** 2))
+    judged = _judged(gathered, knows, table.rows)
+    distortion = float(np.mean((values[judged] - table.values[judged]) ** 2))
     scale = float(np.trace(moments.covariance)) / table.width
     return Estimate(like(X, values), theory, distortion, distortion / scale, copies)
+
+
+def in_blocks(table: Table, arrays: Sequence[Array]) -> Callable[[], Any]:
+    """Return what gives a table's rows and its copies' block by block, anew at every call."""
+    bounds = row_blocks(table.rows, table.width)
+    return lambda: ((k, table.read(a, b), [copy[a:b] for copy in arrays]) for k, (a, b) in enumerate(bounds))
+
+
+def _judged(gathered: Gathered, knowledge: Knowledge, rows: int) -> NDArray[np.bool_]:
+    """Return which rows an attack is judged on: all but those its adversary was given."""
+    given = gathered.given_rows(knowledge)
+    judged = np.ones(rows, dtype=bool)
+    judged[given] = False
+    return judged
 
 
 def _knowledge(value: Any) -> Knowledge:
@@ -398,41 +413,20 @@ def _coalition(value: Any, M: int) -> Coalition:
     return found[0]
 
 
-def _view(release: Release, table: Table, moments: TableMoments, arrays: list[Array], knows: Knowledge, seed: int) -> View:
-    n, _N = table.rows, table.width
-    everybody = tuple(range(1, len(arrays) + 1))
-    sample = None
-    if isinstance(knows, Estimated):
-        if knows.rows > n:
-            raise AuditorError(f"knowledge {knows.label} needs that many released rows; the table has {n}")
-        rows = np.sort(stream(seed, "estimated", 1).permutation(n)[: knows.rows])
-        sample = _moments_of(moments.mean, [copy[rows] for copy in arrays])
-    exact = isinstance(knows, Perfect)
-    return View(
-        table.attributes, n, everybody, release.levels, knows, release.law, moments.mean,
-        moments.mean if exact else None, moments.covariance if exact else None, _moments_of(moments.mean, arrays), sample,
-    )  # fmt: skip
-
-
-def _moments_of(centre: Array, copies: Sequence[Array]) -> Moments:
-    n, N = copies[0].shape
-    bounds = row_blocks(n, N * len(copies))
-    buffer = np.empty((bounds[0][1], N * len(copies)))
-    blocks = ([copy[a:b] for copy in copies] for a, b in bounds)
-    return Moments.merge(Moments.of(stack(first, rest, centre, buffer)) for first, *rest in blocks)
-
-
 def _reconstruct(
     plugin: Attack, view: View, table: Table, moments: TableMoments, arrays: list[Array]
 ) -> tuple[Array, float | None]:
     held = [arrays[copy - 1] for copy in view.copies]
     if isinstance(plugin, LinearAttack):
         affine = plugin.affine(view)
-        return affine.apply(held, view.centre, np.empty_like(table.values)), _theory(affine, view, moments)
+        check_affine(affine, view)
+        values = affine.apply(held, view.centre, np.empty_like(table.values))
+        if affine.known is not None:
+            values += (table.values - view.centre) @ affine.known.T
+        return values, _theory(affine, view, moments)
     if not isinstance(plugin, RowAttack):
         raise NotApplicable(f"{plugin.name} is neither a linear nor a row-level attack")
-    bounds = row_blocks(table.rows, table.width)
-    blocks: Callable[[], Any] = lambda: ((k, held[0][a:b], [copy[a:b] for copy in held]) for k, (a, b) in enumerate(bounds))  # noqa: E731
+    blocks = in_blocks(table, held)
     fitted = plugin.fit(view, CopyBlocks(blocks, tuple(range(1, len(held) + 1))))
     return np.concatenate([fitted.rows(copies) for _, _, copies in blocks()]), None
 
@@ -440,6 +434,6 @@ def _reconstruct(
 def _theory(affine: Affine, view: View, moments: TableMoments) -> float | None:
     if not affine.fixed or view.law is None:
         return None
-    maps = Maps(affine.weights[None], affine.offset[None], True)
+    maps = Maps(affine.weights[None], affine.offset[None], True, None if affine.known is None else affine.known[None])
     expected = with_total(closed_form(maps, moments.covariance, view.law, moments.rows).expected)
     return float(expected[0, -1])

@@ -24,7 +24,7 @@ SCHEMA_VERSION = 1
 
 Status = Literal["ok", "not-applicable", "failed"]
 Verdict = Literal["holds", "fails", "undecided"]
-ErrorBar = Literal["closed-form", "jackknife", "replicates", "none"]
+ErrorBar = Literal["closed-form", "jackknife", "sampling", "replicates", "none"]
 
 
 class Measurement(NamedTuple):
@@ -55,8 +55,8 @@ class Measurement(NamedTuple):
     status : {'ok', 'not-applicable', 'failed'}
     reason : str or None
         Why a cell is not applicable or failed.
-    error_bar : {'closed-form', 'jackknife', 'replicates', 'none'}
-        Where ``std_error`` comes from.
+    error_bar : {'closed-form', 'jackknife', 'sampling', 'replicates', 'none'}
+        Where ``std_error`` comes from; ``sampling``: as if the records (or a cross-validation's folds) were independent draws.
     """
 
     sweep: dict[str, Any]

@@ -20,6 +20,12 @@ def quantile(probability: float, degrees: float = math.inf) -> float:
     return float(ndtri(probability) if math.isinf(degrees) else stdtrit(degrees, probability))
 
 
+def quantiles(probability: float, degrees: Array) -> Array:
+    """Return ``quantile`` for an array of degrees of freedom, infinite ones among them."""
+    finite = np.isfinite(degrees)
+    return np.asarray(np.where(finite, stdtrit(np.where(finite, degrees, 1.0), probability), ndtri(probability)))
+
+
 def tail(statistic: float, degrees: float = math.inf) -> float:
     """Return ``P(T > statistic)`` for Student's t, or for the normal when ``degrees`` is infinite."""
     return float(ndtr(-statistic) if math.isinf(degrees) else stdtr(degrees, -statistic))

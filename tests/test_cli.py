@@ -1,6 +1,6 @@
 """The command line as its users and their scripts meet it: exit statuses, streams, files, and one message for each mistake."""
 
-# ruff: noqa: E501 - a case a line reads best
+
 
 from __future__ import annotations
 

@@ -204,10 +204,16 @@ def test_by_law_every_sweep_point_counts():
     assert NoCollusionGain().judge(Evidence([], releases)).status == "fails"
 
 
+@pytest.mark.parametrize(("sufficient", "gain"), [(False, 0.0), (True, 0.3)], ids=["by-law", "on-the-data"])
+def test_a_leak_in_the_last_coalition_is_found(sufficient, gain):
+    evidence = {(1, 2): pooling(True), (1, 3): pooling(True), (2, 3): pooling(sufficient, gain)}
+    found = NoCollusionGain().judge(Evidence([], [ReleaseEvidence({}, "s", "s", (0.5, 1.0, 0.7), 1, 10_000, evidence)]))
+    assert found.status == "fails"
+    assert "2, 3" in found.why
+
+
 def test_sweep_points_may_differ_in_width():
-    found = verdict(
-        "corner-wave", [0.5, 1.0], {"no-collusion-gain": {}}, sweep={"data.covariance": [[[1.0]], [[1.0, 0.5], [0.5, 1.0]]]}
-    )
+    found = verdict("corner-wave", [0.5, 1.0], {"no-collusion-gain": {}}, sweep={"data.covariance": [[[1.0]], [[1.0, 0.5], [0.5, 1.0]]]})
     assert found.status == "holds"
 
 
@@ -410,9 +416,7 @@ def test_a_lower_bound(value, error, theory, status):
     assert bound.judge(evidence(record(value, error, theory))).status == status
 
 
-@pytest.mark.parametrize(
-    ("value", "status"), [(0.5, "holds"), (0.2, "fails"), (0.8, "fails"), (0.405, "undecided"), (0.595, "undecided")]
-)
+@pytest.mark.parametrize(("value", "status"), [(0.5, "holds"), (0.2, "fails"), (0.8, "fails"), (0.405, "undecided"), (0.595, "undecided")])
 def test_bounds_on_both_sides(value, status):
     bound = MetricBound(metric="normalized_error", between=[0.4, 0.6])
     assert bound.judge(evidence(record(value, 0.01))).status == status

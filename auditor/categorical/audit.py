@@ -135,7 +135,7 @@ class UniformSession:
         records = []
         if self.scenario.measure("seconds"):
             records.append(scheme_record(self.context, "seconds", self.seconds))
-        if self.scenario.measure("history_size") and self.law.multilevel:
+        if self.scenario.measure("history-size") and self.law.multilevel:
             records.append(self._history())
         for coalition in self.coalitions:
             epsilon = self.law.of(coalition).epsilon()
@@ -199,7 +199,7 @@ class UniformSession:
         view = self.view(knowledge)
         predicates = attack.predicates(view)
         found: dict[Coalition, Measured] = {}
-        wants_gap = self.scenario.measure("belief_gap") is not None and not isinstance(knowledge, KnownRecords)
+        wants_gap = self.scenario.measure("belief-gap") is not None and not isinstance(knowledge, KnownRecords)
         hidden = self._hidden_rows(knowledge)
         for coalition in self.needed:
             inference = attack.infer(view.coalition(coalition))
@@ -256,7 +256,7 @@ class UniformSession:
     def _measure(
         self, inference: Inference, coalition: Coalition, predicates: Mapping[str, Any], hidden: NDArray[np.intp] | None
     ) -> Measured:
-        rho = self.scenario.measure("rho_breach")
+        rho = self.scenario.measure("rho-breach")
         bounds = None if rho is None else (float(rho.options["rho1"]), float(rho.options["rho2"]))
         exact = inference.fixed and np.array_equal(inference.prior, self.data.prior)
         frame = Frame(inference.prior, exact, self.data.scores, bounds, predicates)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from auditor.data import checks, reading
@@ -109,6 +110,54 @@ def load_table(
     values = np.ascontiguousarray(checks.standardized(values) if standardize else values)
     values.setflags(write=False)
     return Table(names, values, source, raw.description, raw.licence, categorical)
+
+
+def load_target(
+    source: str,
+    target: str,
+    *,
+    columns: Sequence[str] | None = None,
+    rows: int | None = None,
+    missing: Missing = "refuse",
+    parameters: Mapping[str, Any] | None = None,
+    rng: np.random.Generator,
+    base: Path | None = None,
+) -> NDArray[Any]:
+    """Return the values of one column, record by record as ``load_table`` has them: a class of any kind, or numbers.
+
+    Parameters
+    ----------
+    target : str
+        Any column of the source, its class labels among them.
+    columns, rows, missing, parameters, rng, base
+        As the table was loaded with.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Float64 for a column of numbers, text for anything else.
+
+    Raises
+    ------
+    DataError
+        There is no such column, or a class is missing. No message holds a value.
+    """
+    find = _from_file if is_file(source) else None
+    state = rng.bit_generator.state
+
+    def read(names: Sequence[str] | None) -> pd.DataFrame:
+        rng.bit_generator.state = state  # a synthetic source must draw the same table twice
+        raw = find(source, names, rows, parameters or {}, base) if find else _from_plugin(source, names, rows, parameters or {}, rng)
+        return raw.frame
+
+    label = read([target])[target]
+    if missing == "drop":
+        label = label[~read(columns).isna().any(axis=1).to_numpy()]
+    if label.isna().any():
+        raise DataError(f"column {quoted(target)} cannot be predicted: {counted(int(label.isna().sum()), 'record')} miss it")
+    if checks.kind_of(label) == "numbers":
+        return label.to_numpy(dtype=np.float64)
+    return label.astype(str).to_numpy(dtype=np.str_)
 
 
 def is_file(source: str) -> bool:

@@ -107,7 +107,7 @@ class Measure:
     Attributes
     ----------
     name : str
-        ``within``, ``error-distribution`` or ``seconds``.
+        ``within``, ``error-distribution``, ``error-quantiles``, ``interval-privacy``, ``entropy-privacy`` or ``seconds``.
     options : dict
         Its own.
     """
@@ -118,6 +118,34 @@ class Measure:
     def spec(self) -> Any:
         """Return it as a scenario would spell it."""
         return {self.name: dict(self.options)} if self.options else self.name
+
+
+@dataclass(frozen=True)
+class UtilityUse:
+    """What the copies should still be good for.
+
+    Attributes
+    ----------
+    target : str or None
+        Column to predict: a source's class label, any other column of the data, or an attribute of the table; None: no models.
+    models : tuple of str
+        Names in ``auditor.utility.MODELS``.
+    folds : int
+        Of the cross-validation.
+    test : 'original' or 'copy'
+        Whether a model learnt from a copy's training folds is scored on the original's held-out records or on the copy's.
+    """
+
+    target: str | None = None
+    models: tuple[str, ...] = ()
+    folds: int = 10
+    test: str = "original"
+
+    def spec(self) -> dict[str, Any]:
+        """Return it as a scenario would spell it, defaults filled in."""
+        if self.target is None:
+            return {}
+        return {"target": self.target, "models": list(self.models), "folds": self.folds, "test": self.test}
 
 
 @dataclass(frozen=True)
@@ -158,6 +186,7 @@ class Scenario:
     replicates: int
     expect: tuple[ExpectationUse, ...]
     cite: tuple[str, ...] = ()
+    utility: UtilityUse | None = None
     base: Path | None = None
     name: str = "audit"
     document: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -176,6 +205,7 @@ class Scenario:
             "coalitions": [entry.spec() for entry in self.coalitions],
             "attacks": [use.spec() for use in self.attacks],
             "measures": [measure.spec() for measure in self.measures],
+            **({} if self.utility is None else {"utility": self.utility.spec()}),
             "sweep": self.sweep,
             "replicates": self.replicates,
             "expect": [use.spec() for use in self.expect],

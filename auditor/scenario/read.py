@@ -18,20 +18,19 @@ from auditor.knowledge import EXPECTED, KINDS, Estimated, Knowledge, KnownAttrib
 from auditor.registry import PluginParameters
 from auditor.scenario.coalitions import Coalitions, parse_coalitions
 from auditor.scenario.levels import Levels, parse_levels
-from auditor.scenario.model import SCENARIO_VERSION, DataUse, ExpectationUse, Measure, PluginUse, Scenario, SchemeUse
+from auditor.scenario.measures import MEASURES, measure_options, parse_utility
+from auditor.scenario.model import SCENARIO_VERSION, DataUse, ExpectationUse, Measure, PluginUse, Scenario, SchemeUse, UtilityUse
 from auditor.scenario.places import Places, put
 from auditor.scenario.problems import Path, Problems, shown
 from auditor.scenario.yaml12 import format_path, load_file, parse_path
 
 FIELDS = (
     "schema", "title", "cite", "seed", "data", "schemes", "knowledge", "coalitions", "attacks",
-    "measures", "sweep", "replicates", "expect",
+    "measures", "utility", "sweep", "replicates", "expect",
 )  # fmt: skip
 DATA_FIELDS = ("source", "columns", "rows", "missing", "standardize", "bin", "categorical")
 MISSING = ("refuse", "drop", "mean")
 SCHEME_FIELDS = ("name", "id", "levels", "already-out")
-MEASURES = {"within": ("tolerance",), "error-distribution": ("bins", "reach"), "seconds": (), "rho_breach": ("rho1", "rho2"),
-            "history_size": (), "belief_gap": ()}  # fmt: skip
 MOST_REPLICATES = 100_000
 MOST_ROWS = 10**9
 """More is a slip of the pen: a table of two columns would take 16 GB."""
@@ -149,7 +148,9 @@ def shipped_scenarios() -> list[FilePath]:
 
 def build(value: Any, problems: Problems, base: FilePath | None = None, name: str = "audit") -> Scenario | None:
     """Return the scenario that plain values describe, noting every problem; None when there are any."""
-    fields = problems.mapping((), value, FIELDS, required=("data", "schemes", "attacks"))
+    fields = problems.mapping((), value, FIELDS, required=("data", "schemes"))
+    if "attacks" not in fields and "utility" not in fields:
+        problems.add(("attacks",), "is required, unless the scenario measures `utility`")
     if type(fields.get("schema", SCENARIO_VERSION)) is not int or fields.get("schema", SCENARIO_VERSION) != SCENARIO_VERSION:
         problems.add(("schema",), f"must be {SCENARIO_VERSION}, the version this program reads; got {shown(fields['schema'])}")
     schemes = _schemes(fields, problems, base)
@@ -157,6 +158,7 @@ def build(value: Any, problems: Problems, base: FilePath | None = None, name: st
     data = _data(fields.get("data"), problems, base) if "data" in fields else None
     knowledge = _knowledge(fields, problems)
     measures = _measures(fields, problems)
+    utility = parse_utility(fields["utility"], problems) if "utility" in fields else None
     sweep = _sweep(fields, problems)
     scenario = Scenario(
         title=_text(fields, "title", name, problems),
@@ -169,8 +171,9 @@ def build(value: Any, problems: Problems, base: FilePath | None = None, name: st
         measures=measures,
         sweep=sweep,
         replicates=_integer(fields, "replicates", 1, 1, MOST_REPLICATES, problems),
-        expect=_expectations(fields, problems, Audited.of(fields, knowledge, measures, sweep)),
+        expect=_expectations(fields, problems, Audited.of(fields, knowledge, measures, utility, sweep)),
         cite=_cite(fields, problems),
+        utility=utility,
         base=base,
         name=name,
         document=value if isinstance(value, dict) else {},
@@ -346,7 +349,7 @@ def _named(kind: str, path: Path, item: Any, problems: Problems) -> tuple[Any, d
     if not isinstance(name, str):
         problems.add((*path, "name"), f"is required: the {kind}'s name")
         return None
-    if not isinstance(given.get("id", name), str) or not given.get("id", name):
+    if "id" in given and (not isinstance(given["id"], str) or not given["id"]):
         problems.add((*path, "id"), f"must be text; got {shown(given['id'])}")
     try:
         return registry.get(kind, name), given
@@ -485,13 +488,6 @@ def _measures(fields: dict[str, Any], problems: Problems) -> tuple[Measure, ...]
     return tuple(measure for measure in measures if measure is not None)
 
 
-MEASURE_DEFAULTS: dict[str, dict[str, Any]] = {
-    "within": {"tolerance": 0.1},
-    "error-distribution": {"bins": 40, "reach": 3.0},
-    "rho_breach": {"rho1": 0.1, "rho2": 0.5},
-}
-
-
 def _measure(path: Path, item: Any, problems: Problems) -> Measure | None:
     name, options = split(item)
     if isinstance(name, str) and metrics.canonical(name) in metrics.ALWAYS:
@@ -499,16 +495,8 @@ def _measure(path: Path, item: Any, problems: Problems) -> Measure | None:
     if name not in MEASURES:
         problems.add(path, f"must be one of {', '.join(MEASURES)}; got {shown(item)}{did_you_mean(name, MEASURES)}")
         return None
-    if name == "within" and options is not None and not isinstance(options, dict):
-        options = {"tolerance": options}
     place = path if isinstance(item, dict) and "name" in item else (*path, name)
-    merged = MEASURE_DEFAULTS.get(name, {}) | problems.mapping(place, {} if options is None else options, MEASURES[name])
-    for key, value in merged.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 10_000:
-            problems.add((*place, key), f"must be a number above 0 and at most 10,000; got {shown(value)}")
-        elif key == "bins" and not isinstance(value, int):
-            problems.add((*place, key), f"must be an integer; got {shown(value)}")
-    return Measure(name, merged)
+    return Measure(name, measure_options(place, name, options, problems))
 
 
 def split(item: Any) -> tuple[Any, Any]:
@@ -608,7 +596,7 @@ class Audited:
     knowledge : list of str or None
         Labels.
     measures : set of str
-        Metrics measured.
+        Measures and sections asked for.
     sweep : dict
         Swept paths and their values.
     """
@@ -620,7 +608,12 @@ class Audited:
 
     @classmethod
     def of(
-        cls, fields: dict[str, Any], knowledge: tuple[Knowledge, ...], measures: tuple[Measure, ...], sweep: dict[str, list[Any]]
+        cls,
+        fields: dict[str, Any],
+        knowledge: tuple[Knowledge, ...],
+        measures: tuple[Measure, ...],
+        utility: UtilityUse | None,
+        sweep: dict[str, list[Any]],
     ) -> Audited:
         """Return what a scenario's sections name."""
         swept = [parse_path(path) for path in sweep]
@@ -631,7 +624,8 @@ class Audited:
             moving = any(path[0] == f"{field}s" and (len(path) <= 2 or path[-1] in ("id", "name")) for path in swept)
             ids[field] = None if moving else [name for name in named if name is not None]
         labels = None if any(path[0] == "knowledge" for path in swept) else [state.label for state in knowledge]
-        return cls(ids, labels, {measure.name for measure in measures} | set(metrics.ALWAYS), sweep)
+        measured = {measure.name for measure in measures} | ({"utility"} if utility is not None else set())
+        return cls(ids, labels, measured, sweep)
 
 
 def _expectations(fields: dict[str, Any], problems: Problems, audited: Audited) -> tuple[ExpectationUse, ...]:
@@ -683,8 +677,10 @@ def _check_metrics(path: Path, where: dict[str, Any], expectation: Any, problems
         problems.add((*path, "metric"), f"is not a known metric: {named!r}{did_you_mean(named, metrics.METRICS)}")
         return
     for metric in {*expectation.needs_metrics, *([named] if isinstance(named, str) else [])}:
-        if metric not in audited.measures and metric in MEASURES:
-            problems.add(path, f"needs {metric}, which is not measured; add it under `measures:`")
+        measure = metrics.measured_by(metric)
+        if measure is not None and measure not in audited.measures:
+            remedy = "give the section `utility:`" if measure == "utility" else "add it under `measures:`"
+            problems.add(path, f"needs {measure}, which is not measured; {remedy}")
 
 
 def _check_filters(path: Path, where: dict[str, Any], problems: Problems, audited: Audited) -> None:

@@ -8,7 +8,8 @@ from auditor import bibliography, metrics, registry
 from auditor.knowledge import KINDS
 from auditor.scenario.coalitions import NAMED
 from auditor.scenario.levels import MOST_COPIES, ORDERS, RANGES
-from auditor.scenario.read import FIELDS, MEASURES, MISSING, MOST_REPLICATES, MOST_ROWS, SCHEME_FIELDS
+from auditor.scenario.measures import MEASURES
+from auditor.scenario.read import FIELDS, MISSING, MOST_REPLICATES, MOST_ROWS, SCHEME_FIELDS
 
 JSON = dict[str, Any]
 
@@ -141,22 +142,24 @@ def _bins() -> JSON:
 
 
 def _knowledge() -> JSON:
-    count = {"type": "integer", "minimum": 1}
-    estimated = {
+    count: JSON = {"type": "integer", "minimum": 1}
+    estimated: JSON = {
         "type": "object",
         "required": ["rows"],
         "additionalProperties": False,
         "properties": {"rows": {"type": "integer", "minimum": 2}, "structure": {"enum": ["scheme", "none"]}},
     }
     names = {"type": "array", "items": {"type": "string"}, "minItems": 1}
-    arguments: JSON = {"estimated": estimated, "known-attributes": names}
+    arguments: dict[str, JSON] = {"estimated": estimated, "known-attributes": names}
     choices: list[JSON] = [{"enum": ["perfect", "uniform-prior"]}]
     for kind in KINDS:
         if kind not in ("perfect", "uniform-prior"):
             argument = arguments.get(kind, count)
             choices.append({"type": "object", "required": [kind], "additionalProperties": False, "properties": {kind: argument}})
-            inner = argument["properties"] if kind == "estimated" else {"attributes" if kind == "known-attributes" else "count": argument}
-            choices.append(_named(kind, inner, list(argument.get("required", inner))))
+            named = "attributes" if kind == "known-attributes" else "count"
+            inner: JSON = argument["properties"] if kind == "estimated" else {named: argument}
+            needed: list[str] = ["rows"] if kind == "estimated" else [*inner]
+            choices.append(_named(kind, inner, needed))
         else:
             choices.append(_named(kind, {}, []))
     return {"anyOf": choices}
@@ -174,11 +177,13 @@ def _coalition() -> JSON:
 
 
 def _measure() -> JSON:
-    number = {"type": "number", "exclusiveMinimum": 0, "maximum": 10_000}
+    number: JSON = {"type": "number", "exclusiveMinimum": 0}
+    option: JSON = {"anyOf": [number, {"type": ["array", "string"]}]}
     choices: list[JSON] = [{"enum": [*MEASURES, *metrics.ALWAYS]}]
     for name, options in MEASURES.items():
-        inner = {option: number for option in options}
-        argument: JSON = {"anyOf": [{"type": ["object", "null"], "additionalProperties": False, "properties": inner}, number]}
+        inner = dict.fromkeys(options, option)
+        mapping: JSON = {"type": ["object", "null"], "additionalProperties": False, "properties": inner}
+        argument: JSON = {"anyOf": [mapping, number, {"type": "array", "items": {"anyOf": [number, mapping]}}]}
         choices.append({"type": "object", "required": [name], "additionalProperties": False, "properties": {name: argument}})
         choices.append(_named(name, inner, []))
     return {"anyOf": choices}

@@ -6,6 +6,7 @@
 | ``Sigma`` | ``diag(σ_1² … σ_M²)`` | (M, M) | li2012, Theorem 3 |
 | ``K_0`` | ``(tr K_X / N)·I`` by default: white noise | (N, N) | huang2005, section 3 |
 
+``distribution: uniform`` draws ``Z_i = σ_i K_0^½ u`` with u uniform on ±√3: same covariance, bounded noise (agrawal2000, section 2).
 ``correlated`` is the same with noise shaped like the data, ``K_0 = K_X``, which no filter can tell from them (huang2005, section 8).
 Broken on purpose as multilevel schemes: a coalition gains with every copy (li2012, Theorem 3).
 """
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from auditor.additive import ORIGINAL, AdditiveScheme, NoiseShape, Step
+from auditor.noise import Distribution
 from auditor.registry import PluginParameters, register
 
 
@@ -43,15 +45,22 @@ class FreshNoise(AdditiveScheme):
 
 @register
 class Independent(FreshNoise):
-    """White Gaussian noise, fresh in every copy: covariance σ²·(tr K_X / N)·I. Broken under collusion, and by filters."""
+    """White noise, Gaussian or uniform, fresh in every copy: covariance σ²·(tr K_X / N)·I. Broken under collusion, and by filters."""
 
     name = "independent"
     assumes = "Recipients never pool their copies, and the attributes are uncorrelated."
 
     class Parameters(PluginParameters):
-        """Shape of the noise across attributes."""
+        """Shape of the noise across attributes, and its distribution."""
 
         noise: NoiseShape = Field("white", description="shape of the noise across attributes, K_0")
+        distribution: Distribution = Field("gaussian", description="gaussian, or uniform with the same covariance")
+
+    @property
+    def distribution(self) -> Distribution:
+        """How the noise is distributed."""
+        chosen: Distribution = self.parameters.distribution
+        return chosen
 
 
 @register

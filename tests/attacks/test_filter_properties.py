@@ -11,7 +11,8 @@ import auditor
 from auditor import registry
 from auditor.errors import NotApplicable
 from auditor.filters import combined_noise, estimated_covariance
-from auditor.release import _moments_of, _view, as_table, table_moments
+from auditor.gathered import Gathered
+from auditor.release import as_table, in_blocks, table_moments
 from auditor.scenario.read import parse_knowledge
 
 USES: list[tuple[str, dict[str, Any]]] = [
@@ -33,6 +34,11 @@ EVERY = pytest.mark.parametrize(("name", "parameters"), USES, ids=lambda item: s
 def table(n: int = 120, N: int = 5, seed: int = 1) -> np.ndarray:
     rng = np.random.default_rng(seed)
     return rng.standard_normal((n, 2)) @ rng.standard_normal((2, N)) * 5 + rng.standard_normal((n, N))
+
+
+def view_of(release: Any, data: Any, knows: Any) -> Any:
+    blocks = in_blocks(data, list(release.copies))
+    return Gathered(data, table_moments(data), release.levels, release.law, blocks, [knows], 0, 1).view(knows)
 
 
 @EVERY
@@ -109,7 +115,7 @@ def test_without_a_law_only_a_filter_that_finds_the_variance_itself_applies() ->
     X = table()
     release = auditor.perturb(X, "independent", [1.0], noise={"variance": 1.0}, seed=12)
     knows = parse_knowledge("perfect")
-    view = replace(_view(release, as_table(X), table_moments(as_table(X)), list(release.copies), knows, 0), law=None)
+    view = replace(view_of(release, as_table(X), knows), law=None)
     for name in ("spectral-filter", "svd-filter"):
         cls = registry.get("attack", name)
         with pytest.raises(NotApplicable, match="law of the noise"):
@@ -121,7 +127,7 @@ def test_without_a_law_only_a_filter_that_finds_the_variance_itself_applies() ->
 def test_estimated_covariance_is_the_views_own(scheme: str) -> None:
     release = auditor.perturb(table(), scheme, [0.4, 1.0], seed=13)
     data = as_table(release.original)
-    view = _view(release, data, table_moments(data), list(release.copies), parse_knowledge({"estimated": {"rows": 50}}), 0)
+    view = view_of(release, data, parse_knowledge({"estimated": {"rows": 50}}))
     assert view.sample is not None
     mean, covariance = view.combined(view.sample)
     np.testing.assert_allclose(mean, view.data_moments[0])
@@ -131,5 +137,5 @@ def test_estimated_covariance_is_the_views_own(scheme: str) -> None:
 
 def test_moments_of_a_view_are_those_of_the_copies() -> None:
     release = auditor.perturb(table(), "independent", [1.0], seed=14)
-    moments = _moments_of(np.zeros(5), list(release.copies))
-    np.testing.assert_allclose(moments.covariance(119), np.cov(release.copies[0].T))
+    view = view_of(release, as_table(release.original), parse_knowledge("perfect"))
+    np.testing.assert_allclose(view.released.covariance(119), np.cov(release.copies[0].T))

@@ -30,7 +30,7 @@ def result():
     metrics = ("reconstruction_probability", "accuracy", "posterior_max", "normalized_error")
     expect = [{"matches-theory": {"metric": metric}} for metric in metrics]
     expect += [{"no-collusion-gain": {"scheme": "uniform-multilevel"}}, "marginal-is-uniform"]
-    return auditor.run(scenario(knowledge=knowledge, measures=["rho_breach", "belief_gap", "history_size"], expect=expect,
+    return auditor.run(scenario(knowledge=knowledge, measures=["rho-breach", "belief-gap", "history-size"], expect=expect,
                                 attacks=[{"name": "posterior", "predicates": {"top": [49, 50]}}]))  # fmt: skip
 
 

@@ -170,6 +170,7 @@ def test_dissimilarity_is_reported_and_follows_the_definition() -> None:
             {"name": "corner-wave", "id": "against", "levels": [1.0], "noise": {"matrix": [[1.0, -0.5], [-0.5, 1.0]]}},
         ],
         "attacks": ["ndr"],
+        "measures": ["dissimilarity"],
     }
     found = {r.scheme: r.value for r in auditor.run(scenario).measurements if r.metric == "dissimilarity"}
     assert found == pytest.approx({"correlated": 0.0, "independent": 0.5, "against": 1.0}, abs=1e-9)

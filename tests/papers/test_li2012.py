@@ -160,9 +160,7 @@ def mission_scenario(algorithm, K_X, already_out):
         "title": "Theorem 4 over every subset",
         "seed": 2012,
         "data": {"source": "gaussian", "covariance": K_X.tolist(), "mean": 50.0, "rows": 12_000},
-        "schemes": [
-            {"name": "corner-wave", "levels": [0.6, 0.25, 1.0, 0.25, 0.4], "algorithm": algorithm, "already-out": already_out}
-        ],
+        "schemes": [{"name": "corner-wave", "levels": [0.6, 0.25, 1.0, 0.25, 0.4], "algorithm": algorithm, "already-out": already_out}],
         "knowledge": ["perfect", {"estimated": {"rows": 400}}],
         "coalitions": ["subsets"],
         "attacks": ["llse", "ndr"],

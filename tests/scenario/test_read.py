@@ -1,6 +1,6 @@
 """Scenarios: every form a field may take, every mistake told at its place, and nothing else ever raised."""
 
-# ruff: noqa: E501 - a case a line reads best
+
 
 from __future__ import annotations
 

@@ -1,0 +1,164 @@
+"""Distribution analysis: reconstruct how the originals are distributed, then find where each record can still be.
+
+Noise of ±1 around a released 1 leaves [0, 2]; a reconstructed distribution with nothing between 1 and 5 leaves [0, 1].
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``π_b`` | reconstructed probability of bin b | (B,) | agrawal2000, section 3.1; agrawal2001, section 3 |
+| ``P(b | y)`` | ``π_b L_b(y) / Σ π_b' L_b'(y)`` | (B,) | liu2008, section 3.6 |
+| interval | the shortest that holds a share c of ``P(· | y)`` | [low, high] | |
+| ``x̂`` | the median of ``P(· | y)`` | scalar | |
+
+The interval's width, and the share of the records that truly lie in theirs, are what ``interval-privacy`` under ``measures:`` reports.
+Attributes are taken one at a time; several copies as in ``map-estimate``.
+
+Reference: liu2008, section 3.6. Wins on clustered attributes, and on the rare records of a sparse region; says no more than ``udr`` where
+the distribution is close to normal. Few records or strong noise make the reconstruction a blur, or a row of spikes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from attacks._posterior import Channel, channels, posterior_mass, reconstructed_priors
+from auditor.attack import Reconstruction, RowAttack, View
+from auditor.density import Histogram, Method
+from auditor.registry import PluginParameters, register
+
+Array = NDArray[np.float64]
+
+CHUNK_ROWS = 1024
+TINY = 1e-300
+
+
+@register
+class DistributionAnalysis(RowAttack):
+    """Reconstructs each attribute's distribution from the copies, and localises every record in the shortest interval it leaves."""
+
+    name = "distribution-analysis"
+    reference = "liu2008, section 3.6"
+    assumes = "The adversary knows the law of the noise, and that records are independent draws of one distribution."
+    wins = "Wins on clustered attributes and bounded noise; on normal data it is udr with a learnt prior."
+
+    class Parameters(PluginParameters):
+        """How the distribution is reconstructed."""
+
+        method: Method = Field("em", description="em, or Agrawal and Srikant's iteration")
+        bins: Annotated[int, Field(ge=2, le=2000)] | None = Field(None, description="bins of the distribution; by default 100 to 400")
+        domain: list[float] | None = Field(
+            None, min_length=2, max_length=2, description="[low, high] of every attribute, in data units; by default learnt"
+        )
+
+    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+        """Return the localiser with the distributions learnt from the coalition's copies."""
+        p, found = self.parameters, channels(view)
+        return Localised(found, reconstructed_priors(view, found, blocks, p.method, p.bins, p.domain))
+
+
+class Localised(Reconstruction):
+    """Posteriors over bins, attribute by attribute; where the copies give a value away the interval is a point."""
+
+    def __init__(self, found: Sequence[Channel], priors: Sequence[Histogram | None]) -> None:
+        self._found, self._priors = found, priors
+
+    def rows(self, copies: Sequence[Array]) -> Array:
+        """Return posterior medians."""
+        out = np.empty_like(copies[0])
+        for j, (channel, prior, y) in enumerate(self._each(copies)):
+            out[:, j] = channel.value(y) if prior is None else median(prior, channel, y)
+        return out
+
+    def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
+        """Return both ends of every record's shortest interval, shapes (b, N)."""
+        low, high = np.empty_like(copies[0]), np.empty_like(copies[0])
+        for j, (channel, prior, y) in enumerate(self._each(copies)):
+            if prior is None:
+                low[:, j] = high[:, j] = channel.value(y)
+            else:
+                low[:, j], high[:, j] = shortest_interval(prior, channel, y, confidence)
+        return low, high
+
+    def _each(self, copies: Sequence[Array]) -> list[tuple[Channel, Histogram | None, Array]]:
+        stacked = [np.stack([copy[:, j] for copy in copies], axis=1) for j in range(len(self._found))]
+        return list(zip(self._found, self._priors, stacked, strict=True))
+
+
+def median(prior: Histogram, channel: Channel, copies: Array) -> Array:
+    """Return the median of the posterior, linear within its bin, shape (b,); what the copies say alone where the prior explains nothing."""
+    mass, explained = posterior_mass(prior, channel, copies)
+    cumulative = np.cumsum(mass, axis=1)
+    place = np.minimum((cumulative < 0.5).sum(axis=1), mass.shape[1] - 1)[:, None]
+    here = np.take_along_axis(mass, place, axis=1)
+    before = np.take_along_axis(cumulative, place, axis=1) - here
+    share = np.clip(np.divide(0.5 - before, here, out=np.full_like(here, 0.5), where=here > TINY), 0.0, 1.0)[:, 0]
+    low, high = _possible(prior, channel, copies, place[:, 0])
+    return np.where(explained, low + share * (high - low), channel.value(copies))
+
+
+def _possible(prior: Histogram, channel: Channel, copies: Array, place: NDArray[np.intp]) -> tuple[Array, Array]:
+    """Return the part of a bin that bounded noise leaves possible."""
+    low, high = prior.edges[place], prior.edges[place + 1]
+    if not channel.bounded:
+        return low, high
+    start, stop = channel.overlap(copies)
+    return np.maximum(low, np.minimum(start, high)), np.minimum(high, np.maximum(stop, low))
+
+
+def shortest_interval(prior: Histogram, channel: Channel, copies: Array, confidence: float) -> tuple[Array, Array]:
+    """Return the shortest interval that starts or ends at a bin's edge and holds a share of the posterior; shapes (b,).
+
+    Parameters
+    ----------
+    confidence : float
+        In (0, 1].
+
+    Notes
+    -----
+    From each edge in turn the shortest way up and down, linear within the last bin; bounded noise cuts what it makes impossible.
+    """
+    rows = len(copies)
+    low, high = np.empty(rows), np.empty(rows)
+    for start in range(0, rows, CHUNK_ROWS):
+        part = slice(start, start + CHUNK_ROWS)
+        mass, explained = posterior_mass(prior, channel, copies[part])
+        a, b = _shortest(mass, prior.edges, confidence)
+        y = channel.value(copies[part])
+        low[part], high[part] = np.where(explained, a, y), np.where(explained, b, y)
+    if channel.bounded:
+        left, right = channel.overlap(copies)
+        low, high = np.clip(low, left, right), np.clip(high, left, right)
+    return low, high
+
+
+def _shortest(mass: Array, edges: Array, confidence: float) -> tuple[Array, Array]:
+    """Return the shortest interval holding the share, for rows of bin probabilities of shape (b, B)."""
+    up = _from_each_edge(mass, edges, confidence)
+    down = -_from_each_edge(mass[:, ::-1], -edges[::-1], confidence)[:, ::-1]
+    widths = np.concatenate([up - edges, edges - down], axis=1)
+    place = np.nanargmin(np.where(np.isfinite(widths), widths, np.inf), axis=1)
+    rows, B1 = np.arange(len(mass)), len(edges)
+    upward, edge = place < B1, place % B1
+    low = np.where(upward, edges[edge], down[rows, edge])
+    high = np.where(upward, up[rows, edge], edges[edge])
+    return low, high
+
+
+def _from_each_edge(mass: Array, edges: Array, confidence: float) -> Array:
+    """Return where an interval that starts at each edge first holds the share, shape (b, B + 1); infinite where none does."""
+    cumulative = np.concatenate([np.zeros((len(mass), 1)), np.cumsum(mass, axis=1)], axis=1)
+    target = cumulative + confidence * (1.0 - 1e-12)
+    # The first edge at which the probability so far reaches the target. Rows are laid end to end, 2 apart, for one search in all.
+    rows = np.arange(len(mass))[:, None]
+    flat = (cumulative + 2.0 * rows).ravel()
+    stop = np.searchsorted(flat, (target + 2.0 * rows).ravel()).reshape(cumulative.shape) - rows * cumulative.shape[1]
+    reached = stop <= mass.shape[1]
+    stop = np.clip(stop, 1, mass.shape[1])
+    before, here = cumulative[rows, stop - 1], mass[rows, stop - 1]
+    share = np.divide(target - before, here, out=np.ones_like(here), where=here > TINY)
+    end = edges[stop - 1] + np.clip(share, 0.0, 1.0) * (edges[stop] - edges[stop - 1])
+    return np.asarray(np.where(reached, end, np.inf))

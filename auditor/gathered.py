@@ -1,0 +1,280 @@
+"""What one pass over a release yields: moments of everything, and of the rows that each adversary was given or estimates from.
+
+| knowledge | what the adversary gets | what it is judged on |
+| --- | --- | --- |
+| ``perfect`` | the table's mean and covariance | all rows |
+| ``known-attributes`` | the same, and the true values of some columns | all rows; a known column's error is 0 |
+| ``estimated`` | moments of the copies over some released rows | all rows |
+| ``known-records`` | some rows in clear with their copies' rows | **the other rows**: what it was given is no discovery |
+
+Rows are chosen from the seed and the replicate alone: the same for every scheme, attack and coalition, larger choices holding smaller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.attack import Records, View
+from auditor.blocks import row_groups
+from auditor.data.table import Table
+from auditor.errors import AuditorError, did_you_mean
+from auditor.knowledge import Estimated, Knowledge, KnownAttributes, KnownRecords, KnownSample, Perfect
+from auditor.moments import Moments, stack
+from auditor.noise import NoiseLaw
+from auditor.scheme import TableMoments
+from auditor.streams import stream
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Blocks = Callable[[], Iterable[tuple[int, Array, list[Array]]]]
+
+FOLDS = 10
+"""Parts that chosen rows are dealt into, so that an attack can be learnt again without each."""
+
+
+def check_knowledge(knowledge: Knowledge, table: Table) -> None:
+    """Refuse knowledge that the table cannot give.
+
+    Raises
+    ------
+    AuditorError
+        It asks for more rows than there are, leaves nothing to attack, or names an attribute that does not exist.
+    """
+    if isinstance(knowledge, Estimated) and knowledge.rows > table.rows:
+        raise AuditorError(f"needs {knowledge.rows:,} released rows; the table has {table.rows:,}")
+    if isinstance(knowledge, KnownRecords) and not isinstance(knowledge, KnownSample) and knowledge.count > table.rows:
+        raise AuditorError(f"needs {knowledge.count:,} records; the table has {table.rows:,}")
+    if type(knowledge) is KnownRecords and knowledge.count == table.rows:
+        raise AuditorError(f"leaves no record to attack: the table has {table.rows:,}, all of them known")
+    if isinstance(knowledge, KnownAttributes):
+        for name in knowledge.attributes:
+            if name not in table.attributes:
+                raise AuditorError(f"names no column that is audited: {name!r}{did_you_mean(name, table.attributes)}")
+        if set(knowledge.attributes) == set(table.attributes):
+            raise AuditorError("names every column that is audited and leaves none to attack")
+
+
+def chosen_rows(knowledge: Knowledge, rows: int, seed: int, replicate: int) -> Indices | None:
+    """Return the rows an adversary estimates from or was given, in the order they were drawn; None when it gets none."""
+    if isinstance(knowledge, Estimated):
+        return stream(seed, "estimated", replicate).permutation(rows)[: knowledge.rows]
+    if type(knowledge) is KnownRecords:
+        return stream(seed, KnownRecords.name, replicate).permutation(rows)[: knowledge.count]
+    return None
+
+
+@dataclass
+class Chosen:
+    """Chosen rows, gathered as blocks go by.
+
+    Attributes
+    ----------
+    rows, fold : ndarrays of shape (r,)
+        Row numbers, ascending, and the part each is dealt into: by the order of the draw, so that every part is a random sample.
+    clear : bool
+        Whether the rows are given in clear, and so taken out of what is measured.
+    """
+
+    rows: Indices
+    fold: Indices
+    clear: bool
+    folds: list[list[Moments]] = field(default_factory=list)
+    by_group: dict[int, Moments] = field(default_factory=dict)
+    originals: list[Array] = field(default_factory=list)
+    copies: list[list[Array]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, drawn: Indices, clear: bool) -> Chosen:
+        """Deal drawn rows into parts."""
+        order = np.argsort(drawn)
+        count = min(FOLDS, len(drawn))
+        return cls(drawn[order], (np.arange(len(drawn)) % count)[order], clear, [[] for _ in range(count)])
+
+    def take(self, first: int, x: Array, copies: Sequence[Array], v: Array, groups: Sequence[tuple[int, int, int]]) -> None:
+        """Take what lies in one block: its first row, its arrays, its stacked rows, and (group number, start, stop) of its groups."""
+        low, high = np.searchsorted(self.rows, (first, first + len(x)))
+        if low == high:
+            return
+        inside, fold = self.rows[low:high] - first, self.fold[low:high]
+        for part in np.unique(fold):
+            self.folds[part].append(Moments.of(v[inside[fold == part]]))
+        if not self.clear:
+            return
+        self.originals.append(x[inside])
+        self.copies.append([copy[inside] for copy in copies])
+        for number, start, stop in groups:
+            here = inside[(inside >= start - first) & (inside < stop - first)]
+            if here.size:
+                self.by_group[number] = Moments.of(v[here])
+
+    @cached_property
+    def parts(self) -> list[Moments]:
+        """Moments of ``[X, Y_1 … Y_M]`` over each part."""
+        return [Moments.merge(part) for part in self.folds]
+
+    @cached_property
+    def records(self) -> Records:
+        """The rows themselves."""
+        return Records(np.concatenate(self.originals), tuple(np.concatenate(parts) for parts in zip(*self.copies, strict=True)))
+
+
+class Gathered:
+    """One release's moments, and the view of each adversary.
+
+    Parameters
+    ----------
+    table : Table
+    moments : TableMoments
+        The table's own.
+    levels : tuple of float
+    law : NoiseLaw or None
+        Of the noise in all copies.
+    blocks : callable
+        Yields (block number, original rows, all copies' rows), anew at every call.
+    knowledge : sequence of Knowledge
+    seed, replicate : int
+        What rows are chosen by.
+
+    Attributes
+    ----------
+    groups : list of Moments
+        Of ``[X, Y_1 … Y_M]``, by row group (``auditor.blocks.row_groups``).
+    """
+
+    def __init__(
+        self, table: Table, moments: TableMoments, levels: tuple[float, ...], law: NoiseLaw | None, blocks: Blocks,
+        knowledge: Sequence[Knowledge], seed: int, replicate: int,
+    ) -> None:  # fmt: skip
+        self.table, self.moments, self.levels, self.law, self._blocks = table, moments, levels, law, blocks
+        self._chosen: dict[str, Chosen] = {}
+        for state in knowledge:
+            check_knowledge(state, table)
+            drawn = chosen_rows(state, table.rows, seed, replicate)
+            if drawn is not None and state.label not in self._chosen:
+                self._chosen[self._key(state)] = Chosen.of(drawn, type(state) is KnownRecords)
+        self.cuts = row_groups(table.rows, table.width)
+        self.groups: list[Moments] = []
+        self._views: dict[str, View] = {}
+        self._gather()
+
+    @staticmethod
+    def _key(knowledge: Knowledge) -> str:
+        return f"{knowledge.name} {knowledge.rows}" if isinstance(knowledge, Estimated) else knowledge.label
+
+    def _gather(self) -> None:
+        """Make the copies and take every moment that any attack will need, in one pass."""
+        buffer: Array | None = None
+        for index, x, copies in self._blocks():
+            buffer = np.empty((len(x), (len(copies) + 1) * self.table.width)) if buffer is None else buffer
+            v = stack(x, copies, self.moments.mean, buffer)
+            first, known = self.cuts[index][0][0], len(self.groups)
+            self.groups.extend(Moments.of(v[a - first : b - first]) for a, b in self.cuts[index])
+            numbered = [(known + place, a, b) for place, (a, b) in enumerate(self.cuts[index])]
+            for chosen in self._chosen.values():
+                chosen.take(first, x, copies, v, numbered)
+
+    def view(self, knowledge: Knowledge) -> View:
+        """Return the view of an adversary that holds every copy."""
+        if knowledge.label not in self._views:
+            N, everybody = self.table.width, tuple(range(1, len(self.levels) + 1))
+            exact = isinstance(knowledge, (Perfect, KnownAttributes))
+            view = View(
+                attributes=self.table.attributes,
+                rows=self.table.rows,
+                copies=everybody,
+                levels=self.levels,
+                knowledge=knowledge,
+                law=self.law,
+                centre=self.moments.mean,
+                exact_mean=self.moments.mean if exact else None,
+                exact_covariance=self.moments.covariance if exact else None,
+                released=Moments.merge(self.groups).of_copies(everybody, N),
+            )
+            chosen = self._chosen.get(self._key(knowledge))
+            if chosen is not None and chosen.clear:
+                view = replace(view, known=Moments.merge(chosen.parts), records=chosen.records)
+            elif chosen is not None:
+                view = replace(view, sample=Moments.merge(chosen.parts).of_copies(everybody, N))
+            self._views[knowledge.label] = view
+        return self._views[knowledge.label]
+
+    def measured(self, knowledge: Knowledge) -> list[Moments]:
+        """Return the moments of the rows that an adversary is judged on, by row group; groups without any are left out."""
+        chosen = self._chosen.get(self._key(knowledge))
+        if chosen is None or not chosen.clear:
+            return self.groups
+        rest = [group - chosen.by_group[number] if number in chosen.by_group else group for number, group in enumerate(self.groups)]
+        return [group for group in rest if group.count]
+
+    def measured_rows(self, knowledge: Knowledge) -> tuple[Blocks, list[list[int]]]:
+        """Return the blocks of those rows, and the number of them in each row group, block by block."""
+        chosen = self._chosen.get(self._key(knowledge))
+        if chosen is None or not chosen.clear:
+            return self._blocks, [[b - a for a, b in groups] for groups in self.cuts]
+        keep = np.ones(self.table.rows, dtype=bool)
+        keep[chosen.rows] = False
+
+        def blocks() -> Iterator[tuple[int, Array, list[Array]]]:
+            for index, x, copies in self._blocks():
+                here = keep[self.cuts[index][0][0] : self.cuts[index][-1][1]]
+                yield index, x[here], [copy[here] for copy in copies]
+
+        return blocks, [[int(keep[a:b].sum()) for a, b in groups] for groups in self.cuts]
+
+    def given_rows(self, knowledge: Knowledge) -> Indices:
+        """Return the rows, by number, that an adversary was given in clear."""
+        chosen = self._chosen.get(self._key(knowledge))
+        return chosen.rows if chosen is not None and chosen.clear else np.empty(0, dtype=np.intp)
+
+    def views_without(self, knowledge: Knowledge) -> list[View]:
+        """Return the views with each part in turn left out of whatever the adversary estimates from; for a jackknife.
+
+        The parts differ by noise, and by the table's own rows only as far as another draw of them would: what all rows are used for
+        does not vary with the table (see ``varied``). Empty when there are fewer than two parts.
+        """
+        view, n = self.view(knowledge), self.table.rows
+        everybody, N = view.copies, view.width
+        chosen = self._chosen.get(self._key(knowledge))
+        count = FOLDS if chosen is None else len(chosen.parts)
+        blocks = [self.groups[part::count] for part in range(count)]
+        if count < 2 or not all(blocks):
+            return []
+        released = without_each([Moments.merge(part) for part in blocks], N, 0.0)
+        if chosen is None:
+            return [replace(view, released=rest.of_copies(everybody, N)) for rest in released]
+        others = without_each(chosen.parts, N, 1.0 - len(chosen.rows) / n)
+        pairs = zip(released, others, strict=True)
+        if not chosen.clear:
+            return [replace(view, released=all_.of_copies(everybody, N), sample=rest.of_copies(everybody, N)) for all_, rest in pairs]
+        return [replace(view, released=all_.of_copies(everybody, N), known=rest) for all_, rest in pairs]
+
+
+def without_each(parts: Sequence[Moments], width: int, share: float) -> list[Moments]:
+    """Return the moments of all parts but each in turn, the original's own variation between parts shrunk to ``sqrt(share)``.
+
+    Parameters
+    ----------
+    parts : sequence of Moments
+        Of ``[X, X + Z_1 … X + Z_M]``.
+    width : int
+        ``N``.
+    share : float
+        1 for a sample from a large table; ``1 − r/n`` for r rows of n drawn without replacement (the finite-population correction);
+        0 when all rows are used, so that another run differs in the noise alone.
+    """
+    total = Moments.merge(parts)
+    return [total - varied(part, total, width, share) for part in parts]
+
+
+def varied(part: Moments, total: Moments, width: int, share: float) -> Moments:
+    """Return a part's moments with the original's own brought to ``sqrt(share)`` of their distance from the average part."""
+    pull, copies = 1.0 - np.sqrt(share), part.total.size // width
+    average = part.count / total.count
+    shift = pull * (average * total.total[:width] - part.total[:width])
+    spread = pull * (average * total.products[:width, :width] - part.products[:width, :width])
+    return Moments(part.count, part.total + np.tile(shift, copies), part.products + np.tile(spread, (copies, copies)))
