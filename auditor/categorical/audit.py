@@ -292,7 +292,13 @@ class UniformSession:
         place = np.ravel_multi_index(tuple(copy.astype(np.intp) for copy in copies), (s,) * k)
         met, inverse = np.unique(place, return_inverse=True)
         table = [np.asarray(part, dtype=copies[0].dtype) for part in np.unravel_index(met, (s,) * k)]
-        sums.add(quantities(inference.checked(table), frame), inverse, x.astype(np.intp), groups)
+        found, G = quantities(inference.checked(table), frame), sums.groups.size
+        if met.size * s * G * 4 > x.size:
+            sums.add(found, inverse, x.astype(np.intp), groups)
+            return
+        alike = np.bincount((inverse * s + x) * G + groups, minlength=met.size * s * G)  # records of one outcome, value and group
+        kinds = np.flatnonzero(alike)
+        sums.add(found, kinds // (s * G), kinds // G % s, kinds % G, alike[kinds].astype(np.float64))
 
     def _closed(self, inference: Inference, frame: Frame, coalition: Coalition) -> dict[str, Expected] | None:
         """Sum over every outcome the law allows; of multilevel copies the best stands for all (``best_is_sufficient``)."""

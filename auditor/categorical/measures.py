@@ -127,19 +127,20 @@ class Sums:
         self.means: dict[str, Array] = {}
         self.counts = np.zeros(size)
         self.groups = np.zeros(groups)
-        self.group_counts = np.zeros(groups)
         self.growth: dict[str, float] = {}
 
-    def add(self, found: Quantities, places: NDArray[np.intp], x: NDArray[np.intp], group: NDArray[np.intp]) -> None:
-        """Take in records: their rows of the posterior table, true values and row groups, each of shape (b,)."""
+    def add(
+        self, found: Quantities, places: NDArray[np.intp], x: NDArray[np.intp], group: NDArray[np.intp], weight: Array | None = None
+    ) -> None:
+        """Take in records: their rows of the posterior table, true values and row groups, each of shape (b,), and how many are alike."""
+        w = np.ones(x.size) if weight is None else weight
         for name, lookup in found.lookups.items():
             v = lookup(places, x)
-            sums: Array = np.stack([np.bincount(x, v, self.size), np.bincount(x, v * v, self.size)])
+            sums: Array = np.stack([np.bincount(x, w * v, self.size), np.bincount(x, w * v * v, self.size)])
             self.means[name] = self.means[name] + sums if name in self.means else sums
             if name == "reconstruction_probability":
-                self.groups += np.bincount(group, 1.0 - v, self.groups.size)
-        self.counts = self.counts + np.bincount(x, minlength=self.size)
-        self.group_counts += np.bincount(group, minlength=self.groups.size)
+                self.groups += np.bincount(group, w * (1.0 - v), self.groups.size)
+        self.counts = self.counts + np.bincount(x, w, self.size)
         for name, values in found.growth.items():
             self.growth[name] = max(self.growth.get(name, -1.0), float(values[places].max()))
 

@@ -195,3 +195,47 @@ def test_random_levels_can_be_sorted():
     assert up == sorted(up)
     assert down == sorted(down, reverse=True)
     assert up[2] <= down[2] or set(up) & set(down)
+
+
+# -- both worlds ---------------------------------------------------------------------------------------------------------------
+
+
+def test_additive_copies_of_a_binned_column_have_the_same_measures():
+    document = scenario(
+        data={"source": "cps", "columns": ["salary"], "rows": 20_000, "bin": {"salary": {"quantile": 10}}},
+        schemes=[{"name": name, "levels": [0.5, 1.0]} for name in ("correlated", "corner-wave")],
+        coalitions=["subsets"],
+        expect=[{"matches-theory": {"metric": m}} for m in ("accuracy", "mutual_information", "normalized_error")],
+    )
+    result = auditor.run(document)
+    assert [record.status for record in result.expectations] == ["holds"] * 3
+    frame = result.frame()
+    gains = frame[(frame.metric == "collusion_gain") & (frame.coalition.map(len) == 2)].set_index("scheme").theory
+    assert gains["corner-wave"] == pytest.approx(0.0, abs=1e-9)
+    assert gains["correlated"] > 0.005
+
+
+def test_posterior_of_a_bin_by_naive_bayes():
+    from auditor.categorical.worlds import Binned, _infer
+    from auditor.data.categorical import binned, product
+
+    x = np.random.default_rng(0).gamma(2.0, 1.0, 400)
+    attribute, codes = binned(x, "x", {"quantile": 4})
+    data = product([attribute], [codes])
+    T = x + 0.5 * np.random.default_rng(1).standard_normal(400)
+    weights = np.exp(-0.5 * ((T[:, None] - x) / 0.5) ** 2)
+    P = np.stack([weights[:, codes == c].sum(axis=1) for c in range(4)], axis=1)
+    P /= P.sum(axis=1, keepdims=True)
+    sums, _ = _infer(Binned(x, data, 0), T, 0.5)
+    assert sums.mean("reconstruction_probability")[0] == pytest.approx(P[np.arange(400), codes].mean(), abs=2e-3)
+
+
+def test_command_line_perturbs_categories(tmp_path):
+    from auditor.copies import write_copies
+
+    pd.DataFrame({"disease": ["flu", "HIV"] * 30, "age": range(60)}).to_csv(tmp_path / "people.csv", index=False)
+    paths = write_copies(str(tmp_path / "people.csv"), "uniform-multilevel", [1.0, 0.5], 3, tmp_path / "out", columns=["disease"])
+    first, second = (pd.read_csv(path) for path in paths[:2])
+    assert first["disease"].tolist() == ["flu", "HIV"] * 30
+    assert set(second["disease"]) == {"flu", "HIV"}
+    assert list(second) == ["disease"]
