@@ -11,11 +11,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.blocks import row_blocks
+from auditor.blocks import chunks
 from auditor.errors import NotApplicable
 from auditor.knowledge import Estimated, Knowledge, KnownAttributes, Perfect
-from auditor.linear_algebra import best_unbiased_combination, clip_to_psd
-from auditor.moments import Moments
+from auditor.linear_algebra import RowProduct, best_unbiased_combination, clip_to_psd
+from auditor.moments import Moments, subtract_row
 from auditor.noise import GaussianNoise, NoiseLaw, attribute_index
 from auditor.registry import Plugin
 
@@ -222,18 +222,18 @@ class Affine:
             Overwritten; the only memory used that grows with n.
         """
         n, N = out.shape
-        blocks = row_blocks(n, N)
-        W = [np.ascontiguousarray(self.weights[:, place * N : (place + 1) * N].T) for place in range(len(copies))]
+        blocks = chunks(n, N)
+        products = [RowProduct(self.weights[:, place * N : (place + 1) * N]) for place in range(len(copies))]
         centred, product = np.empty((blocks[0][1], N)), np.empty((blocks[0][1], N))
         for a, b in blocks:
             rows = b - a
             for place, copy in enumerate(copies):
-                np.subtract(copy[a:b], centre, out=centred[:rows])
+                subtract_row(copy[a:b], centre, centred[:rows])
                 target = out[a:b] if place == 0 else product[:rows]
-                np.matmul(centred[:rows], W[place], out=target)
+                products[place].write(centred[:rows], target)
                 if place:
                     out[a:b] += target
-            out[a:b] += centre + self.offset
+            subtract_row(out[a:b], -(centre + self.offset), out[a:b])
         return out
 
 

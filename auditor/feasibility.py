@@ -17,7 +17,7 @@ from auditor.scenario.model import Scenario, SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.scenario.read import at_point
 from auditor.scheme import TableMoments
-from auditor.utility import check_utility
+from auditor.utility import utility_problems
 
 MOST_MOMENT_BYTES = 4 * 2**30
 MOST_VARIANCE = 1e140
@@ -70,7 +70,8 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
         found.add(("data", "rows") if here.data.rows else ("data",), "cannot be used: the table does not fit into memory")
         return None
     _check_knowledge(here, table, found)
-    _check_utility(here, table, found)
+    for path, message in utility_problems(here, table):
+        found.add(("utility", *path), message)
     for place, use in enumerate(here.schemes):
         _check_scheme(here, place, use, table, moments, found)
     return table
@@ -82,14 +83,6 @@ def _check_knowledge(here: Scenario, table: Table, found: Problems) -> None:
             check_knowledge(knowledge, table)
         except AuditorError as error:
             found.add(("knowledge", place, knowledge.name, *(("rows",) if isinstance(knowledge, Estimated) else ())), str(error))
-
-
-def _check_utility(here: Scenario, table: Table, found: Problems) -> None:
-    try:
-        check_utility(here, table)
-    except AuditorError as error:
-        path, _, rest = str(error).partition(": ")
-        found.add(tuple(path.split(".")), rest)
 
 
 def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, moments: TableMoments, found: Problems) -> None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ def model(name: str, classes: bool) -> Any:
     }
     make = makers[name][0 if classes else 1]
     if make is None:
-        raise AuditorError(f"utility.models: {name} predicts classes, and the target is a number")
+        raise AuditorError(f"{name} predicts classes, and the target is a number")
     return make()
 
 
@@ -79,28 +79,28 @@ def _target(spec: str, target: str, base: str | None, seed: int) -> Labels:
     return load_target(source, target, **options, parameters=data, rng=stream(seed, "data"), base=folder)
 
 
-def check_utility(scenario: Scenario, table: Table) -> None:
-    """Refuse utility that cannot be measured on this table.
-
-    Raises
-    ------
-    AuditorError
-        There is no such target, a class has fewer records than there are folds, or a model cannot predict such a target.
-    """
+def utility_problems(scenario: Scenario, table: Table) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield why utility cannot be measured on this table, each as a place below ``utility`` and a message."""
     use = scenario.utility
     if use is None or use.target is None:
         return
     if list(table.attributes) == [use.target]:
-        raise AuditorError(f"utility.target: nothing is left to predict {use.target!r} from")
-    labels = target_of(scenario)
+        yield ("target",), f"leaves nothing to predict {use.target!r} from"
+        return
+    try:
+        labels = target_of(scenario)
+    except AuditorError as error:
+        yield ("target",), f"cannot be used: {error}"
+        return
     if len(labels) != table.rows:
-        raise AuditorError(f"utility.target: {use.target!r} has {len(labels)} records where the table has {table.rows}")
-    classes = is_class(labels)
-    for name in use.models:
-        model(name, classes)
-    fewest = int(np.unique(labels, return_counts=True)[1].min()) if classes else table.rows
+        yield ("target",), f"has {len(labels):,} records where the table has {table.rows:,}"
+        return
+    for place, name in enumerate(use.models):
+        if name == "logistic" and not is_class(labels):
+            yield ("models", place), "predicts classes, and the target is a number"
+    fewest = int(np.unique(labels, return_counts=True)[1].min()) if is_class(labels) else table.rows
     if fewest < use.folds:
-        raise AuditorError(f"utility.folds: {use.folds} folds need as many records of every class; one has {fewest}")
+        yield ("folds",), f"must be at most the records of the smallest class, {fewest}; got {use.folds}"
 
 
 def is_class(labels: Labels) -> bool:

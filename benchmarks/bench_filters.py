@@ -5,7 +5,7 @@ Two uses are timed, all in one process, each figure the median of ratios to the 
 - reconstruct: moments of the copy, the filter, and every row's estimate written, as `auditor.attack` does it;
 - audit: from moments gathered once, all attacks' errors; the pass itself is timed against the same floor.
 
-Prints the memory that grows with the rows beyond copy and estimate, too (numpy's own allocations, by tracemalloc).
+CPU time is compared. Prints the memory that grows with the rows beyond copy and estimate, too (numpy's own allocations, by tracemalloc).
 """
 
 from __future__ import annotations
@@ -63,9 +63,10 @@ def view_of(Y: np.ndarray, law: GaussianNoise, knowledge: Perfect | Estimated, m
 
 
 def clock(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
+    """Return CPU seconds: all is one thread's arithmetic, and the machine may be shared."""
+    start = time.process_time()
     work()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def peak_mb(work: Callable[[], object]) -> float:

@@ -35,8 +35,8 @@ class Terminal(Renderer):
             Whether to write ANSI colour. Nothing is told by colour alone.
         """
 
-        width: Annotated[int, Field(ge=40)] | None = None
-        color: bool = False
+        width: Annotated[int, Field(ge=40)] | None = Field(None, description="columns of the page; the terminal's by default")
+        color: bool = Field(False, description="whether to write colours as escape codes")
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the report, one section an audit, and a summary over all when there are several."""

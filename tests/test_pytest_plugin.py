@@ -1,5 +1,7 @@
 """The pytest plugin: what is collected, what fails and why, and that it costs nothing until a scenario is met."""
 
+
+
 from __future__ import annotations
 
 import os

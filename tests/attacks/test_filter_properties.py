@@ -9,9 +9,11 @@ import pytest
 
 import auditor
 from auditor import registry
+from auditor.attack import Affine
 from auditor.errors import NotApplicable
 from auditor.filters import combined_noise, estimated_covariance
 from auditor.gathered import Gathered
+from auditor.linear_algebra import RowProduct
 from auditor.release import as_table, in_blocks, table_moments
 from auditor.scenario.read import parse_knowledge
 
@@ -139,3 +141,22 @@ def test_moments_of_a_view_are_those_of_the_copies() -> None:
     release = auditor.perturb(table(), "independent", [1.0], seed=14)
     view = view_of(release, as_table(release.original), parse_knowledge("perfect"))
     np.testing.assert_allclose(view.released.covariance(119), np.cov(release.copies[0].T))
+
+
+@pytest.mark.parametrize("rank", [0, 1, 4, 7, 10])
+def test_rows_are_multiplied_the_same_by_whatever_means(rank: int) -> None:
+    rng = np.random.default_rng(15)
+    rows, out = rng.standard_normal((33, 10)), np.empty((33, 10))
+    for W in (rng.standard_normal((10, rank)) @ rng.standard_normal((rank, 10)), np.diag(rng.standard_normal(10) * (np.arange(10) < rank))):
+        RowProduct(W).write(rows, out)
+        np.testing.assert_allclose(out, rows @ W.T, atol=1e-12)
+
+
+@pytest.mark.parametrize("N", [1, 3, 100])
+@pytest.mark.parametrize("n", [1, 15, 16, 5000])
+def test_maps_are_applied_in_blocks_as_they_would_be_at_once(n: int, N: int) -> None:
+    rng = np.random.default_rng(16)
+    affine = Affine(rng.standard_normal((N, 2 * N)), rng.standard_normal(N))
+    centre, first, second = rng.standard_normal(N), rng.standard_normal((n, N)), np.asfortranarray(rng.standard_normal((n, N)))
+    expected = centre + affine.offset + (np.hstack([first, second]) - np.tile(centre, 2)) @ affine.weights.T
+    np.testing.assert_allclose(affine.apply([first, second], centre, np.empty((n, N))), expected, atol=1e-10)
