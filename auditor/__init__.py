@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from auditor.api import run
+    from auditor.distinguishing import EpsilonAudit, empirical_epsilon
     from auditor.errors import AuditorError, DataError, NotApplicable, PluginError, ScenarioError
     from auditor.release import Estimate, Release, attack, perturb
     from auditor.results import AuditResult, Measurement
@@ -27,6 +28,8 @@ _HOMES = {
     "perturb": "auditor.release",
     "attack": "auditor.release",
     "Release": "auditor.release",
+    "EpsilonAudit": "auditor.distinguishing",
+    "empirical_epsilon": "auditor.distinguishing",
     "Estimate": "auditor.release",
     "AuditResult": "auditor.results",
     "Measurement": "auditor.results",
@@ -39,8 +42,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "AuditResult", "AuditorError", "DataError", "Estimate", "Measurement", "NotApplicable", "PluginError", "Release", "Scenario",
-    "ScenarioError", "attack", "perturb", "run",
+    "AuditResult", "AuditorError", "DataError", "EpsilonAudit", "Estimate", "Measurement", "NotApplicable", "PluginError",
+    "Release", "Scenario", "ScenarioError", "attack", "empirical_epsilon", "perturb", "run",
 ]  # fmt: skip
 
 

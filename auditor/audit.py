@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from auditor import registry
 from auditor.attack import Affine, Attack, LinearAttack, RowAttack, View
 from auditor.blocks import row_blocks
+from auditor.categorical.attack import CategoricalAttack
+from auditor.categorical.worlds import binned_records
 from auditor.data.table import Table
 from auditor.errors import AuditorError, NotApplicable, PluginError
 from auditor.expectation import PairedCell, PairedGain, ReleaseEvidence
@@ -142,6 +144,10 @@ def audit_release(
     pooling : bool
         Whether an expectation needs evidence on what pooling buys.
     """
+    if registry.get("scheme", use.name).family == "uniform":
+        from auditor.categorical.audit import audit_uniform
+
+        return audit_uniform(scenario, point, table, use, replicate, pooling)
     levels = release_levels(use, scenario)
     context = CellContext(point, use.id, levels, replicate, table.attributes, np.diag(moments.covariance))
     evidence = ReleaseEvidence(point, use.id, use.name, levels, replicate, table.rows)
@@ -271,6 +277,10 @@ class Session:
 
     def _attack(self, use: PluginUse, knowledge: Knowledge) -> tuple[list[Measurement], list[Distribution]]:
         attack: Attack = registry.get("attack", use.name)(use.parameters)
+        if isinstance(attack, CategoricalAttack) and self.release.table.categorical is not None:
+            release, context = self.release, self.context
+            copies = release.whole_copies()
+            return binned_records(release.table, copies, self.law, self.needed, self.coalitions, context, use.id, knowledge), []
         attack.check(self.release.scheme.family, knowledge)
         tally = self._tally()
         if isinstance(attack, LinearAttack):

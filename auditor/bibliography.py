@@ -46,6 +46,10 @@ _WORKS = {
     "gavish2017": (
         "M. Gavish and D. L. Donoho. Optimal shrinkage of singular values. IEEE Transactions on Information Theory 63(4), 2137–2152, 2017."
     ),
+    "clopper1934": (
+        "C. J. Clopper and E. S. Pearson. The use of confidence or fiducial limits illustrated in the case of the binomial. "
+        "Biometrika 26(4), 404–413, 1934."
+    ),
     "holm1979": "S. Holm. A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6(2), 65–70, 1979.",
     "schuirmann1987": (
         "D. J. Schuirmann. A comparison of the two one-sided tests procedure and the power approach for assessing the equivalence of "

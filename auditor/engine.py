@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from auditor import bibliography, registry
 from auditor.audit import ReleaseAudit, audit_release, failure_reason, release_levels, table_moments
+from auditor.data.categories import Categories
 from auditor.data.load import is_file, load_table
 from auditor.data.table import Table
 from auditor.errors import AuditorError
@@ -36,7 +37,7 @@ from auditor.results import (
     cells,
 )
 from auditor.scenario.model import ExpectationUse, Scenario
-from auditor.scenario.read import at_point, rebuild
+from auditor.scenario.read import DATA_FIELDS, at_point, rebuild
 from auditor.scheme import TableMoments
 from auditor.statistics import quantile
 from auditor.streams import stream
@@ -204,7 +205,7 @@ def _stamp(source: str, base: Path | None) -> tuple[str, int, int] | None:
 @lru_cache(maxsize=4)
 def _table(spec: str, base: str | None, seed: int, stamp: tuple[str, int, int] | None) -> tuple[Table, TableMoments]:
     data = json.loads(spec)
-    own = {key: value for key, value in data.items() if key not in ("source", "columns", "rows", "missing", "standardize")}
+    own = {key: value for key, value in data.items() if key not in DATA_FIELDS}
     table = load_table(
         data["source"],
         columns=data["columns"],
@@ -214,6 +215,7 @@ def _table(spec: str, base: str | None, seed: int, stamp: tuple[str, int, int] |
         parameters=own,
         rng=stream(seed, "data"),
         base=None if base is None else Path(base),
+        categories=Categories(data.get("bin", {}), data.get("categorical", {})),
     )
     return table, table_moments(table)
 
@@ -259,16 +261,23 @@ def _summary_of_data(scenario: Scenario, point: dict[str, Any]) -> DataSummary:
     return DataSummary(
         source=table.source,
         rows=table.rows,
-        attributes=[
-            AttributeSummary(name=name, mean=float(mean), variance=float(variance))
-            for name, mean, variance in zip(table.attributes, moments.mean, variances, strict=True)
-        ],
+        attributes=_summaries_of_attributes(table, moments),
         correlation=np.clip(correlation, -1.0, 1.0).tolist(),
         description=table.description,
         licence=table.licence,
         fingerprint=table.fingerprint(),
         sweep={path: value for path, value in point.items() if path.partition(".")[0] in ("data", "seed")},
     )
+
+
+def _summaries_of_attributes(table: Table, moments: TableMoments) -> list[AttributeSummary]:
+    sizes = {} if table.categorical is None else {attribute.name: attribute.size for attribute in table.categorical.attributes}
+    variances = np.diag(moments.covariance)
+    numeric = [
+        AttributeSummary(name=name, mean=float(mean), variance=float(variance), values=sizes.pop(name, None))
+        for name, mean, variance in zip(table.attributes, moments.mean, variances, strict=True)
+    ]
+    return [*numeric, *(AttributeSummary(name=name, values=size) for name, size in sizes.items())]
 
 
 def _distinct(summaries: Sequence[DataSummary]) -> list[DataSummary]:

@@ -96,7 +96,8 @@ def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, mome
         scheme = make_scheme(use, here.base)
         scheme.check_levels(levels)
         scheme.check_table(table, here.data)
-        _check_size(len(levels), table.width)
+        if scheme.family == "additive":
+            _check_size(len(levels), table.width)
         _check_range(scheme.law(levels, moments))
     except AuditorError as error:
         found.add(("schemes", place), f"({use.id}) cannot be used: {error}")
@@ -124,6 +125,8 @@ def _check_records(here: Scenario, use: SchemeUse, copies: int, width: int, foun
 
 def _check_size(copies: int, width: int) -> None:
     """Refuse a release whose moments would not fit: they grow with the square of copies × attributes, not with rows."""
+    if width == 0:
+        raise AuditorError("the table has no column of numbers to add noise to")
     size = 8 * ((copies + 1) * width) ** 2 * (JACKKNIFE_GROUPS + 2)
     if size > MOST_MOMENT_BYTES:
         raise AuditorError(
@@ -143,6 +146,7 @@ def _check_range(law: NoiseLaw | None) -> None:
 def _check_attributes(scenario: Scenario, tables: Tables, found: Problems) -> None:
     """Check that filters by attribute name columns that some sweep point audits."""
     known = {"*", *(name for _, table in tables for name in table.attributes)}
+    known |= {name for use in scenario.attacks for name in getattr(use.parameters, "predicates", {})}
     if not tables:
         return
     for place, use in enumerate(scenario.expect):

@@ -43,7 +43,8 @@ METRICS = {
         Metric(
             "collusion_gain",
             "share",
-            "1 − D(coalition) / min D(copy alone): what pooling bought; 0 is nothing, 1 everything.",
+            "1 − D(coalition) / min D(copy alone): what pooling bought; 0 is nothing, 1 everything. For categories D is 1 − the "
+            "reconstruction probability.",
             "high",
         ),
         Metric("within", "share of records", "Share of the records whose value is recovered within the tolerance.", "high"),
@@ -73,9 +74,36 @@ METRICS = {
             "low",
         ),
         Metric("privacy_loss", "share", "1 − 2^−I(X;Y): share of an attribute's entropy privacy that its copies took.", "high"),
-        Metric("reconstruction_probability", "probability", "Chance that the best guess of a record is right.", "high"),
+        Metric(
+            "reconstruction_probability",
+            "probability",
+            "Posterior probability of a record's true value, averaged over records; of a statement, of what is true of the record.",
+            "high",
+        ),
         Metric("posterior_max", "probability", "Largest posterior probability, averaged over records.", "high"),
-        Metric("delta_growth", "probability", "Largest growth of a probability from prior to posterior.", "high"),
+        Metric("accuracy", "share of records", "Share of the records whose most probable value is the true one.", "high"),
+        Metric("accuracy_gain", "share of records", "Accuracy beyond that of always guessing the most frequent value.", "high"),
+        Metric(
+            "mutual_information",
+            "bits",
+            "Information that the copies hold of a record: mean of log₂(posterior/prior) of its true value.",
+            "high",
+        ),
+        Metric(
+            "delta_growth",
+            "probability",
+            "Largest growth of belief in a value from prior to posterior over the records; theory: over every outcome there can be.",
+            "high",
+        ),
+        Metric(
+            "belief_gap",
+            "squared probability",
+            "Squared L2 distance of a coalition's posterior and its best copy's, averaged over records, corrected for sampling; "
+            "theory: that of the computed posteriors.",
+            "high",
+        ),
+        Metric("epsilon", "nats", "Local differential privacy of the copies: largest log-ratio of chances under two originals.", "high"),
+        Metric("history_size", "elements", "Elements of a tuple's compressed history of releases, on average.", "neither"),
         Metric("rho_breach", "share of records", "Share of the records whose probability rises from below ρ1 to above ρ2.", "high"),
         Metric(
             "dissimilarity",

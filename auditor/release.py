@@ -16,6 +16,8 @@ from auditor import registry
 from auditor.attack import Affine, Attack, LinearAttack, RowAttack, View
 from auditor.audit import check_affine, table_moments
 from auditor.blocks import row_blocks
+from auditor.categorical import release as categories
+from auditor.categorical.scheme import UniformScheme
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, NotApplicable, Problem, ScenarioError
 from auditor.gathered import Gathered
@@ -58,6 +60,8 @@ class Release:
     copies: tuple[Microdata, ...] = field(repr=False)
     levels: tuple[float, ...]
     scheme: Scheme
+    state: Any = field(default=None, repr=False, compare=False)
+    """Of categories: what makes the copies, so that an extension of a process is a look-up."""
 
     def extend(self, levels: Any, seed: int | None = None) -> Release:
         """Return a release with new copies appended; those that are out already are shared, untouched.
@@ -69,7 +73,10 @@ class Release:
         seed : int, optional
             Fresh randomness when left out. It need not be that of the first copies.
         """
-        return _released(self.scheme, self.original, self.copies, (*self.levels, *_levels(levels, seed, self.scheme)), seed)
+        every = (*self.levels, *_levels(levels, seed, self.scheme))
+        if isinstance(self.scheme, UniformScheme):
+            return _released_categories(self.scheme, self.original, self.copies, every, seed, self.state)
+        return _released(self.scheme, self.original, self.copies, every, seed)
 
     def _repr_html_(self) -> str:
         return str(registry.get("renderer", "notebook")().release(self))
@@ -106,11 +113,13 @@ def perturb(X: Microdata, scheme: str, levels: Any, seed: int | None = None, **p
     Parameters
     ----------
     X : ndarray of shape (n, N) or (n,), DataFrame or Series
-        Finite numbers, n ≥ 2, no constant column.
+        Finite numbers, n ≥ 2, no constant column; for a uniform scheme categories, with domains as dtype ``category`` declares them or
+        else as observed. Of a DataFrame its ``category`` columns are perturbed together, if it has any, and the others pass through.
     scheme : str
         A registered scheme; ``auditor list schemes`` names them.
     levels : list of float, or mapping
-        Noise multiples σ² ≥ 0 in order of release, or a range as a scenario has it: ``{"uniform": [0.25, 1.0], "count": 5}``.
+        Noise multiples σ² ≥ 0 (uniform schemes: retention probabilities) in order of release, or a range
+        as a scenario has it: ``{"uniform": [0.25, 1.0], "count": 5}``.
     seed : int, optional
         Same seed, same copies. Left out, the system's randomness is used and the copies cannot be made again.
     **parameters
@@ -133,6 +142,8 @@ def perturb(X: Microdata, scheme: str, levels: Any, seed: int | None = None, **p
     (0.25, 0.5, 0.4)
     """
     chosen: Scheme = make_plugin("scheme", scheme, parameters)
+    if isinstance(chosen, UniformScheme):
+        return _released_categories(chosen, X, (), _levels(levels, seed, chosen), seed)
     return _released(chosen, X, (), _levels(levels, seed, chosen), seed)
 
 
@@ -181,6 +192,18 @@ def _released(scheme: Scheme, X: Microdata, before: tuple[Microdata, ...], level
         for index, (a, b) in enumerate(row_blocks(table.rows, table.width)):
             sampler.block(index, table.read(a, b), RowsOf(copies, a, b), len(before))
     return Release(X, (*before, *(like(X, copy) for copy in new)), levels, scheme)
+
+
+def _released_categories(
+    scheme: UniformScheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None,
+    state: categories.State | None = None,
+) -> Release:  # fmt: skip
+    key = Key(_checked_seed(seed), scheme.name)
+    if state is None:
+        state = categories.resume(scheme, X, before, levels[: len(before)], key) if before else categories.start(scheme, X, key)
+    state = state.fork()  # the release that is extended stays as it is
+    new = state.extend(X, levels[len(before) :], key)
+    return Release(X, (*before, *new), levels, scheme, state)
 
 
 class _Held(Sequence[Array]):
@@ -306,7 +329,7 @@ def attack(
     knowledge: Any = "perfect",
     seed: int = 0,
     **parameters: Any,
-) -> Estimate:
+) -> Any:
     """Rebuild the original from a coalition's copies.
 
     Parameters
@@ -325,6 +348,11 @@ def attack(
     **parameters
         The attack's own.
 
+    Returns
+    -------
+    Estimate or CategoricalEstimate
+        The latter of a uniform release: posteriors and best guesses.
+
     Raises
     ------
     NotApplicable
@@ -333,6 +361,11 @@ def attack(
         A name, a copy number or a parameter is wrong.
     """
     plugin: Attack = make_plugin("attack", name, parameters)
+    if isinstance(release.scheme, UniformScheme):
+        knows, coalition = _knowledge(knowledge), _coalition(coalition, len(release.copies))
+        plugin.check(release.scheme.family, knows)
+        X = release.original if original is None else original
+        return categories.estimate(plugin, release.scheme, X, release.copies, release.levels, coalition, knows, _checked_seed(seed))
     X = release.original if original is None else original
     table = as_table(X)
     if len(table.values) != len(as_table(release.original).values):

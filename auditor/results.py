@@ -150,8 +150,9 @@ class AttributeSummary(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     name: str
-    mean: float
-    variance: float
+    mean: float | None = None
+    variance: float | None = None
+    values: int | None = Field(None, description="size of the domain, of a column that is taken as categories")
 
 
 class DataSummary(BaseModel):

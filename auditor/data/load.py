@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from auditor.data import checks, reading
+from auditor.data.categories import Categories
 from auditor.data.checks import Missing
 from auditor.data.naming import counted, listed, nearest, quoted
 from auditor.data.source import Source
@@ -29,6 +31,7 @@ class _Raw(NamedTuple):
     frame: pd.DataFrame
     description: str = ""
     licence: str = ""
+    domains: Mapping[str, Sequence[Any]] = MappingProxyType({})
 
 
 def load_table(
@@ -41,6 +44,7 @@ def load_table(
     parameters: Mapping[str, Any] | None = None,
     rng: np.random.Generator,
     base: Path | None = None,
+    categories: Categories | None = None,
 ) -> Table:
     """Return the table a scenario asks for, fit to be audited.
 
@@ -65,6 +69,8 @@ def load_table(
         The randomness of synthetic sources.
     base : Path, optional
         The scenario's folder.
+    categories : Categories, optional
+        Columns to take as categories, for uniform schemes; those that are numbers stay in the numeric table too.
 
     Returns
     -------
@@ -90,16 +96,20 @@ def load_table(
     else:
         raw = _from_plugin(source, columns, rows, parameters or {}, rng)
     _check_rows(len(raw.frame), rows)
-    names = tuple(raw.frame.columns)
-    values = checks.numeric(raw.frame, booleans=columns is not None)
+    chosen = (categories or Categories()).with_defaults(raw.domains, list(raw.frame.columns))
+    whole = chosen.complete(raw.frame, missing)
+    frame = chosen.numeric(whole)
+    names = tuple(frame.columns)
+    values = checks.numeric(frame, booleans=columns is not None)
     checks.check_finite(names, values)
     values = checks.without_missing(names, values, missing)
     if len(values) < 2:
         raise DataError(f"an audit needs at least 2 records; `missing: drop` leaves {counted(len(values), 'record')}")
     checks.check_varied(names, values)
+    categorical = chosen.table(whole, names, values)
     values = np.ascontiguousarray(checks.standardized(values) if standardize else values)
     values.setflags(write=False)
-    return Table(names, values, source, raw.description, raw.licence)
+    return Table(names, values, source, raw.description, raw.licence, categorical)
 
 
 def load_target(
@@ -228,12 +238,13 @@ def _from_plugin(
     name: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], rng: np.random.Generator
 ) -> _Raw:
     cls: type[Source] = get("source", name)
-    frame = cls(_parameters(cls, parameters)).frame(rows, rng)
+    made = cls(_parameters(cls, parameters))
+    frame = made.frame(rows, rng)
     if not isinstance(frame, pd.DataFrame) or not frame.columns.is_unique or len(frame.columns) == 0:
         raise PluginError(f"source {name!r} broke its contract: `frame` must return a DataFrame with unique columns")
     frame.columns = pd.Index([str(column) for column in frame.columns])
     frame = frame[_select(list(frame.columns), columns, cls.labels)].head(len(frame) if rows is None else rows)
-    return _Raw(frame, cls.description, cls.licence)
+    return _Raw(frame, cls.description, cls.licence, made.domains())
 
 
 def _parameters(cls: type[Source], values: Mapping[str, Any]) -> PluginParameters:

@@ -16,6 +16,9 @@ MEASURES: dict[str, tuple[str, ...]] = {
     "interval-privacy": ("confidence",),
     "entropy-privacy": (),
     "dissimilarity": (),
+    "rho-breach": ("rho1", "rho2"),
+    "belief-gap": (),
+    "history-size": (),
     "seconds": (),
 }
 """Measures, and the options of each."""
@@ -43,7 +46,7 @@ def measure_options(path: Path, name: str, options: Any, problems: Problems) -> 
         merged = {"confidence": 0.95} | problems.mapping(path, given, MEASURES[name])
         _probabilities((*path, "confidence"), [merged["confidence"]], 0.5, problems)
         return merged
-    defaults = {"bins": 40, "reach": 3.0} if name == "error-distribution" else {}
+    defaults: dict[str, Any] = {"error-distribution": {"bins": 40, "reach": 3.0}, "rho-breach": {"rho1": 0.1, "rho2": 0.5}}.get(name, {})
     merged = defaults | problems.mapping(path, options or {}, MEASURES[name])
     for key, value in merged.items():
         _positive((*path, key), value, problems)

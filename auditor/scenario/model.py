@@ -37,6 +37,8 @@ class DataUse:
         Whether every column is brought to mean 0 and variance 1.
     parameters : dict
         The source's own.
+    bins, categorical : dict
+        Columns to cut into bins, and columns that are categories: see ``auditor.data.categories``.
     """
 
     source: str
@@ -45,15 +47,20 @@ class DataUse:
     missing: str = "refuse"
     standardize: bool = False
     parameters: dict[str, Any] = field(default_factory=dict)
+    bins: dict[str, Any] = field(default_factory=dict)
+    categorical: dict[str, Any] = field(default_factory=dict)
 
     def spec(self) -> dict[str, Any]:
         """Return it as a scenario would spell it, defaults filled in."""
+        categories = {"bin": self.bins} if self.bins else {}
+        categories |= {"categorical": self.categorical} if self.categorical else {}
         return {
             "source": self.source,
             "columns": None if self.columns is None else list(self.columns),
             "rows": self.rows,
             "missing": self.missing,
             "standardize": self.standardize,
+            **categories,
             **self.parameters,
         }
 

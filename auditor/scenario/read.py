@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from auditor import bibliography, metrics, registry
+from auditor.data.categories import parse_bins, parse_domains
 from auditor.errors import AuditorError, PluginError, Problem, ScenarioError, did_you_mean
 from auditor.knowledge import EXPECTED, KINDS, Estimated, Knowledge, KnownAttributes, KnownRecords, Perfect, UniformPrior
 from auditor.registry import PluginParameters
@@ -27,7 +28,7 @@ FIELDS = (
     "schema", "title", "cite", "seed", "data", "schemes", "knowledge", "coalitions", "attacks",
     "measures", "utility", "sweep", "replicates", "expect",
 )  # fmt: skip
-DATA_FIELDS = ("source", "columns", "rows", "missing", "standardize")
+DATA_FIELDS = ("source", "columns", "rows", "missing", "standardize", "bin", "categorical")
 MISSING = ("refuse", "drop", "mean")
 SCHEME_FIELDS = ("name", "id", "levels", "already-out")
 MOST_REPLICATES = 100_000
@@ -235,7 +236,9 @@ def _data(value: Any, problems: Problems, base: FilePath | None) -> DataUse | No
         problems.add(("data", "standardize"), f"must be true or false; got {shown(standardize)}")
     own = {key: item for key, item in value.items() if key not in DATA_FIELDS}
     parameters = _source_parameters(source, own, problems, base)
-    return DataUse(source, columns, rows, str(missing), bool(standardize), parameters)
+    bins = problems.attempt(("data", "bin"), parse_bins, value.get("bin") or {}) or {}
+    categorical = problems.attempt(("data", "categorical"), parse_domains, value.get("categorical") or {}) or {}
+    return DataUse(source, columns, rows, str(missing), bool(standardize), parameters, bins, categorical)
 
 
 def _columns(value: Any, problems: Problems) -> tuple[str, ...] | None:
@@ -483,8 +486,6 @@ def _measures(fields: dict[str, Any], problems: Problems) -> tuple[Measure, ...]
     problems.unique(("measures",), [name if isinstance(name, str) else None for name in names], "measure")
     measures = [_measure(("measures", place), item, problems) for place, item in enumerate(items)]
     return tuple(measure for measure in measures if measure is not None)
-
-
 
 
 def _measure(path: Path, item: Any, problems: Problems) -> Measure | None:

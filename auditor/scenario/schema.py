@@ -7,7 +7,7 @@ from typing import Any
 from auditor import bibliography, metrics, registry
 from auditor.knowledge import KINDS
 from auditor.scenario.coalitions import NAMED
-from auditor.scenario.levels import MOST_COPIES, RANGES
+from auditor.scenario.levels import MOST_COPIES, ORDERS, RANGES
 from auditor.scenario.measures import MEASURES
 from auditor.scenario.read import FIELDS, MISSING, MOST_REPLICATES, MOST_ROWS, SCHEME_FIELDS
 
@@ -99,8 +99,9 @@ def _scheme_fields() -> JSON:
     number = {"type": "number", "minimum": 0}
     ends = {"type": "array", "items": number, "minItems": 2, "maxItems": 2}
     count = {"type": "integer", "minimum": 1, "maximum": MOST_COPIES}
-    ranges = [{"type": "object", "additionalProperties": False, "required": [kind, "count"], "properties": {kind: ends, "count": count}}
-              for kind in RANGES]  # fmt: skip
+    sorting = {"order": {"enum": list(ORDERS)}, "out-of": count}
+    ranges = [{"type": "object", "additionalProperties": False, "required": [kind, "count"],
+               "properties": {kind: ends, "count": count, **sorting}} for kind in RANGES]  # fmt: skip
     fields = {
         "id": {"type": "string"},
         "levels": {"anyOf": [{"type": "array", "items": number, "minItems": 1, "maxItems": MOST_COPIES}, *ranges]},
@@ -115,7 +116,11 @@ def _data(definitions: JSON) -> JSON:
         "rows": {"type": ["integer", "null"], "minimum": 2, "maximum": MOST_ROWS},
         "missing": {"enum": list(MISSING)},
         "standardize": {"type": "boolean"},
-    }
+        "bin": {"type": ["object", "null"], "additionalProperties": _bins(),
+                "description": "columns cut into classes, for uniform schemes"},
+        "categorical": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": ["object", "string", "null"]}],
+                        "description": "columns that are categories: names, or names with their domains"},
+    }  # fmt: skip
     path = {"type": "string", "pattern": r"\.([cC][sS][vV]|[pP][aA][rR][qQ][uU][eE][tT])$"}
     choices: list[JSON] = [
         {"anyOf": [{"enum": registry.names("source")}, path]},
@@ -127,6 +132,13 @@ def _data(definitions: JSON) -> JSON:
         required = ["source", *schema.get("required", [])]
         choices.append({"type": "object", "required": required, "additionalProperties": False, "properties": properties})
     return {"anyOf": choices}
+
+
+def _bins() -> JSON:
+    count = {"type": "integer", "minimum": 1}
+    edges = {"type": "array", "items": {"type": "number"}, "minItems": 2}
+    return {"anyOf": [{"type": "object", "required": [rule], "additionalProperties": False, "properties": {rule: argument}}
+                      for rule, argument in (("equal-width", count), ("quantile", count), ("edges", edges))]}  # fmt: skip
 
 
 def _knowledge() -> JSON:
