@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
@@ -27,6 +27,23 @@ class Filter(PluginParameters):
     sweep: dict[str, Any] | None = Field(None, description="values of swept paths")
 
 
+class NoiseGain(NamedTuple):
+    """How much of its best copy's noise a coalition can take off, measured on the noise itself.
+
+    Attributes
+    ----------
+    share : float
+        Squared multiple correlation of the best copy's noise with the differences of the others from it: the share of its variance
+        that the best combination of the copies is free of. 0 in law where one copy says all there is.
+    regressors, observations : int
+        Differences that are not 0, and independent values of noise that the share is measured on.
+    """
+
+    share: float
+    regressors: int
+    observations: int
+
+
 @dataclass(frozen=True)
 class Pooling:
     """What one coalition gains, judged without trusting the scheme's word.
@@ -42,12 +59,15 @@ class Pooling:
         Standard errors: a jackknife's, and what learning adds to it.
     degrees : int
         Their degrees of freedom.
+    noise : NoiseGain or None
+        What the measured noise of the copies says, where the law states one shape for all of them.
     """
 
     sufficient: bool | None
     gain: tuple[float, ...]
     std_error: tuple[float, ...]
     degrees: int
+    noise: NoiseGain | None = None
 
 
 PairedCell = tuple[str, str, Coalition, str]

@@ -22,11 +22,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.expectation import Pooling
+from auditor.expectation import NoiseGain, Pooling
 from auditor.linear import Coalition, Maps, best_single, collusion_gain, squared_errors, with_total
 from auditor.linear_algebra import ranked_regression
 from auditor.moments import Moments
-from auditor.noise import NoiseLaw, attribute_index, earliest_is_sufficient
+from auditor.noise import GaussianNoise, NoiseLaw, attribute_index, earliest_is_sufficient
 from auditor.statistics import jackknife_error
 
 Array = NDArray[np.float64]
@@ -56,13 +56,56 @@ def pooling_evidence(
     if all(len(coalition) == 1 for coalition in coalitions):
         return {}
     gain, error = _cross_fitted_gain(coalitions, groups, width)
+    noise = noise_gains(coalitions, Moments.merge(groups), law) if isinstance(law, GaussianNoise) else {}
     evidence = {}
     for place, coalition in enumerate(coalitions):
         if len(coalition) == 1:
             continue
         sufficient = None if law is None else earliest_is_sufficient(law, coalition)
-        evidence[coalition] = Pooling(sufficient, tuple(gain[place]), tuple(error[place]), max(1, len(groups) - 1))
+        evidence[coalition] = Pooling(sufficient, tuple(gain[place]), tuple(error[place]), max(1, len(groups) - 1), noise.get(coalition))
     return evidence
+
+
+def noise_gains(coalitions: Sequence[Coalition], total: Moments, law: GaussianNoise) -> dict[Coalition, NoiseGain]:
+    """Return what each coalition of two copies or more could take off its best copy's noise, by the noise that was drawn.
+
+    The auditor has ``Z_i = Y_i − X``. With one shape ``K_0`` for all copies each row holds ``rank K_0`` independent looks at the same M
+    levels, so ``Sigma`` is measured as ``tr(K_0⁺ Cov(Z_i, Z_j)) / rank K_0``, whatever the data are. The best combination of copies is
+    ``Z_b`` less its regression on the differences ``Z_j − Z_b``, and the share of variance that takes off is their squared multiple
+    correlation (li2012, Theorems 1 and 4: it is 0 exactly when nothing is gained).
+
+    Parameters
+    ----------
+    coalitions : sequence of tuple of int
+    total : Moments
+        Of ``[X, Y_1 … Y_M]`` over all rows.
+    law : GaussianNoise
+        As stated; used for the shape, and for which copy is best.
+    """
+    M, N = law.copies, law.width
+    P = total.products.reshape(M + 1, N, M + 1, N)
+    S = P[1:, :, 1:] - P[:1, :, 1:] - P[1:, :, :1] + P[:1, :, :1]
+    scale = np.sqrt(np.where(np.diag(law.shape) > 0, np.diag(law.shape), 1.0))
+    inverse = np.linalg.pinv(law.shape / np.outer(scale, scale), hermitian=True) / np.outer(scale, scale)
+    rank = int(np.linalg.matrix_rank(law.shape / np.outer(scale, scale), hermitian=True))
+    if rank == 0:
+        return {}
+    Sigma = np.einsum("injm,nm->ij", S, inverse) / (total.count * rank)
+    levels = np.diag(law.level_covariance)
+    return {c: _noise_gain(Sigma, levels, np.array(c) - 1, total.count * rank) for c in coalitions if len(c) > 1}
+
+
+def _noise_gain(Sigma: Array, levels: Array, index: NDArray[np.intp], observations: int) -> NoiseGain:
+    b = index[np.argmin(levels[index])]
+    others = index[index != b]
+    # In the law of the differences: a level asked for twice differs by rounding only, and is no regressor.
+    others = others[np.diag(Sigma)[others] - 2.0 * Sigma[others, b] + Sigma[b, b] > 1e-12 * np.diag(Sigma)[others]]
+    if others.size == 0 or Sigma[b, b] <= 0.0:
+        return NoiseGain(0.0, 0, observations)
+    cross = Sigma[b, others] - Sigma[b, b]
+    D = Sigma[np.ix_(others, others)] - Sigma[others, b][:, None] - Sigma[others, b][None, :] + Sigma[b, b]
+    W, regressors = ranked_regression(cross[None, :], D)
+    return NoiseGain(float(np.clip((W @ cross).item() / Sigma[b, b], 0.0, 1.0)), regressors, observations)
 
 
 def _cross_fitted_gain(coalitions: Sequence[Coalition], groups: Sequence[Moments], N: int) -> tuple[Array, Array]:

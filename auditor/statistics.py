@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
+from scipy.special import chdtri, chndtr, ncfdtr, ndtr, ndtri, stdtr, stdtrit
 
 Array = NDArray[np.float64]
 
@@ -99,6 +99,48 @@ def jackknife_error(left_out: Array) -> Array:
     G = left_out.shape[0]
     spread = left_out - left_out.mean(axis=0)
     return np.asarray(np.sqrt((G - 1) / G * np.einsum("g...,g...->...", spread, spread)))
+
+
+def share_tests(shares: Sequence[tuple[float, int, int]], margin: float) -> tuple[float, float]:
+    """Return p-values against «the true share is at least the margin» and «… at most the margin».
+
+    Parameters
+    ----------
+    shares : sequence of (share, regressors, observations)
+        Squared multiple correlations of independent normal samples with one true value.
+    margin : float
+        In (0, 1).
+
+    Notes
+    -----
+    ``F = Σ (n−p) R²/(1−R²) / Σ p`` is noncentral F with Σ p and Σ (n−p) degrees of freedom and noncentrality ``Σ n ρ²/(1−ρ²)``: for
+    one sample and ρ = 0 exactly so, else as n grows.
+    """
+    degrees = sum(regressors for _, regressors, _ in shares)
+    rest = sum(n - regressors for _, regressors, n in shares)
+    if degrees == 0:
+        return 0.0, 1.0
+    if any(n <= regressors for _, regressors, n in shares):
+        return 1.0, 1.0
+    if any(share >= 1.0 for share, _, _ in shares):
+        return 1.0, 0.0
+    F = math.fsum((n - p) * share / (1.0 - share) for share, p, n in shares) / degrees
+    noncentrality = sum(n for _, _, n in shares) * margin / (1.0 - margin)
+    below = float(ncfdtr(degrees, rest, noncentrality, F))
+    return below, 1.0 - below
+
+
+def observations_needed(regressors: int, margin: float, level: float, power: float) -> int:
+    """Return how many observations let ``share_tests`` rule out the margin with this power, if the true share is 0."""
+    likely = float(chdtri(regressors, 1.0 - power))
+    n = 16
+    while chndtr(likely, regressors, n * margin / (1.0 - margin)) > level:
+        n *= 2
+    low = n // 2
+    while n - low > max(1, low // 100):
+        middle = (low + n) // 2
+        low, n = (middle, n) if chndtr(likely, regressors, middle * margin / (1.0 - margin)) > level else (low, middle)
+    return n
 
 
 def rows_needed(rows: int, std_error: float, distance: float, quantiles: float) -> int | None:

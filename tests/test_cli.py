@@ -94,7 +94,8 @@ def test_an_expectation_that_does_not_hold_exits_1(folder, auditor):
 
 
 def test_too_little_data_is_undecided_and_exits_1(folder, auditor):
-    status, out, _ = auditor("run", "holds.yaml", "--set", "expect=[no-collusion-gain: {scheme: corner-wave}]", "--quiet")
+    few = ("--set", "data.rows=60", "--set", "expect=[no-collusion-gain: {scheme: corner-wave}]")
+    status, out, _ = auditor("run", "holds.yaml", "--quiet", *few)
     assert status == 1
     assert out.startswith("holds: undecided: no-collusion-gain:")
     assert "rows would settle it" in out
@@ -349,11 +350,11 @@ def test_compare_tells_worse_from_better_from_the_same(folder, auditor):
     auditor("run", "holds.yaml", "--quiet", "--output", "new", *louder)
     status, out, _ = auditor("compare", "old/holds", "same/holds/results.json")
     assert status == 0
-    assert "0 worse, 0 better" in out
+    assert "Nothing got worse." in out
     status, out, _ = auditor("compare", "new/holds", "old/holds")
     assert status == 1
-    assert "worse:" in out
-    assert "corner-wave, ndr, perfect, copies 1" in out
+    assert "things got worse" in out
+    assert "normalized_error" in out
     assert auditor("compare", "old/holds", "new/holds")[0] == 0
     assert auditor("compare", "old/holds", "holds.yaml")[0] == 2
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOR_REPORTS = {"auditor.results", "auditor.rendering", "auditor.registry", "auditor.errors", "auditor.metrics"}
+# auditor.comparison is a reading of two results, as they are one of a run
+FOR_REPORTS = {"auditor.results", "auditor.comparison", "auditor.rendering", "auditor.registry", "auditor.errors", "auditor.metrics"}
 
 
 def imported(path):

@@ -7,8 +7,9 @@
    the originals themselves teach (which trusts no law), two one-sided tests of the gain against ± a margin. Holm's step-down over all
    of them keeps the chance of one false «no gain» at 5 %. «Not significant» is not «no gain»: too little data leaves it undecided,
    and the number of rows that would settle it is given. An attack is paired with the coalition's copy of least noise by law, for the
-   copy measured best is the luckiest. Where a law is stated the best linear attack is a guard: it can refute that the copies follow
-   the law; where none is stated it must show, as every attack must, that there is no gain.
+   copy measured best is the luckiest. Attacks that use the law may be blind to the copies by law, so the noise that was drawn must show
+   it too: the auditor has ``Y_i − X``, and the share of its best copy's noise that a coalition can take off is tested exactly against the
+   margin. Beside that test the best linear attack is a guard that can only refute; where no law is stated it must show no gain itself.
 
 Only a gain refutes the claim. A coalition that does *worse* than its best copy, as one does that estimates too much from too few rows,
 is no leak, and is told in the reason.
@@ -22,12 +23,24 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from auditor.expectation import Evidence, Expectation, Filter, Judgement, Pooling, Selector, Share, copies_released, selector, worst
+from auditor.expectation import (
+    Evidence,
+    Expectation,
+    Filter,
+    Judgement,
+    NoiseGain,
+    Pooling,
+    Selector,
+    Share,
+    copies_released,
+    selector,
+    worst,
+)
 from auditor.expectations.metric import describe
 from auditor.registry import register
 from auditor.results import Measurement, Verdict, cells, pooled
 from auditor.scenario.coalitions import parse_coalitions
-from auditor.statistics import holm, one_sided, quantile, rows_needed
+from auditor.statistics import holm, observations_needed, one_sided, quantile, rows_needed, share_tests
 
 EXACTLY = 1e-9
 POWER = 0.8
@@ -44,7 +57,24 @@ class Gain:
     degrees: float
     rows: int
     guard: bool = False
-    """Whether it can only refute: the best linear attack where a law is stated, proved by itself and by the attacks that use it."""
+    """Whether it can only refute: the best linear attack where the noise itself can be measured, which is the finer test."""
+    noise: tuple[NoiseGain, ...] = ()
+    """Measured shares of noise taken off, one a replicate; they are tested exactly."""
+
+    def p_values(self, margin: float) -> tuple[float, float]:
+        """Return p-values against «the gain is at least the margin» and «the gain is at most the margin»."""
+        if self.noise:
+            return share_tests(self.noise, margin)
+        above = one_sided(-self.gain, -margin, self.std_error, self.degrees)
+        return (0.0 if self.guard else one_sided(self.gain, margin, self.std_error, self.degrees)), above
+
+    def rows_to_decide(self, margin: float, level: float) -> int | None:
+        """Return how many rows would rule the margin out, if there is no gain."""
+        if self.noise:
+            regressors = sum(part.regressors for part in self.noise)
+            looks = sum(part.observations for part in self.noise)
+            return math.ceil(self.rows * observations_needed(regressors, margin, level, POWER) / looks)
+        return rows_needed(self.rows, self.std_error, margin, quantile(1 - level) + quantile(POWER))
 
     @property
     def measured(self) -> bool:
@@ -127,12 +157,13 @@ class NoCollusionGain(Expectation):
         return [record for record in every if selected(record) and record.status == "ok"]
 
     def _on_data(self, evidence: Evidence) -> Judgement:
-        tested = [gain for gain in (*self._attack_gains(evidence), *self._best_linear_gains(evidence)) if gain.measured]
+        everything = (*self._attack_gains(evidence), *self._noise_gains(evidence), *self._best_linear_gains(evidence))
+        tested = [gain for gain in everything if gain.measured]
         if not tested:
             return Judgement("undecided", "on the data: too few rows to test anything")
         margin, level = self.parameters.margin, self.parameters.level
-        none = holm([0.0 if g.guard else one_sided(g.gain, margin, g.std_error, g.degrees) for g in tested])
-        some = holm([one_sided(-g.gain, -margin, g.std_error, g.degrees) for g in tested])
+        p_values = [gain.p_values(margin) for gain in tested]
+        none, some = holm([none for none, _ in p_values]), holm([some for _, some in p_values])
         verdicts: list[Verdict] = ["fails" if q <= level else "holds" if p <= level or g.guard else "undecided"
                                    for p, q, g in zip(none, some, tested, strict=True)]  # fmt: skip
         status = worst(verdicts)
@@ -160,18 +191,36 @@ class NoCollusionGain(Expectation):
                 degrees = math.inf if first.error_bar == "closed-form" else 31 if first.error_bar == "jackknife" else len(group) - 1
                 yield Gain(who, first.coalition, value, math.nan if pooled_error is None else pooled_error, degrees, rows)
 
-    def _best_linear_gains(self, evidence: Evidence) -> Iterable[Gain]:
-        """Replicates are separate noise, so their evidence is averaged."""
+    def _noise_gains(self, evidence: Evidence) -> Iterable[Gain]:
+        """What the measured noise of the copies lets a coalition take off its best copy's."""
+        for (_, scheme, coalition), parts in self._pooled(evidence).items():
+            noise = tuple(pooling.noise for pooling, _ in parts if pooling.noise is not None)
+            if noise:
+                looks = sum(part.observations for part in noise)
+                share = math.fsum(part.share * part.observations for part in noise) / looks
+                regressors = sum(part.regressors for part in noise)
+                # What chance alone takes off is no gain.
+                gain = share - regressors / looks
+                error = math.sqrt(2.0 * regressors + 4.0 * looks * max(gain, 0.0)) / looks
+                rows = sum(rows for _, rows in parts)
+                yield Gain(f"the noise drawn in {scheme}", coalition, gain, error, math.inf, rows, noise=noise)
+
+    def _pooled(self, evidence: Evidence) -> dict[tuple[str, str, tuple[int, ...]], list[tuple[Pooling, int]]]:
+        """Return what pooling buys and rows, replicates together, by sweep point, scheme and coalition."""
         groups: dict[tuple[str, str, tuple[int, ...]], list[tuple[Pooling, int]]] = {}
         for point, scheme, coalition, pooling, rows in self._releases(evidence):
             groups.setdefault((point, scheme, coalition), []).append((pooling, rows))
-        for (_, scheme, coalition), parts in groups.items():
+        return groups
+
+    def _best_linear_gains(self, evidence: Evidence) -> Iterable[Gain]:
+        """Replicates are separate noise, so their evidence is averaged."""
+        for (_, scheme, coalition), parts in self._pooled(evidence).items():
             for column in range(len(parts[0][0].gain)):
                 values = [pooling.gain[column] for pooling, _ in parts]
                 error = math.sqrt(math.fsum(pooling.std_error[column] ** 2 for pooling, _ in parts)) / len(parts)
                 degrees = sum(pooling.degrees for pooling, _ in parts)
                 who = f"the best linear attack, learnt from the originals, on {scheme}"
-                guard = all(pooling.sufficient is not None for pooling, _ in parts)
+                guard = all(pooling.noise is not None for pooling, _ in parts)
                 yield Gain(who, coalition, math.fsum(values) / len(values), error, degrees, sum(rows for _, rows in parts), guard)
 
     def _data_reason(self, tested: list[Gain], verdicts: list[Verdict], gain: Gain, status: Verdict) -> str:
@@ -189,8 +238,7 @@ class NoCollusionGain(Expectation):
         if status == "fails":
             count = verdicts.count("fails")
             return f"on the data: {cell} gains {bar}, more than {margin:.1%}; so do {count} of {len(tested)} tested"
-        z = quantile(1 - self.parameters.level / len(tested)) + quantile(POWER)
         # For the claim, a true gain of nothing: the estimate itself is too uncertain here to plan with.
-        needed = rows_needed(gain.rows, gain.std_error, margin, z)
+        needed = gain.rows_to_decide(margin, self.parameters.level / len(tested))
         rows = f"about {needed:,} rows would settle it if there is no gain"
         return f"on the data: cannot tell {bar} from the margin of {margin:.1%} ({cell}, {gain.rows:,} rows); {rows}"
