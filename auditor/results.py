@@ -393,6 +393,13 @@ def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:
     return mean, math.sqrt(math.fsum(error**2 for error in errors if error is not None)) / len(errors)
 
 
+def half_interval(degrees: float) -> float:
+    """Return half of a 95 % interval in standard errors, by Student's t: few replicates know their own spread badly."""
+    from auditor.statistics import quantile
+
+    return quantile(0.975, degrees)
+
+
 def cells(records: Iterable[Measurement]) -> dict[tuple[Any, ...], list[Measurement]]:
     """Group measurements of one cell over replicates, in order of first appearance."""
     groups: dict[tuple[Any, ...], list[Measurement]] = {}

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-from auditor.results import Measurement, pooled
+from auditor.results import Measurement, half_interval, pooled
 
 Z95 = 1.959963984540054
 """Half of a 95 % normal interval, in standard errors."""
@@ -83,9 +83,7 @@ def _spread(values: Sequence[float]) -> float | None:
 @cache
 def student(degrees: int) -> float:
     """Return half of a 95 % interval of Student's t, in standard errors: few replicates know their own spread badly."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, 0.975))
+    return half_interval(degrees)
 
 
 def number(value: float | None, half: float | None = None) -> str:
