@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
+from scipy.linalg.blas import daxpy
 
 from auditor.errors import AuditorError
 from auditor.noise import Distribution, GaussianNoise, psd_root
@@ -23,6 +24,9 @@ from auditor.scheme import Key, Scheme, TableMoments
 from auditor.streams import stream
 
 Array = NDArray[np.float64]
+
+CHUNK_VALUES = 2**14
+"""Values (rows × attributes) worked on at once: 128 KB a copy, so that a copy and its two parents stay in a core's cache."""
 
 ORIGINAL = 0
 """The place of ``X`` among a step's parents: level 0, the copy that nobody gets."""
@@ -200,57 +204,95 @@ def implied_level_covariance(steps: Sequence[Step], copies: int) -> Array:
 class AdditiveSampler:
     """Carries out a plan, block by block, in preallocated memory.
 
-    Works on the copies themselves with ``X`` as level 0, so noise is never stored: weights of a step sum to 1.
+    Works on the copies themselves with ``X`` as level 0, so noise is never stored: weights of a step sum to 1. A copy costs one draw,
+    one product with the root of ``K_0`` and one scaled addition for each parent, each a single pass over the block.
     """
 
     def __init__(
         self, steps: Sequence[Step], shape: Array, levels: Sequence[float], key: Key, distribution: Distribution = "gaussian"
     ) -> None:
         self._steps = steps
-        self._distribution = distribution
-        self._root = _Root(shape)
+        self._root = _Root(shape, distribution)
         self._levels = levels
         self._key = key
-        counts: dict[int, int] = {}
-        for step in steps:
-            for innovation, _ in step.fresh:
-                counts[innovation] = counts.get(innovation, 0) + 1
-        self._shared = {innovation for innovation, count in counts.items() if count > 1}
-        self._buffers: tuple[Array, Array] | None = None
+        self._shared = {innovation for innovation, uses in _uses(steps).items() if uses > 1}
+        self._scratch: Array | None = None
 
     def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
-        """Write the copies of one block of rows; see ``Sampler``."""
-        g, scratch = self._workspace(x.shape)
+        """Write the copies of one block of rows; see ``Sampler``.
+
+        Goes through the block in chunks that the cache holds, so that a copy finds its parents there.
+        """
+        streams = {innovation: self._stream(index, innovation) for step in self._steps for innovation, _ in step.fresh}
+        rows = max(1, CHUNK_VALUES // x.shape[1])
+        if self._scratch is None:
+            self._scratch = np.empty((rows, x.shape[1]))
+        for start in range(0, len(x), rows):
+            self._chunk(x, out, slice(start, min(start + rows, len(x))), streams)
+
+    def _chunk(self, x: Array, out: Sequence[Array], rows: slice, streams: dict[int, np.random.Generator]) -> None:
+        assert self._scratch is not None
+        scratch = self._scratch[: rows.stop - rows.start]
         kept: dict[int, Array] = {}
         for step in self._steps:
-            y = out[step.copy - 1]
-            _combine(step.parents, x, out, y, scratch)
-            for innovation, scale in step.fresh:
-                fresh = self._innovation(index, innovation, kept, g, scratch)
-                np.multiply(fresh, scale, out=scratch)
-                np.add(y, scratch, out=y)
+            y = out[step.copy - 1][rows]
+            parents = [((x if parent == ORIGINAL else out[parent - 1])[rows], weight) for parent, weight in step.parents]
+            if len(step.fresh) == 1 and step.fresh[0][0] not in self._shared:
+                innovation, scale = step.fresh[0]
+                self._root.draw(streams[innovation], scale, y, scratch)
+            else:
+                y[...] = 0.0
+                parents += [(self._shared_draw(streams, innovation, kept, scratch), scale) for innovation, scale in step.fresh]
+            for source, weight in parents:
+                add_scaled(source, weight, y)
 
-    def _workspace(self, shape: tuple[int, ...]) -> tuple[Array, Array]:
-        if self._buffers is None or self._buffers[0].shape[0] < shape[0]:
-            self._buffers = (np.empty(shape), np.empty(shape))
-        g, scratch = self._buffers
-        return g[: shape[0]], scratch[: shape[0]]
-
-    def _innovation(self, block: int, copy: int, kept: dict[int, Array], g: Array, scratch: Array) -> Array:
-        """Return ``g ~ N(0, K_0)`` for one copy's stream, kept when more than one copy uses it."""
-        if copy in kept:
-            return kept[copy]
-        target = np.empty_like(g) if copy in self._shared else g
+    def _stream(self, block: int, copy: int) -> np.random.Generator:
+        """The level is part of the name: two alternative extensions of one release never share an innovation."""
         key = self._key
-        # The level is part of the name: two alternative extensions of one release never share an innovation.
-        rng = stream(key.seed, "noise", key.scheme, key.replicate, copy, float(self._levels[copy - 1]), block)
-        self._draw(rng, target)
-        self._root.apply(target, scratch)
-        if copy in self._shared:
-            kept[copy] = target
-        return target
+        return stream(key.seed, "noise", key.scheme, key.replicate, copy, float(self._levels[copy - 1]), block)
 
-    def _draw(self, rng: np.random.Generator, out: Array) -> None:
+    def _shared_draw(
+        self, streams: dict[int, np.random.Generator], copy: int, kept: dict[int, Array], scratch: Array
+    ) -> Array:
+        """Return ``g ~ N(0, K_0)`` of one copy's stream, kept while more than one copy of the chunk uses it."""
+        if copy not in kept:
+            kept[copy] = np.empty_like(scratch)
+            self._root.draw(streams[copy], 1.0, kept[copy], scratch)
+        return kept[copy]
+
+
+def _uses(steps: Sequence[Step]) -> dict[int, int]:
+    counts: dict[int, int] = {}
+    for step in steps:
+        for innovation, _ in step.fresh:
+            counts[innovation] = counts.get(innovation, 0) + 1
+    return counts
+
+
+class _Root:
+    """Multiplies draws of mean 0 and variance 1 by a root of ``K_0``, by the cheapest means its form allows."""
+
+    def __init__(self, K_0: Array, distribution: Distribution = "gaussian") -> None:
+        self._distribution = distribution
+        diagonal = np.diag(K_0)
+        self._scale = np.sqrt(np.clip(diagonal, 0.0, None))
+        self._diagonal = not (K_0 - np.diag(diagonal)).any()
+        self._uniform = self._diagonal and bool((self._scale == self._scale[0]).all())
+        self._root = psd_root(K_0)
+
+    def draw(self, rng: np.random.Generator, scale: float, out: Array, scratch: Array) -> None:
+        """Write rows of mean 0 and covariance ``scale² K_0`` to ``out``, shape (b, N); ``scratch`` has the same shape."""
+        if self._uniform:
+            self._standard(rng, out)
+            np.multiply(out, scale * self._scale[0], out=out)
+        elif self._diagonal:
+            self._standard(rng, out)
+            np.multiply(out, scale * self._scale, out=out)
+        else:
+            self._standard(rng, scratch)
+            np.matmul(scratch, scale * self._root, out=out)
+
+    def _standard(self, rng: np.random.Generator, out: Array) -> None:
         """Fill an array with independent draws of mean 0 and variance 1."""
         if self._distribution == "gaussian":
             rng.standard_normal(out=out)
@@ -260,34 +302,6 @@ class AdditiveSampler:
         out *= np.sqrt(12.0)
 
 
-class _Root:
-    """Multiplies standard normals by a root of ``K_0``, by the cheapest means its form allows."""
-
-    def __init__(self, K_0: Array) -> None:
-        diagonal = np.diag(K_0)
-        self._scale: Array | None = np.sqrt(np.clip(diagonal, 0.0, None)) if not (K_0 - np.diag(diagonal)).any() else None
-        self._root = psd_root(K_0)
-
-    def apply(self, g: Array, scratch: Array) -> None:
-        """Replace rows ``g`` by ``g · root``, in place."""
-        if self._scale is None:
-            np.matmul(g, self._root, out=scratch)
-            g[...] = scratch
-        elif (self._scale == self._scale[0]).all():
-            np.multiply(g, self._scale[0], out=g)
-        else:
-            np.multiply(g, self._scale, out=g)
-
-
-def _combine(parents: Sequence[tuple[int, float]], x: Array, out: Sequence[Array], y: Array, scratch: Array) -> None:
-    """Write ``Σ weight · parent`` to ``y``, without a temporary for the first."""
-    for place, (parent, weight) in enumerate(parents):
-        source = x if parent == ORIGINAL else out[parent - 1]
-        if place == 0:
-            if weight == 1.0:
-                y[...] = source
-            else:
-                np.multiply(source, weight, out=y)
-        else:
-            np.multiply(source, weight, out=scratch)
-            np.add(y, scratch, out=y)
+def add_scaled(x: Array, weight: float, y: Array) -> None:
+    """Add ``weight · x`` to ``y`` in place, in one pass; both C-contiguous and of one shape."""
+    daxpy(x.reshape(-1), y.reshape(-1), a=weight)

@@ -133,7 +133,7 @@ def audit_release(
     pooling : bool
         Whether an expectation needs evidence on what pooling buys.
     """
-    levels = use.levels.resolve(scenario.seed) if use.levels is not None else ()
+    levels = release_levels(use, scenario)
     context = CellContext(point, use.id, levels, replicate, table.attributes, np.diag(moments.covariance))
     evidence = ReleaseEvidence(point, use.id, use.name, levels, replicate, table.rows)
     try:
@@ -155,7 +155,16 @@ def open_release(
 ) -> Release:
     """Return the release of one scheme, its copies not drawn yet."""
     scheme = make_scheme(use, scenario.base)
+    if hasattr(scheme, "table"):
+        scheme.table = table
     return Release(table, moments, scheme, use, levels, Key(scenario.seed, use.id, replicate))
+
+
+def release_levels(use: SchemeUse, scenario: Scenario) -> tuple[float, ...]:
+    """Return the levels of one use of a scheme, in order of release."""
+    if use.levels is not None:
+        return use.levels.resolve(scenario.seed)
+    return make_scheme(use, scenario.base).default_levels()
 
 
 def make_scheme(use: SchemeUse, base: Path | None) -> Scheme:

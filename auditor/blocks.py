@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 
-BLOCK_VALUES = 2**16
+BLOCK_VALUES = 2**18
 """Values (rows × attributes) in a block: large enough that seeding a stream is 5 % of filling it, small enough for the cache."""
 
 JACKKNIFE_GROUPS = 32

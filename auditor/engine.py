@@ -18,7 +18,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from auditor import bibliography, registry
-from auditor.audit import ReleaseAudit, audit_release, make_scheme, table_moments
+from auditor.audit import ReleaseAudit, audit_release, make_scheme, release_levels, table_moments
+from auditor.blocks import JACKKNIFE_GROUPS
 from auditor.data.load import load_table
 from auditor.data.table import Table
 from auditor.errors import AuditorError
@@ -36,6 +37,7 @@ from auditor.results import (
     SchemeSummary,
     cells,
 )
+from auditor.scenario.coalitions import expand_all
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point, rebuild
 from auditor.scheme import TableMoments
@@ -44,6 +46,8 @@ from auditor.streams import stream
 
 FEWEST_REPLICATES = 5
 """From so many replicates on their own spread is the error bar where there is no closed form."""
+
+MOST_MOMENT_BYTES = 4 * 2**30
 
 TASKS_PER_SCHEME = 16
 """Replicates are dealt out in at most so many shares: cheap ones should not each pay for a task."""
@@ -228,15 +232,27 @@ def check_data(scenario: Scenario) -> list[tuple[dict[str, Any], Table]]:
             except AuditorError as error:
                 raise AuditorError(f"knowledge[{state}]: {error}") from None
         for place, use in enumerate(here.schemes):
-            levels = use.levels.resolve(here.seed) if use.levels is not None else ()
             try:
+                levels = release_levels(use, here)
                 scheme = make_scheme(use, here.base)
                 scheme.check_levels(levels)
-                scheme.law(levels[:1], moments)
+                _check_size(len(levels), table.width)
+                scheme.law(levels, moments)
+                expand_all(here.coalitions, len(levels), here.seed)
             except AuditorError as error:
                 raise AuditorError(f"schemes[{place}] ({use.id}): {error}") from None
         tables.append((point, table))
     return tables
+
+
+def _check_size(copies: int, width: int) -> None:
+    """Refuse a release whose moments would not fit: they grow with the square of copies × attributes, not with rows."""
+    size = 8 * ((copies + 1) * width) ** 2 * (JACKKNIFE_GROUPS + 2)
+    if size > MOST_MOMENT_BYTES:
+        raise AuditorError(
+            f"{copies:,} copies of {width} attributes need {size / 2**30:,.0f} GiB for their joint moments, more than the "
+            f"{MOST_MOMENT_BYTES / 2**30:.0f} GiB allowed; audit fewer copies at a time"
+        )
 
 
 def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]:
@@ -293,7 +309,7 @@ def _summaries_of_schemes(scenario: Scenario, points: Sequence[dict[str, Any]]) 
         here = at_point(scenario, point)
         for use in here.schemes:
             cls = registry.get("scheme", use.name)
-            levels = [] if use.levels is None else list(use.levels.resolve(here.seed))
+            levels = [level for level in release_levels(use, here) if not math.isnan(level)]
             summary = SchemeSummary(
                 sweep=point, scheme=use.id, plugin=use.name, levels=levels, summary=cls.summary(), claims=cls.claims
             )

@@ -28,7 +28,7 @@ from auditor.scenario.coalitions import Coalition, parse_coalitions
 from auditor.scenario.levels import parse_levels
 from auditor.scenario.problems import Problems
 from auditor.scenario.read import KnowledgeError, parse_knowledge
-from auditor.scheme import Key, Scheme, TableMoments
+from auditor.scheme import Key, RowsOf, Scheme, TableMoments
 
 if TYPE_CHECKING:
     pass
@@ -171,13 +171,33 @@ def _released(scheme: Scheme, X: Microdata, before: tuple[Microdata, ...], level
     table = as_table(X)
     moments = table_moments(table)
     key = Key(_checked_seed(seed), scheme.name)
-    old = [as_table(copy).values for copy in before]
-    new = [np.empty_like(table.values) for _ in range(len(levels) - len(old))]
-    sampler = scheme.sampler(levels, moments, key, len(old))
+    new = [np.empty(table.values.shape) for _ in range(len(levels) - len(before))]
+    copies = _Held(before, new, table.values.shape)
+    sampler = scheme.sampler(levels, moments, key, len(before))
     with threadpool_limits(limits=1):
         for index, (a, b) in enumerate(row_blocks(table.rows, table.width)):
-            sampler.block(index, table.read(a, b), [copy[a:b] for copy in (*old, *new)], len(old))
+            sampler.block(index, table.read(a, b), RowsOf(copies, a, b), len(before))
     return Release(X, (*before, *(like(X, copy) for copy in new)), levels, scheme)
+
+
+class _Held(Sequence[Array]):
+    """Copies released before and new ones as arrays of one shape; an old one is turned into an array only when it is read."""
+
+    def __init__(self, before: Sequence[Microdata], new: Sequence[Array], shape: tuple[int, ...]) -> None:
+        self._before = before
+        self._new = new
+        self._shape = shape
+        self._arrays: dict[int, Array] = {}
+
+    def __len__(self) -> int:
+        return len(self._before) + len(self._new)
+
+    def __getitem__(self, place: Any) -> Any:
+        if place >= len(self._before):
+            return self._new[place - len(self._before)]
+        if place not in self._arrays:
+            self._arrays[place] = np.ascontiguousarray(self._before[place], dtype=np.float64).reshape(self._shape)
+        return self._arrays[place]
 
 
 def as_table(X: Microdata) -> Table:

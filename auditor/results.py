@@ -362,13 +362,15 @@ def _umask() -> int:
 
 
 def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:
-    """Return mean and standard error of one cell over its replicates.
+    """Return mean and standard error of one cell over its replicates; NaN and None when nothing was measured.
 
     Error bars that come from the replicates themselves (``error_bar == 'replicates'``) are each the spread of a single
     draw, as closed-form ones are, so the rule is one: ``sqrt(Σ se²) / R``. None when any replicate has no error bar.
     """
     values = [record.value for record in records if record.value is not None]
     errors = [record.std_error for record in records]
+    if not values:
+        return math.nan, None
     mean = math.fsum(values) / len(values)
     if any(error is None for error in errors):
         return mean, None

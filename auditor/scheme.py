@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,26 @@ class Key:
     seed: int
     scheme: str
     replicate: int = 1
+
+
+class RowsOf(Sequence[Array]):
+    """Rows ``start`` to ``stop`` of each of many copies, cut only when asked for: a new copy reads two of a thousand."""
+
+    def __init__(self, copies: Sequence[Array], start: int, stop: int) -> None:
+        self._copies = copies
+        self._rows = slice(start, stop)
+
+    def __len__(self) -> int:
+        return len(self._copies)
+
+    @overload
+    def __getitem__(self, place: int) -> Array: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Array]: ...
+    def __getitem__(self, place: int | slice) -> Array | Sequence[Array]:
+        if isinstance(place, slice):
+            return [copy[self._rows] for copy in self._copies[place]]
+        return self._copies[place][self._rows]
 
 
 class Sampler(Protocol):
@@ -83,6 +103,10 @@ class Scheme(Plugin):
         for number, level in enumerate(levels, start=1):
             if not (np.isfinite(level) and level >= 0):
                 raise AuditorError(f"level {number} must be a finite noise multiple σ² ≥ 0; got {level!r}")
+
+    def default_levels(self) -> tuple[float, ...]:
+        """Return the levels of a release that was asked for without any; none unless a scheme knows better."""
+        return ()
 
     @abstractmethod
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:

@@ -26,6 +26,7 @@ DATA_FIELDS = ("source", "columns", "rows", "missing", "standardize")
 MISSING = ("refuse", "drop", "mean")
 SCHEME_FIELDS = ("name", "id", "levels", "already-out")
 MEASURES = {"within": ("tolerance",), "error-distribution": ("bins", "reach"), "seconds": ()}
+EVERY = "*"
 MOST_REPLICATES = 100_000
 MOST_POINTS = 10_000
 MOST_SEED = 2**128
@@ -500,12 +501,26 @@ def at_point(scenario: Scenario, point: Mapping[str, Any]) -> Scenario:
         return scenario
     value: Any = {key: item for key, item in scenario.document.items() if key not in ("sweep", "expect")}
     for path, item in point.items():
-        value = set_at(value, parse_path(path), item)
+        for place in _places(value, parse_path(path)):
+            value = set_at(value, place, item)
     problems = Problems()
     built = build(value, problems, scenario.base, scenario.name)
     if problems.found or built is None:
         raise ScenarioError(Problem(format_path(path), message) for path, message, _ in problems.found)
     return built
+
+
+def _places(value: Any, path: Path) -> list[Path]:
+    """Return the places that a swept path names: ``schemes[*].levels.count`` is one in every scheme."""
+    if EVERY not in path:
+        return [path]
+    head, tail = path[: path.index(EVERY)], path[path.index(EVERY) + 1 :]
+    items = value
+    for element in head:
+        items = items.get(element) if isinstance(items, dict) else None
+    if not isinstance(items, list):
+        raise AuditorError(f"{format_path(head)} is not a list, so [*] names nothing in it")
+    return [(*head, place, *rest) for place, item in enumerate(items) for rest in _places(item, tail)]
 
 
 def _expectations(

@@ -20,7 +20,7 @@ Reference: li2012, section 5. Fails when noise is not *jointly* Gaussian: the co
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Literal
 
@@ -79,29 +79,34 @@ def bridge_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
 
     Source: the Brownian bridge; equal to li2012 (17)–(18), see the module's notes. ``O(log M)`` comparisons a copy.
     """
-    holder = {0.0: ORIGINAL}
-    ordered = [0.0]
+    out, first = np.unique(np.asarray(levels[:existing], dtype=np.float64), return_index=True)
+    ordered, holders = out.tolist(), (first + 1).tolist()
+    if not ordered or ordered[0] > 0.0:
+        ordered.insert(0, 0.0)
+        holders.insert(0, ORIGINAL)
+    else:
+        holders[0] = ORIGINAL
     steps = []
-    for copy, s in enumerate(map(float, levels), start=1):
-        if copy > existing:
-            steps.append(_bridge_step(copy, s, ordered, holder))
-        if s not in holder:
-            holder[s] = copy
-            insort(ordered, s)
+    for copy in range(existing + 1, len(levels) + 1):
+        s = float(levels[copy - 1])
+        place = bisect_left(ordered, s)
+        steps.append(_bridge_step(copy, s, place, ordered, holders))
+        if place == len(ordered) or ordered[place] != s:
+            ordered.insert(place, s)
+            holders.insert(place, copy)
     return steps
 
 
-def _bridge_step(copy: int, s: float, ordered: Sequence[float], holder: dict[float, int]) -> Step:
-    if s in holder:
-        return Step(copy, ((holder[s], 1.0),))
-    place = bisect_left(ordered, s)
-    a = ordered[place - 1]
+def _bridge_step(copy: int, s: float, place: int, ordered: Sequence[float], holders: Sequence[int]) -> Step:
+    """Return the step of a new level that belongs at ``place`` among the ordered ones."""
     if place == len(ordered):
-        return Step(copy, ((holder[a], 1.0),), ((copy, float(np.sqrt(s - a))),))
-    b = ordered[place]
+        return Step(copy, ((holders[-1], 1.0),), ((copy, float(np.sqrt(s - ordered[-1]))),))
+    if ordered[place] == s:
+        return Step(copy, ((holders[place], 1.0),))
+    a, b = ordered[place - 1], ordered[place]
     t = (s - a) / (b - a)
     # (s−a)(b−s)/(b−a) as t·(b−s): no product of two tiny gaps that could underflow
-    return Step(copy, ((holder[a], 1.0 - t), (holder[b], t)), ((copy, float(np.sqrt(t * (b - s)))),))
+    return Step(copy, ((holders[place - 1], 1.0 - t), (holders[place], t)), ((copy, float(np.sqrt(t * (b - s)))),))
 
 
 def sequential_plan(levels: Sequence[float]) -> list[Step]:

@@ -1,0 +1,145 @@
+"""What is installed: lists with a line each, and a page for each plugin."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from auditor import bibliography, metrics, registry
+from auditor.errors import AuditorError, PluginError
+
+SINGULAR = {"attacks": "attack", "schemes": "scheme", "sources": "source", "expectations": "expectation"}
+
+
+def listing(kinds: Sequence[str]) -> str:
+    """Return the list of each kind, a heading and a line each."""
+    parts = []
+    for kind in kinds:
+        lines = _scenario_lines() if kind == "scenarios" else _plugin_lines(SINGULAR[kind])
+        parts.append((f"{kind}\n" if len(kinds) > 1 else "") + _columns(lines, indent="  " if len(kinds) > 1 else ""))
+    return "\n\n".join(parts)
+
+
+def _plugin_lines(kind: str) -> list[tuple[str, str]]:
+    lines = []
+    for name in registry.names(kind):
+        cls = registry.get(kind, name)
+        aliases = f" (also: {', '.join(cls.aliases)})" if getattr(cls, "aliases", ()) else ""
+        lines.append((name, cls.summary() + aliases))
+    if kind == "expectation":
+        lines = [line for line in lines if line[0] != "metric"]
+        lines += [(metric.name, f"{metric.meaning} With at-least, at-most or between.") for metric in metrics.METRICS.values()]
+    return lines
+
+
+def _scenario_lines() -> list[tuple[str, str]]:
+    from auditor.scenario.read import shipped_scenarios
+    from auditor.scenario.yaml12 import load_file
+
+    found = []
+    for path in shipped_scenarios():
+        value: Any = load_file(path).value
+        found.append((path.stem, str(value.get("title", "")) if isinstance(value, dict) else ""))
+    return found
+
+
+def _columns(lines: Iterable[tuple[str, str]], indent: str = "") -> str:
+    pairs = list(lines)
+    width = max((len(name) for name, _ in pairs), default=0)
+    return "\n".join(f"{indent}{name:<{width}}  {text}" for name, text in pairs)
+
+
+def page(name: str) -> str:
+    """Return the page of one plugin, metric or shipped scenario.
+
+    Raises
+    ------
+    PluginError
+        Nothing has that name.
+    """
+    from auditor.scenario.read import find_scenario
+
+    try:
+        return "\n\n".join(_plugin_page(cls) for cls in registry.find(name))
+    except PluginError as unknown:
+        metric = metrics.METRICS.get(metrics.canonical(name))
+        if metric is not None:
+            return f"{metric.name}: a metric, in {metric.unit}\n\n{metric.meaning}"
+        try:
+            return find_scenario(name).read_text(encoding="utf-8").rstrip()
+        except (AuditorError, OSError):
+            raise unknown from None
+
+
+def _plugin_page(cls: type[registry.Plugin]) -> str:
+    parts = [f"{cls.name}: {cls.kind}", cls.summary()]
+    rest = (inspect.getdoc(cls) or "").partition("\n")[2].strip()
+    facts = [
+        ("Promises", getattr(cls, "claims", "")),
+        ("Assumes", cls.assumes),
+        ("Applies to", ", ".join(sorted(getattr(cls, "families", ())))),
+        ("Needs to know", _knowledge(cls)),
+        ("When it wins", getattr(cls, "wins", "")),
+        ("Data", getattr(cls, "description", "")),
+        ("Licence", getattr(cls, "licence", "")),
+        ("Reference", _reference(cls.reference)),
+    ]
+    parts += [rest] if rest else []
+    parts += [_columns([(f"{label}:", text) for label, text in facts if text])]
+    parts += ["Parameters:\n" + (_parameters(cls.Parameters) or "  none")]
+    module = inspect.getmodule(cls)
+    notes = inspect.getdoc(module) if module is not None and cls.kind in ("attack", "scheme", "expectation") else None
+    return "\n\n".join([*parts, notes] if notes else parts)
+
+
+def _knowledge(cls: type[registry.Plugin]) -> str:
+    if cls.kind != "attack":
+        return ""
+    return " or ".join(getattr(cls, "knowledge", ())) or "nothing beyond the copies"
+
+
+def _reference(reference: str) -> str:
+    key = reference.partition(",")[0].strip()
+    return f"{reference}. {bibliography.text(key)}" if key in bibliography.keys() else reference
+
+
+def _parameters(model: type[BaseModel]) -> str:
+    lines = []
+    for name, field in model.model_fields.items():
+        default = "required" if field.is_required() else f"default {_shown(field.default)}"
+        lines.append((field.alias or name, f"{_type(field.annotation)}{_range(field)}; {default}. {field.description or ''}".rstrip()))
+    return _columns(lines, indent="  ")
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else repr(value)
+
+
+def _range(field: FieldInfo) -> str:
+    words = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+    bounds = [f"{sign} {getattr(rule, name):g}" for rule in field.metadata for name, sign in words.items() if hasattr(rule, name)]
+    return f" {', '.join(bounds)}" if bounds else ""
+
+
+def _type(annotation: Any) -> str:
+    """Return a type in words a scenario's author would use."""
+    origin = get_origin(annotation)
+    if origin is Literal:
+        return " | ".join(str(choice) for choice in get_args(annotation))
+    if origin in (Union, types.UnionType):
+        return " | ".join(_type(choice) for choice in get_args(annotation) if choice is not type(None))
+    if origin is list:
+        return f"list of {_type(get_args(annotation)[0])}"
+    if origin is dict:
+        return "mapping"
+    if origin is not None:
+        return _type(get_args(annotation)[0])
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "{" + ", ".join(field.alias or name for name, field in annotation.model_fields.items()) + ": …}"
+    words = {int: "integer", float: "number", str: "text", bool: "true | false"}
+    return words.get(annotation, getattr(annotation, "__name__", "anything"))

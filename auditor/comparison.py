@@ -1,0 +1,144 @@
+"""What changed between two audits, beyond their error bars; what got worse is what leaks more."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from auditor.metrics import METRICS
+from auditor.results import AuditResult, Measurement, cells, pooled
+from auditor.statistics import holm, two_sided
+
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Change:
+    """One cell that differs."""
+
+    cell: str
+    metric: str
+    old: float
+    new: float
+    worse: bool
+
+    def __str__(self) -> str:
+        return f"{self.cell}: {self.metric} {self.old:.4g} → {self.new:.4g}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What changed between two audits."""
+
+    worsened: list[Change]
+    improved: list[Change]
+    verdicts: list[str]
+    broken: list[str]
+    new: list[str]
+    missing: list[str]
+    compared: int
+
+    @property
+    def worse(self) -> bool:
+        """Whether anything got worse: more leaks, an expectation no longer holds, or what was measured is not any more."""
+        return bool(self.worsened or self.broken)
+
+    def text(self) -> str:
+        """Return the comparison in words."""
+        parts = [f"{self.compared} cells compared: {len(self.worsened)} worse, {len(self.improved)} better"]
+        for title, items in (
+            ("worse", [*map(str, self.worsened), *self.broken]),
+            ("better", [*map(str, self.improved), *self.verdicts]),
+            ("new", self.new),
+            ("missing", self.missing),
+        ):
+            if items:
+                shown = items[:50]
+                more = [f"… and {len(items) - 50} more"] if len(items) > 50 else []
+                parts.append("\n".join([f"{title}:", *(f"  {item}" for item in [*shown, *more])]))
+        return "\n\n".join(parts)
+
+
+Cells = dict[tuple[Any, ...], list[Measurement]]
+
+
+def compare_results(old: AuditResult, new: AuditResult) -> Comparison:
+    """Return what changed, cell by cell, matched by meaning: sweep point, scheme, knowledge, attack, coalition, attribute, metric.
+
+    A difference counts when it is beyond both error bars (two-sided, Holm over all cells, 5 %); without error bars any difference
+    beyond rounding does. Cells whose metric leaks neither way, as ``seconds``, are left out. Measurements of the two audits are taken
+    as independent, which is conservative when they share a seed.
+    """
+    before, after = (cells(r for r in result.measurements if _leaks(r)) for result in (old, new))
+    ok_before = {key: group for key, group in before.items() if _measured(group)}
+    ok_after = {key: group for key, group in after.items() if _measured(group)}
+    shared = [key for key in ok_before if key in ok_after]
+    changes = _changes(shared, ok_before, ok_after)
+    lost = [_label(group[0]) for key, group in ok_before.items() if key in after and key not in ok_after]
+    better, broken = _verdicts(old, new)
+    return Comparison(
+        worsened=[change for change in changes if change.worse],
+        improved=[change for change in changes if not change.worse],
+        verdicts=better,
+        broken=[*broken, *(f"{label}: no longer measured" for label in lost)],
+        new=_distinct(group for key, group in after.items() if key not in before),
+        missing=_distinct(group for key, group in before.items() if key not in after),
+        compared=len(shared),
+    )
+
+
+def _leaks(record: Measurement) -> bool:
+    """One metric per error is enough: rmse and distortion say the same in other units."""
+    metric = METRICS.get(record.metric)
+    return metric is not None and metric.leak != "neither" and record.metric != "rmse"
+
+
+def _measured(group: list[Measurement]) -> bool:
+    return all(record.status == "ok" and record.value is not None for record in group)
+
+
+def _changes(shared: list[tuple[Any, ...]], before: Cells, after: Cells) -> list[Change]:
+    pairs = [(before[key], after[key], pooled(before[key]), pooled(after[key])) for key in shared]
+    p_values = holm([
+        two_sided(b - a, math.hypot(error_a or 0.0, error_b or 0.0), max(abs(a), abs(b)))
+        for _, _, (a, error_a), (b, error_b) in pairs
+    ])  # fmt: skip
+    changes = []
+    for (group, _, (a, _), (b, _)), p in zip(pairs, p_values, strict=True):
+        if p <= LEVEL:
+            record = group[0]
+            worse = b < a if METRICS[record.metric].leak == "low" else b > a
+            changes.append(Change(_label(record), record.metric, a, b, worse))
+    return changes
+
+
+def _label(record: Measurement) -> str:
+    from auditor.expectations.metric import describe
+
+    sweep = ", ".join(f"{path}={value}" for path, value in record.sweep.items())
+    parts = [record.scheme, record.attack or "", record.knowledge or "", f"copies {describe(record.coalition)}", record.attribute, sweep]
+    return ", ".join(part for part in parts if part)
+
+
+def _distinct(groups: Any) -> list[str]:
+    return list(dict.fromkeys(_label(group[0]) for group in groups))
+
+
+def _verdicts(old: AuditResult, new: AuditResult) -> tuple[list[str], list[str]]:
+    """Return expectations that hold now and did not, and those that held and do not."""
+    before = {_statement(record): record.status for record in old.expectations}
+    better: list[str] = []
+    broken: list[str] = []
+    for record in new.expectations:
+        was = before.get(_statement(record))
+        if was is None or was == record.status:
+            continue
+        line = f"expectation {_statement(record)}: {was} → {record.status}"
+        (better if record.status == "holds" else broken if was == "holds" else better if was == "fails" else broken).append(line)
+    return better, broken
+
+
+def _statement(record: Any) -> str:
+    return f"{record.expectation} {json.dumps(record.where, sort_keys=True)}"

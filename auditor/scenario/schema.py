@@ -1,0 +1,161 @@
+"""The JSON Schema of a scenario, made from what is installed, for editors that complete and check as one types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from auditor import bibliography, metrics, registry
+from auditor.knowledge import KINDS
+from auditor.scenario.coalitions import NAMED
+from auditor.scenario.levels import MOST_COPIES, RANGES
+from auditor.scenario.read import FIELDS, MEASURES, MISSING, SCHEME_FIELDS
+
+JSON = dict[str, Any]
+
+
+def scenario_schema() -> JSON:
+    """Return the JSON Schema (draft 2020-12) of a scenario, with every installed plugin's parameters."""
+    definitions: JSON = {}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Audit scenario",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["data", "schemes", "attacks"],
+        "properties": _ordered({
+            "schema": {"const": 1, "description": "version of this format"},
+            "title": {"type": "string"},
+            "cite": _one_or_many({"enum": bibliography.keys()}),
+            "seed": {"type": "integer", "minimum": 0, "description": "the whole run is a function of scenario, data and seed"},
+            "data": _data(definitions),
+            "schemes": _one_or_many(_shared("scheme", _plugin("scheme", definitions, _scheme_fields()), definitions)),
+            "knowledge": _one_or_many(_shared("knowledge", _knowledge(), definitions)),
+            "coalitions": _one_or_many(_shared("coalition", _coalition(), definitions)),
+            "attacks": _one_or_many(_shared("attack", _plugin("attack", definitions, {"id": {"type": "string"}}), definitions)),
+            "measures": {"type": ["array", "string", "object"], "items": _measure()},
+            "sweep": {"type": "object", "additionalProperties": {"type": "array", "minItems": 1}},
+            "replicates": {"type": "integer", "minimum": 1},
+            "expect": _one_or_many(_shared("expectation", _expectation(definitions), definitions)),
+        }),
+        "$defs": definitions,
+    }  # fmt: skip
+
+
+def _ordered(properties: JSON) -> JSON:
+    """Return properties in the order of the documentation; a field without a schema of its own takes anything."""
+    return {field: properties.get(field, {}) for field in FIELDS}
+
+
+def _one_or_many(item: JSON) -> JSON:
+    return {"anyOf": [item, {"type": "array", "items": item}]}
+
+
+def _shared(name: str, schema: JSON, definitions: JSON) -> JSON:
+    """Put a schema among the definitions and return a reference to it."""
+    definitions[name] = schema
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _parameters(kind: str, name: str, definitions: JSON) -> JSON:
+    """Return the properties of one plugin's parameters, their nested models moved to the shared definitions."""
+    model_class = registry.get(kind, name).Parameters
+    schema: JSON = model_class.model_json_schema(by_alias=True, ref_template=f"#/$defs/{kind}-{name}-{{model}}")
+    for model, definition in schema.pop("$defs", {}).items():
+        definitions[f"{kind}-{name}-{model}"] = definition
+    return schema
+
+
+def _plugin(kind: str, definitions: JSON, extra: JSON) -> JSON:
+    choices: list[JSON] = [{"enum": registry.names(kind)}]
+    for name in registry.names(kind):
+        schema = _parameters(kind, name, definitions)
+        properties = {"name": {"const": name}, **extra, **schema.get("properties", {})}
+        choices.append({
+            "type": "object",
+            "description": registry.get(kind, name).summary(),
+            "additionalProperties": False,
+            "required": ["name", *schema.get("required", [])],
+            "properties": properties,
+        })  # fmt: skip
+    return {"anyOf": choices}
+
+
+def _scheme_fields() -> JSON:
+    number = {"type": "number", "minimum": 0}
+    ends = {"type": "array", "items": number, "minItems": 2, "maxItems": 2}
+    count = {"type": "integer", "minimum": 1, "maximum": MOST_COPIES}
+    ranges = [{"type": "object", "additionalProperties": False, "required": [kind, "count"], "properties": {kind: ends, "count": count}}
+              for kind in RANGES]  # fmt: skip
+    fields = {
+        "id": {"type": "string"},
+        "levels": {"anyOf": [{"type": "array", "items": number, "minItems": 1, "maxItems": MOST_COPIES}, *ranges]},
+        "already-out": {**number, "description": "copies, or share of them, that are out before the rest is asked for"},
+    }
+    return {name: fields[name] for name in SCHEME_FIELDS if name in fields}
+
+
+def _data(definitions: JSON) -> JSON:
+    common: JSON = {
+        "columns": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": ["string", "null"]}]},
+        "rows": {"type": ["integer", "null"], "minimum": 1},
+        "missing": {"enum": list(MISSING)},
+        "standardize": {"type": "boolean"},
+    }
+    path = {"type": "string", "pattern": r"\.([cC][sS][vV]|[pP][aA][rR][qQ][uU][eE][tT])$"}
+    choices: list[JSON] = [
+        {"anyOf": [{"enum": registry.names("source")}, path]},
+        {"type": "object", "required": ["source"], "additionalProperties": False, "properties": {"source": path, **common}},
+    ]
+    for name in registry.names("source"):
+        schema = _parameters("source", name, definitions)
+        properties = {"source": {"const": name}, **common, **schema.get("properties", {})}
+        required = ["source", *schema.get("required", [])]
+        choices.append({"type": "object", "required": required, "additionalProperties": False, "properties": properties})
+    return {"anyOf": choices}
+
+
+def _knowledge() -> JSON:
+    count = {"type": "integer", "minimum": 1}
+    estimated = {
+        "type": "object",
+        "required": ["rows"],
+        "additionalProperties": False,
+        "properties": {"rows": {"type": "integer", "minimum": 2}, "structure": {"enum": ["scheme", "none"]}},
+    }
+    names = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+    arguments = {"estimated": estimated, "known-attributes": names}
+    choices: list[JSON] = [{"enum": ["perfect", "uniform-prior"]}]
+    for kind in KINDS:
+        if kind not in ("perfect", "uniform-prior"):
+            argument = arguments.get(kind, count)
+            choices.append({"type": "object", "required": [kind], "additionalProperties": False, "properties": {kind: argument}})
+    return {"anyOf": choices}
+
+
+def _coalition() -> JSON:
+    copies = {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 1}
+    count = {"type": "integer", "minimum": 1}
+    objects = [{"type": "object", "required": [key], "additionalProperties": False, "properties": {key: argument}}
+               for key, argument in (("copies", copies), ("first", count), ("random", count))]  # fmt: skip
+    return {"anyOf": [{"enum": list(NAMED)}, copies, *objects]}
+
+
+def _measure() -> JSON:
+    return {"anyOf": [{"enum": list(MEASURES)}, {"type": "object", "minProperties": 1, "maxProperties": 1}]}
+
+
+def _expectation(definitions: JSON) -> JSON:
+    properties: JSON = {}
+    for name in registry.spellings("expectation"):
+        schema = _parameters("expectation", name, definitions)
+        schema.pop("title", None)
+        if name != "metric":
+            properties[name] = {"anyOf": [schema, {"type": "null"}]}
+    bounds = _parameters("expectation", "metric", definitions)
+    bounds["properties"].pop("metric", None)
+    bounds["required"] = [field for field in bounds.get("required", []) if field != "metric"]
+    bounds = _shared("bounds", bounds, definitions)
+    properties |= dict.fromkeys(metrics.METRICS, bounds)
+    entry = {"type": "object", "minProperties": 1, "maxProperties": 1, "properties": properties,
+             "patternProperties": {"^utility_": bounds}, "additionalProperties": False}  # fmt: skip
+    return {"anyOf": [{"enum": sorted(properties)}, entry]}

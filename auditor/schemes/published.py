@@ -1,0 +1,117 @@
+"""Published copies: files that were made elsewhere, audited as they are.
+
+Nobody need believe what is said of them. Without a stated law only attacks that need none apply, and what pooling buys is judged by
+the best linear attack that the originals teach; with ``law`` (a scheme's name and parameters, or a covariance in a file) attacks that use
+the law apply too, and a law that is not the copies' own shows as theory that measurement contradicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from auditor import registry
+from auditor.blocks import row_blocks
+from auditor.errors import AuditorError
+from auditor.noise import DenseNoise, NoiseLaw
+from auditor.registry import PluginParameters, register
+from auditor.scheme import Key, Sampler, Scheme, TableMoments
+
+Array = NDArray[np.float64]
+
+
+@register
+class Published(Scheme):
+    """Copies from files, made elsewhere: audited as they are, with or without a stated law of their noise."""
+
+    name = "published"
+    family = "additive"
+    claims = "Whatever its makers say; the audit takes nobody's word."
+    assumes = "Each file holds the same records as the data, row by row, and the same columns."
+    needs_levels = False
+
+    class Parameters(PluginParameters):
+        """Where the copies are, and what is said of them."""
+
+        copies: list[str] = Field(description="paths of .csv or .parquet files, in order of release", min_length=1, max_length=10_000)
+        law: dict[str, Any] | None = Field(
+            None, description="{scheme: name, …its parameters}, or {covariance: file} for a K_Z of its own; levels are then needed"
+        )
+
+        @model_validator(mode="after")
+        def _one_law(self) -> Any:
+            if self.law is not None and len({"scheme", "covariance"} & set(self.law)) != 1:
+                raise ValueError("needs `scheme` or `covariance` in law, and not both")
+            return self
+
+    base: Path | None = None
+    table: Any = None
+    """The original, given by the engine so that rows and columns can be matched."""
+
+    def default_levels(self) -> tuple[float, ...]:
+        """Return as many unknown levels as there are copies."""
+        return (float("nan"),) * len(self.parameters.copies)
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        """Refuse levels that are not one for each copy."""
+        if len(levels) != len(self.parameters.copies):
+            raise AuditorError(f"{len(self.parameters.copies)} copies need as many levels; got {len(levels)}")
+        if not np.isnan(levels).all():
+            super().check_levels(levels)
+
+    def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
+        """Return the law that is stated, or None."""
+        stated = self.parameters.law
+        if stated is None:
+            return None
+        if "covariance" in stated:
+            return self._dense(str(stated["covariance"]), len(self.parameters.copies), table.mean.size)
+        if np.isnan(levels).any():
+            raise AuditorError("a law by scheme needs the copies' levels")
+        rest = {key: value for key, value in stated.items() if key != "scheme"}
+        cls = registry.get("scheme", str(stated["scheme"]))
+        scheme: Scheme = cls(cls.Parameters.model_validate(rest))
+        return scheme.law(levels, table)
+
+    def _dense(self, name: str, M: int, N: int) -> DenseNoise:
+        try:
+            K_Z = np.loadtxt((self.base or Path()) / name, delimiter=",", ndmin=2)
+        except (OSError, ValueError):
+            raise AuditorError(f"law.covariance: {name!r} cannot be read as a CSV file of numbers") from None
+        if K_Z.shape != (M * N, M * N):
+            raise AuditorError(f"law.covariance must be {M * N} × {M * N} (copies × attributes); got {K_Z.shape[0]} × {K_Z.shape[1]}")
+        return DenseNoise(K_Z, N)
+
+    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
+        """Return what reads the copies; replicates are all the same, for there is nothing to draw."""
+        from auditor.copies import read_copy
+
+        if self.table is None:
+            raise AuditorError("published copies can be audited by a scenario only: there is nothing to perturb")
+        paths = [self._find(name) for name in self.parameters.copies]
+        return _Files([read_copy(path, self.table.attributes, self.table.rows) for path in paths])
+
+    def _find(self, name: str) -> Path:
+        for folder in (self.base or Path(), Path()):
+            if (folder / name).is_file():
+                return folder / name
+        raise AuditorError(f"copies: no such file: {name!r}")
+
+
+class _Files:
+    """Hands out the rows of copies that are in memory."""
+
+    def __init__(self, copies: Sequence[Array]) -> None:
+        self._copies = copies
+        self._bounds = row_blocks(*copies[0].shape)
+
+    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+        """Write the copies of one block of rows; see ``Sampler``."""
+        a, b = self._bounds[index]
+        for target, copy in zip(out[existing:], self._copies[existing:], strict=True):
+            target[...] = copy[a:b]

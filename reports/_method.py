@@ -1,0 +1,64 @@
+"""The method in words: what each metric means, where error bars come from, what theory is."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from reports._reading import Reading, unique
+
+
+class Definition(NamedTuple):
+    """A term, its formula if it has one, and what it means."""
+
+    term: str
+    formula: str
+    meaning: str
+
+
+METRICS = {
+    "distortion": (
+        "D = (1/nN) Σ (x̂ − x)²",
+        "mean squared error of the reconstruction over records and attributes, in squared data units",
+    ),
+    "rmse": ("√D", "square root of the distortion, in data units"),
+    "normalized_error": (
+        "N·D / tr K_X",
+        "squared error over the data's variance, both summed over attributes: 0 is exact, 1 no better than the mean",
+    ),
+    "collusion_gain": (
+        "1 − D(coalition) / min D(one member alone)",
+        "what pooling bought: 0 is nothing; 0.5 halves the squared error: 2 times more accurate, in the verdict",
+    ),
+    "within": ("", "share of the records reconstructed within a tolerance"),
+    "reconstruction_probability": ("", "probability that an attacker's best guess is the original value"),
+    "posterior_max": ("", "largest posterior probability that an attacker gives to one value, averaged over records"),
+    "delta_growth": ("", "largest growth from prior to posterior probability of any property of one record"),
+    "rho_breach": ("", "share of the records where a belief below ρ₁ became one above ρ₂"),
+    "seconds": (
+        "",
+        "wall-clock time of the step; it depends on the machine and is no part of the reproducible figures",
+    ),
+}
+
+ERROR_BARS = {
+    "closed-form": "from the closed form of the spread over noise draws, for linear attacks with known weights: "
+    "Var = (2 tr S² + 4 tr SA)/n, with A = (I − WH) K_X (I − WH)ᵀ and S = W K_Z Wᵀ",
+    "jackknife": "from a jackknife over blocks of rows: each is left out in turn, and the spread measured",
+    "replicates": "from the spread between replicates, each of which draws the noise anew",
+    "none": "without an error bar: the figure is exact, or no spread could be stated for it",
+}
+
+
+def metric_definitions(reading: Reading) -> list[Definition]:
+    """Define the metrics that occur in the results."""
+    return [Definition(name, *METRICS.get(name, _unknown(name))) for name in reading.metrics]
+
+
+def _unknown(name: str) -> tuple[str, str]:
+    return "", "usefulness of the released copies" if name.startswith("utility_") else "as its plugin defines it"
+
+
+def error_bars(reading: Reading) -> list[tuple[str, str]]:
+    """Say where the error bars that occur in the results come from."""
+    kinds = unique(record.error_bar for record in reading.result.measurements if record.status == "ok")
+    return [(kind, ERROR_BARS.get(kind, "")) for kind in kinds]

@@ -1,0 +1,151 @@
+"""What the results say: every figure pooled over replicates and found again by its cell.
+
+Terminal, HTML and the text exports all read through this one object, so they cannot show different numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from auditor.results import AuditResult, Measurement, cells
+from reports._figures import Figure, figure
+
+EVERYTHING = "*"
+"""The attribute that stands for all attributes together."""
+ERROR = "normalized_error"
+GAIN = "collusion_gain"
+
+
+class Setting(NamedTuple):
+    """Where an attack ran: everything of a cell but its coalition."""
+
+    point: int
+    scheme: str
+    knowledge: str | None
+    attack: str | None
+
+
+class Gap(NamedTuple):
+    """An adversary without figures against a scheme, and why; ``cells`` counts points, coalitions and replicates."""
+
+    scheme: str
+    knowledge: str | None
+    attack: str | None
+    status: str
+    reason: str
+    cells: int
+
+
+class Reading:
+    """The figures of one audit, by setting, metric and attribute.
+
+    Attributes
+    ----------
+    points : list of dict
+        The sweep points in order; one empty dict when nothing is swept.
+    schemes, attributes, metrics : list of str
+        In order of first appearance; ``*`` is the first attribute when it was measured.
+    adversaries : list of (str, str)
+        Pairs of knowledge and attack, in order of first appearance.
+    """
+
+    def __init__(self, result: AuditResult) -> None:
+        self.result = result
+        self.points: list[dict[str, Any]] = list(
+            {_key(r.sweep): r.sweep for r in self._points_of(result)}.values()
+        ) or [{}]
+        self._numbers = {_key(point): index for index, point in enumerate(self.points)}
+        self._figures: dict[tuple[Setting, str, str], dict[tuple[int, ...], Figure]] = {}
+        for records in cells(result.measurements).values():
+            shown, first = figure(records), records[0]
+            if shown is not None:
+                found = self._figures.setdefault((self._setting(first), first.metric, first.attribute), {})
+                found[first.coalition] = shown
+        measured = result.measurements
+        self.schemes = unique([*(release.scheme for release in result.releases), *(r.scheme for r in measured)])
+        self.adversaries = unique((str(r.knowledge), str(r.attack)) for r in measured if r.attack is not None)
+        self.attributes = sorted(unique(r.attribute for r in measured), key=lambda name: name != EVERYTHING)
+        self.metrics = unique(metric for _, metric, _ in self._figures)
+
+    @staticmethod
+    def _points_of(result: AuditResult) -> Iterator[Any]:
+        yield from result.measurements
+        yield from result.releases
+
+    def _setting(self, record: Measurement) -> Setting:
+        return Setting(self._numbers[_key(record.sweep)], record.scheme, record.knowledge, record.attack)
+
+    def point_of(self, sweep: dict[str, Any]) -> int:
+        """Return the number of a sweep point; 0 for one that was never measured."""
+        return self._numbers.get(_key(sweep), 0)
+
+    def figures(
+        self, setting: Setting, metric: str = ERROR, attribute: str = EVERYTHING
+    ) -> dict[tuple[int, ...], Figure]:
+        """Return coalition → figure; empty when nothing was measured."""
+        return self._figures.get((setting, metric, attribute), {})
+
+    def settings(self, metric: str | None = None) -> list[Setting]:
+        """Return every setting that has figures (of that metric)."""
+        return unique(setting for setting, measured, _ in self._figures if metric in (None, measured))
+
+    def keys(self) -> list[tuple[Setting, str, str]]:
+        """Return every (setting, metric, attribute) that has figures."""
+        return list(self._figures)
+
+    def copies_of(self, scheme: str, point: int = 0) -> int:
+        """Return how many copies a scheme released at a sweep point."""
+        released = [
+            len(r.levels) for r in self.result.releases if r.scheme == scheme and self.point_of(r.sweep) == point
+        ]
+        measured = [c[-1] for (s, _, _), found in self._figures.items() if s[:2] == (point, scheme) for c in found if c]
+        return max([*released, *measured], default=0)
+
+    def gaps(self) -> list[Gap]:
+        """Return the settings that are not applicable or failed, each reason once, with the number of cells."""
+        found: dict[tuple[str, str | None, str | None, str, str], set[tuple[Any, ...]]] = {}
+        for record in self.result.measurements:
+            if record.status != "ok":
+                key = (*record[1:4], record.status, record.reason or "no reason was given")
+                found.setdefault(key, set()).add((_key(record.sweep), record.coalition, record.replicate))
+        return [Gap(*key, len(where)) for key, where in found.items()]
+
+    def point_text(self, point: int) -> str:
+        """Write a sweep point: ``data.rows = 1000, replicates = 3``; empty when nothing is swept."""
+        return ", ".join(f"{path} = {plain(value)}" for path, value in self.points[point].items())
+
+
+def lowest(found: Iterable[Figure]) -> Figure | None:
+    """Return the figure with the lowest value; among equals (to 1e-9) the smallest coalition."""
+    ordered = sorted(found, key=lambda shown: (len(shown.coalition), shown.coalition))
+    best: Figure | None = None
+    for shown in ordered:
+        if best is None or shown.value < best.value - 1e-9 * max(1e-9, abs(best.value)):
+            best = shown
+    return best
+
+
+def best_single(found: dict[tuple[int, ...], Figure], members: tuple[int, ...]) -> Figure | None:
+    """Return the lowest figure of one member alone: what the coalition had without pooling."""
+    return lowest(found[(copy,)] for copy in members if (copy,) in found)
+
+
+def unique(items: Iterable[Any]) -> list[Any]:
+    """Drop repetitions, keep the order."""
+    return list(dict.fromkeys(items))
+
+
+def plain(value: Any) -> str:
+    """Write a value of a scenario on one line."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def adversary_text(knowledge: str | None, attack: str | None) -> str:
+    """Name who attacks: ``llse, perfect knowledge``."""
+    return f"{attack}, {knowledge} knowledge" if attack else "the release itself"
+
+
+def _key(sweep: dict[str, Any]) -> str:
+    return json.dumps(sweep, sort_keys=True, default=str)

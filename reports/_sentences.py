@@ -1,0 +1,106 @@
+"""The verdict's sentences: plain words around figures that the verdict has already weighed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from auditor.results import ExpectationRecord
+from reports._figures import Figure, copies, number, percent, spelled, times
+from reports._words import where_text
+
+
+class Bound(NamedTuple):
+    """A collusion gain and its interval, widened for the number of gains looked at."""
+
+    gain: Figure
+    low: float | None
+    high: float | None
+
+
+def paying(gain: Figure, pooled: Figure, single: Figure | None, total: int) -> str:
+    """Pooling reduces the error."""
+    factor = times(1 / max(1e-12, 1 - gain.value))
+    before = f" from {share(single)}" if single else ""
+    who = copies(gain.coalition, total)
+    return (
+        f"Pooling {who} rebuilds the records {factor} more accurately than the best single copy: "
+        f"the share of the variance left unknown falls{before} to {share(pooled)}."
+    )
+
+
+def exact(worst: Figure, single: Figure | None, total: int) -> str:
+    """Nothing of the records remains unknown."""
+    who, error = copies(worst.coalition, total), f"normalized error {number(worst.value)}"
+    if len(worst.coalition) == 1:
+        return f"{capital(who)} alone rebuilds the records exactly ({error})."
+    before = f", while the best single copy leaves {share(single)} of the variance unknown" if single else ""
+    return f"Pooling {who} rebuilds the records exactly ({error}){before}."
+
+
+def nothing(bounds: Sequence[Bound], single: Figure, total: int) -> str:
+    """No coalition does better than its best member."""
+    most, ceiling = max(bound.gain.value for bound in bounds), max(bound.high or 0.0 for bound in bounds)
+    count = len(bounds)
+    whose = f"none of the {spelled(count)} coalitions gains more than"
+    whose = "the one coalition measured gains at most" if count == 1 else whose
+    measured = f"largest measured gain {percent(most)}"
+    return (
+        f"Pooling buys nothing: {whose} {percent(max(0.0, ceiling))} over its best copy alone ({measured}); "
+        f"{leaves(single, total, begin=False)}."
+    )
+
+
+def undecided(bounds: Sequence[Bound], worst: Figure, margin: float, total: int) -> str:
+    """The intervals allow both that pooling pays and that it does not."""
+    gain, low, high = max(bounds, key=lambda bound: bound.gain.value if bound.high is None else bound.high)
+    who = copies(gain.coalition, total)
+    if low is None or high is None:
+        why = f"the gain of {who} is {percent(gain.value)}, measured without an error bar"
+    else:
+        why = (
+            f"the gain of {who} lies between {percent(low)} and {percent(high)}, "
+            f"which settles neither that pooling pays nor that it gains less than {percent(margin)}"
+        )
+    return f"Undecided whether pooling pays: {why}; {leaves(worst, total, begin=False)}."
+
+
+def alone(worst: Figure, total: int) -> str:
+    """Nobody pooled."""
+    return f"No coalition of two or more was measured; {leaves(worst, total, begin=False)}."
+
+
+def held(gain: Figure | None, said: str) -> str:
+    """The scenario's own test settled what the intervals alone would not."""
+    size = f" (largest gain measured here {percent(gain.value)})" if gain else ""
+    return f"Pooling buys nothing beyond the margin that the scenario states{size}. {said}"
+
+
+def expectation(record: ExpectationRecord) -> str:
+    """Say how an expectation came out."""
+    status = "is undecided" if record.status == "undecided" else record.status
+    return f"The expectation {record.expectation}{where_text(record.where)} {status}."
+
+
+def leaves(shown: Figure, total: int, *, begin: bool = True) -> str:
+    """Say what a coalition leaves unknown."""
+    who = copies(shown.coalition, total)
+    verb = "leaves" if len(shown.coalition) == 1 else "leave"
+    return f"{capital(who) if begin else who} {verb} {share(shown)} of the variance unknown"
+
+
+def share(shown: Figure | None) -> str:
+    """Write a normalized error as a percentage of the variance with its error bar."""
+    if shown is None:
+        return "–"
+    if abs(shown.value) < 1e-4:
+        return percent(shown.value)
+    half = None if shown.half is None else 100 * shown.half
+    decimals = 1 if half is None or half >= 0.05 else 2
+    bar = "" if half is None else f" ± {half:.{decimals}f}" if half >= 0.005 else " ± <0.01"
+    return f"{100 * shown.value:.{decimals}f}{bar} %"
+
+
+def capital(text: str) -> str:
+    """Begin a sentence."""
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,75 @@
+"""Words that every report shares: statuses, filters, bounds and the line of provenance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from auditor.results import AuditResult, ExpectationRecord
+from reports._figures import braces, number
+from reports._reading import plain
+
+STATUS_MARKS = {"holds": "✓", "fails": "✗", "undecided": "?"}
+
+
+def where_text(where: dict[str, Any]) -> str:
+    """Write an expectation's filter: `` (scheme = corner-wave)``; empty when it has none."""
+    return f" ({', '.join(f'{field} = {_value(value)}' for field, value in where.items())})" if where else ""
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, (list, tuple)) and value and all(isinstance(item, int) for item in value):
+        return braces(value)
+    return plain(value)
+
+
+def observed_text(record: ExpectationRecord) -> str:
+    """Write what was observed."""
+    return number(record.observed)
+
+
+def bound_text(record: ExpectationRecord) -> str:
+    """Write the bound, or both of them."""
+    if isinstance(record.bound, list):
+        return " to ".join(number(value) for value in record.bound)
+    return number(record.bound)
+
+
+def counts(result: AuditResult) -> str:
+    """Count the expectations by status: ``2 of 3 hold, 1 undecided``."""
+    statuses: list[str] = [record.status for record in result.expectations]
+    if not statuses:
+        return "none stated"
+    held, fail, open_ = (statuses.count(status) for status in ("holds", "fails", "undecided"))
+    parts = [f"{held} of {len(statuses)} {'holds' if held == 1 else 'hold'}"]
+    parts += [f"{fail} {'fails' if fail == 1 else 'fail'}"] if fail else []
+    return ", ".join([*parts, *([f"{open_} undecided"] if open_ else [])])
+
+
+def rows_text(result: AuditResult) -> str:
+    """Say which table was audited: ``cps, 20,000 rows × 2 attributes``."""
+    if not result.data:
+        return ""
+    first, rows = result.data[0], sorted({table.rows for table in result.data})
+    span = f"{rows[0]:,}" if len(rows) == 1 else f"{rows[0]:,} to {rows[-1]:,}"
+    count = len(first.attributes)
+    return f"{first.source}, {span} rows × {count} attribute{'s' if count != 1 else ''}"
+
+
+def provenance_line(result: AuditResult) -> str:
+    """Say in one line what ran, on what, with which seed and when."""
+    made = result.provenance
+    version = made.versions.get("auditor", "")
+    parts = [
+        f"auditor {version}".strip(),
+        rows_text(result),
+        f"seed {made.seed}",
+        made.start,
+        f"{made.duration:.1f} s",
+        made.fingerprint,
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def reproduce(result: AuditResult) -> str:
+    """Return the one line that runs the audit again."""
+    return result.provenance.command or f"auditor run {result.name}.yaml --seed {result.provenance.seed}"

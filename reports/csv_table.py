@@ -1,0 +1,44 @@
+"""The measurements as one tidy table that a spreadsheet can open without running anything."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from auditor.registry import register
+from auditor.rendering import Renderer
+from auditor.results import AuditResult, Measurement
+
+_STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@register
+class Csv(Renderer):
+    """One row a measurement; ``sweep`` as JSON, copy numbers and levels separated by blanks."""
+
+    name = "csv"
+    suffix: ClassVar[str] = ".csv"
+    media_type: ClassVar[str] = "text/csv"
+
+    def render(self, results: Sequence[AuditResult]) -> str:
+        """Return the table; the first column names the audit."""
+        output = io.StringIO()
+        writer = csv.writer(output, lineterminator="\n")
+        writer.writerow(["audit", *Measurement._fields])
+        for result in results:
+            writer.writerows([cell(result.name), *map(cell, record)] for record in result.measurements)
+        return output.getvalue()
+
+
+def cell(value: Any) -> Any:
+    """Write one value; text that a spreadsheet would take for a formula gets an apostrophe before it."""
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    if isinstance(value, tuple):
+        return " ".join(str(item) for item in value)
+    if isinstance(value, str) and value.startswith(_STARTS_A_FORMULA):
+        return f"'{value}"
+    return value

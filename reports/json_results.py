@@ -1,0 +1,24 @@
+"""The results themselves, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from auditor.registry import register
+from auditor.rendering import Renderer
+from auditor.results import AuditResult
+
+
+@register
+class Json(Renderer):
+    """The whole results document; a list of documents for several audits."""
+
+    name = "json"
+    suffix: ClassVar[str] = ".json"
+    media_type: ClassVar[str] = "application/json"
+
+    def render(self, results: Sequence[AuditResult]) -> str:
+        """Return one document, or a list of them when there is not exactly one audit."""
+        documents = [result.to_json().rstrip("\n") for result in results]
+        return (documents[0] if len(documents) == 1 else f"[{','.join(documents)}]") + "\n"

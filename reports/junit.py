@@ -1,0 +1,64 @@
+"""The expectations as JUnit XML, which every CI system can show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from auditor.registry import register
+from auditor.rendering import Renderer
+from auditor.results import AuditResult, ExpectationRecord
+from reports._figures import clean
+from reports._reading import Gap, Reading, adversary_text
+from reports._words import bound_text, observed_text, where_text
+
+
+@register
+class Junit(Renderer):
+    """One test case an expectation, its reason as the failure's text; a failed cell is an error."""
+
+    name = "junit"
+    suffix: ClassVar[str] = ".xml"
+    media_type: ClassVar[str] = "application/xml"
+
+    def render(self, results: Sequence[AuditResult]) -> str:
+        """Return the document, one test suite an audit."""
+        root = Element("testsuites")
+        for result in results:
+            root.append(_suite(result))
+        for field in ("tests", "failures", "errors"):
+            root.set(field, str(sum(int(suite.get(field, 0)) for suite in root)))
+        indent(root)
+        return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+
+
+def _suite(result: AuditResult) -> Element:
+    failed = [gap for gap in Reading(result).gaps() if gap.status == "failed"]
+    suite = Element("testsuite", {
+        "name": clean(result.title), "tests": str(len(result.expectations) + len(failed)),
+        "failures": str(sum(record.status != "holds" for record in result.expectations)), "errors": str(len(failed)),
+        "skipped": "0", "time": f"{result.provenance.duration:.3f}", "timestamp": clean(result.provenance.start),
+    })  # fmt: skip
+    for record in result.expectations:
+        _expectation(suite, result, record)
+    for gap in failed:
+        _failed_cell(suite, result, gap)
+    return suite
+
+
+def _expectation(suite: Element, result: AuditResult, record: ExpectationRecord) -> None:
+    case = SubElement(
+        suite,
+        "testcase",
+        {"classname": clean(result.name), "name": clean(record.expectation + where_text(record.where)), "time": "0"},
+    )
+    if record.status != "holds":
+        told = f"{record.status}: observed {observed_text(record)}, bound {bound_text(record)}"
+        SubElement(case, "failure", {"message": told, "type": record.status}).text = clean(record.why)
+
+
+def _failed_cell(suite: Element, result: AuditResult, gap: Gap) -> None:
+    name = f"{adversary_text(gap.knowledge, gap.attack)} against {gap.scheme}"
+    case = SubElement(suite, "testcase", {"classname": clean(result.name), "name": clean(name), "time": "0"})
+    SubElement(case, "error", {"message": f"{gap.cells} cells failed", "type": "failed"}).text = clean(gap.reason)

@@ -1,0 +1,118 @@
+"""The report as Markdown, for pull requests and job summaries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import ClassVar
+
+from auditor.registry import register
+from auditor.rendering import Renderer
+from auditor.results import AuditResult
+from reports._figures import clean, with_error
+from reports._matrix import MatrixCell, matrix, measures
+from reports._reading import Reading, adversary_text
+from reports._verdict import verdicts
+from reports._words import STATUS_MARKS, bound_text, counts, observed_text, provenance_line, where_text
+
+
+@register
+class Markdown(Renderer):
+    """Verdict, comparison, expectations, notes and provenance as Markdown."""
+
+    name = "markdown"
+    suffix: ClassVar[str] = ".md"
+    media_type: ClassVar[str] = "text/markdown"
+
+    def render(self, results: Sequence[AuditResult]) -> str:
+        """Return the document, one section an audit, after a summary when there are several."""
+        sections = [_audit(result) for result in results]
+        return "\n".join([*([_summary(results)] if len(results) > 1 else []), *sections])
+
+
+def safe(text: object) -> str:
+    """Escape what Markdown or HTML would read as markup, and what would end a table cell or make a link."""
+    escaped = re.sub(r"([\\`*_{}\[\]#|~$])", r"\\\1", clean(text))
+    return (
+        escaped.replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+        .replace("://", ":&#8203;//")
+        .replace("@", "&#64;")
+    )
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return _row(headers) + _row(["---"] * len(headers)) + "".join(map(_row, rows))
+
+
+def _summary(results: Sequence[AuditResult]) -> str:
+    outcome = {0: "✓ holds", 1: "✗ does not hold", 3: "✗ failed"}
+    rows = [[safe(result.title), outcome[result.exit_status], counts(result)] for result in results]
+    return f"# {len(results)} audits\n\n{_table(['audit', 'outcome', 'expectations'], rows)}"
+
+
+def _audit(result: AuditResult) -> str:
+    reading = Reading(result)
+    parts = [
+        f"## {safe(result.title)}\n",
+        _verdicts(reading),
+        _comparison(reading),
+        _measures(reading),
+        _expectations(result),
+        _notes(reading),
+    ]
+    return "\n".join(part for part in [*parts, safe(provenance_line(result)) + "\n"] if part)
+
+
+def _verdicts(reading: Reading) -> str:
+    return "".join(f"- **{safe(v.scheme)}: {v.label}.** {safe(v.sentence)}\n" for v in verdicts(reading))
+
+
+def _comparison(reading: Reading) -> str:
+    rows = [[safe(row.attack), safe(row.knowledge), *map(_cell, row.cells)] for row in matrix(reading)]
+    if not rows:
+        return ""
+    table = _table(["attack", "knowledge", *map(safe, reading.schemes)], rows)
+    return f"### Comparison\n\nNormalized error of the worst coalition, and of its best single copy.\n\n{table}"
+
+
+def _cell(cell: MatrixCell) -> str:
+    if cell.worst is None or cell.severity is None:
+        return {"not-applicable": "n/a", "failed": "✗ failed"}.get(cell.status, "–")
+    return f"{cell.severity.word}: {with_error(cell.worst)} (single {with_error(cell.single)})"
+
+
+def _measures(reading: Reading) -> str:
+    rows = [
+        [safe(m.metric), safe(adversary_text(m.knowledge, m.attack)), *map(with_error, m.figures)]
+        for m in measures(reading)
+    ]
+    return f"### Other measures\n\n{_table(['measure', 'of', *map(safe, reading.schemes)], rows)}" if rows else ""
+
+
+def _expectations(result: AuditResult) -> str:
+    rows = [
+        [
+            f"{STATUS_MARKS[r.status]} {r.status}",
+            safe(r.expectation + where_text(r.where)),
+            observed_text(r),
+            bound_text(r),
+            safe(r.why),
+        ]
+        for r in result.expectations
+    ]
+    table = _table(["status", "expectation", "observed", "bound", "why"], rows)
+    return f"### Expectations\n\n{counts(result)}.\n\n{table}" if rows else ""
+
+
+def _notes(reading: Reading) -> str:
+    lines = [
+        f"- {gap.status}: {safe(f'{adversary_text(gap.knowledge, gap.attack)} against {gap.scheme}: {gap.reason}')}\n"
+        for gap in reading.gaps()
+    ]
+    return "### Notes\n\n" + "".join(lines) if lines else ""

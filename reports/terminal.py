@@ -1,0 +1,62 @@
+"""The report in a terminal: verdict, comparison, collusion curve, expectations, notes, provenance, in that order."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import Field
+
+from auditor.registry import PluginParameters, register
+from auditor.rendering import Renderer
+from auditor.results import AuditResult
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@register
+class Terminal(Renderer):
+    """Tables and a small plot for a terminal; plain text unless colour is asked for."""
+
+    name = "table"
+    suffix: ClassVar[str] = ".txt"
+
+    class Parameters(PluginParameters):
+        """How wide, and whether in colour.
+
+        Attributes
+        ----------
+        width : int or None
+            Columns, from 40; None takes the terminal's.
+        color : bool
+            Whether to write ANSI colour. Nothing is told by colour alone.
+        """
+
+        width: Annotated[int, Field(ge=40)] | None = None
+        color: bool = False
+
+    def render(self, results: Sequence[AuditResult]) -> str:
+        """Return the report, one section an audit, and a summary over all when there are several."""
+        from reports._terminal_parts import audit, summary
+
+        width = self.parameters.width or max(40, shutil.get_terminal_size((100, 24)).columns)
+        console = _console(width, self.parameters.color)
+        for result in results:
+            audit(console, result)
+        if len(results) > 1:
+            summary(console, results)
+        output = console.file
+        assert isinstance(output, io.StringIO)
+        return "\n".join(line.rstrip() for line in output.getvalue().splitlines()).strip("\n") + "\n"
+
+
+def _console(width: int, color: bool) -> Console:
+    from rich.console import Console
+
+    return Console(
+        file=io.StringIO(), width=width, force_terminal=color, color_system="256" if color else None,
+        highlight=False, markup=False, emoji=False, legacy_windows=False, soft_wrap=False, no_color=not color,
+    )  # fmt: skip

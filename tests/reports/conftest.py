@@ -1,0 +1,33 @@
+"""Audits to render; each is built once."""
+
+from __future__ import annotations
+
+import pytest
+import report_cases
+
+from auditor.results import AuditResult
+
+
+@pytest.fixture(scope="session")
+def quickstart() -> AuditResult:
+    return report_cases.quickstart()
+
+
+@pytest.fixture(scope="session")
+def prefixes() -> AuditResult:
+    return report_cases.prefixes_only()
+
+
+@pytest.fixture(scope="session")
+def failed() -> AuditResult:
+    return report_cases.failed()
+
+
+@pytest.fixture(scope="session")
+def swept() -> AuditResult:
+    return report_cases.swept()
+
+
+@pytest.fixture(scope="session")
+def hostile() -> AuditResult:
+    return report_cases.hostile()

@@ -1,0 +1,201 @@
+"""The HTML report: content, agreement with the other reports, escaping, policy, size."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+import report_cases
+
+from auditor.results import AuditResult
+from reports._figures import clean, with_error
+from reports._inert import json_block, script
+from reports._matrix import matrix
+from reports._reading import Reading
+from reports._verdict import verdicts
+from reports.html import Html
+
+CASES = ("quickstart", "prefixes", "failed", "swept", "hostile")
+
+
+class Page(HTMLParser):
+    """What a browser would find: elements, text outside scripts, scripts."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.source = source
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
+        self.styles: list[str] = []
+        self.words: list[str] = []
+        self._inside = ""
+        self.feed(source)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._inside = tag if tag in ("script", "style") else self._inside
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == self._inside:
+            self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.scripts.append((self.elements[-1][1], data))
+        elif self._inside == "style":
+            self.styles.append(data)
+        else:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.words).split())
+
+    def blocks(self) -> dict[str, Any]:
+        return {str(a["id"]): json.loads(text) for a, text in self.scripts if a.get("type") == "application/json"}
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def pages(request: pytest.FixtureRequest) -> dict[str, Page]:
+    return {case: Page(Html().render([request.getfixturevalue(case)])) for case in CASES}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_page_shows_the_same_words_and_numbers_as_the_terminal(
+    case: str, pages: dict[str, Page], request: pytest.FixtureRequest
+) -> None:
+    result: AuditResult = request.getfixturevalue(case)
+    reading, text = Reading(result), pages[case].text
+    for verdict in verdicts(reading):
+        assert " ".join(clean(verdict.sentence).split()) in text
+        assert verdict.label in text
+    for row in matrix(reading):
+        for shown in row.cells:
+            assert shown.worst is None or with_error(shown.worst) in text
+            assert shown.single is None or with_error(shown.single) in text
+    for record in result.expectations:
+        assert record.why in text
+
+
+def test_chart_rows_are_the_figures_of_the_reading(pages: dict[str, Page], quickstart: AuditResult) -> None:
+    block = pages["quickstart"].blocks()["audit-1-map-data"]["columns"]
+    schemes, coalitions = block["s"], block["c"]
+    assert set(schemes["of"]) == set(report_cases.SCHEMES)
+    assert len(coalitions["of"]) == 31
+    measured = {float(f"{figure.value:.6g}") for key in Reading(quickstart).keys() if key[1] == "normalized_error"
+                for figure in Reading(quickstart).figures(*key).values()}  # fmt: skip
+    assert set(block["y"]) == measured
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_policy_lists_exactly_the_scripts_and_the_style(case: str, pages: dict[str, Page]) -> None:
+    page = pages[case]
+    policy = next(m["content"] or "" for m in page.all("meta") if m.get("http-equiv") == "Content-Security-Policy")
+
+    def hashed(text: str) -> str:
+        return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+
+    run = re.findall(r"<script>(.*?)</script>", page.source, re.DOTALL)
+    assert len(run) == 2
+    directives = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    assert directives["default-src"] == "'none'"
+    assert set(directives["script-src"].split()) == {hashed(text) for text in run}
+    assert directives["style-src"].split() == [hashed(text) for text in page.styles]
+    assert "unsafe" not in policy
+    assert "connect-src" not in directives
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_nothing_is_loaded_and_nothing_is_inline(case: str, pages: dict[str, Page]) -> None:
+    for tag, attributes in pages[case].elements:
+        assert tag not in ("link", "iframe", "object", "embed", "base", "form", "img")
+        assert not [
+            name for name in attributes if name.startswith("on") or name in ("src", "style", "srcset", "action")
+        ]
+        assert (attributes.get("href") or "#").startswith("#")
+    outside = re.sub(r"<script.*?</script>", "", pages[case].source, flags=re.DOTALL)
+    assert not re.search(r"url\(|@import", outside)
+
+
+def test_hostile_names_stay_text(pages: dict[str, Page]) -> None:
+    page = pages["hostile"]
+    for name in report_cases.HOSTILE_COLUMNS[:5]:
+        assert name[:30] in page.text
+    assert "{{7*7}}" in page.text
+    assert "49" not in page.text.split("Verdict")[0]
+    assert len([s for s in page.scripts if "type" not in s[0]]) <= 2 + page.source.count("<script>")
+    fields = {"s", "a", "v", "p", "k", "y", "lo", "hi", "t", "m", "c", "w", "g", "x", "x2", "u", "f", "o"}
+    for name, block in page.blocks().items():
+        if name != "chart-config":
+            assert set(block["columns"]) <= fields
+            assert "onerror" not in json.dumps(block["views"])
+
+
+def test_json_cannot_leave_its_block() -> None:
+    value = {"</script>": ["<!--", "&", "\u2028", "]]>", '"']}
+    text = str(json_block(value))
+    assert not re.search("[<>&\u2028]", text)
+    assert json.loads(text) == value
+    assert "</script" not in script("a = '</script>'")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_page_is_small_enough(case: str, pages: dict[str, Page]) -> None:
+    assert len(pages[case].source.encode()) < 2_500_000
+
+
+def test_many_copies_stay_under_the_limit() -> None:
+    many = report_cases.Case(levels=tuple(0.25 + step / 12 for step in range(9)), replicates=1).result()
+    assert len(many.measurements) > 50_000
+    page = Page(Html().render([many, many]))
+    assert len(page.source.encode()) < 2_500_000
+    assert "are left out here" in page.text
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_structure_for_keyboard_and_screen_reader(case: str, pages: dict[str, Page]) -> None:
+    page = pages[case]
+    assert len(page.all("main")) == 1
+    assert len(page.all("h1")) == 1
+    assert page.all("html")[0]["lang"] == "en"
+    assert all(header.get("scope") for header in page.all("th"))
+    identifiers = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(identifiers) == len(set(identifiers))
+    for tag, attributes in page.elements:
+        assert tag != "figure" or attributes["data-block"] in identifiers
+        for reference in ("aria-labelledby", "popovertarget", "data-copy"):
+            assert attributes.get(reference) is None or attributes[reference] in identifiers
+        assert attributes.get("role") != "img" or attributes.get("aria-label")
+
+
+def test_every_part_of_the_report_is_there(pages: dict[str, Page]) -> None:
+    headings = ["Verdict", "Comparison", "Other measures", "Collusion curves", "Coalition map", "Error distributions",
+                "Sweep of data.rows", "Expectations", "Cells without a figure", "Method", "Attacks and schemes",
+                "Data and provenance", "Scenario as run", "References"]  # fmt: skip
+    text = pages["swept"].text
+    places = [text.index(heading) for heading in headings]
+    assert places == sorted(places)
+    assert "auditor run quickstart.yaml --seed 2012" in text
+    assert "sha256:5a1e0c77" in text
+
+
+def test_several_audits_share_a_summary_and_one_bundle(quickstart: AuditResult, swept: AuditResult) -> None:
+    page = Page(Html().render([quickstart, swept]))
+    assert len(page.all("article")) == 2
+    assert "2 audits side by side" in page.text
+    assert page.source.count("window.vegaEmbed=") + page.source.count("window.vegaEmbed =") == 1
+
+
+def test_an_empty_audit_is_a_page_without_charts(quickstart: AuditResult) -> None:
+    empty = quickstart.model_copy(update={"measurements": [], "distributions": [], "expectations": []})
+    page = Page(Html().render([empty]))
+    assert not page.all("figure")
+    assert len(page.source) < 100_000
