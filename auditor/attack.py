@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +68,14 @@ class View:
         Moments of ``[X, Y_1 … Y_k]`` over the records given in clear, about the centre, d = (k+1)N.
     records : Records or None
         Those records themselves, for attacks on rows.
+    unmatched : ndarray of shape (p, N) or None
+        Records given in clear without saying which released rows are theirs; in no order.
+    population : ndarray of shape (s, N) or None
+        Other draws from the population that the released records were drawn from.
+    scheme : mapping
+        The scheme's ``name`` and parameters, which are no secret; its random numbers are.
+    seed : int
+        Of the guesses of an attack that guesses; says nothing of the scheme's.
     """
 
     attributes: tuple[str, ...]
@@ -82,6 +91,10 @@ class View:
     sample: Moments | None = field(repr=False, default=None)
     known: Moments | None = field(repr=False, default=None)
     records: Records | None = field(repr=False, default=None)
+    unmatched: Array | None = field(repr=False, default=None)
+    population: Array | None = field(repr=False, default=None)
+    scheme: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    seed: int = 0
 
     @property
     def width(self) -> int:
@@ -182,7 +195,9 @@ class View:
 
 
 def _part(moments: Moments, places: Sequence[int], width: int) -> Moments:
-    """Return moments of some of the parts that are stacked side by side, numbered from 1."""
+    """Return moments of some of the parts that are stacked side by side, numbered from 1; none where copies have other columns."""
+    if moments.size == 0:
+        return moments
     index = attribute_index(places, width)
     return Moments(moments.count, moments.total[index], moments.products[np.ix_(index, index)])
 
@@ -259,6 +274,21 @@ class Reconstruction:
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return estimates, shape (b, N), for one block of the coalition's copies, each of shape (b, N)."""
         raise NotImplementedError
+
+    def guesses(self, copies: Sequence[Array]) -> Iterator[Array]:
+        """Yield estimates, shape (b, N), any of which the attack might as well have made; the same guesses for every block."""
+        yield self.rows(copies)
+
+    def chances(self, copies: Sequence[Array], tolerance: float) -> Array | None:
+        """Return each record's exact chance, shape (b,), of ``‖x̂ − x‖ ≤ tolerance·‖x‖``, as the adversary computes it; None: unknown."""
+        return None
+
+    def expected(self, x: Array) -> Array | None:
+        """Return theory's expected ``‖x̂ − x‖²``, shape (b,), over the draws of scheme and attack; None where there is none.
+
+        For the audit alone, once the estimates are in: ``x`` are the true records, shape (b, N).
+        """
+        return None
 
 
 class RowAttack(Attack):

@@ -30,6 +30,8 @@ from auditor.rows import CopyBlocks, Tally, tally_linear, tally_rows
 from auditor.scenario.coalitions import Coalition, expand_all
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scheme import Key, Scheme, TableMoments
+from auditor.utility import utility_records
+from auditor.whole_records import WholeRecords, whole_record_records
 
 Array = NDArray[np.float64]
 
@@ -77,9 +79,9 @@ class Release:
 
     def _draw(self, bounds: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Array, list[Array]]]:
         n, N = self.table.rows, self.table.width
-        keep = n * N * self.copies * 8 <= KEEP_BYTES
+        keep = n * self.scheme.output_width(N) * self.copies * 8 <= KEEP_BYTES
         rows = n if keep else bounds[0][1]
-        memory = [np.empty((rows, N)) for _ in range(self.copies)]
+        memory = [np.empty((rows, self.scheme.output_width(N))) for _ in range(self.copies)]
         early = self._already_out()
         samplers = []
         if early:
@@ -145,7 +147,7 @@ def audit_release(
         records = [context.empty(a.id, k.label, None, "failed", reason) for k in scenario.knowledge for a in scenario.attacks]
         return ReleaseAudit(records, [], evidence)
     measurements, distributions = session.run()
-    if pooling:
+    if pooling and session.gathered.joint:
         evidence.pooling.update(pooling_evidence(session.needed, session.gathered.groups, table.width, session.law))
     return ReleaseAudit(measurements, distributions, evidence)
 
@@ -203,7 +205,7 @@ class Session:
         self.law = release.scheme.law(release.levels, release.moments)
         self.gathered = Gathered(
             release.table, release.moments, release.levels, self.law, release.blocks, scenario.knowledge, scenario.seed,
-            release.key.replicate,
+            release.key.replicate, release.scheme.output_width(release.table.width), release.scheme.public,
         )  # fmt: skip
 
     def run(self) -> tuple[list[Measurement], list[Distribution]]:
@@ -212,6 +214,8 @@ class Session:
         distributions: list[Distribution] = []
         if self.scenario.measure("seconds"):
             measurements.append(scheme_record(self.context, "seconds", self.release.seconds))
+        if self.scenario.measure("utility"):
+            measurements += utility_records(self.context, self.release.blocks, self.scenario.seed)
         for knowledge in self.scenario.knowledge:
             for use in self.scenario.attacks:
                 try:
@@ -231,15 +235,21 @@ class Session:
         attack: Attack = registry.get("attack", use.name)(use.parameters)
         attack.check(self.release.scheme.family, knowledge)
         tally = self._tally()
+        records = self._whole_records()
         if isinstance(attack, LinearAttack):
-            errors = self._linear(attack, knowledge, tally)
+            if not self.gathered.joint:
+                raise NotApplicable("a linear attack on moments needs copies with as many columns as the original")
+            errors, records = self._linear(attack, knowledge, tally), []
         elif isinstance(attack, RowAttack):
-            errors = self._rowwise(attack, knowledge, tally)
+            errors = self._rowwise(attack, knowledge, tally, records)
         else:
             raise NotApplicable(f"{use.name} is neither a linear nor a row-level attack")
         wanted = [place for place, coalition in enumerate(self.needed) if coalition in set(self.coalitions)]
         cells = error_records(self.context, use.id, knowledge.label, self.needed, wanted, errors)
         cells += within_records(self.context, use.id, knowledge.label, self.needed, wanted, tally)
+        if records:
+            chosen = [records[place] for place in wanted]
+            cells += whole_record_records(self.context, use.id, knowledge.label, [self.needed[place] for place in wanted], chosen)
         spreads = distribution_records(self.context, use.id, knowledge.label, self.needed, wanted, tally)
         return cells, spreads
 
@@ -248,6 +258,10 @@ class Session:
         tolerance = None if within is None else float(within.options["tolerance"])
         bins, reach = (0, 3.0) if spread is None else (int(spread.options["bins"]), float(spread.options["reach"]))
         return Tally(np.sqrt(np.diag(self.release.moments.covariance)), tolerance, bins, reach)
+
+    def _whole_records(self) -> list[WholeRecords]:
+        measure = self.scenario.measure("records-within")
+        return [] if measure is None else [WholeRecords(float(measure.options["tolerance"])) for _ in self.needed]
 
     def _linear(self, attack: LinearAttack, knowledge: Knowledge, tally: Tally) -> Errors:
         affines = self._affines(attack, self.gathered.view(knowledge))
@@ -279,13 +293,13 @@ class Session:
         N = self.release.table.width
         return Learnt.of(affines, without, judged.mean[:N], judged.covariance()[:N, :N], [self.law.of(c) for c in self.needed])
 
-    def _rowwise(self, attack: RowAttack, knowledge: Knowledge, tally: Tally) -> Errors:
+    def _rowwise(self, attack: RowAttack, knowledge: Knowledge, tally: Tally, records: list[WholeRecords]) -> Errors:
         view = self.gathered.view(knowledge)
-        fitted = [attack.fit(view.coalition(c), CopyBlocks(self.release.blocks, c)) for c in self.needed]
+        fitted = [attack.fit(view.coalition(c), CopyBlocks(self.gathered.seen_rows(knowledge), c)) for c in self.needed]
         blocks, counts = self.gathered.measured_rows(knowledge)
-        sums = tally_rows(fitted, self.needed, blocks, counts, tally)
+        sums, expected = tally_rows(fitted, self.needed, blocks, counts, tally, records)
         flat = [count for groups in counts for count in groups if count]
-        return from_groups(self.needed, sums, flat, np.diag(self.release.moments.covariance))
+        return from_groups(self.needed, sums, flat, np.diag(self.release.moments.covariance), expected)
 
 
 def check_affine(affine: Affine, view: View) -> None:

@@ -42,6 +42,29 @@ _WORKS = {
     "gavish2017": (
         "M. Gavish and D. L. Donoho. Optimal shrinkage of singular values. IEEE Transactions on Information Theory 63(4), 2137–2152, 2017."
     ),
+    "chen2007": (
+        "K. Chen, G. Sun and L. Liu. Towards attack-resilient geometric data perturbation. Proceedings of the SIAM International "
+        "Conference on Data Mining, 78–89, 2007."
+    ),
+    "liu2006": (
+        "K. Liu, C. Giannella and H. Kargupta. An attacker's view of distance preserving maps for privacy preserving data mining. "
+        "Proceedings of PKDD, 297–308, 2006."
+    ),
+    "liu2007": (
+        "K. Liu. Multiplicative data perturbation for privacy preserving data mining. PhD thesis, University of Maryland, Baltimore "
+        "County, 2007."
+    ),
+    "guo2007": (
+        "S. Guo and X. Wu. Deriving private information from arbitrarily projected data. Proceedings of PAKDD, 84–95, 2007."
+    ),
+    "mukherjee2006": (
+        "S. Mukherjee, Z. Chen and A. Gangopadhyay. A privacy-preserving technique for Euclidean distance-based mining algorithms using "
+        "Fourier-related transforms. The VLDB Journal 15(4), 293–315, 2006."
+    ),
+    "szekely2004": "G. J. Székely and M. L. Rizzo. Testing for equal distributions in high dimension. InterStat 5, 2004.",
+    "hyvarinen2000": (
+        "A. Hyvärinen and E. Oja. Independent component analysis: algorithms and applications. Neural Networks 13(4–5), 411–430, 2000."
+    ),
     "holm1979": "S. Holm. A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6(2), 65–70, 1979.",
     "schuirmann1987": (
         "D. J. Schuirmann. A comparison of the two one-sided tests procedure and the power approach for assessing the equivalence of "

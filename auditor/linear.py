@@ -238,8 +238,10 @@ def audit_linear(
     return from_groups(coalitions, sums, [group.count for group in groups], np.diag(K_X))
 
 
-def from_groups(coalitions: Sequence[Coalition], sums: Array, counts: Sequence[int], variances: Array) -> Errors:
-    """Return errors of any attack from its squared errors summed by row group, with jackknife error bars and no theory.
+def from_groups(
+    coalitions: Sequence[Coalition], sums: Array, counts: Sequence[int], variances: Array, expected: Array | None = None
+) -> Errors:
+    """Return errors of any attack from its squared errors summed by row group, with jackknife error bars.
 
     Parameters
     ----------
@@ -251,6 +253,8 @@ def from_groups(coalitions: Sequence[Coalition], sums: Array, counts: Sequence[i
         Rows in each group.
     variances : ndarray of shape (N,)
         Each attribute's variance in the table.
+    expected : ndarray of shape (B,), optional
+        What an attack's own theory expects of the squared errors, summed over rows and attributes; NaN for none. Without it no theory.
     """
     scale = with_total(variances)
     distortion = rounded_off(with_total(sums.sum(axis=0) / sum(counts)), scale)
@@ -258,9 +262,12 @@ def from_groups(coalitions: Sequence[Coalition], sums: Array, counts: Sequence[i
     best = best_single(coalitions, singles, distortion)
     std_error, gain_error = _jackknife(with_total(sums), counts, best, scale)
     nothing = np.full_like(distortion, np.nan)
+    theory = nothing.copy()
+    if expected is not None:
+        theory[:, -1] = expected / sum(counts) / variances.size
     gain = collusion_gain(distortion, np.take_along_axis(distortion, best, axis=0), scale)
     degrees = np.full_like(distortion, len(counts) - 1)
-    return Errors(distortion, std_error, nothing, gain, gain_error, nothing, closed=False, degrees=degrees, gain_degrees=degrees)
+    return Errors(distortion, std_error, theory, gain, gain_error, nothing, closed=False, degrees=degrees, gain_degrees=degrees)
 
 
 EXACT = 1e-12

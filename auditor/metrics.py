@@ -47,6 +47,18 @@ METRICS = {
             "high",
         ),
         Metric("within", "share of records", "Share of the records whose value is recovered within the tolerance.", "high"),
+        Metric(
+            "records_within",
+            "share of records",
+            "Share of the records rebuilt as a whole: ‖x̂ − x‖ at most the tolerance times ‖x‖, over the attack's guesses.",
+            "high",
+        ),
+        Metric(
+            "most_exposed",
+            "probability",
+            "Chance that the record which its adversary finds most exposed is rebuilt within the tolerance.",
+            "high",
+        ),
         Metric("reconstruction_probability", "probability", "Chance that the best guess of a record is right.", "high"),
         Metric("posterior_max", "probability", "Largest posterior probability, averaged over records.", "high"),
         Metric("delta_growth", "probability", "Largest growth of a probability from prior to posterior.", "high"),

@@ -171,8 +171,9 @@ def _released(scheme: Scheme, X: Microdata, before: tuple[Microdata, ...], level
     table = as_table(X)
     moments = table_moments(table)
     key = Key(_checked_seed(seed), scheme.name)
-    new = [np.empty(table.values.shape) for _ in range(len(levels) - len(before))]
-    copies = _Held(before, new, table.values.shape)
+    shape = (table.rows, scheme.output_width(table.width))
+    new = [np.empty(shape) for _ in range(len(levels) - len(before))]
+    copies = _Held(before, new, shape)
     sampler = scheme.sampler(levels, moments, key, len(before))
     with threadpool_limits(limits=1):
         for index, (a, b) in enumerate(row_blocks(table.rows, table.width)):
@@ -245,8 +246,16 @@ def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
 
 
 def like(X: Microdata, values: Array) -> Microdata:
-    """Return values of shape (n, N) in the form of ``X``: its index and columns, or its number of dimensions."""
+    """Return values of shape (n, N) in the form of ``X``: its index and columns, or its number of dimensions.
+
+    Of values with other columns than the original's only the index is kept; a DataFrame's columns are then ``y1, y2, …``.
+    """
     import pandas as pd
+
+    if isinstance(X, (pd.DataFrame, pd.Series)) and values.size != X.size:
+        return pd.DataFrame(values, index=X.index, columns=[f"y{column}" for column in range(1, values.shape[1] + 1)])
+    if values.size != np.size(X):
+        return values
 
     if isinstance(X, pd.DataFrame):
         return pd.DataFrame(values, index=X.index, columns=X.columns)
@@ -324,10 +333,13 @@ def attack(
     moments = table_moments(table)
     arrays = [as_table(copy).values for copy in release.copies]
     with threadpool_limits(limits=1):
-        gathered = Gathered(table, moments, release.levels, release.law, _blocks(table, arrays), [knows], _checked_seed(seed), 1)
+        gathered = Gathered(table, moments, release.levels, release.law, _blocks(table, arrays), [knows], _checked_seed(seed), 1,
+                            release.scheme.output_width(table.width), release.scheme.public)  # fmt: skip
+        if isinstance(plugin, LinearAttack) and not gathered.joint:
+            raise NotApplicable("a linear attack on moments needs copies with as many columns as the original")
         view = gathered.view(knows).coalition(copies)
-        values, theory = _reconstruct(plugin, view, table, moments, arrays)
-    judged = _judged(gathered, knows, table.rows)
+        judged = _judged(gathered, knows, table.rows)
+        values, theory = _reconstruct(plugin, view, table, moments, arrays, CopyBlocks(gathered.seen_rows(knows), copies), judged)
     distortion = float(np.mean((values[judged] - table.values[judged]) ** 2))
     scale = float(np.trace(moments.covariance)) / table.width
     return Estimate(like(X, values), theory, distortion, distortion / scale, copies)
@@ -365,7 +377,7 @@ def _coalition(value: Any, M: int) -> Coalition:
 
 
 def _reconstruct(
-    plugin: Attack, view: View, table: Table, moments: TableMoments, arrays: list[Array]
+    plugin: Attack, view: View, table: Table, moments: TableMoments, arrays: list[Array], seen: CopyBlocks, judged: NDArray[np.bool_]
 ) -> tuple[Array, float | None]:
     held = [arrays[copy - 1] for copy in view.copies]
     if isinstance(plugin, LinearAttack):
@@ -374,9 +386,10 @@ def _reconstruct(
         return _apply(affine, held, table.values, view.centre), _theory(affine, view, moments)
     if not isinstance(plugin, RowAttack):
         raise NotApplicable(f"{plugin.name} is neither a linear nor a row-level attack")
-    blocks = _blocks(table, held)
-    fitted = plugin.fit(view, CopyBlocks(blocks, tuple(range(1, len(held) + 1))))
-    return np.concatenate([fitted.rows(copies) for _, _, copies in blocks()]), None
+    fitted = plugin.fit(view, seen)
+    expected = fitted.expected(table.values[judged])
+    theory = None if expected is None else float(expected.mean()) / table.width
+    return np.concatenate([fitted.rows(copies) for _, _, copies in _blocks(table, held)()]), theory
 
 
 def _apply(affine: Affine, copies: Sequence[Array], X: Array, centre: Array) -> Array:

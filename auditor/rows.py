@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ from auditor.attack import Reconstruction
 from auditor.errors import PluginError
 from auditor.linear import Coalition, Maps, crossed
 from auditor.noise import NoiseLaw
+
+if TYPE_CHECKING:
+    from auditor.whole_records import WholeRecords
 
 Array = NDArray[np.float64]
 
@@ -105,13 +109,22 @@ def tally_rows(
     blocks: Blocks,
     counts: Sequence[Sequence[int]],
     tally: Tally,
-) -> Array:
-    """Run fitted attacks over the rows; return squared errors summed by row group, shape (G, B, N).
+    records: Sequence[WholeRecords] = (),
+) -> tuple[Array, Array]:
+    """Run fitted attacks over the rows; return squared errors summed by row group, shape (G, B, N), and what theory expects, (B,).
 
     Parameters
     ----------
     counts : sequence of lists of int
         Rows of each row group, block by block.
+    records : sequence of B WholeRecords, optional
+        What to count of whole records.
+
+    Returns
+    -------
+    sums : ndarray of shape (G, B, N)
+    expected : ndarray of shape (B,)
+        Theory's squared errors summed over rows and attributes; NaN for an attack without theory.
 
     Raises
     ------
@@ -119,14 +132,20 @@ def tally_rows(
         An attack's estimate has the wrong shape, or is not finite.
     """
     sums: list[Array] = []
+    expected = np.zeros(len(coalitions))
     for index, x, copies in blocks():
-        estimates = [_checked(fitted.rows([copies[c - 1] for c in coalition]), x.shape)
-                     for fitted, coalition in zip(reconstructions, coalitions, strict=True)]  # fmt: skip
+        held = [[copies[c - 1] for c in coalition] for coalition in coalitions]
+        estimates = [_checked(fitted.rows(mine), x.shape) for fitted, mine in zip(reconstructions, held, strict=True)]
+        for place, fitted in enumerate(reconstructions):
+            theory = fitted.expected(x)
+            expected[place] += np.nan if theory is None else theory.sum()
+        for counted, fitted, mine in zip(records, reconstructions, held, strict=False):
+            counted.add(fitted, mine, x)
         errors = np.stack(estimates, axis=1) - x[:, None, :]
         tally.add(errors)
         stops = np.cumsum(counts[index])
         sums.extend((errors[stop - count : stop] ** 2).sum(axis=0) for stop, count in zip(stops, counts[index], strict=True) if count)
-    return np.array(sums)
+    return np.array(sums), expected
 
 
 def _checked(estimate: Array, shape: tuple[int, ...]) -> Array:

@@ -25,7 +25,15 @@ FIELDS = (
 DATA_FIELDS = ("source", "columns", "rows", "missing", "standardize")
 MISSING = ("refuse", "drop", "mean")
 SCHEME_FIELDS = ("name", "id", "levels", "already-out")
-MEASURES = {"within": ("tolerance",), "error-distribution": ("bins", "reach"), "seconds": ()}
+MEASURES = {
+    "within": ("tolerance",),
+    "records-within": ("tolerance",),
+    "error-distribution": ("bins", "reach"),
+    "seconds": (),
+    "utility": (),
+}
+MEASURED_BY = {"records_within": "records-within", "most_exposed": "records-within"}
+"""Metrics that a measure of another name yields; any ``utility_…`` is from ``utility``."""
 EVERY = "*"
 MOST_REPLICATES = 100_000
 MOST_POINTS = 10_000
@@ -435,10 +443,14 @@ def _measure(path: Path, item: Any, problems: Problems) -> Measure | None:
     if name not in MEASURES:
         problems.add(path, f"must be one of {', '.join(MEASURES)}; got {shown(item)}{did_you_mean(name, MEASURES)}")
         return None
-    if name == "within" and not isinstance(options, dict):
+    if name in ("within", "records-within") and not isinstance(options, dict):
         options = {"tolerance": options}
     options = problems.mapping((*path, name), options or {}, MEASURES[name])
-    defaults: dict[str, Any] = {"within": {"tolerance": 0.1}, "error-distribution": {"bins": 40, "reach": 3.0}}.get(name, {})
+    defaults: dict[str, Any] = {
+        "within": {"tolerance": 0.1},
+        "records-within": {"tolerance": 0.1},
+        "error-distribution": {"bins": 40, "reach": 3.0},
+    }.get(name, {})
     merged = defaults | options
     for key, value in merged.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 10_000:
@@ -574,8 +586,9 @@ def _expectation(
     expectation = cls(parameters)
     measured = {measure.name for measure in measures} | set(metrics.ALWAYS)
     for metric in expectation.needs_metrics:
-        if metric not in measured and metric in MEASURES:
-            problems.add((*path, name), f"needs {metric}, which is not measured; add it under `measures:`")
+        measure = "utility" if metric.startswith("utility_") else MEASURED_BY.get(metric, metric)
+        if measure not in measured and measure in MEASURES:
+            problems.add((*path, name), f"needs {measure}, which is not measured; add it under `measures:`")
     return ExpectationUse(name, expectation, where)
 
 
