@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.errors import AuditorError
 from auditor.scheme import Key, Scheme, TableMoments
 from auditor.streams import stream
 
@@ -68,6 +69,12 @@ class TransformScheme(Scheme):
     def default_levels(self) -> tuple[float, ...]:
         """Return level 0 for each copy."""
         return (0.0,) * int(self.parameters.copies)
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        """Refuse levels above 0 of a scheme without noise."""
+        super().check_levels(levels)
+        if not self.needs_levels and any(levels):
+            raise AuditorError(f"{self.name} adds no noise, so its copies are all at level 0; got {max(levels):g}")
 
     def law(self, levels: Sequence[float], table: TableMoments) -> None:
         """Return None: copies are not the original plus noise, which is all that a noise law can say."""
