@@ -58,10 +58,10 @@ class SignSearch:
         self._squares = self._flipped(k)
         self.signs[k] = -self.signs[k]
 
-    def sweep(self) -> bool:
-        """Flip every sign in turn that is better flipped; return whether any was."""
+    def sweep(self, places: NDArray[np.intp]) -> bool:
+        """Flip every sign among some places that is better flipped, in turn; return whether any was."""
         changed = False
-        for k in range(self.signs.size):
+        for k in places:
             squares = self._flipped(k)
             value = self._mean_distance(squares)
             if value < self.value * (1.0 - 1e-12):
