@@ -22,7 +22,7 @@ numeric scheme; fails under corner-wave noise to gain from pooling, where more c
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,8 +53,8 @@ class KnownInputOutputRegression(LinearAttack):
     class Parameters(PluginParameters):
         """How the map is kept from learning the noise."""
 
-        ridge: float | Literal["gcv"] = Field(
-            0.0, ge=0, description="share of the copies' variance added to it; 'gcv': chosen by generalised cross-validation"
+        ridge: Annotated[float, Field(ge=0)] | Literal["gcv"] = Field(
+            0.0, description="share of the copies' variance added to it; 'gcv': chosen by generalised cross-validation"
         )
 
     def affine(self, view: View) -> Affine:

@@ -19,6 +19,7 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError, NotApplicable, PluginError
 from auditor.expectation import ReleaseEvidence
 from auditor.gathered import Gathered
+from auditor.geometry import geometry_records
 from auditor.knowledge import Knowledge
 from auditor.learnt import Learnt
 from auditor.linear import Errors, Maps, audit_linear, from_groups
@@ -30,7 +31,6 @@ from auditor.rows import CopyBlocks, Tally, tally_linear, tally_rows
 from auditor.scenario.coalitions import Coalition, expand_all
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scheme import Key, Scheme, TableMoments
-from auditor.utility import utility_records
 from auditor.whole_records import WholeRecords, whole_record_records
 
 Array = NDArray[np.float64]
@@ -214,8 +214,8 @@ class Session:
         distributions: list[Distribution] = []
         if self.scenario.measure("seconds"):
             measurements.append(scheme_record(self.context, "seconds", self.release.seconds))
-        if self.scenario.measure("utility"):
-            measurements += utility_records(self.context, self.release.blocks, self.scenario.seed)
+        if self.scenario.measure("geometry"):
+            measurements += geometry_records(self.context, self.release.blocks, self.scenario.seed)
         for knowledge in self.scenario.knowledge:
             for use in self.scenario.attacks:
                 try:

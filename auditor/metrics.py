@@ -63,6 +63,9 @@ METRICS = {
         Metric("posterior_max", "probability", "Largest posterior probability, averaged over records.", "high"),
         Metric("delta_growth", "probability", "Largest growth of a probability from prior to posterior.", "high"),
         Metric("rho_breach", "share of records", "Share of the records whose probability rises from below ρ1 to above ρ2.", "high"),
+        Metric("geometry_distances", "share", "Spread of the copy's distances over the original's: std over mean; 0 is none.", "neither"),
+        Metric("geometry_neighbours", "share of records", "Share of the records that keep their nearest neighbour in the copy.", "neither"),
+        Metric("geometry_clusters", "adjusted Rand index", "Likeness of 4-means clusters in the copy and in the original.", "neither"),
         Metric("seconds", "seconds", "Time to make the copies, or the last request of them.", "neither"),
     )
 }

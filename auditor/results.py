@@ -377,6 +377,14 @@ def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:
     return mean, math.sqrt(math.fsum(error**2 for error in errors if error is not None)) / len(errors)
 
 
+def mean_theory(records: Sequence[Measurement]) -> float | None:
+    """Return the closed form of one cell, averaged over its replicates: it differs where what an adversary was given does."""
+    values = [record.theory for record in records]
+    if not values or any(value is None for value in values):
+        return None
+    return math.fsum(value for value in values if value is not None) / len(values)
+
+
 def cells(records: Iterable[Measurement]) -> dict[tuple[Any, ...], list[Measurement]]:
     """Group measurements of one cell over replicates, in order of first appearance."""
     groups: dict[tuple[Any, ...], list[Measurement]] = {}

@@ -30,10 +30,16 @@ MEASURES = {
     "records-within": ("tolerance",),
     "error-distribution": ("bins", "reach"),
     "seconds": (),
-    "utility": (),
+    "geometry": (),
 }
-MEASURED_BY = {"records_within": "records-within", "most_exposed": "records-within"}
-"""Metrics that a measure of another name yields; any ``utility_…`` is from ``utility``."""
+MEASURED_BY = {
+    "records_within": "records-within",
+    "most_exposed": "records-within",
+    "geometry_distances": "geometry",
+    "geometry_neighbours": "geometry",
+    "geometry_clusters": "geometry",
+}
+"""Metrics that a measure of another name yields."""
 EVERY = "*"
 MOST_REPLICATES = 100_000
 MOST_POINTS = 10_000
@@ -586,7 +592,7 @@ def _expectation(
     expectation = cls(parameters)
     measured = {measure.name for measure in measures} | set(metrics.ALWAYS)
     for metric in expectation.needs_metrics:
-        measure = "utility" if metric.startswith("utility_") else MEASURED_BY.get(metric, metric)
+        measure = MEASURED_BY.get(metric, metric)
         if measure not in measured and measure in MEASURES:
             problems.add((*path, name), f"needs {measure}, which is not measured; add it under `measures:`")
     return ExpectationUse(name, expectation, where)

@@ -1,10 +1,10 @@
-"""What a copy is still good for: distances, neighbours and clusters, on a sample of its records.
+"""What a copy keeps of the records' geometry: distances, neighbours and clusters, on a sample of them.
 
 | metric | meaning | best |
 | --- | --- | --- |
-| ``utility_distance_error`` | spread of ``‖y_i − y_j‖ / ‖x_i − x_j‖`` over pairs: its standard deviation over its mean | 0 |
-| ``utility_neighbours`` | share of the records whose nearest neighbour is the same record | 1 |
-| ``utility_clusters`` | adjusted Rand index of 4-means on the copy and on the original | 1 |
+| ``geometry_distances`` | spread of ``‖y_i − y_j‖ / ‖x_i − x_j‖`` over pairs: its standard deviation over its mean | 0 |
+| ``geometry_neighbours`` | share of the records whose nearest neighbour is the same record | 1 |
+| ``geometry_clusters`` | adjusted Rand index of 4-means on the copy and on the original | 1 |
 
 Each is free of a copy's unit. For rows with positions, as copies of numeric tables are.
 """
@@ -29,14 +29,14 @@ MOST_ROWS = 600
 CLUSTERS = 4
 
 
-def utility_records(
+def geometry_records(
     context: CellContext, blocks: Callable[[], Iterable[tuple[int, Array, list[Array]]]], seed: int
 ) -> list[Measurement]:
-    """Return the utility of every copy."""
+    """Return what every copy keeps."""
     x, copies = _sample(blocks, seed)
     found = []
     for number, y in enumerate(copies, start=1):
-        for metric, value in utilities(x, y).items():
+        for metric, value in kept(x, y).items():
             record = scheme_record(context, metric, value)
             found.append(record._replace(coalition=(number,), levels=context.levels_of((number,))))
     return found
@@ -44,7 +44,7 @@ def utility_records(
 
 def _sample(blocks: Callable[[], Iterable[tuple[int, Array, list[Array]]]], seed: int) -> tuple[Array, list[Array]]:
     """Return at most ``MOST_ROWS`` rows, chosen by a random key for each row."""
-    rng = stream(seed, "utility")
+    rng = stream(seed, "geometry")
     keys, xs, ys = [], [], []
     for _, x, copies in blocks():
         key = rng.random(len(x))
@@ -56,14 +56,14 @@ def _sample(blocks: Callable[[], Iterable[tuple[int, Array, list[Array]]]], seed
     return np.concatenate(xs)[order], [np.concatenate(parts)[order] for parts in zip(*ys, strict=True)]
 
 
-def utilities(x: Array, y: Array) -> dict[str, float]:
+def kept(x: Array, y: Array) -> dict[str, float]:
     """Return each metric for records ``x``, shape (m, N), and their copy ``y``, shape (m, any).
 
     Examples
     --------
     >>> x = np.arange(12.0).reshape(6, 2) ** 2
-    >>> {name: round(value, 6) for name, value in utilities(x, -x).items()}
-    {'utility_distance_error': 0.0, 'utility_neighbours': 1.0, 'utility_clusters': 1.0}
+    >>> {name: round(value, 6) for name, value in kept(x, -x).items()}
+    {'geometry_distances': 0.0, 'geometry_neighbours': 1.0, 'geometry_clusters': 1.0}
     """
     before, after = pdist(x), pdist(y)
     apart = before > 0
@@ -72,9 +72,9 @@ def utilities(x: Array, y: Array) -> dict[str, float]:
     clusters = min(CLUSTERS, len(np.unique(x, axis=0)))
     labels = [KMeans(clusters, n_init=10, random_state=0).fit_predict(rows) for rows in (x, y)]
     return {
-        "utility_distance_error": spread,
-        "utility_neighbours": float(np.mean(nearest(before, after))),
-        "utility_clusters": float(adjusted_rand_score(*labels)),
+        "geometry_distances": spread,
+        "geometry_neighbours": float(np.mean(nearest(before, after))),
+        "geometry_clusters": float(adjusted_rand_score(*labels)),
     }
 
 
