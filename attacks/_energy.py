@@ -69,11 +69,11 @@ class SignSearch:
                 self.signs[k] = -self.signs[k]
         return changed
 
-    def best_of_all(self) -> Array:
-        """Return the best of all ``2^N`` signs, going through them one flip at a time (Gray code)."""
+    def best_of_all(self, places: NDArray[np.intp]) -> Array:
+        """Return the best of all combinations of the signs at some places, going through them one flip at a time (Gray code)."""
         best, signs = self.value, self.signs.copy()
-        for number in range(1, 2**self.signs.size):
-            self._flip((number & -number).bit_length() - 1)
+        for number in range(1, 2**places.size):
+            self._flip(int(places[(number & -number).bit_length() - 1]))
             self.value = self._mean_distance(self._squares)
             if self.value < best:
                 best, signs = self.value, self.signs.copy()

@@ -18,11 +18,11 @@ span is as good as another. ``estimate: map`` takes one at random, as a numerica
 | expected ``‖x̂ − x‖²`` over M | when |
 | --- | --- |
 | 0 | x lies in the span and r ≤ n' |
-| ``‖x_⊥‖² (1 + r/(n'−r−1))``, and ``‖x_⊥‖² (n'−r)/n'`` more for a direction guessed | r < n' − 1 |
-| ``‖x_⊥‖² (1 + n'/(r−n'−1)) + ‖x_∥ − x̄‖² (1 − n'/r)`` | r > n' + 1: of the maps that fit, the one nearest to the known mean x̄ |
+| ``‖x_⊥‖² (1 + r/(n'−r−1))``, and ``‖x_⊥‖² (n'−r)/n'`` more for a direction guessed | r < n' − 3 |
+| ``‖x_⊥‖² (1 + n'/(r−n'−1)) + ‖x_∥ − x̄‖² (1 − n'/r)`` | r > n' + 3: of the maps that fit, the one nearest to the known mean x̄ |
 
-For r ≥ n' the likelihood is unbounded at ``x_⊥ = 0``, which is taken. Near r = n' the expectation is infinite: the map learnt is close to
-singular. Several copies are stacked: k copies of n' columns are one of kn'.
+For r ≥ n' the likelihood is unbounded at ``x_⊥ = 0``, which is taken. Near r = n' the map learnt is close to singular: the error's spread
+is infinite, then its expectation, and no number of replicates would settle it, so no theory is given. Several copies are stacked: k copies of n' columns are one of kn'.
 
 Reference: liu2007. Wins as n' or p grow; fails with few known records and few dimensions.
 """
@@ -136,9 +136,9 @@ class ProjectionMAP(Reconstruction):
         known = self._known
         n, r = known.image.shape
         across = ((x @ known.rest) ** 2).sum(axis=1)
-        if r < n - 1:
+        if r < n - 3:
             return np.asarray(across * (1.0 + r / (n - r - 1) + (0.0 if self._away is None else (n - r) / n)))
-        if r > n + 1:
+        if r > n + 3:
             along = (((x - known.mean) @ known.spanned) ** 2).sum(axis=1)
             return np.asarray(across * (1.0 + n / (r - n - 1)) + along * (1.0 - n / r))
         return None if known.rest.shape[1] or r > n else np.zeros(len(x))

@@ -178,12 +178,12 @@ def success_probability(length: Array, distance: Array, tolerance: float, unknow
     """
     certain = length * tolerance >= 2.0 * distance
     # A distance that is nothing but rounding is none.
-    certain |= distance <= 1e-12 * length
+    certain |= distance <= 1e-9 * length
     if unknown == 0:
-        return np.ones_like(length)
+        return np.ones(len(length))
     if unknown == 1:
         return np.where(certain, 1.0, 0.5)
-    half = np.divide(length * tolerance, 2.0 * distance, out=np.ones_like(length), where=~certain)
+    half = np.divide(length * tolerance, 2.0 * distance, out=np.ones(len(length)), where=~certain)
     theta = 2.0 * np.arcsin(half)
     cap = 0.5 * betainc((unknown - 1) / 2.0, 0.5, np.sin(theta) ** 2)
     return np.where(certain, 1.0, np.where(theta <= np.pi / 2.0, cap, 1.0 - cap))

@@ -14,9 +14,10 @@ A rotation turns principal axes with the records; which way each axis points is 
 Protocol 4 prints ``V_X D V_Xᵀ S`` in step 2; it must be ``V_Y D V_Xᵀ S``. The statistic is compared, not its p-value, and on data that
 are *not* centred: the mean says which way an axis points just as skewness does. Only its first term depends on D.
 
-Up to ``exhaustive`` attributes all 2^N signs are tried. Beyond, where the paper calls the technique infeasible, each axis first takes the
-sign that its own projections favour (N one-dimensional energy statistics); those that favour neither are then flipped one at a time while
-E falls: at most N evaluations a sweep, a few sweeps. In many dimensions E is too noisy to be asked about an axis that has answered.
+The paper tries all 2^N signs and calls the technique infeasible in high dimensions. Here each axis first takes the sign that its own
+projections favour, by N one-dimensional energy statistics on thousands of rows: in many dimensions E is too noisy to be asked about an
+axis that has answered. Of the axes that favour neither sign all combinations are tried up to ``exhaustive`` of them; beyond, they are
+flipped one at a time while E falls: at most N evaluations a sweep, a few sweeps.
 
 Wins with distinct eigenvalues and data that are skewed or off the origin. Fails on data symmetric about 0 along an axis: no statistic can
 tell its signs; and where eigenvalues nearly coincide, as axes are then arbitrary within their plane. Copies with noise are turned onto
@@ -65,7 +66,7 @@ class KnownSampleAttack(RowAttack):
     class Parameters(PluginParameters):
         """How signs are searched for."""
 
-        exhaustive: Annotated[int, Field(ge=0, le=16)] = Field(8, description="attributes up to which every combination of signs is tried")
+        exhaustive: Annotated[int, Field(ge=0, le=16)] = Field(8, description="axes left open up to which every combination is tried")
         rows: Annotated[int, Field(ge=10, le=5000)] = Field(1000, description="rows of sample and copy that the statistic compares")
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
@@ -132,7 +133,7 @@ def choose_signs(a: Array, b: Array, exhaustive: int, rows: int) -> Array:
     b : ndarray of shape (m, N)
         The copy along its own.
     exhaustive : int
-        Try all 2^N combinations up to this N; beyond, start axis by axis and flip single signs while the statistic falls.
+        Try all combinations of up to so many axes that do not decide their own sign; beyond, flip single ones while the statistic falls.
     rows : int
         Of either, for the statistic over all axes; a single axis uses all there are.
 
@@ -143,12 +144,12 @@ def choose_signs(a: Array, b: Array, exhaustive: int, rows: int) -> Array:
     N, scale = a.shape[1], a.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     a, b = a / scale, b / scale
-    if exhaustive >= N:
-        return SignSearch(a[:rows], b[:rows], np.ones(N)).best_of_all()
     favour = np.array([univariate_energy(-a[:, j], b[:, j]) - univariate_energy(a[:, j], b[:, j]) for j in range(N)])
     # Of two samples of one distribution the statistic is (1/s + 1/m) E|p − p'| on average; E|p − p'| is near 1 at standard deviation 1.
     open_ = np.flatnonzero(np.abs(favour) < DECIDED * (1.0 / len(a) + 1.0 / len(b)))
     search = SignSearch(a[:rows], b[:rows], np.where(favour >= 0, 1.0, -1.0))
+    if open_.size <= exhaustive:
+        return search.best_of_all(open_)
     for _ in range(MOST_SWEEPS):
         if not search.sweep(open_):
             break
