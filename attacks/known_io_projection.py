@@ -22,7 +22,8 @@ span is as good as another. ``estimate: map`` takes one at random, as a numerica
 | ``‖x_⊥‖² (1 + n'/(r−n'−1)) + ‖x_∥ − x̄‖² (1 − n'/r)`` | r > n' + 3: of the maps that fit, the one nearest to the known mean x̄ |
 
 For r ≥ n' the likelihood is unbounded at ``x_⊥ = 0``, which is taken. Near r = n' the map learnt is close to singular: the error's spread
-is infinite, then its expectation, and no number of replicates would settle it, so no theory is given. Several copies are stacked: k copies of n' columns are one of kn'.
+is infinite, then its expectation, and no number of replicates would settle it, so no theory is given.
+Several copies are stacked: k copies of n' columns are one of kn'.
 
 Reference: liu2007. Wins as n' or p grow; fails with few known records and few dimensions.
 """

@@ -268,6 +268,37 @@ class LinearAttack(Attack):
         return [self.affine(view.coalition(copies)) for copies in coalitions]
 
 
+@dataclass(frozen=True)
+class Inferred:
+    """What an attack thinks of one attribute's values, record by record.
+
+    Attributes
+    ----------
+    attribute : int
+        Its place in the original.
+    values : ndarray of shape (V,)
+        Sorted; a true value that is not among them was not thought possible.
+    groups : ndarray of shape (V,)
+        Group of each value, 0 … G − 1; every value its own unless the attack is after less.
+    posterior : ndarray of shape (b, G)
+        Probability of each group.
+    prior : ndarray of shape (G,)
+        The same without looking at the record.
+    claims : ndarray of shape (b,)
+        The group that the attack claims to have found; −1 where it claims none.
+    linked : ndarray of shape (b,)
+        Chance of naming the record's own row among those it cannot be told from.
+    """
+
+    attribute: int
+    values: Array = field(repr=False)
+    groups: NDArray[np.intp] = field(repr=False)
+    posterior: Array = field(repr=False)
+    prior: Array = field(repr=False)
+    claims: NDArray[np.intp] = field(repr=False)
+    linked: Array = field(repr=False)
+
+
 class Reconstruction:
     """A non-linear attack, fitted to one coalition: rows of copies in, rows of estimates out."""
 
@@ -281,6 +312,10 @@ class Reconstruction:
 
     def chances(self, copies: Sequence[Array], tolerance: float) -> Array | None:
         """Return each record's exact chance, shape (b,), of ``‖x̂ − x‖ ≤ tolerance·‖x‖``, as the adversary computes it; None: unknown."""
+        return None
+
+    def inferred(self, copies: Sequence[Array]) -> Inferred | None:
+        """Return what the attack thinks of one attribute's values; None for an attack that only estimates."""
         return None
 
     def expected(self, x: Array) -> Array | None:

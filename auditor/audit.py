@@ -20,6 +20,7 @@ from auditor.errors import AuditorError, NotApplicable, PluginError
 from auditor.expectation import ReleaseEvidence
 from auditor.gathered import Gathered
 from auditor.geometry import geometry_records
+from auditor.inferences import Inferences, inference_records
 from auditor.knowledge import Knowledge
 from auditor.learnt import Learnt
 from auditor.linear import Errors, Maps, audit_linear, from_groups
@@ -235,18 +236,21 @@ class Session:
         attack: Attack = registry.get("attack", use.name)(use.parameters)
         attack.check(self.release.scheme.family, knowledge)
         tally = self._tally()
-        records = self._whole_records()
+        records, inferences = self._whole_records(), [Inferences() for _ in self.needed]
         if isinstance(attack, LinearAttack):
             if not self.gathered.joint:
                 raise NotApplicable("a linear attack on moments needs copies with as many columns as the original")
             errors, records = self._linear(attack, knowledge, tally), []
         elif isinstance(attack, RowAttack):
-            errors = self._rowwise(attack, knowledge, tally, records)
+            errors = self._rowwise(attack, knowledge, tally, records, inferences)
         else:
             raise NotApplicable(f"{use.name} is neither a linear nor a row-level attack")
         wanted = [place for place, coalition in enumerate(self.needed) if coalition in set(self.coalitions)]
         cells = error_records(self.context, use.id, knowledge.label, self.needed, wanted, errors)
         cells += within_records(self.context, use.id, knowledge.label, self.needed, wanted, tally)
+        names = self.release.table.attributes
+        for place in wanted:
+            cells += inference_records(self.context, use.id, knowledge.label, self.needed[place], inferences[place], names)
         if records:
             chosen = [records[place] for place in wanted]
             cells += whole_record_records(self.context, use.id, knowledge.label, [self.needed[place] for place in wanted], chosen)
@@ -293,11 +297,13 @@ class Session:
         N = self.release.table.width
         return Learnt.of(affines, without, judged.mean[:N], judged.covariance()[:N, :N], [self.law.of(c) for c in self.needed])
 
-    def _rowwise(self, attack: RowAttack, knowledge: Knowledge, tally: Tally, records: list[WholeRecords]) -> Errors:
+    def _rowwise(
+        self, attack: RowAttack, knowledge: Knowledge, tally: Tally, records: list[WholeRecords], inferences: list[Inferences]
+    ) -> Errors:
         view = self.gathered.view(knowledge)
         fitted = [attack.fit(view.coalition(c), CopyBlocks(self.gathered.seen_rows(knowledge), c)) for c in self.needed]
         blocks, counts = self.gathered.measured_rows(knowledge)
-        sums, expected = tally_rows(fitted, self.needed, blocks, counts, tally, records)
+        sums, expected = tally_rows(fitted, self.needed, blocks, counts, tally, records, inferences)
         flat = [count for groups in counts for count in groups if count]
         return from_groups(self.needed, sums, flat, np.diag(self.release.moments.covariance), expected)
 

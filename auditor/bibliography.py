@@ -65,6 +65,26 @@ _WORKS = {
     "hyvarinen2000": (
         "A. Hyvärinen and E. Oja. Independent component analysis: algorithms and applications. Neural Networks 13(4–5), 411–430, 2000."
     ),
+    "samarati2001": (
+        "P. Samarati. Protecting respondents' identities in microdata release. IEEE Transactions on Knowledge and Data Engineering "
+        "13(6), 1010–1027, 2001."
+    ),
+    "machanavajjhala2007": (
+        "A. Machanavajjhala, J. Gehrke, D. Kifer and M. Venkitasubramaniam. ℓ-diversity: privacy beyond k-anonymity. "
+        "ACM Transactions on Knowledge Discovery from Data 1(1), 2007."
+    ),
+    "li2007": (
+        "N. Li, T. Li and S. Venkatasubramanian. t-closeness: privacy beyond k-anonymity and ℓ-diversity. "
+        "Proceedings of the International Conference on Data Engineering, 106–115, 2007."
+    ),
+    "wong2006": (
+        "R. C.-W. Wong, J. Li, A. W.-C. Fu and K. Wang. (α, k)-anonymity: an enhanced k-anonymity model for privacy-preserving data "
+        "publishing. Proceedings of the ACM SIGKDD Conference, 754–759, 2006."
+    ),
+    "lefevre2006": (
+        "K. LeFevre, D. J. DeWitt and R. Ramakrishnan. Mondrian multidimensional k-anonymity. Proceedings of the International "
+        "Conference on Data Engineering, 2006."
+    ),
     "holm1979": "S. Holm. A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6(2), 65–70, 1979.",
     "schuirmann1987": (
         "D. J. Schuirmann. A comparison of the two one-sided tests procedure and the power approach for assessing the equivalence of "

@@ -19,6 +19,7 @@ from auditor.linear import Coalition, Maps, crossed
 from auditor.noise import NoiseLaw
 
 if TYPE_CHECKING:
+    from auditor.inferences import Inferences
     from auditor.whole_records import WholeRecords
 
 Array = NDArray[np.float64]
@@ -110,6 +111,7 @@ def tally_rows(
     counts: Sequence[Sequence[int]],
     tally: Tally,
     records: Sequence[WholeRecords] = (),
+    inferences: Sequence[Inferences] = (),
 ) -> tuple[Array, Array]:
     """Run fitted attacks over the rows; return squared errors summed by row group, shape (G, B, N), and what theory expects, (B,).
 
@@ -119,6 +121,8 @@ def tally_rows(
         Rows of each row group, block by block.
     records : sequence of B WholeRecords, optional
         What to count of whole records.
+    inferences : sequence of B Inferences, optional
+        What to count of sensitive values learnt.
 
     Returns
     -------
@@ -139,6 +143,8 @@ def tally_rows(
         for place, fitted in enumerate(reconstructions):
             theory = fitted.expected(x)
             expected[place] += np.nan if theory is None else theory.sum()
+        for learnt, fitted, mine in zip(inferences, reconstructions, held, strict=False):
+            learnt.add(fitted.inferred(mine), x)
         for counted, fitted, mine in zip(records, reconstructions, held, strict=False):
             counted.add(fitted, mine, x)
         errors = np.stack(estimates, axis=1) - x[:, None, :]

@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-Distance = Literal["equal", "ordered"]
+Ground = Literal["equal", "ordered"] | Mapping[Hashable, Sequence[Hashable]]
+"""How far sensitive values are apart: all alike, by rank, or by a hierarchy: each value's ancestors from its parent to the root, all as many."""
 
 
 def equivalence_classes(frame: pd.DataFrame, quasi: Sequence[str]) -> Indices:
@@ -77,19 +78,19 @@ def largest_share(frame: pd.DataFrame, quasi: Sequence[str], sensitive: str) -> 
     return float(P_E.max())
 
 
-def t_closeness(frame: pd.DataFrame, quasi: Sequence[str], sensitive: str, distance: Distance | Mapping[Hashable, Sequence[Hashable]]) -> float:
+def t_closeness(frame: pd.DataFrame, quasi: Sequence[str], sensitive: str, distance: Ground) -> float:
     """Return t.
 
     Parameters
     ----------
-    distance : 'equal', 'ordered' or mapping
-        Of sensitive values: all alike, by rank, or by a hierarchy: each value's ancestors from its parent to the root, all as many.
+    distance : Ground
+        Between sensitive values.
     """
     P_E, P, values = shares(equivalence_classes(frame, quasi), frame[sensitive])
     return float(earth_mover(P_E, P, values, distance).max())
 
 
-def earth_mover(P_E: Array, P: Array, values: Sequence[Hashable], distance: Distance | Mapping[Hashable, Sequence[Hashable]]) -> Array:
+def earth_mover(P_E: Array, P: Array, values: Sequence[Hashable], distance: Ground) -> Array:
     """Return each class's distance from the table, shape (classes,); ``values`` sorted, as ``P``'s columns are."""
     gap = P_E - P
     if distance == "equal":

@@ -5,7 +5,7 @@
 | cut | a part split at the median of the quasi-identifier with the widest range, in shares of its domain | lefevre2006 |
 | rules | what every part must satisfy, or the cut is not made: size ≥ k, and ℓ, α, t if asked for | |
 | rung | how coarse a quasi-identifier is made: bins of one width over its domain; the last rung is the whole domain | samarati2001 |
-| lattice | all combinations of rungs, searched by total height; the lowest that satisfies the rules, suppression allowed, is taken | samarati2001 |
+| lattice | all combinations of rungs, by total height; the lowest that satisfies the rules, suppression allowed | samarati2001 |
 
 Numbers only. Categories are coded beforehand so that what belongs together in their hierarchy lies together; an interval of codes is then a
 node, or close to one.

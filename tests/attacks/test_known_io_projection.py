@@ -82,7 +82,7 @@ def test_the_expected_error_is_the_closed_form(n, p, guess):
 
 
 def test_copies_stack():
-    M, X_p, x, rng = case(4, 2)
+    M, X_p, x, _ = case(4, 2)
     first, second = KnownSpan.of(X_p, X_p @ M.T), KnownSpan.of(X_p, X_p @ np.vstack([M, M[:2] * 2]).T)
     a = ProjectionMAP(first, 0.5, None).rows([x @ M.T])
     b = ProjectionMAP(second, 0.5, None).rows([x @ M.T, x @ M[:2].T * 2])
