@@ -228,6 +228,16 @@ def as_table(X: Microdata) -> Table:
     return Table(names, np.ascontiguousarray(values), source="array")
 
 
+def _copy_values(copy: Microdata, rows: int) -> Array:
+    """Return a copy as an array of shape (n, columns); unlike an original's, its columns may be constant."""
+    from auditor.data.checks import check_finite
+
+    values, names = _numbers(copy)
+    values = np.ascontiguousarray(values.reshape(rows, -1) if len(values) == rows else values)
+    check_finite(names or tuple(f"y{column}" for column in range(1, values.shape[-1] + 1)), values)
+    return values
+
+
 def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
     import pandas as pd
 
@@ -333,7 +343,7 @@ def attack(
     knows, copies = _knowledge(knowledge), _coalition(coalition, len(release.copies))
     plugin.check(release.scheme.family, knows)
     moments = table_moments(table)
-    arrays = [as_table(copy).values for copy in release.copies]
+    arrays = [_copy_values(copy, table.rows) for copy in release.copies]
     with threadpool_limits(limits=1):
         gathered = Gathered(table, moments, release.levels, release.law, _blocks(table, arrays), [knows], _checked_seed(seed), 1,
                             release.scheme.output_width(table.width), release.scheme.public)  # fmt: skip

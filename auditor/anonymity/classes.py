@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Ground = Literal["equal", "ordered"] | Mapping[Hashable, Sequence[Hashable]]
-"""How far sensitive values are apart: all alike, by rank, or by a hierarchy: each value's ancestors from its parent to the root, all as many."""
+"""How far sensitive values are apart: all alike, by rank, or by each value's ancestors from parent to root, all as many."""
 
 
 def equivalence_classes(frame: pd.DataFrame, quasi: Sequence[str]) -> Indices:

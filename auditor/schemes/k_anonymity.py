@@ -136,5 +136,5 @@ class AnonymousSampler:
     def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
         """Write the copies of one block of rows; see ``Sampler``."""
         a, b = self._bounds[index]
-        for target, copy in zip(out[existing:], self._copies, strict=True):
-            target[...] = copy[a:b]
+        for number, copy in enumerate(self._copies, start=existing):
+            out[number][...] = copy[a:b]
