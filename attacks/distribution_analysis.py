@@ -32,7 +32,8 @@ from auditor.registry import PluginParameters, register
 
 Array = NDArray[np.float64]
 
-CHUNK_VALUES = 2**22
+CHUNK_ROWS = 1024
+TINY = 1e-300
 
 
 @register
@@ -94,7 +95,7 @@ def median(prior: Histogram, channel: Channel, copies: Array) -> Array:
     place = np.minimum((cumulative < 0.5).sum(axis=1), mass.shape[1] - 1)[:, None]
     here = np.take_along_axis(mass, place, axis=1)
     before = np.take_along_axis(cumulative, place, axis=1) - here
-    share = np.clip(np.divide(0.5 - before, here, out=np.full_like(here, 0.5), where=here > 0), 0.0, 1.0)[:, 0]
+    share = np.clip(np.divide(0.5 - before, here, out=np.full_like(here, 0.5), where=here > TINY), 0.0, 1.0)[:, 0]
     low, high = _possible(prior, channel, copies, place[:, 0])
     return np.where(explained, low + share * (high - low), channel.value(copies))
 
@@ -120,11 +121,10 @@ def shortest_interval(prior: Histogram, channel: Channel, copies: Array, confide
     -----
     From each edge in turn the shortest way up and down, linear within the last bin; bounded noise cuts what it makes impossible.
     """
-    rows, B = len(copies), len(prior.mass)
+    rows = len(copies)
     low, high = np.empty(rows), np.empty(rows)
-    size = max(1, CHUNK_VALUES // (B + 1) ** 2)
-    for start in range(0, rows, size):
-        part = slice(start, start + size)
+    for start in range(0, rows, CHUNK_ROWS):
+        part = slice(start, start + CHUNK_ROWS)
         mass, explained = posterior_mass(prior, channel, copies[part])
         a, b = _shortest(mass, prior.edges, confidence)
         y = channel.value(copies[part])
@@ -152,12 +152,13 @@ def _from_each_edge(mass: Array, edges: Array, confidence: float) -> Array:
     """Return where an interval that starts at each edge first holds the share, shape (b, B + 1); infinite where none does."""
     cumulative = np.concatenate([np.zeros((len(mass), 1)), np.cumsum(mass, axis=1)], axis=1)
     target = cumulative + confidence * (1.0 - 1e-12)
-    # The first edge at which the probability so far reaches the target: count the edges below it.
-    stop = (cumulative[:, None, :] < target[:, :, None]).sum(axis=2)
+    # The first edge at which the probability so far reaches the target. Rows are laid end to end, 2 apart, for one search in all.
+    rows = np.arange(len(mass))[:, None]
+    flat = (cumulative + 2.0 * rows).ravel()
+    stop = np.searchsorted(flat, (target + 2.0 * rows).ravel()).reshape(cumulative.shape) - rows * cumulative.shape[1]
     reached = stop <= mass.shape[1]
     stop = np.clip(stop, 1, mass.shape[1])
-    rows = np.arange(len(mass))[:, None]
     before, here = cumulative[rows, stop - 1], mass[rows, stop - 1]
-    share = np.divide(target - before, here, out=np.ones_like(here), where=here > 0)
+    share = np.divide(target - before, here, out=np.ones_like(here), where=here > TINY)
     end = edges[stop - 1] + np.clip(share, 0.0, 1.0) * (edges[stop] - edges[stop - 1])
     return np.asarray(np.where(reached, end, np.inf))

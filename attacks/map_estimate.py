@@ -174,29 +174,36 @@ NEWTON_STEPS = 12
 def kde_mode(prior: Histogram, channel: Channel, copies: Array) -> Array:
     """Return the posterior mode under the mixture of ``kde_mean``, shape (b,): Newton's method from the best of a grid, kept uphill.
 
-    A step that leaves the grid cell's neighbourhood, or heads for a minimum, is replaced by half the way the slope points.
+    A step that leaves the neighbouring grid points, or heads for a minimum, is replaced by half the way the slope points. Under uniform
+    noise the ends of what is possible are candidates too.
     """
-    c, h = prior.midpoints, np.diff(prior.edges)
     y = channel.value(copies)
-    grid = np.unique(np.concatenate([c, prior.edges]))
+    grid = np.unique(np.concatenate([prior.midpoints, prior.edges]))
     log_f = _log_mixture(prior, grid)[0]
-    if channel.bounded:
-        start, stop = channel.overlap(copies)
-        posterior = np.where((grid >= start[:, None]) & (grid <= stop[:, None]), log_f, -np.inf)
-        x = np.where(np.isfinite(posterior.max(axis=1)), grid[posterior.argmax(axis=1)], y)
-        precision = 0.0
-    else:
-        start, stop = np.full_like(y, -np.inf), np.full_like(y, np.inf)
+    if not channel.bounded:
         precision = 1.0 / channel.noise.std**2
-        x = grid[(log_f - 0.5 * precision * (y[:, None] - grid) ** 2).argmax(axis=1)]
-    step = float(np.median(h)) / 2.0
-    low, high = np.maximum(x - step, start), np.minimum(x + step, stop)
+        place = (log_f - 0.5 * precision * (y[:, None] - grid) ** 2).argmax(axis=1)
+        low, high = grid[np.maximum(place - 1, 0)], grid[np.minimum(place + 1, len(grid) - 1)]
+        return _climb(prior, grid[place], low, high, y, precision)
+    start, stop = channel.overlap(copies)
+    posterior = np.where((grid >= start[:, None]) & (grid <= stop[:, None]), log_f, -np.inf)
+    place, found = posterior.argmax(axis=1), np.isfinite(posterior.max(axis=1))
+    low = np.where(found, np.maximum(grid[np.maximum(place - 1, 0)], start), start)
+    high = np.where(found, np.minimum(grid[np.minimum(place + 1, len(grid) - 1)], stop), stop)
+    inside = _climb(prior, np.where(found, grid[place], y), low, high, y, 0.0)
+    candidates = np.stack([inside, start, stop])
+    best = np.stack([_log_mixture(prior, candidate)[0] for candidate in candidates]).argmax(axis=0)
+    return np.asarray(np.take_along_axis(candidates, best[None], axis=0)[0])
+
+
+def _climb(prior: Histogram, x: Array, low: Array, high: Array, y: Array, precision: float) -> Array:
+    """Return where ``log f(x) − precision·(y − x)²/2`` peaks between low and high, shape (b,)."""
     for _ in range(NEWTON_STEPS):
         _, slope, bend = _log_mixture(prior, x)
         slope, bend = slope + precision * (y - x), bend - precision
-        low, high = np.where(slope > 0, np.maximum(low, np.minimum(x, high)), low), np.where(slope < 0, np.minimum(high, x), high)
+        low, high = np.where(slope > 0, x, low), np.where(slope < 0, x, high)
         newton = x - np.divide(slope, bend, out=np.zeros_like(slope), where=bend < 0)
-        x = np.where((bend < 0) & (newton > low) & (newton < high), newton, np.where(slope > 0, (x + high) / 2.0, (low + x) / 2.0))
+        x = np.where((bend < 0) & (newton >= low) & (newton <= high), newton, (low + high) / 2.0)
     return x
 
 

@@ -9,11 +9,14 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from auditor.api import run
+    from auditor.distinguishing import EpsilonAudit, empirical_epsilon
     from auditor.errors import AuditorError, DataError, NotApplicable, PluginError, ScenarioError
     from auditor.release import Estimate, Release, attack, perturb
     from auditor.results import AuditResult, Measurement
@@ -25,6 +28,8 @@ _HOMES = {
     "perturb": "auditor.release",
     "attack": "auditor.release",
     "Release": "auditor.release",
+    "EpsilonAudit": "auditor.distinguishing",
+    "empirical_epsilon": "auditor.distinguishing",
     "Estimate": "auditor.release",
     "AuditResult": "auditor.results",
     "Measurement": "auditor.results",
@@ -37,18 +42,28 @@ _HOMES = {
 }
 
 __all__ = [
-    "AuditResult", "AuditorError", "DataError", "Estimate", "Measurement", "NotApplicable", "PluginError", "Release", "Scenario",
-    "ScenarioError", "attack", "perturb", "run",
+    "AuditResult", "AuditorError", "DataError", "EpsilonAudit", "Estimate", "Measurement", "NotApplicable", "PluginError",
+    "Release", "Scenario", "ScenarioError", "attack", "empirical_epsilon", "perturb", "run",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'auditor' has no attribute {name!r}")
-    # `import auditor.attack` elsewhere binds the submodule under the function's name; the function is what a user wants.
     value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
+
+
+class _Package(ModuleType):
+    """Keeps ``auditor.attack`` the function: importing the submodule of that name would bind the module in its place."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:

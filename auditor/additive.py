@@ -14,10 +14,11 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator
 from scipy.linalg.blas import daxpy
 
 from auditor.errors import AuditorError
+from auditor.linear_algebra import correlation
 from auditor.noise import Distribution, GaussianNoise, psd_root
 from auditor.registry import PluginParameters
 from auditor.scheme import Key, Scheme, TableMoments
@@ -63,19 +64,31 @@ class SpectrumShape(PluginParameters):
     spectrum: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)]
 
 
+class DissimilarShape(PluginParameters):
+    """Noise with the data's eigenvectors, from correlated as the data are to the opposite, at one total variance.
+
+    ``dissimilar`` 0: eigenvalues in proportion to the data's; 0.5: white; 1: the data's in reverse order, so that noise lies where
+    the data do not; linear in between. ``variance``: its mean over the attributes, in squared data units.
+    """
+
+    dissimilar: Annotated[float, Field(ge=0, le=1)]
+    variance: Annotated[float, Field(gt=0)]
+
+
 class MatrixShape(PluginParameters):
     """Noise covariance ``K_0`` given as rows of numbers, or the path of a CSV file without a header that holds them."""
 
     matrix: str | list[list[float]]
 
-    @model_validator(mode="after")
-    def _positive_semidefinite(self) -> MatrixShape:
-        if not isinstance(self.matrix, str):
-            _check_covariance(self.matrix)
-        return self
+    @field_validator("matrix")
+    @classmethod
+    def _positive_semidefinite(cls, matrix: str | list[list[float]]) -> str | list[list[float]]:
+        if not isinstance(matrix, str):
+            _check_covariance(matrix)
+        return matrix
 
 
-NoiseShape = Literal["white", "data"] | VarianceShape | SpectrumShape | MatrixShape
+NoiseShape = Literal["white", "data"] | VarianceShape | SpectrumShape | DissimilarShape | MatrixShape
 
 
 def _check_covariance(rows: Any) -> Array:
@@ -100,7 +113,7 @@ def noise_shape(shape: NoiseShape, K_X: Array, base: Path | None = None) -> Arra
     ----------
     shape : 'white', 'data' or a shape model
         ``white``: ``(tr K_X / N)·I``; ``data``: ``K_X``; ``variance``: ``v·I``; ``spectrum``: the data's eigenvectors with
-        other eigenvalues; ``matrix``: given.
+        other eigenvalues; ``dissimilar``: the same, from the data's to the opposite; ``matrix``: given.
     K_X : ndarray of shape (N, N)
         The data's covariance.
     base : Path, optional
@@ -127,8 +140,65 @@ def noise_shape(shape: NoiseShape, K_X: Array, base: Path | None = None) -> Arra
             raise AuditorError(f"noise.spectrum must have one eigenvalue per attribute, {N}; got {len(shape.spectrum)}")
         vectors = np.linalg.eigh(K_X)[1][:, ::-1]
         return np.asarray((vectors * np.asarray(shape.spectrum)) @ vectors.T)
+    if isinstance(shape, DissimilarShape):
+        values, vectors = np.linalg.eigh(K_X)
+        return np.asarray((vectors * dissimilar_spectrum(values, shape.dissimilar, shape.variance)) @ vectors.T)
     assert isinstance(shape, MatrixShape)
     return _matrix(shape.matrix, N, base)
+
+
+def dissimilar_spectrum(values: Array, dissimilar: float, variance: float) -> Array:
+    """Return eigenvalues of noise that go from the data's (0) over equal ones (0.5) to the data's reversed (1), shape (N,).
+
+    Parameters
+    ----------
+    values : ndarray of shape (N,)
+        The data's eigenvalues, sorted either way; only their proportions count.
+    dissimilar : float
+        In [0, 1].
+    variance : float
+        Mean of the result, in squared data units, whatever ``dissimilar`` is.
+
+    Notes
+    -----
+    huang2005, section 8.2, changes the noise's eigenvalues and keeps the data's eigenvectors, without saying how; noise concentrates on
+    the principal components left of the white noise in its Fig. 4, and on the others right of it.
+
+    Examples
+    --------
+    >>> dissimilar_spectrum(np.array([3.0, 1.0]), 0.0, 10.0), dissimilar_spectrum(np.array([3.0, 1.0]), 0.75, 10.0)
+    (array([15.,  5.]), array([ 7.5, 12.5]))
+    """
+    share = np.clip(values, 0.0, None) / np.clip(values, 0.0, None).mean()
+    end, weight = (share, 1.0 - 2.0 * dissimilar) if dissimilar <= 0.5 else (share[::-1], 2.0 * dissimilar - 1.0)
+    return np.asarray(variance * (weight * end + (1.0 - weight)))
+
+
+def correlation_dissimilarity(C_X: Array, C_R: Array) -> float:
+    """Return the correlation dissimilarity of data and noise, ``√(1/(N²−N) Σ_{i≠j} (C_X − C_R)²)``.
+
+    Parameters
+    ----------
+    C_X, C_R : ndarrays of shape (N, N)
+        Correlation coefficients, N ≥ 2.
+
+    Returns
+    -------
+    float
+        From 0, correlated alike, to 2.
+
+    Notes
+    -----
+    Source: huang2005, Definition 8.1, with ERRATA's root.
+
+    Examples
+    --------
+    >>> correlation_dissimilarity(np.array([[1.0, 0.5], [0.5, 1.0]]), np.eye(2))
+    0.5
+    """
+    N = C_X.shape[0]
+    gaps = (C_X - C_R)[~np.eye(N, dtype=bool)]
+    return float(np.sqrt((gaps @ gaps) / (N * N - N)))
 
 
 def _matrix(source: str | list[list[float]], N: int, base: Path | None) -> Array:
@@ -179,6 +249,13 @@ class AdditiveScheme(Scheme):
         """Return the exact law of the noise, ``K_Z = Sigma ⊗ K_0``."""
         shape = noise_shape(self.parameters.noise, table.covariance, self.base)
         return GaussianNoise(self.level_covariance(levels), shape, self.parameters.noise == "data", self.distribution)
+
+    def facts(self, levels: Sequence[float], table: TableMoments) -> dict[str, float]:
+        """Return how differently noise and data are correlated, by their laws (huang2005, Definition 8.1)."""
+        if table.covariance.shape[0] < 2:
+            return {}
+        shape = noise_shape(self.parameters.noise, table.covariance, self.base)
+        return {"dissimilarity": correlation_dissimilarity(correlation(table.covariance), correlation(shape))}
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> AdditiveSampler:
         """Return what draws copies ``existing + 1 … M`` given those released before."""
@@ -270,10 +347,10 @@ def _uses(steps: Sequence[Step]) -> dict[int, int]:
 
 
 class _Root:
-    """Multiplies draws of mean 0 and variance 1 by a root of ``K_0``, by the cheapest means its form allows."""
+    """Multiplies standard normals by a root of ``K_0``, by the cheapest means its form allows."""
 
     def __init__(self, K_0: Array, distribution: Distribution = "gaussian") -> None:
-        self._distribution = distribution
+        self._fill = fill_gaussian if distribution == "gaussian" else fill_uniform
         diagonal = np.diag(K_0)
         self._scale = np.sqrt(np.clip(diagonal, 0.0, None))
         self._diagonal = not (K_0 - np.diag(diagonal)).any()
@@ -281,25 +358,28 @@ class _Root:
         self._root = psd_root(K_0)
 
     def draw(self, rng: np.random.Generator, scale: float, out: Array, scratch: Array) -> None:
-        """Write rows of mean 0 and covariance ``scale² K_0`` to ``out``, shape (b, N); ``scratch`` has the same shape."""
+        """Write rows of ``scale · N(0, K_0)`` to ``out``, shape (b, N); ``scratch`` has the same shape."""
         if self._uniform:
-            self._standard(rng, out)
+            self._fill(rng, out)
             np.multiply(out, scale * self._scale[0], out=out)
         elif self._diagonal:
-            self._standard(rng, out)
+            self._fill(rng, out)
             np.multiply(out, scale * self._scale, out=out)
         else:
-            self._standard(rng, scratch)
+            self._fill(rng, scratch)
             np.matmul(scratch, scale * self._root, out=out)
 
-    def _standard(self, rng: np.random.Generator, out: Array) -> None:
-        """Fill an array with independent draws of mean 0 and variance 1."""
-        if self._distribution == "gaussian":
-            rng.standard_normal(out=out)
-            return
-        rng.random(out=out)
-        out -= 0.5
-        out *= np.sqrt(12.0)
+
+def fill_gaussian(rng: np.random.Generator, out: Array) -> None:
+    """Fill an array with independent draws from N(0, 1)."""
+    rng.standard_normal(out=out)
+
+
+def fill_uniform(rng: np.random.Generator, out: Array) -> None:
+    """Fill an array with independent draws from the uniform distribution of mean 0 and variance 1, on ± √3."""
+    rng.random(out=out)
+    out -= 0.5
+    out *= np.sqrt(12.0)
 
 
 def add_scaled(x: Array, weight: float, y: Array) -> None:

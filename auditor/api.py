@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from auditor.engine import Listener, check_data, run_scenario
+from auditor import registry
+from auditor.engine import Listener, run_scenario
+from auditor.feasibility import check_data
 from auditor.results import AuditResult
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import read_scenario
@@ -48,6 +51,9 @@ def run(
     AuditorError
         The data cannot be audited.
     """
+    registry.discover()
+    for failure in registry.failures:
+        warnings.warn(str(failure), stacklevel=2)
     checked = read_scenario(scenario, tuple((overrides or {}).items()), seed)
     check_data(checked)
     result = run_scenario(checked, workers=workers, cluster=cluster, listener=listener)

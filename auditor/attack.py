@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.blocks import chunks
 from auditor.errors import NotApplicable
 from auditor.knowledge import Estimated, Knowledge, KnownAttributes, Perfect
-from auditor.linear_algebra import best_unbiased_combination, clip_to_psd
-from auditor.moments import Moments
+from auditor.linear_algebra import RowProduct, best_unbiased_combination, clip_to_psd
+from auditor.moments import Moments, subtract_row
 from auditor.noise import GaussianNoise, NoiseLaw, attribute_index
 from auditor.registry import Plugin
 
@@ -224,6 +225,32 @@ class Affine:
     fixed: bool = True
     known: Array | None = field(repr=False, default=None)
 
+    def apply(self, copies: Sequence[Array], centre: Array, out: Array) -> Array:
+        """Write ``centre + offset + Σ W_i (y_i − centre)`` for every row, block by block, and return it.
+
+        Parameters
+        ----------
+        copies : sequence of k ndarrays of shape (n, N)
+        centre : ndarray of shape (N,)
+            The view's. Taken off before the product is formed: far from 0 the products would otherwise be rounding.
+        out : ndarray of shape (n, N)
+            Overwritten; the only memory used that grows with n.
+        """
+        n, N = out.shape
+        blocks = chunks(n, N)
+        products = [RowProduct(self.weights[:, place * N : (place + 1) * N]) for place in range(len(copies))]
+        centred, product = np.empty((blocks[0][1], N)), np.empty((blocks[0][1], N))
+        for a, b in blocks:
+            rows = b - a
+            for place, copy in enumerate(copies):
+                subtract_row(copy[a:b], centre, centred[:rows])
+                target = out[a:b] if place == 0 else product[:rows]
+                products[place].write(centred[:rows], target)
+                if place:
+                    out[a:b] += target
+            subtract_row(out[a:b], -(centre + self.offset), out[a:b])
+        return out
+
 
 class Attack(Plugin):
     """A way of rebuilding ``X`` from a coalition's copies."""
@@ -305,6 +332,10 @@ class Reconstruction:
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return estimates, shape (b, N), for one block of the coalition's copies, each of shape (b, N)."""
         raise NotImplementedError
+
+    def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array] | None:
+        """Return both ends of intervals that hold each value with that posterior probability, shapes (b, N); None if it has none."""
+        return None
 
     def guesses(self, copies: Sequence[Array]) -> Iterator[Array]:
         """Yield estimates, shape (b, N), any of which the attack might as well have made; the same guesses for every block."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,23 +16,28 @@ from numpy.typing import NDArray
 from auditor import registry
 from auditor.attack import Affine, Attack, LinearAttack, RowAttack, View
 from auditor.blocks import row_blocks
+from auditor.categorical.attack import CategoricalAttack
+from auditor.categorical.worlds import binned_records
 from auditor.data.table import Table
 from auditor.errors import AuditorError, NotApplicable, PluginError
-from auditor.expectation import ReleaseEvidence
+from auditor.expectation import PairedCell, PairedGain, ReleaseEvidence
 from auditor.gathered import Gathered
 from auditor.geometry import geometry_records
 from auditor.inferences import Inferences, inference_records
 from auditor.knowledge import Knowledge
 from auditor.learnt import Learnt
-from auditor.linear import Errors, Maps, audit_linear, from_groups
+from auditor.linear import Errors, Maps, Paired, audit_linear, from_groups, quietest
 from auditor.moments import Moments
 from auditor.pooling import pooling_evidence
-from auditor.records import CellContext, distribution_records, error_records, scheme_record, within_records
+from auditor.privacy import entropy_records, tally_records, wanted_tally
+from auditor.records import ALL, CellContext, distribution_records, error_records, scheme_record
 from auditor.results import Distribution, Measurement
-from auditor.rows import CopyBlocks, Tally, tally_linear, tally_rows
+from auditor.rows import CopyBlocks, tally_linear, tally_rows
 from auditor.scenario.coalitions import Coalition, expand_all
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scheme import Key, Scheme, TableMoments
+from auditor.tally import Tally
+from auditor.utility import utility_records
 from auditor.whole_records import WholeRecords, whole_record_records
 
 Array = NDArray[np.float64]
@@ -77,6 +83,11 @@ class Release:
                 yield index, self.table.read(a, b), [copy[a:b] for copy in self._kept]
             return
         yield from self._draw(bounds)
+
+    def whole_copies(self) -> list[Array]:
+        """Return the copies as arrays of shape (n, N), for what cannot be done block by block."""
+        parts = [[copy.copy() for copy in copies] for _, _, copies in self.blocks()]
+        return [np.concatenate(copy) for copy in zip(*parts, strict=True)]
 
     def _draw(self, bounds: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Array, list[Array]]]:
         n, N = self.table.rows, self.table.width
@@ -136,21 +147,35 @@ def audit_release(
     pooling : bool
         Whether an expectation needs evidence on what pooling buys.
     """
+    if registry.get("scheme", use.name).family == "uniform":
+        from auditor.categorical.audit import audit_uniform
+
+        return audit_uniform(scenario, point, table, use, replicate, pooling)
     levels = release_levels(use, scenario)
     context = CellContext(point, use.id, levels, replicate, table.attributes, np.diag(moments.covariance))
     evidence = ReleaseEvidence(point, use.id, use.name, levels, replicate, table.rows)
+    coalitions = expand_all(scenario.coalitions, len(levels), scenario.seed)
     try:
         release = open_release(scenario, table, moments, use, levels, replicate)
-        coalitions = expand_all(scenario.coalitions, release.copies, scenario.seed)
-        session = Session(scenario, release, coalitions, context)
+        session = Session(scenario, release, coalitions, context, pooling)
+        _check_copies(session.gathered)
     except Exception as error:
         reason = failure_reason(error)
-        records = [context.empty(a.id, k.label, None, "failed", reason) for k in scenario.knowledge for a in scenario.attacks]
+        records = [context.empty(attack.id, knowledge.label, coalition, "failed", reason)
+                   for knowledge in scenario.knowledge for attack in scenario.attacks for coalition in coalitions]  # fmt: skip
         return ReleaseAudit(records, [], evidence)
     measurements, distributions = session.run()
+    if pooling:
+        evidence.paired.update(session.paired)
     if pooling and session.gathered.joint:
         evidence.pooling.update(pooling_evidence(session.needed, session.gathered.groups, table.width, session.law))
     return ReleaseAudit(measurements, distributions, evidence)
+
+
+def _check_copies(gathered: Gathered) -> None:
+    """Refuse copies that are not finite; the harness does not trust what a plugin draws."""
+    if not gathered.finite or not all(np.isfinite(group.products).all() for group in gathered.groups):
+        raise PluginError("the scheme drew values that are not finite")
 
 
 def open_release(
@@ -196,8 +221,12 @@ def failure_reason(error: BaseException) -> str:
 class Session:
     """One release under audit: its moments, and the cells that attacks, knowledge and coalitions make."""
 
-    def __init__(self, scenario: Scenario, release: Release, coalitions: list[Coalition], context: CellContext) -> None:
+    def __init__(
+        self, scenario: Scenario, release: Release, coalitions: list[Coalition], context: CellContext, pooling: bool = False
+    ) -> None:
         self.scenario = scenario
+        self.pooling = pooling
+        self.paired: dict[PairedCell, PairedGain] = {}
         self.release = release
         self.coalitions = coalitions
         self.context = context
@@ -215,25 +244,49 @@ class Session:
         distributions: list[Distribution] = []
         if self.scenario.measure("seconds"):
             measurements.append(scheme_record(self.context, "seconds", self.release.seconds))
+        facts = self.release.scheme.facts(self.release.levels, self.release.moments)
+        measurements += [scheme_record(self.context, name, value) for name, value in facts.items() if self.scenario.measure(name)]
+        if self.scenario.measure("entropy-privacy"):
+            measurements += entropy_records(self.context, self.release.table, self.law, self.coalitions)
+        if self.scenario.utility is not None:
+            measurements += utility_records(self.context, self.scenario, self.release.table, self.release.whole_copies())
         if self.scenario.measure("geometry"):
             measurements += geometry_records(self.context, self.release.blocks, self.scenario.seed)
         for knowledge in self.scenario.knowledge:
             for use in self.scenario.attacks:
-                try:
-                    cells, spreads = self._attack(use, knowledge)
-                    measurements += cells
-                    distributions += spreads
-                except NotApplicable as reason:
-                    measurements += self._empty(use, knowledge, "not-applicable", str(reason))
-                except Exception as error:
-                    measurements += self._empty(use, knowledge, "failed", failure_reason(error))
+                cells, spreads = self._tried(use, knowledge)
+                measurements += cells
+                distributions += spreads
         return measurements, distributions
+
+    def _tried(self, use: PluginUse, knowledge: Knowledge) -> tuple[list[Measurement], list[Distribution]]:
+        """Return the records of one attack; when it fails, coalition by coalition, so that only the cells at fault are lost."""
+        try:
+            return self._attack(use, knowledge)
+        except Exception as error:
+            if len(self.coalitions) > 1:
+                parts = [self._only(coalition)._tried(use, knowledge) for coalition in self.coalitions]
+                return [cell for cells, _ in parts for cell in cells], [spread for _, spreads in parts for spread in spreads]
+            if isinstance(error, NotApplicable):
+                return self._empty(use, knowledge, "not-applicable", str(error)), []
+            return self._empty(use, knowledge, "failed", failure_reason(error)), []
+
+    def _only(self, coalition: Coalition) -> Session:
+        """Return this session for one coalition, and the single copies its gain is measured against."""
+        one = copy(self)
+        one.coalitions = [coalition]
+        one.needed = sorted({coalition, *((member,) for member in coalition)}, key=lambda c: (len(c), c))
+        return one
 
     def _empty(self, use: PluginUse, knowledge: Knowledge, status: str, reason: str) -> list[Measurement]:
         return [self.context.empty(use.id, knowledge.label, coalition, status, reason) for coalition in self.coalitions]
 
     def _attack(self, use: PluginUse, knowledge: Knowledge) -> tuple[list[Measurement], list[Distribution]]:
         attack: Attack = registry.get("attack", use.name)(use.parameters)
+        if isinstance(attack, CategoricalAttack) and self.release.table.categorical is not None:
+            release, context = self.release, self.context
+            copies = release.whole_copies()
+            return binned_records(release.table, copies, self.law, self.needed, self.coalitions, context, use.id, knowledge), []
         attack.check(self.release.scheme.family, knowledge)
         tally = self._tally()
         records, inferences = self._whole_records(), [Inferences() for _ in self.needed]
@@ -246,8 +299,9 @@ class Session:
         else:
             raise NotApplicable(f"{use.name} is neither a linear nor a row-level attack")
         wanted = [place for place, coalition in enumerate(self.needed) if coalition in set(self.coalitions)]
+        self._note_pairs(use, knowledge, wanted, errors.paired)
         cells = error_records(self.context, use.id, knowledge.label, self.needed, wanted, errors)
-        cells += within_records(self.context, use.id, knowledge.label, self.needed, wanted, tally)
+        cells += tally_records(self.scenario, self.context, use.id, knowledge.label, self.needed, wanted, tally)
         names = self.release.table.attributes
         for place in wanted:
             cells += inference_records(self.context, use.id, knowledge.label, self.needed[place], inferences[place], names)
@@ -258,10 +312,7 @@ class Session:
         return cells, spreads
 
     def _tally(self) -> Tally:
-        within, spread = self.scenario.measure("within"), self.scenario.measure("error-distribution")
-        tolerance = None if within is None else float(within.options["tolerance"])
-        bins, reach = (0, 3.0) if spread is None else (int(spread.options["bins"]), float(spread.options["reach"]))
-        return Tally(np.sqrt(np.diag(self.release.moments.covariance)), tolerance, bins, reach)
+        return wanted_tally(self.scenario, np.sqrt(np.diag(self.release.moments.covariance)))
 
     def _whole_records(self) -> list[WholeRecords]:
         measure = self.scenario.measure("records-within")
@@ -272,11 +323,11 @@ class Session:
         maps = Maps.pad(affines, self.needed, self.release.copies)
         K_X = self.release.moments.covariance
         judged = self.gathered.measured(knowledge)
-        if tally.tolerance is not None or tally.bins:
+        if tally.wanted:
             blocks, _ = self.gathered.measured_rows(knowledge)
             tally_linear(maps, blocks, self.release.moments.mean, tally, K_X, self.law)
         learnt = None if maps.fixed else self._learnt(attack, knowledge, affines, Moments.merge(judged))
-        return audit_linear(self.needed, maps, judged, K_X, self.law, learnt)
+        return audit_linear(self.needed, maps, judged, K_X, self.law, learnt, self._rivals())
 
     def _affines(self, attack: LinearAttack, view: View) -> list[Affine]:
         affines = [affine for _, batch in by_size(self.needed) for affine in attack.affine_batch(view, batch)]
@@ -305,7 +356,21 @@ class Session:
         blocks, counts = self.gathered.measured_rows(knowledge)
         sums, expected = tally_rows(fitted, self.needed, blocks, counts, tally, records, inferences)
         flat = [count for groups in counts for count in groups if count]
-        return from_groups(self.needed, sums, flat, np.diag(self.release.moments.covariance), expected)
+        return from_groups(self.needed, sums, flat, np.diag(self.release.moments.covariance), self._rivals(), expected)
+
+    def _rivals(self) -> NDArray[np.intp] | None:
+        """Return the single copies to pair coalitions with, when an expectation asks what pooling buys."""
+        if not self.pooling or self.law is None:
+            return None
+        return quietest(self.needed, self.law, self.release.moments.covariance)
+
+    def _note_pairs(self, use: PluginUse, knowledge: Knowledge, wanted: Sequence[int], paired: Paired | None) -> None:
+        names = (*self.context.attributes, ALL)
+        for place in wanted if paired is not None else ():
+            for column, name in enumerate(names):
+                assert paired is not None
+                found = tuple(float(part[place, column]) for part in (paired.gain, paired.std_error, paired.degrees))
+                self.paired[knowledge.label, use.id, self.needed[place], name] = found  # type: ignore[assignment]
 
 
 def check_affine(affine: Affine, view: View) -> None:
@@ -316,9 +381,9 @@ def check_affine(affine: Affine, view: View) -> None:
     PluginError
         The harness does not trust what a plugin returns.
     """
-    N, kN = view.width, affine.weights.shape[1]
-    if affine.weights.shape != (N, kN) or affine.offset.shape != (N,) or kN % N:
-        shapes = f"weights of shape {affine.weights.shape} and an offset of shape {affine.offset.shape}"
+    N, shape = view.width, np.shape(affine.weights)
+    if len(shape) != 2 or shape[0] != N or shape[1] % N or np.shape(affine.offset) != (N,):
+        shapes = f"weights of shape {shape} and an offset of shape {np.shape(affine.offset)}"
         raise PluginError(f"the attack returned {shapes} for {N} attributes")
     if not (np.isfinite(affine.weights).all() and np.isfinite(affine.offset).all()):
         raise PluginError("the attack returned weights that are not finite")

@@ -39,6 +39,10 @@ _WORKS = {
         "S. Guo, X. Wu and Y. Li. On the lower bound of reconstruction error for spectral filtering based privacy preserving data mining. "
         "Proceedings of PKDD, 520–527, 2006."
     ),
+    "gavish2014": (
+        "M. Gavish and D. L. Donoho. The optimal hard threshold for singular values is 4/√3. "
+        "IEEE Transactions on Information Theory 60(8), 5040–5053, 2014."
+    ),
     "gavish2017": (
         "M. Gavish and D. L. Donoho. Optimal shrinkage of singular values. IEEE Transactions on Information Theory 63(4), 2137–2152, 2017."
     ),
@@ -84,6 +88,10 @@ _WORKS = {
     "lefevre2006": (
         "K. LeFevre, D. J. DeWitt and R. Ramakrishnan. Mondrian multidimensional k-anonymity. Proceedings of the International "
         "Conference on Data Engineering, 2006."
+    ),
+    "clopper1934": (
+        "C. J. Clopper and E. S. Pearson. The use of confidence or fiducial limits illustrated in the case of the binomial. "
+        "Biometrika 26(4), 404–413, 1934."
     ),
     "holm1979": "S. Holm. A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6(2), 65–70, 1979.",
     "schuirmann1987": (

@@ -11,6 +11,9 @@ import math
 BLOCK_VALUES = 2**18
 """Values (rows × attributes) in a block: large enough that seeding a stream is 5 % of filling it, small enough for the cache."""
 
+CHUNK_VALUES = 2**17
+"""Values in a piece that stays in the cache (one megabyte) while it is centred, multiplied and written."""
+
 JACKKNIFE_GROUPS = 32
 """Groups of rows for jackknife errors: their variance is known to 1/sqrt(2·31) = 13 %, and t(31) is close to normal."""
 
@@ -24,6 +27,12 @@ def row_blocks(rows: int, width: int) -> list[tuple[int, int]]:
     [(0, 32768), (32768, 65536), (65536, 98304), (98304, 100000)]
     """
     size = max(64, BLOCK_VALUES // max(1, width))
+    return [(start, min(start + size, rows)) for start in range(0, rows, size)]
+
+
+def chunks(rows: int, width: int) -> list[tuple[int, int]]:
+    """Return the ``(start, stop)`` of pieces small enough for the cache, for work whose result does not depend on the cut."""
+    size = max(64, CHUNK_VALUES // max(1, width))
     return [(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 

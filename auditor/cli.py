@@ -22,7 +22,10 @@ click.rich_click.TEXT_MARKUP = "markdown"
 
 WRONG_REQUEST = 2
 FAILED_RUNNING = 3
+CALM_SECONDS = 5.0
+"""A log file hears of progress no more often than this."""
 FORMATS = ("table", "markdown", "json", "csv", "junit")
+COMPARISONS = ("table", "html", "markdown", "json")
 LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations")
 
 scenario_argument = click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
@@ -75,28 +78,67 @@ def run(
     form: str, quiet: bool,
 ) -> None:  # fmt: skip
     """Run audits, print the report, and write `results.json`, `results.parquet` and `report.html`."""
-    from auditor.engine import check_data, run_scenario
+    from auditor.engine import run_scenario
 
     checked = _read_all(scenarios, changes, seed)
     _warn_of_broken_plugins()
+    _check_all(checked)
+    folders = _folders(Path(output), [scenario.name for scenario in checked])
     results = []
-    for scenario in checked:
-        check_data(scenario)
+    for scenario, folder in zip(checked, folders, strict=True):
         with _progress(scenario.title, quiet) as listener:
             result = run_scenario(scenario, workers, cluster, listener, command=_command(scenario.name, changes, seed))
-        folder = _folder(Path(output), scenario.name, [s.name for s in checked])
-        _write(result, folder)
+        with _writing(folder):
+            _write(result, folder)
         results.append(result)
         if not quiet:
             click.echo(f"written: {folder / 'report.html'}", err=True)
-    _print(results, "table" if quiet and form == "table" else form, quiet)
+    _print(results, form, quiet)
     sys.exit(max(result.exit_status for result in results))
 
 
-def _folder(output: Path, name: str, names: list[str]) -> Path:
-    if names.count(name) > 1:
-        raise AuditorError(f"two scenarios are called {name!r}; their results would overwrite each other: run them apart")
-    return output / name
+def _check_all(scenarios: Sequence[Any]) -> None:
+    """Check every scenario against its data before any is run: a wrong one must not cost the time of those before it."""
+    from auditor.feasibility import check_data
+
+    _each(scenarios, check_data)
+
+
+def _each(items: Sequence[Any], act: Callable[[Any], Any]) -> list[Any]:
+    """Return what ``act`` makes of every item; what is wrong with any of them is told together, after all were tried."""
+    done, messages = [], []
+    for item in items:
+        try:
+            done.append(act(item))
+        except AuditorError as error:
+            messages.append(str(error))
+    if messages:
+        raise AuditorError("\n".join(messages))
+    return done
+
+
+def _folders(output: Path, names: list[str]) -> list[Path]:
+    """Return each scenario's folder, made and known to be writable."""
+    import tempfile
+
+    for name in names:
+        if names.count(name) > 1:
+            raise AuditorError(f"two scenarios are called {name!r}; their results would overwrite each other: run them apart")
+    folders = [output / name for name in names]
+    for folder in folders:
+        with _writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+    return folders
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Tell a user, without a traceback, that something cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise AuditorError(f"{path}: cannot be written ({error.strerror or type(error).__name__})") from None
 
 
 def _command(name: str, changes: Sequence[str], seed: int | None) -> str:
@@ -117,20 +159,11 @@ def _write(result: AuditResult, folder: Path) -> None:
 
 
 def _read_all(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -> list[Any]:
-    """Read every scenario before any is run: a wrong one must not cost the time of those before it."""
-    from auditor.errors import ScenarioError
+    """Read every scenario, and tell everything that is wrong with any of them."""
     from auditor.scenario.read import read_scenario
 
     overrides = [_override(change) for change in changes]
-    checked, messages = [], []
-    for scenario in scenarios:
-        try:
-            checked.append(read_scenario(scenario, overrides, seed))
-        except ScenarioError as error:
-            messages.append(str(error))
-    if messages:
-        raise AuditorError("\n".join(messages))
-    return checked
+    return _each(scenarios, lambda scenario: read_scenario(scenario, overrides, seed))
 
 
 def _override(change: str) -> tuple[str, Any]:
@@ -173,14 +206,20 @@ def _progress(title: str, quiet: bool) -> Iterator[Callable[[Progress], None] | 
 
 
 def _calm(title: str) -> Callable[[Progress], None]:
-    """Return a listener that prints a line every tenth of the way."""
-    told = [0]
+    """Return a listener that prints a line at most every tenth of the way and every few seconds, with the time left."""
+    from time import monotonic
+
+    started = monotonic()
+    told = [0, started]
 
     def listen(progress: Progress) -> None:
-        tenth = 10 * progress.done // progress.total
-        if tenth > told[0]:
-            told[0] = tenth
-            click.echo(f"{title}: {progress.done} of {progress.total} done", err=True)
+        tenth, now = 10 * progress.done // progress.total, monotonic()
+        finished = progress.done == progress.total
+        if finished or (tenth > told[0] and now - told[1] >= CALM_SECONDS):
+            told[:] = tenth, now
+            left = (now - started) / progress.done * (progress.total - progress.done)
+            rest = f"took {now - started:.0f} s" if finished else f"about {left:.0f} s left; {progress.current}"
+            click.echo(f"{title}: {progress.done} of {progress.total} done, {rest}", err=True)
 
     return listen
 
@@ -192,15 +231,20 @@ def _print(results: Sequence[AuditResult], form: str, quiet: bool = False) -> No
         for result in results:
             for record in result.expectations:
                 click.echo(f"{result.name}: {record.status}: {record.expectation}: {record.why}")
+            broken = [record for record in result.measurements if record.status == "failed"]
+            if broken:
+                click.echo(f"{result.name}: failed: {len(broken)} cells, the first for this reason: {broken[0].reason}")
         return
     renderer = registry.get("renderer", form)
-    parameters = {}
-    if form == "table":
-        from rich.console import Console
+    click.echo(renderer(**(_screen() if form == "table" else {})).render(results), nl=False)
 
-        console = Console()
-        parameters = {"width": console.width, "color": console.is_terminal and not os.environ.get("NO_COLOR")}
-    click.echo(renderer(**parameters).render(results), nl=False)
+
+def _screen() -> dict[str, Any]:
+    """Return what the terminal is like, as the table's parameters."""
+    from rich.console import Console
+
+    console = Console()
+    return {"width": console.width, "color": console.is_terminal and not os.environ.get("NO_COLOR")}
 
 
 @cli.command()
@@ -211,8 +255,9 @@ def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None
     """Validate without running, and print the plan: cells, rows, an estimate of the work."""
     from auditor.plan import outline
 
-    for scenario in _read_all(scenarios, changes, seed):
-        click.echo(outline(scenario))
+    checked = _read_all(scenarios, changes, seed)
+    _warn_of_broken_plugins()
+    _each(checked, lambda scenario: click.echo(outline(scenario)))
 
 
 @cli.command(name="list")
@@ -231,6 +276,7 @@ def show(name: str) -> None:
     """Show one plugin or scenario: what it assumes, what it needs to know, its parameters, its paper."""
     from auditor import catalogue
 
+    _warn_of_broken_plugins()
     click.echo(catalogue.page(name))
 
 
@@ -248,7 +294,8 @@ def new(file: str, force: bool) -> None:
         raise AuditorError(f"{file} is there already; --force overwrites it")
     if not path.parent.is_dir():
         raise AuditorError(f"{path.parent} is not a folder")
-    write_atomically(path, files("auditor").joinpath("scenario/template.yaml").read_bytes())
+    with _writing(path):
+        write_atomically(path, files("auditor").joinpath("scenario/template.yaml").read_bytes())
     click.echo(f"written: {file}. Next: auditor check {file}")
 
 
@@ -259,6 +306,7 @@ def schema() -> None:
 
     from auditor.scenario.schema import scenario_schema
 
+    _warn_of_broken_plugins()
     click.echo(json.dumps(scenario_schema(), indent=2, ensure_ascii=False))
 
 
@@ -269,28 +317,42 @@ def schema() -> None:
 def report(results: tuple[str, ...], form: str, output: str | None) -> None:
     """Render reports again from saved results, without the data."""
     from auditor import registry
-    from auditor.results import AuditResult, write_atomically
+    from auditor.results import AuditResult
 
     loaded = [AuditResult.load(path) for path in results]
     if output is None:
         _print(loaded, form)
+    else:
+        _deliver(registry.get("renderer", form)().render(loaded), output)
+
+
+def _deliver(text: str, output: str | None) -> None:
+    """Print a document, or write it to a file."""
+    from auditor.results import write_atomically
+
+    if output is None:
+        click.echo(text, nl=False)
         return
     if not Path(output).absolute().parent.is_dir():
         raise AuditorError(f"{Path(output).parent} is not a folder")
-    text = registry.get("renderer", form)().render(loaded)
-    write_atomically(Path(output), text.encode("utf-8", "backslashreplace"))
+    with _writing(Path(output)):
+        write_atomically(Path(output), text.encode("utf-8", "backslashreplace"))
 
 
 @cli.command()
 @click.argument("old")
 @click.argument("new")
-def compare(old: str, new: str) -> None:
+@click.option("--format", "form", type=click.Choice(COMPARISONS), default="table", show_default=True, help="What to make.")
+@click.option("--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
+def compare(old: str, new: str, form: str, output: str | None) -> None:
     """Tell what changed between two results, beyond the error bars; exit status 1 if anything got worse."""
+    from auditor import registry
     from auditor.comparison import compare_results
     from auditor.results import AuditResult
 
     comparison = compare_results(AuditResult.load(old), AuditResult.load(new))
-    click.echo(comparison.text())
+    renderer = registry.get("renderer", form)(**(_screen() if form == "table" and output is None else {}))
+    _deliver(renderer.render_comparison(comparison), output)
     sys.exit(1 if comparison.worse else 0)
 
 
@@ -311,6 +373,7 @@ def perturb(
     """Write perturbed copies of DATA (a registered source or a .csv or .parquet file) as files."""
     from auditor.copies import write_copies
 
+    _warn_of_broken_plugins()
     selection = None if columns is None else [name for name in columns.split(",") if name]
     parameters = dict(_override(change) for change in changes)
     written = write_copies(data, scheme, _numbers(levels), seed, Path(output), selection, rows, parameters, form)

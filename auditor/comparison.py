@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from auditor.metrics import METRICS
+from auditor.metrics import METRICS, base
 from auditor.results import AuditResult, Measurement, cells, pooled
 from auditor.statistics import holm, two_sided
 
@@ -16,13 +16,29 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Change:
-    """One cell that differs."""
+    """One cell that differs.
+
+    Attributes
+    ----------
+    old, new : float
+        The values, over all replicates.
+    old_error, new_error : float or None
+        Their standard errors.
+    p_value : float
+        Of no difference, adjusted for the number of cells compared (Holm).
+    group : str
+        The cell without its coalition and attribute: scheme, attack, knowledge, sweep point.
+    """
 
     cell: str
     metric: str
     old: float
     new: float
     worse: bool
+    old_error: float | None = None
+    new_error: float | None = None
+    p_value: float = 0.0
+    group: str = ""
 
     def __str__(self) -> str:
         return f"{self.cell}: {self.metric} {self.old:.4g} → {self.new:.4g}"
@@ -30,7 +46,21 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What changed between two audits."""
+    """What changed between two audits.
+
+    Attributes
+    ----------
+    worsened, improved : list of Change
+        Cells that leak more, or less, beyond their error bars; the largest change first.
+    verdicts, broken : list of str
+        Expectations that hold now and did not; that held and do not, and cells that are no longer measured.
+    new, missing : list of str
+        Cells that only the new, or only the old, audit has.
+    compared : int
+        Cells that both have.
+    old, now : str
+        What the audits are called and when they ran.
+    """
 
     worsened: list[Change]
     improved: list[Change]
@@ -39,6 +69,8 @@ class Comparison:
     new: list[str]
     missing: list[str]
     compared: int
+    old: str = ""
+    now: str = ""
 
     @property
     def worse(self) -> bool:
@@ -71,7 +103,9 @@ def compare_results(old: AuditResult, new: AuditResult) -> Comparison:
     beyond rounding does. Cells whose metric leaks neither way, as ``seconds``, are left out. Measurements of the two audits are taken
     as independent, which is conservative when they share a seed.
     """
-    before, after = (cells(r for r in result.measurements if _leaks(r)) for result in (old, new))
+    said_by_shares = all(any(r.metric == "normalized_error" for r in result.measurements) for result in (old, new))
+    dropped = {"rmse", "distortion"} if said_by_shares else {"rmse"}
+    before, after = (cells(r for r in result.measurements if _leaks(r, dropped)) for result in (old, new))
     ok_before = {key: group for key, group in before.items() if _measured(group)}
     ok_after = {key: group for key, group in after.items() if _measured(group)}
     shared = [key for key in ok_before if key in ok_after]
@@ -86,13 +120,24 @@ def compare_results(old: AuditResult, new: AuditResult) -> Comparison:
         new=_distinct(group for key, group in after.items() if key not in before),
         missing=_distinct(group for key, group in before.items() if key not in after),
         compared=len(shared),
+        old=_called(old),
+        now=_called(new),
     )
 
 
-def _leaks(record: Measurement) -> bool:
-    """One metric per error is enough: rmse and distortion say the same in other units."""
-    metric = METRICS.get(record.metric)
-    return metric is not None and metric.leak != "neither" and record.metric != "rmse"
+def _called(result: AuditResult) -> str:
+    return f"{result.title}, {result.provenance.start}"
+
+
+def _leaks(record: Measurement, dropped: set[str]) -> bool:
+    """One metric per error is enough: rmse and distortion say what the normalized error says, in other units."""
+    metric = METRICS.get(base(record.metric))
+    return metric is not None and metric.leak != "neither" and record.metric not in dropped
+
+
+def _scale(metric: str, *values: float) -> float:
+    """Return the size that rounding is relative to: 1 for shares and probabilities, which pass through 0, else the values' own."""
+    return 1.0 if METRICS[base(metric)].unit.startswith(("share", "probability")) else max(map(abs, values))
 
 
 def _measured(group: list[Measurement]) -> bool:
@@ -102,16 +147,16 @@ def _measured(group: list[Measurement]) -> bool:
 def _changes(shared: list[tuple[Any, ...]], before: Cells, after: Cells) -> list[Change]:
     pairs = [(before[key], after[key], pooled(before[key]), pooled(after[key])) for key in shared]
     p_values = holm([
-        two_sided(b - a, math.hypot(error_a or 0.0, error_b or 0.0), max(abs(a), abs(b)))
-        for _, _, (a, error_a), (b, error_b) in pairs
+        two_sided(b - a, math.hypot(error_a or 0.0, error_b or 0.0), _scale(group[0].metric, a, b))
+        for group, _, (a, error_a), (b, error_b) in pairs
     ])  # fmt: skip
     changes = []
-    for (group, _, (a, _), (b, _)), p in zip(pairs, p_values, strict=True):
+    for (group, _, (a, error_a), (b, error_b)), p in zip(pairs, p_values, strict=True):
         if p <= LEVEL:
             record = group[0]
-            worse = b < a if METRICS[record.metric].leak == "low" else b > a
-            changes.append(Change(_label(record), record.metric, a, b, worse))
-    return changes
+            worse = b < a if METRICS[base(record.metric)].leak == "low" else b > a
+            changes.append(Change(_label(record), record.metric, a, b, worse, error_a, error_b, p, _group(record)))
+    return sorted(changes, key=lambda change: -abs(change.new - change.old) / _scale(change.metric, change.old, change.new))
 
 
 def _label(record: Measurement) -> str:
@@ -120,6 +165,11 @@ def _label(record: Measurement) -> str:
     sweep = ", ".join(f"{path}={value}" for path, value in record.sweep.items())
     parts = [record.scheme, record.attack or "", record.knowledge or "", f"copies {describe(record.coalition)}", record.attribute, sweep]
     return ", ".join(part for part in parts if part)
+
+
+def _group(record: Measurement) -> str:
+    sweep = ", ".join(f"{path}={value}" for path, value in record.sweep.items())
+    return ", ".join(part for part in (record.scheme, record.attack, record.knowledge, sweep) if part)
 
 
 def _distinct(groups: Any) -> list[str]:

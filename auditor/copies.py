@@ -12,6 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from auditor import registry
+from auditor.data.categorical import split
+from auditor.data.categories import Categories
 from auditor.data.load import load_table
 from auditor.errors import AuditorError
 from auditor.release import perturb
@@ -54,8 +57,8 @@ def write_copies(
     AuditorError
         The data, the scheme or the levels cannot be used, or the folder cannot be written.
     """
-    table = load_table(data, columns=columns, rows=rows, parameters={}, rng=stream(seed or 0, "data"), base=None)
-    release = perturb(pd.DataFrame(table.values, columns=list(table.attributes)), scheme, list(levels), seed, **dict(parameters or {}))
+    frame = _frame(data, registry.get("scheme", scheme).family, columns, rows, seed or 0)
+    release = perturb(frame, scheme, list(levels), seed, **dict(parameters or {}))
     kind = form or ("parquet" if data.lower().endswith(".parquet") else "csv")
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -65,14 +68,30 @@ def write_copies(
             "scheme": release.scheme.name,
             "parameters": release.scheme.parameters.model_dump(mode="json", by_alias=True),
             "levels": list(release.levels),
-            "attributes": list(table.attributes),
-            "rows": table.rows,
+            "attributes": list(frame.columns),
+            "rows": len(frame),
             "copies": [path.name for path in written],
         }
         write_atomically(output / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
     except OSError as error:
         raise AuditorError(f"{output}: cannot be written ({error.strerror})") from None
     return [*written, output / MANIFEST]
+
+
+def _frame(data: str, family: str, columns: Sequence[str] | None, rows: int | None, seed: int) -> pd.DataFrame:
+    """Return the table to perturb: numbers, or for uniform schemes categories with the domains observed or declared by the source."""
+    rng = stream(seed, "data")
+    if family != "uniform":
+        table = load_table(data, columns=columns, rows=rows, parameters={}, rng=rng, base=None)
+        return pd.DataFrame(table.values, columns=list(table.attributes))
+    chosen = Categories({}, dict.fromkeys(columns or ()))
+    held = load_table(data, columns=columns, rows=rows, parameters={}, rng=rng, base=None, categories=chosen).categorical
+    if held is None:
+        raise AuditorError("a uniform scheme perturbs categories: name the columns to take as such")
+    return pd.DataFrame({
+        attribute.name: pd.Categorical.from_codes(codes, categories=pd.Index(attribute.labels))
+        for attribute, codes in zip(held.attributes, split(held, held.codes), strict=True)
+    })  # fmt: skip
 
 
 def _write_copy(path: Path, copy: pd.DataFrame) -> Path:
@@ -85,15 +104,29 @@ def _write_copy(path: Path, copy: pd.DataFrame) -> Path:
     return path
 
 
-def read_copy(path: Path, attributes: Sequence[str], rows: int) -> NDArray[np.float64]:
+def read_copy(path: Path, attributes: Sequence[str], rows: int, exact: bool = False) -> NDArray[np.float64]:
     """Return a copy handed in as a file, shape (n, N), its columns in the original's order.
+
+    Parameters
+    ----------
+    path : Path
+    attributes : sequence of str
+        The original's columns.
+    rows : int
+        How many of its first rows to take.
+    exact : bool
+        Whether the file may have no more rows than that.
 
     Raises
     ------
     AuditorError
         The file is missing, lacks a column, or has another number of rows.
     """
-    table = load_table(str(path), columns=list(attributes), parameters={}, rng=np.random.default_rng(0), base=None)
-    if table.rows < rows:
-        raise AuditorError(f"{path.name}: has {table.rows} rows where the original has {rows}; rows must match one to one")
+    try:
+        table = load_table(str(path), columns=list(attributes), parameters={}, rng=np.random.default_rng(0), base=None)
+    except AuditorError as error:
+        told = str(error)
+        raise AuditorError(told if told.startswith(path.name) else f"{path.name}: {told}") from None
+    if table.rows < rows or (exact and table.rows > rows):
+        raise AuditorError(f"{path.name}: has {table.rows:,} rows where the original has {rows:,}; rows must match one to one")
     return table.values[:rows]

@@ -18,13 +18,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from auditor import bibliography, registry
-from auditor.audit import ReleaseAudit, audit_release, make_scheme, release_levels, table_moments
-from auditor.blocks import JACKKNIFE_GROUPS
-from auditor.data.load import load_table
+from auditor.audit import ReleaseAudit, audit_release, failure_reason, release_levels, table_moments
+from auditor.data.categories import Categories
+from auditor.data.load import is_file, load_table
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.expectation import Evidence
-from auditor.gathered import check_knowledge
 from auditor.results import (
     AttributeSummary,
     AuditResult,
@@ -37,17 +36,14 @@ from auditor.results import (
     SchemeSummary,
     cells,
 )
-from auditor.scenario.coalitions import expand_all
-from auditor.scenario.model import Scenario
-from auditor.scenario.read import at_point, rebuild
+from auditor.scenario.model import ExpectationUse, Scenario
+from auditor.scenario.read import DATA_FIELDS, at_point, rebuild
 from auditor.scheme import TableMoments
 from auditor.statistics import quantile
 from auditor.streams import stream
 
 FEWEST_REPLICATES = 5
 """From so many replicates on their own spread is the error bar where there is no closed form."""
-
-MOST_MOMENT_BYTES = 4 * 2**30
 
 TASKS_PER_SCHEME = 16
 """Replicates are dealt out in at most so many shares: cheap ones should not each pay for a task."""
@@ -194,13 +190,22 @@ def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
     """Return the scenario's table and its exact moments; kept, as every task of a run reads the same few tables."""
     base = None if scenario.base is None else str(scenario.base)
     with threadpool_limits(limits=1):
-        return _table(json.dumps(scenario.data.spec(), sort_keys=True), base, scenario.seed)
+        return _table(json.dumps(scenario.data.spec(), sort_keys=True), base, scenario.seed, _stamp(scenario.data.source, scenario.base))
+
+
+def _stamp(source: str, base: Path | None) -> tuple[str, int, int] | None:
+    """Return what changes when a file does: in a long session a table that was edited must not be taken for the one kept."""
+    for folder in (base or Path(), Path()):
+        path = (folder / source).resolve()
+        if is_file(source) and path.is_file():
+            return str(path), path.stat().st_mtime_ns, path.stat().st_size
+    return None
 
 
 @lru_cache(maxsize=4)
-def _table(spec: str, base: str | None, seed: int) -> tuple[Table, TableMoments]:
+def _table(spec: str, base: str | None, seed: int, stamp: tuple[str, int, int] | None) -> tuple[Table, TableMoments]:
     data = json.loads(spec)
-    own = {key: value for key, value in data.items() if key not in ("source", "columns", "rows", "missing", "standardize")}
+    own = {key: value for key, value in data.items() if key not in DATA_FIELDS}
     table = load_table(
         data["source"],
         columns=data["columns"],
@@ -210,60 +215,20 @@ def _table(spec: str, base: str | None, seed: int) -> tuple[Table, TableMoments]
         parameters=own,
         rng=stream(seed, "data"),
         base=None if base is None else Path(base),
+        categories=Categories(data.get("bin", {}), data.get("categorical", {})),
     )
     return table, table_moments(table)
 
 
-def check_data(scenario: Scenario) -> list[tuple[dict[str, Any], Table]]:
-    """Load the table of every sweep point and check the scenario against it; return point and table.
-
-    Raises
-    ------
-    AuditorError
-        A table cannot be audited, or something in the scenario asks more of it than it has.
-    """
-    tables = []
-    for point in scenario.sweep_points():
-        here = at_point(scenario, point)
-        table, moments = table_of(here)
-        for state, knowledge in enumerate(here.knowledge):
-            try:
-                check_knowledge(knowledge, table)
-            except AuditorError as error:
-                raise AuditorError(f"knowledge[{state}]: {error}") from None
-        for place, use in enumerate(here.schemes):
-            try:
-                levels = release_levels(use, here)
-                scheme = make_scheme(use, here.base)
-                scheme.check_levels(levels)
-                _check_size(len(levels), table.width)
-                scheme.law(levels, moments)
-                expand_all(here.coalitions, len(levels), here.seed)
-            except AuditorError as error:
-                raise AuditorError(f"schemes[{place}] ({use.id}): {error}") from None
-        tables.append((point, table))
-    return tables
-
-
-def _check_size(copies: int, width: int) -> None:
-    """Refuse a release whose moments would not fit: they grow with the square of copies × attributes, not with rows."""
-    size = 8 * ((copies + 1) * width) ** 2 * (JACKKNIFE_GROUPS + 2)
-    if size > MOST_MOMENT_BYTES:
-        raise AuditorError(
-            f"{copies:,} copies of {width} attributes need {size / 2**30:,.0f} GiB for their joint moments, more than the "
-            f"{MOST_MOMENT_BYTES / 2**30:.0f} GiB allowed; audit fewer copies at a time"
-        )
-
-
 def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]:
-    """Return the measurements, with error bars from the replicates where only a jackknife was to be had.
+    """Return the measurements, with error bars from the replicates where there is no closed form.
 
     A jackknife estimates the spread between draws; replicates are other draws. With five or more of them the spread between them is
     the honest error of a single one, with Student's t for the interval.
     """
     improved: dict[int, Measurement] = {}
     index = {id(record): place for place, record in enumerate(measurements)}
-    for records in cells(record for record in measurements if record.error_bar == "jackknife").values():
+    for records in cells(record for record in measurements if record.error_bar in ("jackknife", "sampling")).values():
         if len(records) < FEWEST_REPLICATES:
             continue
         values = np.array([record.value for record in records], dtype=np.float64)
@@ -277,7 +242,16 @@ def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]
 
 def judge(scenario: Scenario, evidence: Evidence) -> list[ExpectationRecord]:
     """Return the verdict on every expectation of the scenario."""
-    return [use.expectation.record(use.name, use.where, evidence) for use in scenario.expect]
+    return [_judged(use, evidence) for use in scenario.expect]
+
+
+def _judged(use: ExpectationUse, evidence: Evidence) -> ExpectationRecord:
+    """A judge that breaks leaves its expectation undecided, and an hour's measurements where they are."""
+    try:
+        return use.expectation.record(use.name, use.where, evidence)
+    except Exception as error:
+        why = f"could not be judged: {failure_reason(error)}"
+        return ExpectationRecord(expectation=use.name, where=use.where, status="undecided", observed=None, bound=None, why=why)
 
 
 def _summary_of_data(scenario: Scenario, point: dict[str, Any]) -> DataSummary:
@@ -287,16 +261,23 @@ def _summary_of_data(scenario: Scenario, point: dict[str, Any]) -> DataSummary:
     return DataSummary(
         source=table.source,
         rows=table.rows,
-        attributes=[
-            AttributeSummary(name=name, mean=float(mean), variance=float(variance))
-            for name, mean, variance in zip(table.attributes, moments.mean, variances, strict=True)
-        ],
+        attributes=_summaries_of_attributes(table, moments),
         correlation=np.clip(correlation, -1.0, 1.0).tolist(),
         description=table.description,
         licence=table.licence,
         fingerprint=table.fingerprint(),
         sweep={path: value for path, value in point.items() if path.partition(".")[0] in ("data", "seed")},
     )
+
+
+def _summaries_of_attributes(table: Table, moments: TableMoments) -> list[AttributeSummary]:
+    sizes = {} if table.categorical is None else {attribute.name: attribute.size for attribute in table.categorical.attributes}
+    variances = np.diag(moments.covariance)
+    numeric = [
+        AttributeSummary(name=name, mean=float(mean), variance=float(variance), values=sizes.pop(name, None))
+        for name, mean, variance in zip(table.attributes, moments.mean, variances, strict=True)
+    ]
+    return [*numeric, *(AttributeSummary(name=name, values=size) for name, size in sizes.items())]
 
 
 def _distinct(summaries: Sequence[DataSummary]) -> list[DataSummary]:

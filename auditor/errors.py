@@ -15,7 +15,14 @@ class AuditorError(Exception):
 
 
 class DataError(AuditorError):
-    """The table cannot be audited as it is (text column, missing or infinite values, constant column …)."""
+    """The table cannot be audited as it is (text column, missing or infinite values, constant column …).
+
+    ``path`` is the field of a scenario's ``data`` that asks for what cannot be had, as ``("columns", 1)``; empty for the data as a whole.
+    """
+
+    def __init__(self, message: str, path: tuple[str | int, ...] = ()) -> None:
+        super().__init__(message)
+        self.path = path
 
 
 class PluginError(AuditorError):
@@ -72,7 +79,7 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     known : iterable of str
         What would have been valid.
     """
-    names = sorted(known)
+    names = sorted(set(known))
     close = get_close_matches(str(name), names, n=2, cutoff=0.6)
     if close:
         return "; did you mean " + " or ".join(repr(match) for match in close) + "?"

@@ -39,7 +39,7 @@ class Pooling:
         By attribute, collusion gain of the best linear attack learnt from the originals themselves, cross-fitted: nobody without
         the originals can do better with a linear attack. NaN where there are too few rows to learn from.
     std_error : tuple of float
-        Jackknife standard errors.
+        Standard errors: a jackknife's, and what learning adds to it.
     degrees : int
         Their degrees of freedom.
     """
@@ -48,6 +48,12 @@ class Pooling:
     gain: tuple[float, ...]
     std_error: tuple[float, ...]
     degrees: int
+
+
+PairedCell = tuple[str, str, Coalition, str]
+"""Knowledge, attack, coalition, attribute."""
+PairedGain = tuple[float, float, float]
+"""Gain over the coalition's copy with least noise by law, its standard error and degrees of freedom."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,7 @@ class ReleaseEvidence:
     replicate: int
     rows: int
     pooling: dict[Coalition, Pooling] = field(default_factory=dict)
+    paired: dict[PairedCell, PairedGain] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
 
 

@@ -53,15 +53,17 @@ def check_knowledge(knowledge: Knowledge, table: Table) -> None:
         It asks for more rows than there are, leaves nothing to attack, or names an attribute that does not exist.
     """
     if isinstance(knowledge, Estimated) and knowledge.rows > table.rows:
-        raise AuditorError(f"{knowledge.label} needs that many released rows; the table has {table.rows}")
-    if isinstance(knowledge, KnownRecords) and knowledge.count >= table.rows:
-        raise AuditorError(f"{knowledge.label} leaves no record to attack; the table has {table.rows}")
+        raise AuditorError(f"needs {knowledge.rows:,} released rows; the table has {table.rows:,}")
+    if isinstance(knowledge, KnownRecords) and knowledge.count > table.rows:
+        raise AuditorError(f"needs {knowledge.count:,} records; the table has {table.rows:,}")
+    if isinstance(knowledge, KnownRecords) and knowledge.count == table.rows:
+        raise AuditorError(f"leaves no record to attack: the table has {table.rows:,}, all of them known")
     if isinstance(knowledge, KnownAttributes):
         for name in knowledge.attributes:
             if name not in table.attributes:
-                raise AuditorError(f"{knowledge.label} names no attribute of the table: {name!r}{did_you_mean(name, table.attributes)}")
+                raise AuditorError(f"names no column that is audited: {name!r}{did_you_mean(name, table.attributes)}")
         if set(knowledge.attributes) == set(table.attributes):
-            raise AuditorError(f"{knowledge.label} names every attribute of the table and leaves none to attack")
+            raise AuditorError("names every column that is audited and leaves none to attack")
 
 
 def chosen_rows(knowledge: Knowledge, rows: int, seed: int, replicate: int) -> Indices | None:
@@ -153,6 +155,8 @@ class Gathered:
     ----------
     groups : list of Moments
         Of ``[X, Y_1 … Y_M]``, by row group (``auditor.blocks.row_groups``).
+    finite : bool
+        Whether copies of other columns, which are in no moments, hold finite numbers only.
     """
 
     def __init__(
@@ -171,6 +175,7 @@ class Gathered:
                 self._chosen[self._key(state)] = Chosen.of(drawn, isinstance(state, KnownRecords))
         self.cuts = row_groups(table.rows, table.width)
         self.groups: list[Moments] = []
+        self.finite = True
         self._views: dict[str, View] = {}
         self._gather()
 
@@ -183,6 +188,7 @@ class Gathered:
         buffer: Array | None = None
         for index, x, copies in self._blocks():
             parts = copies if self.joint else []
+            self.finite = self.finite and (self.joint or all(bool(np.isfinite(copy).all()) for copy in copies))
             buffer = np.empty((len(x), (len(parts) + 1) * self.table.width)) if buffer is None else buffer
             v = stack(x, parts, self.moments.mean, buffer)
             first, known = self.cuts[index][0][0], len(self.groups)

@@ -4,7 +4,8 @@
 | --- | --- | --- |
 | ``claimed`` | share of the records of which a value is claimed | |
 | ``learnt`` | share of the records of which it is claimed rightly | ``mean P(claim)`` |
-| ``reconstruction_probability`` | share of the records whose likeliest value is theirs | ``mean max P`` |
+| ``accuracy`` | share of the records whose likeliest value is theirs | ``mean max P`` |
+| ``reconstruction_probability`` | the mean probability of the true value | ``mean Σ P²`` |
 | ``posterior_max`` | the mean of the largest probability | |
 | ``learning_gain`` | right guesses less those that always name the table's commonest value | ``mean max P − max prior`` |
 | ``delta_growth`` | largest growth of a probability from prior to posterior, over records and values | |
@@ -40,6 +41,8 @@ class Inferences:
     learnt: float = 0.0
     learnt_expected: float = 0.0
     right: float = 0.0
+    truth: float = 0.0
+    truth_expected: float = 0.0
     right_by_prior: float = 0.0
     largest: float = 0.0
     linked: float = 0.0
@@ -58,6 +61,9 @@ class Inferences:
         self.learnt += int((claimed & (found.claims == true)).sum())
         self.learnt_expected += float(found.posterior[at[claimed], found.claims[claimed]].sum())
         self.right += int((guess == true).sum())
+        possible = true >= 0
+        self.truth += float(found.posterior[at[possible], true[possible]].sum())
+        self.truth_expected += float((found.posterior**2).sum())
         self.right_by_prior += int((true == found.prior.argmax()).sum())
         self.largest += float(found.posterior.max(axis=1).sum())
         self.linked += float(found.linked.sum())
@@ -81,7 +87,8 @@ def inference_records(
     figures: dict[str, tuple[float, float | None, bool]] = {
         "claimed": (counted.claimed / n, None, False),
         "learnt": (counted.learnt / n, counted.learnt_expected / n, True),
-        "reconstruction_probability": (counted.right / n, counted.largest / n, True),
+        "accuracy": (counted.right / n, counted.largest / n, True),
+        "reconstruction_probability": (counted.truth / n, counted.truth_expected / n, True),
         "learning_gain": ((counted.right - counted.right_by_prior) / n, counted.largest / n - counted.prior_max, True),
         "posterior_max": (counted.largest / n, None, False),
         "delta_growth": (counted.growth, None, False),

@@ -86,6 +86,8 @@ class Learnt:
     def variance(self) -> Array:
         """Return the variance of the expected error over what was learnt, shape (B, N + 1)."""
         G, nu = self.slope.shape[1], self.degrees
+        if nu < 2:  # one degree of freedom does not tell tr C² from (tr C)²
+            return np.full((self.slope.shape[0], self.slope.shape[2]), np.nan)
         scale = (G - 1) / G
         slope = self.slope - self.slope.mean(axis=1, keepdims=True)
         q = self.curvature - self.curvature.mean(axis=1, keepdims=True)

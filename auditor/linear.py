@@ -88,7 +88,10 @@ class Maps:
     @property
     def residual(self) -> Array:
         """``R = [I − V, −W]``, shape (B, N, d)."""
-        return np.concatenate([self.own, -self.weights], axis=2)
+        B, N, MN = self.weights.shape
+        R = np.empty((B, N, N + MN))
+        R[:, :, :N], R[:, :, N:] = self.own, -self.weights
+        return R
 
 
 def squared_errors(maps: Maps, moments: Moments) -> Array:
@@ -172,6 +175,15 @@ def crossed(first: Maps, second: Maps, K_X: Array, law: NoiseLaw) -> tuple[Array
 
 
 @dataclass(frozen=True)
+class Paired:
+    """Gains over single copies, with error bars; arrays of shape (B, N + 1), the last column for all attributes together."""
+
+    gain: Array = field(repr=False)
+    std_error: Array = field(repr=False)
+    degrees: Array = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Errors:
     """Errors of one attack under one state of knowledge, coalition by coalition; the last column is all attributes together.
 
@@ -196,6 +208,7 @@ class Errors:
     closed: bool
     degrees: Array = field(repr=False)
     gain_degrees: Array = field(repr=False)
+    paired: Paired | None = None
 
 
 def with_total(each: Array) -> Array:
@@ -213,8 +226,9 @@ def best_single(coalitions: Sequence[Coalition], singles: dict[int, int], distor
 
 
 def audit_linear(
-    coalitions: Sequence[Coalition], maps: Maps, groups: Sequence[Moments], K_X: Array, law: NoiseLaw | None, learnt: Learnt | None = None
-) -> Errors:
+    coalitions: Sequence[Coalition], maps: Maps, groups: Sequence[Moments], K_X: Array, law: NoiseLaw | None,
+    learnt: Learnt | None = None, rivals: NDArray[np.intp] | None = None,
+) -> Errors:  # fmt: skip
     """Measure every coalition's error and gain from moments, with error bars, and the closed forms beside them.
 
     Parameters
@@ -231,16 +245,30 @@ def audit_linear(
         Law of the noise in all copies; without it there is no closed form, and errors come from a jackknife over the groups.
     learnt : Learnt or None
         For maps that are not fixed: how they would have differed. Without it, too, a jackknife over the groups, the maps held.
+    rivals : ndarray of shape (B,) or None
+        Places of single copies to pair each coalition with (``quietest``), for ``Errors.paired``.
     """
     if law is not None and (maps.fixed or learnt is not None):
-        return _under_law(coalitions, maps, Moments.merge(groups), K_X, law, None if maps.fixed else learnt)
+        return _under_law(coalitions, maps, Moments.merge(groups), K_X, law, None if maps.fixed else learnt, rivals)
     sums = np.array([squared_errors(maps, group) for group in groups])
-    return from_groups(coalitions, sums, [group.count for group in groups], np.diag(K_X))
+    return from_groups(coalitions, sums, [group.count for group in groups], np.diag(K_X), rivals)
+
+
+def quietest(coalitions: Sequence[Coalition], law: NoiseLaw, K_X: Array) -> NDArray[np.intp]:
+    """Return, by coalition, the place of its copy with least noise, by the law and beside the data's own variance, shape (B,).
+
+    The copy whose error is *measured* least is the luckiest of those nearly as good; a test of pooling needs one chosen beforehand.
+    """
+    N = law.width
+    loudness = (np.diag(law.covariance).reshape(-1, N) / np.diag(K_X)).sum(axis=1)
+    singles = {coalition[0]: place for place, coalition in enumerate(coalitions) if len(coalition) == 1}
+    return np.array([singles[min(coalition, key=lambda copy: loudness[copy - 1])] for coalition in coalitions], dtype=np.intp)
 
 
 def from_groups(
-    coalitions: Sequence[Coalition], sums: Array, counts: Sequence[int], variances: Array, expected: Array | None = None
-) -> Errors:
+    coalitions: Sequence[Coalition], sums: Array, counts: Sequence[int], variances: Array,
+    rivals: NDArray[np.intp] | None = None, expected: Array | None = None,
+) -> Errors:  # fmt: skip
     """Return errors of any attack from its squared errors summed by row group, with jackknife error bars.
 
     Parameters
@@ -253,6 +281,8 @@ def from_groups(
         Rows in each group.
     variances : ndarray of shape (N,)
         Each attribute's variance in the table.
+    rivals : ndarray of shape (B,) or None
+        As for ``audit_linear``.
     expected : ndarray of shape (B,), optional
         What an attack's own theory expects of the squared errors, summed over rows and attributes; NaN for none. Without it no theory.
     """
@@ -267,7 +297,12 @@ def from_groups(
         theory[:, -1] = expected / sum(counts) / variances.size
     gain = collusion_gain(distortion, np.take_along_axis(distortion, best, axis=0), scale)
     degrees = np.full_like(distortion, len(counts) - 1)
-    return Errors(distortion, std_error, theory, gain, gain_error, nothing, closed=False, degrees=degrees, gain_degrees=degrees)
+    paired = None
+    if rivals is not None:
+        pair = np.broadcast_to(rivals[:, None], distortion.shape)
+        paired_gain = collusion_gain(distortion, np.take_along_axis(distortion, pair, axis=0), scale)
+        paired = Paired(paired_gain, _jackknife(with_total(sums), counts, pair, scale)[1], degrees)
+    return Errors(distortion, std_error, theory, gain, gain_error, nothing, False, degrees, degrees, paired)
 
 
 EXACT = 1e-12
@@ -291,34 +326,41 @@ def collusion_gain(error: Array, alone: Array, variance: Array) -> Array:
 
 
 def _under_law(
-    coalitions: Sequence[Coalition], maps: Maps, total: Moments, K_X: Array, law: NoiseLaw, learnt: Learnt | None
-) -> Errors:
+    coalitions: Sequence[Coalition], maps: Maps, total: Moments, K_X: Array, law: NoiseLaw, learnt: Learnt | None,
+    rivals: NDArray[np.intp] | None,
+) -> Errors:  # fmt: skip
     """Errors with bars from the law: closed forms given the maps, and what learning them adds."""
     N = maps.offsets.shape[1]
     scale = with_total(np.diag(K_X))
     distortion = rounded_off(with_total(squared_errors(maps, total) / total.count), scale)
     singles = {coalition[0]: place for place, coalition in enumerate(coalitions) if len(coalition) == 1}
-    best = best_single(coalitions, singles, distortion)
-    alone = np.take_along_axis(distortion, best, axis=0)
-    gain = collusion_gain(distortion, alone, scale)
     # The rows judged may be some of the table's only: their own mean and covariance, and maps about that mean.
     maps, judged = maps.about(total.mean[:N]), total.covariance()[:N, :N]
     theory = closed_form(maps, judged, law, total.count)
     expected = rounded_off(with_total(theory.expected), scale)
-    variance = np.where(expected > 0, _columns(*theory.variance(), N), 0.0)
-    covariance = _covariance_with_best(maps, best, judged, law, total.count)
-    gain_variance = _ratio_error(distortion, alone, variance, np.take_along_axis(variance, best, axis=0), covariance) ** 2
-    gain_variance = np.where(alone > EXACT * scale, gain_variance, 0.0)
+    variance = np.where(expected > 0, np.maximum(_columns(*theory.variance(), N), 0.0), 0.0)
+
+    def against(best: NDArray[np.intp]) -> Paired:
+        alone = np.take_along_axis(distortion, best, axis=0)
+        gain = collusion_gain(distortion, alone, scale)
+        covariance = _covariance_with_best(maps, best, judged, law, total.count)
+        known = _ratio_error(distortion, alone, variance, np.take_along_axis(variance, best, axis=0), covariance) ** 2
+        known = np.where(alone > EXACT * scale, known, 0.0)
+        if learnt is None:
+            return Paired(gain, np.sqrt(known), np.full_like(gain, np.inf))
+        ratio = np.divide(distortion, alone, out=np.zeros_like(distortion), where=alone > EXACT * scale)
+        of_gain = np.divide(learnt.against(best, ratio).variance(), alone**2, out=np.zeros_like(alone), where=alone > EXACT * scale)
+        return Paired(gain, *_together(known, of_gain, learnt.degrees))
+
+    best = against(best_single(coalitions, singles, distortion))
+    paired = None if rivals is None else against(np.ascontiguousarray(np.broadcast_to(rivals[:, None], distortion.shape)))
     if learnt is None:
         gain_theory = collusion_gain(expected, np.take_along_axis(expected, best_single(coalitions, singles, expected), axis=0), scale)
         never = np.full_like(distortion, np.inf)
-        return Errors(distortion, np.sqrt(variance), expected, gain, np.sqrt(gain_variance), gain_theory, True, never, never)
-    ratio = np.divide(distortion, alone, out=np.zeros_like(distortion), where=alone > EXACT * scale)
-    of_gain = np.divide(learnt.against(best, ratio).variance(), alone**2, out=np.zeros_like(alone), where=alone > EXACT * scale)
+        return Errors(distortion, np.sqrt(variance), expected, best.gain, best.std_error, gain_theory, True, never, never, paired)
     error, degrees = _together(variance, learnt.variance(), learnt.degrees)
-    gain_error, gain_degrees = _together(gain_variance, of_gain, learnt.degrees)
     nothing = np.full_like(distortion, np.nan)
-    return Errors(distortion, error, nothing, gain, gain_error, nothing, False, degrees, gain_degrees)
+    return Errors(distortion, error, nothing, best.gain, best.std_error, nothing, False, degrees, best.degrees, paired)
 
 
 def _together(known: Array, estimated: Array, degrees: int) -> tuple[Array, Array]:

@@ -19,12 +19,20 @@ def clip_to_psd(K: Array) -> Array:
     return np.asarray((vectors * np.clip(values, 0.0, None)) @ vectors.T)
 
 
+def correlation(K: Array) -> Array:
+    """Return the correlation matrix of a covariance, shape (N, N); 0 off the diagonal where an attribute does not vary."""
+    scale = np.sqrt(np.clip(np.diag(K), 0.0, None))
+    product = np.outer(scale, scale)
+    C: Array = np.divide(K, product, out=np.zeros_like(K, dtype=np.float64), where=product > 0)
+    np.fill_diagonal(C, 1.0)
+    return C
+
+
 def best_unbiased_combination(Sigma: Array) -> tuple[Array, Array]:
     """Return weights and variance of the combination of copies with least noise among those that sum to 1.
 
     Minimises ``wᵀ Sigma w`` subject to ``1ᵀw = 1``: ``w = Sigma⁻¹1 / (1ᵀSigma⁻¹1)``, ``v = 1/(1ᵀSigma⁻¹1)``. When ``Sigma`` is singular
-    and 1 is outside its range, a combination without noise exists (linearly dependent copies): ``w ∝ P1``, ``v = 0``, with P the
-    projection on the null space.
+    and 1 is outside its range, a combination without noise exists (linearly dependent copies), and ``v = 0``.
 
     Parameters
     ----------
@@ -44,21 +52,24 @@ def best_unbiased_combination(Sigma: Array) -> tuple[Array, Array]:
     k = Sigma.shape[-1]
     if k == 1:
         return np.ones(Sigma.shape[:-1]), Sigma[..., 0, 0]
-    values, vectors = np.linalg.eigh(Sigma)
-    ones = vectors.sum(axis=-2)  # 1 in the eigenbasis
+    # With Sigma = D C D, C the correlations, and w = b∘u: minimise least²·uᵀCu subject to bᵀu = 1, where b = least·D⁻¹1. Rounding is then
+    # relative to each copy's own noise; of Sigma itself the largest level would drown the smallest, which is the one that matters.
+    deviation = np.sqrt(np.clip(np.einsum("...kk->...k", Sigma), 0.0, None))
+    noisy = deviation > 0
+    divisor = np.where(noisy, deviation, 1.0)
+    least = deviation.min(axis=-1, keepdims=True)
+    b = np.where(noisy, least / divisor, 1.0)
+    values, vectors = np.linalg.eigh(Sigma / (divisor[..., :, None] * divisor[..., None, :]))
+    target = np.einsum("...ij,...i->...j", vectors, b)  # b in the eigenbasis
     null = values <= k * np.finfo(float).eps * values[..., -1:]
-    outside = np.where(null, ones, 0.0)
+    outside = np.where(null, target, 0.0)
     outside_size = np.einsum("...k,...k->...", outside, outside)
     free = outside_size > k * RANGE_TOLERANCE**2
-    inverse = np.where(null, 0.0, ones / np.where(null, 1.0, values))
-    precision = np.einsum("...k,...k->...", inverse, ones)
-    coefficients = np.where(
-        free[..., None],
-        outside / np.where(free, outside_size, 1.0)[..., None],
-        inverse / np.where(free, 1.0, precision)[..., None],
-    )
-    weights = np.einsum("...ik,...k->...i", vectors, coefficients)
-    return weights, np.where(free, 0.0, 1.0 / np.where(free, 1.0, precision))
+    inverse = np.where(null, 0.0, target / np.where(null, 1.0, values))
+    precision = np.where(free, 1.0, np.einsum("...k,...k->...", inverse, target))
+    coefficients = np.where(free[..., None], outside / np.where(free, outside_size, 1.0)[..., None], inverse / precision[..., None])
+    weights = b * np.einsum("...ik,...k->...i", vectors, coefficients)
+    return weights, np.where(free, 0.0, least[..., 0] ** 2 / precision)
 
 
 @dataclass(frozen=True)
@@ -120,9 +131,39 @@ def regression(K_xy: Array, K_y: Array) -> Array:
 
     Source: li2012 (4) and (6). ``K_xy`` must lie in the range of ``K_y``, as it does for covariances of one distribution; *not checked*.
     """
+    return ranked_regression(K_xy, K_y)[0]
+
+
+def ranked_regression(K_xy: Array, K_y: Array) -> tuple[Array, int]:
+    """Return ``W`` as ``regression`` does, and the rank of ``K_y``: how many coefficients an attribute's row of ``W`` has in truth."""
     scale = np.sqrt(np.clip(np.diag(K_y), 0.0, None))
     scale = np.where(scale > 0, scale, 1.0)
     values, Q = np.linalg.eigh(K_y / np.outer(scale, scale))
     keep = values > K_y.shape[0] * np.finfo(float).eps * max(float(values[-1]), 0.0)
     Q = Q[:, keep]
-    return np.asarray(((K_xy / scale) @ Q / values[keep]) @ Q.T / scale)
+    return np.asarray(((K_xy / scale) @ Q / values[keep]) @ Q.T / scale), int(keep.sum())
+
+
+class RowProduct:
+    """Multiplies rows by a matrix, ``y ↦ W y``, by the cheapest means its form allows.
+
+    A filter that keeps k of N directions has rank k: two products of n×N×k cost less than one of n×N×N when k is below N/2.
+    """
+
+    def __init__(self, W: Array) -> None:
+        diagonal = np.diag(W)
+        self._scale: Array | None = diagonal.copy() if not (W - np.diag(diagonal)).any() else None
+        U, s, Vt = np.linalg.svd(W)
+        rank = int((s > len(s) * np.finfo(float).eps * s[0]).sum()) if s[0] > 0 else 0
+        thin = 2 * rank < len(s)
+        self._first = np.ascontiguousarray(Vt[:rank].T if thin else W.T)
+        self._second = np.ascontiguousarray((U[:, :rank] * s[:rank]).T) if thin else None
+
+    def write(self, rows: Array, out: Array) -> None:
+        """Write ``rows · Wᵀ``, shape (b, N), to ``out``."""
+        if self._scale is not None:
+            np.multiply(rows, self._scale, out=out)
+        elif self._second is None:
+            np.matmul(rows, self._first, out=out)
+        else:
+            np.matmul(rows @ self._first, self._second, out=out)

@@ -43,7 +43,8 @@ METRICS = {
         Metric(
             "collusion_gain",
             "share",
-            "1 − D(coalition) / min D(copy alone): what pooling bought; 0 is nothing, 1 everything.",
+            "1 − D(coalition) / min D(copy alone): what pooling bought; 0 is nothing, 1 everything. For categories D is 1 − the "
+            "reconstruction probability.",
             "high",
         ),
         Metric("within", "share of records", "Share of the records whose value is recovered within the tolerance.", "high"),
@@ -59,9 +60,62 @@ METRICS = {
             "Chance that the record which its adversary finds most exposed is rebuilt within the tolerance.",
             "high",
         ),
-        Metric("reconstruction_probability", "probability", "Chance that the best guess of a record is right.", "high"),
+        Metric(
+            "error_quantile",
+            "standard deviations",
+            "Quantile of the records' absolute errors, as error_quantile(0.5) for the median.",
+            "low",
+        ),
+        Metric(
+            "interval_privacy",
+            "standard deviations",
+            "Width around an estimate that holds the true value for the share of records asked for (Agrawal and Srikant).",
+            "low",
+        ),
+        Metric(
+            "localised_width",
+            "standard deviations",
+            "Mean width of the interval that the attack claims holds a record's value with the confidence asked for.",
+            "low",
+        ),
+        Metric("localised_share", "share of records", "Share of the records whose value lies in the interval the attack claims.", "high"),
+        Metric(
+            "entropy_privacy",
+            "standard deviations",
+            "2^h(X|Y): length of an interval as uncertain as an attribute is given its copies (Agrawal and Aggarwal).",
+            "low",
+        ),
+        Metric("privacy_loss", "share", "1 − 2^−I(X;Y): share of an attribute's entropy privacy that its copies took.", "high"),
+        Metric(
+            "reconstruction_probability",
+            "probability",
+            "Posterior probability of a record's true value, averaged over records; of a statement, of what is true of the record.",
+            "high",
+        ),
         Metric("posterior_max", "probability", "Largest posterior probability, averaged over records.", "high"),
-        Metric("delta_growth", "probability", "Largest growth of a probability from prior to posterior.", "high"),
+        Metric("accuracy", "share of records", "Share of the records whose most probable value is the true one.", "high"),
+        Metric("accuracy_gain", "share of records", "Accuracy beyond that of always guessing the most frequent value.", "high"),
+        Metric(
+            "mutual_information",
+            "bits",
+            "Information that the copies hold of a record: mean of log₂(posterior/prior) of its true value.",
+            "high",
+        ),
+        Metric(
+            "delta_growth",
+            "probability",
+            "Largest growth of belief in a value from prior to posterior over the records; theory: over every outcome there can be.",
+            "high",
+        ),
+        Metric(
+            "belief_gap",
+            "squared probability",
+            "Squared L2 distance of a coalition's posterior and its best copy's, averaged over records, corrected for sampling; "
+            "theory: that of the computed posteriors.",
+            "high",
+        ),
+        Metric("epsilon", "nats", "Local differential privacy of the copies: largest log-ratio of chances under two originals.", "high"),
+        Metric("history_size", "elements", "Elements of a tuple's compressed history of releases, on average.", "neither"),
         Metric("rho_breach", "share of records", "Share of the records whose probability rises from below ρ1 to above ρ2.", "high"),
         Metric("learnt", "share of records", "Share of the records whose sensitive value the attack claims, and claims rightly.", "high"),
         Metric("claimed", "share of records", "Share of the records of which the attack claims a sensitive value.", "neither"),
@@ -70,6 +124,12 @@ METRICS = {
         Metric("geometry_distances", "share", "Spread of the copy's distances over the original's: std over mean; 0 is none.", "neither"),
         Metric("geometry_neighbours", "share of records", "Share of the records that keep their nearest neighbour in the copy.", "neither"),
         Metric("geometry_clusters", "adjusted Rand index", "Likeness of 4-means clusters in the copy and in the original.", "neither"),
+        Metric(
+            "dissimilarity",
+            "correlation",
+            "Root mean square difference between the correlations of noise and data: 0 is noise correlated as the data are.",
+            "neither",
+        ),
         Metric("seconds", "seconds", "Time to make the copies, or the last request of them.", "neither"),
     )
 }
@@ -78,14 +138,44 @@ ALWAYS = ("distortion", "rmse", "normalized_error", "collusion_gain")
 """Measured for every cell of a numeric table; they cost nothing beyond the moments."""
 
 
+MEASURED_BY = {
+    "within": "within",
+    "records_within": "records-within",
+    "most_exposed": "records-within",
+    "error_quantile": "error-quantiles",
+    "interval_privacy": "interval-privacy",
+    "localised_width": "interval-privacy",
+    "localised_share": "interval-privacy",
+    "entropy_privacy": "entropy-privacy",
+    "privacy_loss": "entropy-privacy",
+    "dissimilarity": "dissimilarity",
+    "geometry_distances": "geometry",
+    "geometry_neighbours": "geometry",
+    "geometry_clusters": "geometry",
+    "seconds": "seconds",
+}
+"""Which entry of ``measures:`` a metric needs."""
+
+
+def measured_by(name: str) -> str | None:
+    """Return the entry of ``measures:``, or the section ``utility``, that a metric needs; None when it is always measured."""
+    return "utility" if name.startswith("utility_") else MEASURED_BY.get(base(name))
+
+
+def base(name: str) -> str:
+    """Return a metric's name without what tells its variants apart: ``within`` of ``within(0.1 std)``."""
+    return name.partition("(")[0]
+
+
 def is_metric(name: str) -> bool:
     """Whether a name is a metric's; ``utility_…`` names belong to whoever measures utility."""
-    return name in METRICS or name.startswith("utility_")
+    return base(name) in METRICS or name.startswith("utility_")
 
 
 def canonical(name: str) -> str:
     """Return the metric's name for a spelling with hyphens."""
-    return name.replace("-", "_")
+    stem, bracket, rest = name.partition("(")
+    return stem.replace("-", "_") + bracket + rest
 
 
 def nearest(name: str) -> list[str]:

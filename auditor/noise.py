@@ -147,15 +147,20 @@ def earliest_is_sufficient(law: NoiseLaw, copies: Sequence[int], tolerance: floa
     copies : sequence of int
         The coalition, by copy number.
     tolerance : float
-        Largest difference allowed, relative to the noise's own size, for rounding.
+        Largest difference allowed for rounding, relative to the standard deviations of the two noises compared.
     """
     if law.distribution != "gaussian":
         return False
+    k = len(copies)
     if isinstance(law, GaussianNoise):
-        blocks = law.of(copies).level_covariance[:, :, None]
+        blocks = law.of(copies).level_covariance.reshape(k, 1, k, 1)
     else:
-        k = len(copies)
-        blocks = law.of(copies).covariance.reshape(k, law.width, k, law.width).transpose(0, 2, 1, 3).reshape(k, k, -1)
-    own = np.einsum("bbe->be", blocks)
-    gaps = np.abs(blocks - own[:, None, :]).max(axis=(1, 2))
-    return bool(gaps.min() <= tolerance * max(float(np.abs(blocks).max()), np.finfo(float).tiny))
+        blocks = law.of(copies).covariance.reshape(k, law.width, k, law.width)
+    own = np.einsum("abac->abc", blocks)
+    deviation = np.sqrt(np.clip(np.einsum("abab->ab", blocks), 0.0, None))
+    # Cov(Z_b, Z_j) − Var(Z_b), against the deviations of what is compared: a salary's noise must not hide an age's.
+    gaps = np.abs(blocks - own[:, :, None, :])
+    size = deviation[:, :, None, None] * np.maximum(deviation[None, None], deviation[:, None, None, :])
+    # Var(Z_j − Z_b) = Var(Z_j) − Var(Z_b) then: a «law» in which it is negative, as with max for min, is none.
+    quietest = (deviation[:, None] <= deviation[None] * (1.0 + tolerance)).all(axis=(1, 2))
+    return bool(((gaps <= tolerance * size).all(axis=(1, 2, 3)) & quietest).any())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from auditor.audit import release_levels
 from auditor.blocks import row_blocks, row_groups
-from auditor.engine import check_data
+from auditor.feasibility import check_data
 from auditor.scenario.coalitions import expand_all
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point

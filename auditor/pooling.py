@@ -7,11 +7,12 @@ row groups, and judge it on the other half, both ways round. No linear attacker 
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``W`` | ``Cov(X, Y_C) Cov(Y_C)⁺`` over the training half | (N, kN) |
-| ``p`` | ``kN`` coefficients per attribute | scalar |
+| ``p`` | coefficients per attribute: the rank of ``Cov(Y_C)``, at most ``kN`` | scalar |
 | ``D_C`` | squared error on the other half, less the factor ``(m+1)(m−2) / (m(m−p−2))`` that learning from m rows costs | (N,) |
 | gain | ``1 − D_C / min_i D_i`` by attribute | (N,) |
 
-The factor is exact for Gaussian rows and small (``p/m``) for any; without it a wide coalition would be excused for overfitting.
+The factor is exact for Gaussian rows and small (``p/m``) for any; without it a wide coalition would be excused for overfitting. The rank,
+and not ``kN``: a repeated level or a total beside its parts adds no coefficient to learn, and crediting one would read as a gain.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from auditor.expectation import Pooling
 from auditor.linear import Coalition, Maps, best_single, collusion_gain, squared_errors, with_total
-from auditor.linear_algebra import regression
+from auditor.linear_algebra import ranked_regression
 from auditor.moments import Moments
 from auditor.noise import NoiseLaw, attribute_index, earliest_is_sufficient
 from auditor.statistics import jackknife_error
@@ -65,39 +66,58 @@ def pooling_evidence(
 
 
 def _cross_fitted_gain(coalitions: Sequence[Coalition], groups: Sequence[Moments], N: int) -> tuple[Array, Array]:
-    """Return gains and their jackknife errors by coalition and attribute, shapes (B, N)."""
+    """Return gains and their standard errors by coalition and attribute, shapes (B, N).
+
+    The best copy alone is chosen on the training half too: chosen on the half that judges, the luckiest of several equal copies would
+    hide a gain of one standard error.
+    """
     halves = (groups[0::2], groups[1::2])
     if not all(halves):
         nothing = np.full((len(coalitions), N), np.nan)
         return nothing, nothing
-    sums = np.empty((len(groups), len(coalitions), N))
-    for train, test in ((0, 1), (1, 0)):
-        maps, inflation = _learn(coalitions, Moments.merge(halves[train]), N)
-        for place, group in enumerate(halves[test]):
-            sums[2 * place + test] = squared_errors(maps, group) / inflation[:, None]
     singles = {coalition[0]: place for place, coalition in enumerate(coalitions) if len(coalition) == 1}
-    distortion = with_total(sums.sum(axis=0))
-    best = best_single(coalitions, singles, distortion)[:, :N]
-    left_out = sums.sum(axis=0) - sums
-    total = Moments.merge(groups)
-    scale = np.diag(total.products)[:N]
-    alone = np.take_along_axis(sums.sum(axis=0), best, axis=0)
-    left_alone = np.take_along_axis(left_out, best[None], axis=1)
-    gain = collusion_gain(sums.sum(axis=0), alone, scale)
-    return gain, jackknife_error(collusion_gain(left_out, left_alone, scale))
+    together = np.empty((len(groups), len(coalitions), N))
+    alone = np.empty_like(together)
+    learning = np.zeros((len(coalitions), N))
+    for train, test in ((0, 1), (1, 0)):
+        total = Moments.merge(halves[train])
+        maps, ranks = _learn(coalitions, total, N)
+        best = best_single(coalitions, singles, with_total(squared_errors(maps, total)))[:, :N]
+        inflation = _inflation(total.count, ranks)
+        learning += 0.5 * LEARNING * np.clip(ranks[:, None] - ranks[best], 0, None) / total.count**2
+        for place, group in enumerate(halves[test]):
+            errors = squared_errors(maps, group) / inflation[:, None]
+            together[2 * place + test], alone[2 * place + test] = errors, np.take_along_axis(errors, best, axis=0)
+    scale = np.diag(Moments.merge(groups).products)[:N]
+    gain = collusion_gain(together.sum(axis=0), alone.sum(axis=0), scale)
+    left_out = collusion_gain(together.sum(axis=0) - together, alone.sum(axis=0) - alone, scale)
+    return gain, np.sqrt(jackknife_error(left_out) ** 2 + learning * (1.0 - gain) ** 2)
 
 
-def _learn(coalitions: Sequence[Coalition], train: Moments, N: int) -> tuple[Maps, Array]:
-    """Return least-squares maps from copies to originals, and by what factor learning them inflates the error, shape (B,)."""
-    K, mean, m = train.covariance(), train.mean, train.count
+LEARNING = 3.0
+"""Variance, in units of (p − q)/m², that the jackknife misses because it holds the maps: q coefficients for the best copy alone.
+
+With the noise of learning p − q coefficients that are truly 0 from m rows, each half's excess error varies by 2(p−q)/m², half of that
+over both; and the term ``e_testᵀ Y_test δW`` of either half is the same bilinear form in the two halves' noise, so its 4(p−q)/m² does
+not average out, of which a jackknife that takes the halves for independent sees 2. So 1 + 4 − 2. It is all there is where nothing is
+gained, and negligible beside the jackknife's own 1/m where something is.
+"""
+
+
+def _inflation(m: int, ranks: NDArray[np.intp]) -> Array:
+    """Return by what factor learning p coefficients and a mean from m rows inflates the error, NaN where m is too few, shape (B,)."""
+    spare = m - ranks - 2.0
+    return np.where(spare > 0, (m + 1.0) * (m - 2.0) / (m * np.where(spare > 0, spare, 1.0)), np.nan)
+
+
+def _learn(coalitions: Sequence[Coalition], train: Moments, N: int) -> tuple[Maps, NDArray[np.intp]]:
+    """Return least-squares maps from copies to originals, and how many coefficients each learnt, shape (B,)."""
+    K, mean = train.covariance(), train.mean
     M = mean.size // N - 1
     weights, offsets = np.zeros((len(coalitions), N, M * N)), np.zeros((len(coalitions), N))
-    inflation = np.full(len(coalitions), np.nan)
+    ranks = np.empty(len(coalitions), dtype=np.intp)
     for place, coalition in enumerate(coalitions):
         index = attribute_index(coalition, N)
-        if m <= index.size + 2:
-            continue
-        W = regression(K[:N, N + index], K[np.ix_(N + index, N + index)])
+        W, ranks[place] = ranked_regression(K[:N, N + index], K[np.ix_(N + index, N + index)])
         weights[place][:, index], offsets[place] = W, mean[:N] - W @ mean[N + index]
-        inflation[place] = (m + 1) * (m - 2) / (m * (m - index.size - 2))
-    return Maps(weights, offsets, fixed=False), inflation
+    return Maps(weights, offsets, fixed=False), ranks

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from auditor.linear import Errors, with_total
 from auditor.results import Distribution, ErrorBar, Measurement, Status
-from auditor.rows import Tally
 from auditor.scenario.coalitions import Coalition
-from auditor.statistics import quantile, quantiles
+from auditor.statistics import quantiles
+from auditor.tally import Tally
 
 Array = NDArray[np.float64]
 
@@ -39,8 +39,9 @@ class CellContext:
     variances: Array = field(repr=False)
 
     def levels_of(self, coalition: Coalition) -> tuple[float, ...]:
-        """Return the levels of a coalition's copies."""
-        return tuple(self.levels[copy - 1] for copy in coalition) if self.levels else ()
+        """Return the levels of a coalition's copies; none when nobody has said what they are, as of published copies."""
+        levels = tuple(self.levels[copy - 1] for copy in coalition) if self.levels else ()
+        return () if any(map(math.isnan, levels)) else levels
 
     def empty(self, attack: str, knowledge: str, coalition: Coalition | None, status: str, reason: str) -> Measurement:
         """Return the record of a cell that was not measured; without a coalition it stands for all copies."""
@@ -55,7 +56,7 @@ def scheme_record(context: CellContext, metric: str, value: float) -> Measuremen
     """Return a figure of the release itself, which no attack has a part in."""
     everybody = tuple(range(1, len(context.levels) + 1))
     return Measurement(
-        context.sweep, context.scheme, None, None, everybody, context.levels, context.replicate, ALL, metric,
+        context.sweep, context.scheme, None, None, everybody, context.levels_of(everybody), context.replicate, ALL, metric,
         value, None, None, None, None, "ok", None, "none",
     )  # fmt: skip
 
@@ -84,8 +85,8 @@ def error_records(
             for metric, value, error, low, high, theory in tables:
                 records.append(Measurement(
                     context.sweep, context.scheme, knowledge, attack, coalition, levels, context.replicate, attribute, metric,
-                    value[place][column], _number(error[place][column]), _number(low[place][column]), _number(high[place][column]),
-                    _number(theory[place][column]), "ok", None, bar if not math.isnan(error[place][column]) else "none",
+                    value[place][column], number(error[place][column]), number(low[place][column]), number(high[place][column]),
+                    number(theory[place][column]), "ok", None, bar if not math.isnan(error[place][column]) else "none",
                 ))  # fmt: skip
     return records
 
@@ -103,39 +104,9 @@ def _bounded(value: Array, error: Array, t: Array, positive: bool) -> tuple[list
     return value.tolist(), error.tolist(), low.tolist(), (value + t * error).tolist()
 
 
-def _number(value: float) -> float | None:
+def number(value: float) -> float | None:
+    """Return a number, or None for NaN."""
     return None if math.isnan(value) else value
-
-
-def within_records(
-    context: CellContext, attack: str, knowledge: str, coalitions: Sequence[Coalition], wanted: Sequence[int], tally: Tally
-) -> list[Measurement]:
-    """Return the share of values recovered within the tolerance; ``*`` is over all attributes' values.
-
-    With exact chances p of a hit the share's standard error is ``sqrt(Σ p(1−p))/n``; without, the binomial one, which is a little
-    wide because records differ.
-    """
-    if tally.hits is None:
-        return []
-    n, N = tally.rows, len(context.attributes)
-    share = with_total(tally.hits / n)
-    known = tally.expected_hits is not None and tally.hit_variance is not None
-    theory = with_total(tally.expected_hits / n) if tally.expected_hits is not None else np.full_like(share, np.nan)
-    each = tally.hit_variance / n**2 if tally.hit_variance is not None else share[:, :N] * (1 - share[:, :N]) / n
-    # Hits of one record's attributes are dependent; (Σ se)² bounds the variance of their sum.
-    error = np.concatenate([np.sqrt(each), np.sqrt(each).mean(axis=1, keepdims=True)], axis=1)
-    bar: ErrorBar = "closed-form" if known else "jackknife"
-    records = []
-    for place in wanted:
-        coalition = coalitions[place]
-        for column, attribute in enumerate((*context.attributes, ALL)):
-            value, std = float(share[place, column]), float(error[place, column])
-            low, high = max(0.0, value - quantile(0.975) * std), min(1.0, value + quantile(0.975) * std)
-            records.append(Measurement(
-                context.sweep, context.scheme, knowledge, attack, coalition, context.levels_of(coalition), context.replicate,
-                attribute, "within", value, std, low, high, _number(float(theory[place, column])), "ok", None, bar,
-            ))  # fmt: skip
-    return records
 
 
 def distribution_records(

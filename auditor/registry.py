@@ -105,11 +105,12 @@ def register(cls: P) -> P:
         raise PluginError(f"{_place(cls)}: a plugin needs a `name` and one of the plugin base classes")
     if not inspect.getdoc(cls) or cls.__doc__ is None:
         raise PluginError(f"{_place(cls)}: {kind} {name!r} has no docstring; its first line is shown by `auditor list`")
-    for other in (name, *getattr(cls, "aliases", ())):
+    spelt = (name, *getattr(cls, "aliases", ()))
+    for other in spelt:
         taken = _plugins[kind].get(other)
         if taken is not None and _place(taken) != _place(cls):
             raise PluginError(f"{kind} {other!r} is registered twice: by {_place(taken)} and by {_place(cls)}")
-        _plugins[kind][other] = cls
+    _plugins[kind].update(dict.fromkeys(spelt, cls))
     return cls
 
 
@@ -131,7 +132,7 @@ def discover() -> None:
         return
     _discovered = True
     for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (point.name, point.value)):
-        package = _import(entry.name, entry.value)
+        package = _import(entry.name, entry.module)
         for module in _modules_of(package) if package else ():
             _import(entry.name, module)
 
@@ -145,7 +146,7 @@ def _modules_of(package: ModuleType) -> Iterator[str]:
 def _import(entry_point: str, module: str) -> ModuleType | None:
     try:
         return importlib.import_module(module)
-    except Exception as error:  # a third party's module may raise anything; the audit goes on without it, and says so
+    except (Exception, SystemExit) as error:  # a third party's module may raise anything; the audit goes on without it, and says so
         failures.append(ImportFailure(entry_point, module, f"{type(error).__name__}: {error}"))
         return None
 

@@ -16,6 +16,8 @@ from auditor import registry
 from auditor.attack import Affine, Attack, LinearAttack, RowAttack, View
 from auditor.audit import check_affine, table_moments
 from auditor.blocks import row_blocks
+from auditor.categorical import release as categories
+from auditor.categorical.scheme import UniformScheme
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, NotApplicable, Problem, ScenarioError
 from auditor.gathered import Gathered
@@ -27,7 +29,7 @@ from auditor.rows import CopyBlocks
 from auditor.scenario.coalitions import Coalition, parse_coalitions
 from auditor.scenario.levels import parse_levels
 from auditor.scenario.problems import Problems
-from auditor.scenario.read import KnowledgeError, parse_knowledge
+from auditor.scenario.read import KnowledgeError, parse_knowledge, plain
 from auditor.scheme import Key, RowsOf, Scheme, TableMoments
 
 if TYPE_CHECKING:
@@ -58,6 +60,8 @@ class Release:
     copies: tuple[Microdata, ...] = field(repr=False)
     levels: tuple[float, ...]
     scheme: Scheme
+    state: Any = field(default=None, repr=False, compare=False)
+    """Of categories: what makes the copies, so that an extension of a process is a look-up."""
 
     def extend(self, levels: Any, seed: int | None = None) -> Release:
         """Return a release with new copies appended; those that are out already are shared, untouched.
@@ -69,7 +73,13 @@ class Release:
         seed : int, optional
             Fresh randomness when left out. It need not be that of the first copies.
         """
-        return _released(self.scheme, self.original, self.copies, (*self.levels, *_levels(levels, seed, self.scheme)), seed)
+        every = (*self.levels, *_levels(levels, seed, self.scheme))
+        if isinstance(self.scheme, UniformScheme):
+            return _released_categories(self.scheme, self.original, self.copies, every, seed, self.state)
+        return _released(self.scheme, self.original, self.copies, every, seed)
+
+    def _repr_html_(self) -> str:
+        return str(registry.get("renderer", "notebook")().release(self))
 
     @cached_property
     def law(self) -> NoiseLaw | None:
@@ -103,11 +113,13 @@ def perturb(X: Microdata, scheme: str, levels: Any, seed: int | None = None, **p
     Parameters
     ----------
     X : ndarray of shape (n, N) or (n,), DataFrame or Series
-        Finite numbers, n ≥ 2, no constant column.
+        Finite numbers, n ≥ 2, no constant column; for a uniform scheme categories, with domains as dtype ``category`` declares them or
+        else as observed. Of a DataFrame its ``category`` columns are perturbed together, if it has any, and the others pass through.
     scheme : str
         A registered scheme; ``auditor list schemes`` names them.
     levels : list of float, or mapping
-        Noise multiples σ² ≥ 0 in order of release, or a range as a scenario has it: ``{"uniform": [0.25, 1.0], "count": 5}``.
+        Noise multiples σ² ≥ 0 (uniform schemes: retention probabilities) in order of release, or a range
+        as a scenario has it: ``{"uniform": [0.25, 1.0], "count": 5}``.
     seed : int, optional
         Same seed, same copies. Left out, the system's randomness is used and the copies cannot be made again.
     **parameters
@@ -130,6 +142,8 @@ def perturb(X: Microdata, scheme: str, levels: Any, seed: int | None = None, **p
     (0.25, 0.5, 0.4)
     """
     chosen: Scheme = make_plugin("scheme", scheme, parameters)
+    if isinstance(chosen, UniformScheme):
+        return _released_categories(chosen, X, (), _levels(levels, seed, chosen), seed)
     return _released(chosen, X, (), _levels(levels, seed, chosen), seed)
 
 
@@ -181,6 +195,18 @@ def _released(scheme: Scheme, X: Microdata, before: tuple[Microdata, ...], level
         for index, (a, b) in enumerate(row_blocks(table.rows, table.width)):
             sampler.block(index, table.read(a, b), RowsOf(copies, a, b), len(before))
     return Release(X, (*before, *(like(X, copy) for copy in new)), levels, scheme)
+
+
+def _released_categories(
+    scheme: UniformScheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None,
+    state: categories.State | None = None,
+) -> Release:  # fmt: skip
+    key = Key(_checked_seed(seed), scheme.name)
+    if state is None:
+        state = categories.resume(scheme, X, before, levels[: len(before)], key) if before else categories.start(scheme, X, key)
+    state = state.fork()  # the release that is extended stays as it is
+    new = state.extend(X, levels[len(before) :], key)
+    return Release(X, (*before, *new), levels, scheme, state)
 
 
 class _Held(Sequence[Array]):
@@ -243,7 +269,7 @@ def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
 
     names: tuple[str, ...] = ()
     if isinstance(X, pd.DataFrame):
-        text = [str(name) for name, kind in X.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)]
+        text = [str(name) for name, kind in X.dtypes.items() if not _real(kind)]
         if text:
             raise DataError(f"columns must hold numbers; {', '.join(map(repr, text))} do not: select the others")
         names = tuple(map(str, X.columns))
@@ -252,9 +278,24 @@ def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
     elif isinstance(X, pd.Series):
         names = (str(X.name),) if X.name is not None else ()
     try:
+        if not isinstance(X, pd.DataFrame) and not _all_numbers(np.asarray(X)):
+            raise TypeError
         return np.asarray(X, dtype=np.float64), names
     except (TypeError, ValueError):
         raise DataError("the table must hold numbers only") from None
+
+
+def _real(kind: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind))
+
+
+def _all_numbers(values: NDArray[Any]) -> bool:
+    """Whether these are numbers as they stand: numpy would read text as such, and dates as days, without a word."""
+    if values.dtype.kind != "O":
+        return values.dtype.kind in "biuf"
+    return not any(isinstance(cell, (str, bytes)) for cell in values.flat)
 
 
 def like(X: Microdata, values: Array) -> Microdata:
@@ -309,7 +350,7 @@ def attack(
     knowledge: Any = "perfect",
     seed: int = 0,
     **parameters: Any,
-) -> Estimate:
+) -> Any:
     """Rebuild the original from a coalition's copies.
 
     Parameters
@@ -328,6 +369,11 @@ def attack(
     **parameters
         The attack's own.
 
+    Returns
+    -------
+    Estimate or CategoricalEstimate
+        The latter of a uniform release: posteriors and best guesses.
+
     Raises
     ------
     NotApplicable
@@ -336,6 +382,11 @@ def attack(
         A name, a copy number or a parameter is wrong.
     """
     plugin: Attack = make_plugin("attack", name, parameters)
+    if isinstance(release.scheme, UniformScheme):
+        knows, coalition = _knowledge(knowledge), _coalition(coalition, len(release.copies))
+        plugin.check(release.scheme.family, knows)
+        X = release.original if original is None else original
+        return categories.estimate(plugin, release.scheme, X, release.copies, release.levels, coalition, knows, _checked_seed(seed))
     X = release.original if original is None else original
     table = as_table(X)
     if len(table.values) != len(as_table(release.original).values):
@@ -345,7 +396,7 @@ def attack(
     moments = table_moments(table)
     arrays = [_copy_values(copy, table.rows) for copy in release.copies]
     with threadpool_limits(limits=1):
-        gathered = Gathered(table, moments, release.levels, release.law, _blocks(table, arrays), [knows], _checked_seed(seed), 1,
+        gathered = Gathered(table, moments, release.levels, release.law, in_blocks(table, arrays), [knows], _checked_seed(seed), 1,
                             release.scheme.output_width(table.width), release.scheme.public)  # fmt: skip
         if isinstance(plugin, LinearAttack) and not gathered.joint:
             raise NotApplicable("a linear attack on moments needs copies with as many columns as the original")
@@ -357,7 +408,8 @@ def attack(
     return Estimate(like(X, values), theory, distortion, distortion / scale, copies)
 
 
-def _blocks(table: Table, arrays: Sequence[Array]) -> Callable[[], Any]:
+def in_blocks(table: Table, arrays: Sequence[Array]) -> Callable[[], Any]:
+    """Return what gives a table's rows and its copies' block by block, anew at every call."""
     bounds = row_blocks(table.rows, table.width)
     return lambda: ((k, table.read(a, b), [copy[a:b] for copy in arrays]) for k, (a, b) in enumerate(bounds))
 
@@ -379,7 +431,7 @@ def _knowledge(value: Any) -> Knowledge:
 
 def _coalition(value: Any, M: int) -> Coalition:
     try:
-        entry = parse_coalitions([value] if isinstance(value, (int, np.integer)) else value)
+        entry = parse_coalitions(plain([value] if isinstance(value, (int, np.integer)) else value))
     except ValueError as error:
         raise AuditorError(f"coalition {error}") from None
     found = list(entry.expand(M, 0))
@@ -395,24 +447,16 @@ def _reconstruct(
     if isinstance(plugin, LinearAttack):
         affine = plugin.affine(view)
         check_affine(affine, view)
-        return _apply(affine, held, table.values, view.centre), _theory(affine, view, moments)
+        values = affine.apply(held, view.centre, np.empty_like(table.values))
+        if affine.known is not None:
+            values += (table.values - view.centre) @ affine.known.T
+        return values, _theory(affine, view, moments)
     if not isinstance(plugin, RowAttack):
         raise NotApplicable(f"{plugin.name} is neither a linear nor a row-level attack")
     fitted = plugin.fit(view, seen)
     expected = fitted.expected(table.values[judged])
     theory = None if expected is None else float(expected.mean()) / table.width
-    return np.concatenate([fitted.rows(copies) for _, _, copies in _blocks(table, held)()]), theory
-
-
-def _apply(affine: Affine, copies: Sequence[Array], X: Array, centre: Array) -> Array:
-    """Return ``centre + offset + Σ (Y_i − centre) W_iᵀ + (X − centre) Vᵀ``."""
-    N = centre.size
-    values = np.tile(centre + affine.offset, (len(copies[0]), 1))
-    if affine.known is not None:
-        values += (X - centre) @ affine.known.T
-    for place, copy in enumerate(copies):
-        values += (copy - centre) @ affine.weights[:, place * N : (place + 1) * N].T
-    return values
+    return np.concatenate([fitted.rows(copies) for _, _, copies in in_blocks(table, held)()]), theory
 
 
 def _theory(affine: Affine, view: View, moments: TableMoments) -> float | None:

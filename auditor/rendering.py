@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from auditor.errors import AuditorError
 from auditor.registry import Plugin
 from auditor.results import AuditResult
+
+if TYPE_CHECKING:
+    from auditor.comparison import Comparison
 
 
 class Renderer(Plugin):
@@ -21,4 +25,28 @@ class Renderer(Plugin):
     @abstractmethod
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the document for one audit or several side by side."""
+        raise NotImplementedError
+
+    def render_comparison(self, comparison: Comparison) -> str:
+        """Return the document on what changed between two audits.
+
+        Raises
+        ------
+        AuditorError
+            The format has none.
+        """
+        raise AuditorError(f"format {self.name!r} has no comparison of two audits")
+
+
+class Display(Renderer):
+    """The renderer called ``notebook``: results and releases as a notebook shows them, and the plots of results."""
+
+    @abstractmethod
+    def release(self, release: Any) -> str:
+        """Return a release as HTML: its law and levels, never a value of a copy."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def plots(self, result: AuditResult) -> Any:
+        """Return an object whose methods return the charts of a result."""
         raise NotImplementedError

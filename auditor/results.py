@@ -24,7 +24,7 @@ SCHEMA_VERSION = 1
 
 Status = Literal["ok", "not-applicable", "failed"]
 Verdict = Literal["holds", "fails", "undecided"]
-ErrorBar = Literal["closed-form", "jackknife", "replicates", "none"]
+ErrorBar = Literal["closed-form", "jackknife", "sampling", "replicates", "none"]
 
 
 class Measurement(NamedTuple):
@@ -55,8 +55,8 @@ class Measurement(NamedTuple):
     status : {'ok', 'not-applicable', 'failed'}
     reason : str or None
         Why a cell is not applicable or failed.
-    error_bar : {'closed-form', 'jackknife', 'replicates', 'none'}
-        Where ``std_error`` comes from.
+    error_bar : {'closed-form', 'jackknife', 'sampling', 'replicates', 'none'}
+        Where ``std_error`` comes from; ``sampling``: as if the records (or a cross-validation's folds) were independent draws.
     """
 
     sweep: dict[str, Any]
@@ -150,8 +150,9 @@ class AttributeSummary(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     name: str
-    mean: float
-    variance: float
+    mean: float | None = None
+    variance: float | None = None
+    values: int | None = Field(None, description="size of the domain, of a column that is taken as categories")
 
 
 class DataSummary(BaseModel):
@@ -240,6 +241,14 @@ class AuditResult(BaseModel):
 
         return pd.DataFrame(self.measurements, columns=list(Measurement._fields))
 
+    @property
+    def plot(self) -> Any:
+        """The charts of these results: ``result.plot.collusion()`` and its kin return Altair charts."""
+        return _display().plots(self)
+
+    def _repr_html_(self) -> str:
+        return str(_display().render([self]))
+
     def to_json(self) -> str:
         """Return the results as JSON; NaN and infinity become null, as JSON has neither."""
         document = {
@@ -303,10 +312,10 @@ class AuditResult(BaseModel):
             document = json.loads(file.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise AuditorError(f"{file}: no such file; expected the results.json of an audit") from None
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise AuditorError(f"{file}: cannot be read as JSON results ({type(error).__name__})") from None
         version = document.get("schema_version") if isinstance(document, dict) else None
-        if not isinstance(version, int):
+        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
             raise AuditorError(f"{file}: not the results of an audit (no schema_version)")
         if version > SCHEMA_VERSION:
             raise AuditorError(f"{file}: schema_version {version} is newer than this program reads ({SCHEMA_VERSION})")
@@ -314,8 +323,15 @@ class AuditResult(BaseModel):
             document["measurements"] = [_measurement(record) for record in document["measurements"]]
             document["distributions"] = [_distribution(record) for record in document.get("distributions", [])]
             return cls.model_validate(document)
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise AuditorError(f"{file}: not the results of an audit ({type(error).__name__})") from None
+
+
+def _display() -> Any:
+    """Return the renderer for notebooks, found as every renderer is: this package imports none."""
+    from auditor import registry
+
+    return registry.get("renderer", "notebook")()
 
 
 def _measurement(record: dict[str, Any]) -> Measurement:

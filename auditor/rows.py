@@ -1,22 +1,21 @@
 """Row-level reconstruction: for attacks that are not linear, for shares of records recovered, and for spreads of errors.
 
-Runs block by block; everything here is an average over records, and no record's estimate is kept.
+Runs block by block; what is counted (``auditor.tally``) are averages over records, and no record's estimate is kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from auditor.attack import Reconstruction
 from auditor.errors import PluginError
 from auditor.linear import Coalition, Maps, crossed
 from auditor.noise import NoiseLaw
+from auditor.tally import Tally
 
 if TYPE_CHECKING:
     from auditor.inferences import Inferences
@@ -31,67 +30,10 @@ Blocks = Callable[[], Iterable[tuple[int, Array, list[Array]]]]
 """Yields (block number, original rows, all copies' rows), anew at every call."""
 
 
-@dataclass
-class Tally:
-    """Sums over rows of what is measured of errors ``x̂ − x``, shape (b, B, N) at a time.
-
-    Attributes
-    ----------
-    scale : ndarray of shape (N,)
-        Each attribute's standard deviation in the table.
-    tolerance : float or None
-        For the share of records recovered within it, in standard deviations.
-    bins, reach : int, float
-        For the spread of absolute errors: bins up to ``reach`` standard deviations; 0 bins for none.
-    """
-
-    scale: Array
-    tolerance: float | None = None
-    bins: int = 0
-    reach: float = 3.0
-    rows: int = 0
-    hits: Array | None = None
-    counts: NDArray[np.int64] | None = None
-    expected_hits: Array | None = field(default=None)
-    hit_variance: Array | None = field(default=None)
-
-    def add(self, errors: Array) -> None:
-        """Count one block's errors."""
-        size = np.abs(errors) / self.scale
-        self.rows += len(errors)
-        if self.tolerance is not None:
-            hits = (size <= self.tolerance).sum(axis=0, dtype=np.float64)
-            self.hits = hits if self.hits is None else self.hits + hits
-        if self.bins:
-            counts = self._histogram(size)
-            self.counts = counts if self.counts is None else self.counts + counts
-
-    def _histogram(self, size: Array) -> NDArray[np.int64]:
-        """Return counts by cell, shape (B, N, bins + 1); the last bin is everything beyond the reach."""
-        _, B, N = size.shape
-        place = np.minimum(size * (self.bins / self.reach), self.bins).astype(np.int64)
-        place += (np.arange(B * N) * (self.bins + 1)).reshape(B, N)
-        return np.bincount(place.ravel(), minlength=B * N * (self.bins + 1)).reshape(B, N, self.bins + 1)
-
-    def expect(self, bias: Array, spread: Array) -> None:
-        """Add one block's exact chances of a hit, for an error that is normal with these means (b, B, N) and deviations (B, N).
-
-        ``P(|e| ≤ t) = Φ((t − b)/s) − Φ((−t − b)/s)``: exact for a linear attack on this very table, whatever its distribution.
-        """
-        assert self.tolerance is not None
-        t = self.tolerance * self.scale
-        exact = spread <= 1e-9 * self.scale
-        s = np.where(exact, 1.0, spread)
-        chance = np.where(exact, np.abs(bias) <= t, ndtr((t - bias) / s) - ndtr((-t - bias) / s))
-        hits, variance = chance.sum(axis=0), (chance * (1.0 - chance)).sum(axis=0)
-        self.expected_hits = hits if self.expected_hits is None else self.expected_hits + hits
-        self.hit_variance = variance if self.hit_variance is None else self.hit_variance + variance
-
-
 def tally_linear(maps: Maps, blocks: Blocks, centre: Array, tally: Tally, K_X: Array, law: NoiseLaw | None) -> None:
     """Run linear maps over the rows and count their errors; adds the exact chances when weights and law are known."""
     B, N, MN = maps.weights.shape
-    known = maps.fixed and law is not None and law.distribution == "gaussian" and tally.tolerance is not None
+    known = maps.fixed and law is not None and law.distribution == "gaussian" and bool(tally.tolerances)
     spread = np.sqrt(np.clip(np.einsum("bnn->bn", crossed(maps, maps, K_X, law)[1]), 0.0, None)) if known and law is not None else None
     lost, flat, own = maps.lost, maps.weights.reshape(B * N, MN), maps.own.reshape(B * N, N)
     for _, x, copies in blocks():
@@ -99,9 +41,10 @@ def tally_linear(maps: Maps, blocks: Blocks, centre: Array, tally: Tally, K_X: A
         for start in range(0, len(x), size):
             v = x[start : start + size] - centre
             y = np.concatenate([copy[start : start + size] - centre for copy in copies], axis=1)
-            tally.add((y @ flat.T - v @ own.T).reshape(len(v), B, N) + maps.offsets)
+            true = x[start : start + size]
+            tally.add((y @ flat.T - v @ own.T).reshape(len(v), B, N) + maps.offsets, true)
             if spread is not None:
-                tally.expect(np.einsum("bij,rj->rbi", -lost, v) + maps.offsets, spread)
+                tally.expect(np.einsum("bij,rj->rbi", -lost, v) + maps.offsets, spread, true)
 
 
 def tally_rows(
@@ -148,10 +91,22 @@ def tally_rows(
         for counted, fitted, mine in zip(records, reconstructions, held, strict=False):
             counted.add(fitted, mine, x)
         errors = np.stack(estimates, axis=1) - x[:, None, :]
-        tally.add(errors)
+        tally.add(errors, x)
+        if tally.confidence is not None:
+            intervals = [_intervals(fitted, [copies[c - 1] for c in coalition], tally.confidence, x.shape)
+                         for fitted, coalition in zip(reconstructions, coalitions, strict=True)]  # fmt: skip
+            tally.localise(np.stack([low for low, _ in intervals], axis=1), np.stack([high for _, high in intervals], axis=1), x)
         stops = np.cumsum(counts[index])
         sums.extend((errors[stop - count : stop] ** 2).sum(axis=0) for stop, count in zip(stops, counts[index], strict=True) if count)
     return np.array(sums), expected
+
+
+def _intervals(fitted: Reconstruction, copies: list[Array], confidence: float, shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """Return an attack's intervals, NaN when it gives none."""
+    found = fitted.intervals(copies, confidence)
+    if found is None:
+        return np.full(shape, np.nan), np.full(shape, np.nan)
+    return _checked(found[0], shape), _checked(found[1], shape)
 
 
 def _checked(estimate: Array, shape: tuple[int, ...]) -> Array:

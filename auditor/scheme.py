@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,10 @@ from numpy.typing import NDArray
 from auditor.errors import AuditorError
 from auditor.noise import NoiseLaw
 from auditor.registry import Plugin
+
+if TYPE_CHECKING:
+    from auditor.data.table import Table
+    from auditor.scenario.model import DataUse
 
 Array = NDArray[np.float64]
 
@@ -104,6 +108,21 @@ class Scheme(Plugin):
             if not (np.isfinite(level) and level >= 0):
                 raise AuditorError(f"level {number} must be a finite noise multiple σ² ≥ 0; got {level!r}")
 
+    def check_table(self, table: Table, asked: DataUse) -> None:
+        """Refuse a table the scheme cannot release; any will do, unless a scheme knows better.
+
+        Parameters
+        ----------
+        table : Table
+        asked : DataUse
+            How the scenario asked for it: what was selected, dropped or rescaled.
+
+        Raises
+        ------
+        AuditorError
+            Saying what was expected.
+        """
+
     def default_levels(self) -> tuple[float, ...]:
         """Return the levels of a release that was asked for without any; none unless a scheme knows better."""
         return ()
@@ -120,6 +139,10 @@ class Scheme(Plugin):
     @abstractmethod
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
         """Return the exact law of the noise in copies at these levels, or None when the scheme has none to state."""
+
+    def facts(self, levels: Sequence[float], table: TableMoments) -> dict[str, float]:
+        """Return figures of the release itself that results should hold, metric → value; none unless a scheme has some."""
+        return {}
 
     @abstractmethod
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:

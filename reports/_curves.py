@@ -1,18 +1,14 @@
-"""Series for charts: collusion curves, the coalition map, error distributions and sweep lines.
+"""Series for charts: collusion curves and the coalition map.
 
 The terminal's plot and the page's charts draw these same series.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from auditor.results import Distribution
 from reports._figures import Figure
-from reports._matrix import telling
 from reports._reading import ERROR, EVERYTHING, Reading, Setting, lowest
 
 
@@ -105,66 +101,3 @@ def _thinned(found: list[Figure], limit: int) -> list[Figure]:
         kept += [figure for index, figure in enumerate(ordered) if index in chosen]
     best = lowest(found)
     return kept if best is None or best in kept else [best, *kept]
-
-
-class Bin(NamedTuple):
-    """One bin of an error distribution: share of the records with absolute error in [low, high), and up to ``high``."""
-
-    record: Distribution
-    low: float
-    high: float
-    share: float
-    cumulative: float
-
-
-def distribution_bins(reading: Reading) -> list[Bin]:
-    """Return the error distributions, averaged over replicates, bin by bin."""
-    groups: dict[tuple[Any, ...], list[Distribution]] = {}
-    for record in reading.result.distributions:
-        key = (reading.point_of(record.sweep), *record[1:5], record.attribute, record.edges)
-        groups.setdefault(key, []).append(record)
-    return [item for records in groups.values() for item in _bins(records)]
-
-
-def _bins(records: list[Distribution]) -> Iterator[Bin]:
-    first, cumulative = records[0], 0.0
-    for index, (low, high) in enumerate(zip(first.edges, first.edges[1:], strict=False)):
-        share = math.fsum(record.shares[index] for record in records) / len(records)
-        cumulative += share
-        yield Bin(first, low, high, share, cumulative)
-
-
-class SweepPoint(NamedTuple):
-    """One metric at one value of one swept path; ``others`` writes the values of the other swept paths."""
-
-    path: str
-    at: Any
-    others: str
-    metric: str
-    setting: Setting
-    attribute: str
-    shown: Figure
-
-
-def swept_paths(reading: Reading) -> list[str]:
-    """Return the swept paths that take more than one value, in order."""
-    paths: dict[str, set[str]] = {}
-    for point in reading.points:
-        for path, value in point.items():
-            paths.setdefault(path, set()).add(json.dumps(value, sort_keys=True, default=str))
-    return [path for path, values in paths.items() if len(values) > 1]
-
-
-def sweep_lines(reading: Reading) -> list[SweepPoint]:
-    """Return every metric along every swept path: errors at their worst coalition, the rest at the largest."""
-    paths = swept_paths(reading)
-    points = []
-    for path in paths:
-        for setting, metric, attribute in reading.keys():
-            at = reading.points[setting.point]
-            found = reading.figures(setting, metric, attribute)
-            shown = telling(metric, found)
-            if path in at and shown is not None:
-                others = ", ".join(f"{other} = {at[other]}" for other in paths if other != path and other in at)
-                points.append(SweepPoint(path, at[path], others, metric, setting, attribute, shown))
-    return points

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from reports._figures import Figure
-from reports._reading import ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, lowest
+from reports._reading import ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, ceiling, lowest
 from reports._severity import Severity, severity
-from reports._verdict import gain_of
+from reports._strongest import gain_of, leader
 
 
 class MatrixCell(NamedTuple):
-    """What one attack with one knowledge achieves against one scheme, at the sweep point where it achieves most.
+    """What one attack with one knowledge achieves against one scheme.
 
     Attributes
     ----------
@@ -23,6 +23,8 @@ class MatrixCell(NamedTuple):
         Normalized error of that coalition's best member alone.
     attributes : list of (str, Figure)
         The worst coalition's normalized error for each attribute.
+    span : tuple of (Figure, Figure) or None
+        Lowest and highest of the worst coalitions along the sweep.
     """
 
     scheme: str
@@ -33,6 +35,7 @@ class MatrixCell(NamedTuple):
     single: Figure | None = None
     gain: Figure | None = None
     attributes: tuple[tuple[str, Figure], ...] = ()
+    span: tuple[Figure, Figure] | None = None
 
     @property
     def severity(self) -> Severity | None:
@@ -49,38 +52,51 @@ class MatrixRow(NamedTuple):
 
 
 def matrix(reading: Reading) -> list[MatrixRow]:
-    """Return the comparison, in the order of the scenario; empty when no attack ran."""
+    """Return the comparison at one sweep point, in the order of the scenario; empty when no attack ran.
+
+    All cells show the same point, so that neighbours can be compared, and it is not chosen cell by cell for the lowest
+    value, which would favour noisy points: see `reference_point`.
+    """
+    point = reference_point(reading)
     return [
-        MatrixRow(knowledge, attack, [_cell(reading, scheme, knowledge, attack) for scheme in reading.schemes])
+        MatrixRow(knowledge, attack, [_cell(reading, Setting(point, scheme, knowledge, attack)) for scheme in reading.schemes])
         for knowledge, attack in reading.adversaries
     ]
 
 
-def _cell(reading: Reading, scheme: str, knowledge: str, attack: str) -> MatrixCell:
-    best: tuple[Setting, Figure] | None = None
-    for point in range(len(reading.points)):
-        setting = Setting(point, scheme, knowledge, attack)
-        worst = lowest(reading.figures(setting).values())
-        if worst is not None and (best is None or worst.value < best[1].value):
-            best = (setting, worst)
-    if best is None:
-        return _empty(reading, scheme, knowledge, attack)
-    setting, worst = best
+def reference_point(reading: Reading) -> int:
+    """Return the sweep point where the leading adversary rebuilds most for sure; 0 when nothing is swept."""
+    setting = leader(reading)
+    return 0 if setting is None else setting.point
+
+
+def _cell(reading: Reading, setting: Setting) -> MatrixCell:
     found = reading.figures(setting)
+    worst = lowest(found.values())
+    if worst is None:
+        return _empty(reading, setting)
     by_attribute = [(name, reading.figures(setting, ERROR, name).get(worst.coalition)) for name in reading.attributes]
     return MatrixCell(
-        scheme, "ok", "", setting, worst,
+        setting.scheme, "ok", "", setting, worst,
         best_single(found, worst.coalition), gain_of(reading, setting, worst.coalition),
         tuple((name, shown) for name, shown in by_attribute if shown is not None and name != EVERYTHING),
+        _span(reading, setting),
     )  # fmt: skip
 
 
-def _empty(reading: Reading, scheme: str, knowledge: str, attack: str) -> MatrixCell:
+def _span(reading: Reading, setting: Setting) -> tuple[Figure, Figure] | None:
+    """Return the lowest and the highest of the setting's worst coalitions along the sweep; None without one."""
+    along = [lowest(reading.figures(setting._replace(point=point)).values()) for point in range(len(reading.points))]
+    measured = [shown for shown in along if shown is not None]
+    return (min(measured, key=ceiling), max(measured, key=ceiling)) if len(measured) > 1 else None
+
+
+def _empty(reading: Reading, setting: Setting) -> MatrixCell:
     """A cell without a normalized error: not applicable, failed, measured otherwise, or never asked for."""
     for gap in reading.gaps():
-        if gap[:3] == (scheme, knowledge, attack):
-            return MatrixCell(scheme, gap.status, gap.reason)
-    return MatrixCell(scheme, "missing", "no normalized error was measured for this pairing")
+        if gap[:3] == setting[1:]:
+            return MatrixCell(setting.scheme, gap.status, gap.reason)
+    return MatrixCell(setting.scheme, "missing", "no normalized error was measured for this pairing")
 
 
 class Measure(NamedTuple):
@@ -97,10 +113,11 @@ SHOWN_ELSEWHERE = ERRORS | {GAIN}
 
 
 def measures(reading: Reading) -> list[Measure]:
-    """Return the metrics the comparison does not show, each at the largest coalition of its first sweep point."""
+    """Return the metrics the comparison does not show, each at the largest coalition of the comparison's sweep point."""
     rows: dict[tuple[str, str | None, str | None], dict[str, Figure]] = {}
+    point = reference_point(reading)
     for setting, metric, attribute in reading.keys():
-        if metric in SHOWN_ELSEWHERE or attribute != EVERYTHING:
+        if metric in SHOWN_ELSEWHERE or attribute != EVERYTHING or setting.point != point:
             continue
         found = reading.figures(setting, metric, attribute)
         largest = found[max(found, key=len)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from auditor.metrics import METRICS as KNOWN
+from auditor.metrics import base
 from reports._reading import Reading, unique
 
 
@@ -51,11 +53,17 @@ ERROR_BARS = {
 
 def metric_definitions(reading: Reading) -> list[Definition]:
     """Define the metrics that occur in the results."""
-    return [Definition(name, *METRICS.get(name, _unknown(name))) for name in reading.metrics]
+    return [_definition(name) for name in reading.metrics]
 
 
-def _unknown(name: str) -> tuple[str, str]:
-    return "", "usefulness of the released copies" if name.startswith("utility_") else "as its plugin defines it"
+def _definition(name: str) -> Definition:
+    """Define a metric: as told here, with its formula; else as the program's own list of metrics has it."""
+    if name in METRICS:
+        return Definition(name, *METRICS[name])
+    if name.startswith("utility_"):
+        return Definition(name, "", "usefulness of the released copies")
+    known = KNOWN.get(base(name))
+    return Definition(name, "", known.meaning if known else "as its plugin defines it")
 
 
 def error_bars(reading: Reading) -> list[tuple[str, str]]:

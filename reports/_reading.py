@@ -6,11 +6,12 @@ Terminal, HTML and the text exports all read through this one object, so they ca
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from auditor.results import AuditResult, Measurement, cells
 from reports._figures import Figure, figure
+from reports._pairing import PAIRS, Replicates, paired_gain
 
 EVERYTHING = "*"
 """The attribute that stands for all attributes together."""
@@ -58,16 +59,32 @@ class Reading:
         ) or [{}]
         self._numbers = {_key(point): index for index, point in enumerate(self.points)}
         self._figures: dict[tuple[Setting, str, str], dict[tuple[int, ...], Figure]] = {}
+        errors: dict[tuple[Setting, str], Replicates] = {}
         for records in cells(result.measurements).values():
             shown, first = figure(records), records[0]
             if shown is not None:
-                found = self._figures.setdefault((self._setting(first), first.metric, first.attribute), {})
-                found[first.coalition] = shown
+                setting = self._setting(first)
+                self._figures.setdefault((setting, first.metric, first.attribute), {})[first.coalition] = shown
+                if first.metric == ERROR and len(records) >= PAIRS:
+                    told = {record.replicate: record.value for record in records if record.value is not None}
+                    errors.setdefault((setting, first.attribute), {})[first.coalition] = told
+        self._pair(errors)
         measured = result.measurements
         self.schemes = unique([*(release.scheme for release in result.releases), *(r.scheme for r in measured)])
         self.adversaries = unique((str(r.knowledge), str(r.attack)) for r in measured if r.attack is not None)
         self.attributes = sorted(unique(r.attribute for r in measured), key=lambda name: name != EVERYTHING)
         self.metrics = unique(metric for _, metric, _ in self._figures)
+
+    def _pair(self, errors: dict[tuple[Setting, str], Replicates]) -> None:
+        """Put gains from paired replicates in the place of means of ratios, which a few odd draws can carry anywhere."""
+        for (setting, attribute), told in errors.items():
+            gains = self._figures.get((setting, GAIN, attribute), {})
+            shown = self.figures(setting, ERROR, attribute)
+            for coalition in gains:
+                single = best_single(shown, coalition)
+                if single is not None and coalition in told and single.coalition in told:
+                    gain = paired_gain(shown[coalition], single, told)
+                    gains[coalition] = gain or gains[coalition]
 
     @staticmethod
     def _points_of(result: AuditResult) -> Iterator[Any]:
@@ -118,17 +135,47 @@ class Reading:
 
 
 def lowest(found: Iterable[Figure]) -> Figure | None:
-    """Return the figure with the lowest value; among equals (to 1e-9) the smallest coalition."""
+    """Return the figure that is lowest for sure; among equals (to 1e-9) the smallest coalition's.
+
+    Taking the lowest of many measured values would favour the noisy ones (the winner's curse). So figures are ranked by
+    what noise does not move, their closed form, or by the upper end of their interval where there is none.
+    """
     ordered = sorted(found, key=lambda shown: (len(shown.coalition), shown.coalition))
     best: Figure | None = None
     for shown in ordered:
-        if best is None or shown.value < best.value - 1e-9 * max(1e-9, abs(best.value)):
+        if best is None or ceiling(shown) < ceiling(best) - 1e-9 * max(1e-9, abs(ceiling(best))):
             best = shown
     return best
 
 
+def ceiling(shown: Figure) -> float:
+    """Return what a figure surely does not exceed: its closed form where the measurement bears it out, else the interval's end."""
+    if shown.low is None or shown.high is None:
+        return shown.value
+    slack = shown.high - shown.low
+    if shown.theory is not None and shown.low - slack <= shown.theory <= shown.high + slack:
+        return shown.theory
+    return shown.high
+
+
+def best(found: Sequence[Figure]) -> Figure:
+    """Return the figure that is highest for sure, for measures of which more is worse; ranked as in `lowest`."""
+    return max(found, key=lambda shown: (floor(shown), -len(shown.coalition)))
+
+
+def floor(shown: Figure) -> float:
+    """Return what a figure surely reaches."""
+    turned = shown._replace(
+        value=-shown.value,
+        low=None if shown.high is None else -shown.high,
+        high=None if shown.low is None else -shown.low,
+        theory=None if shown.theory is None else -shown.theory,
+    )
+    return -ceiling(turned)
+
+
 def best_single(found: dict[tuple[int, ...], Figure], members: tuple[int, ...]) -> Figure | None:
-    """Return the lowest figure of one member alone: what the coalition had without pooling."""
+    """Return the surely lowest figure of one member alone: what the coalition had without pooling."""
     return lowest(found[(copy,)] for copy in members if (copy,) in found)
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from auditor.results import ExpectationRecord
 from reports._figures import Figure, copies, number, percent, spelled, times
 from reports._words import where_text
+
+LEAST = 5e-6
+"""Gains below this are written as none."""
 
 
 class Bound(NamedTuple):
@@ -40,13 +44,15 @@ def exact(worst: Figure, single: Figure | None, total: int) -> str:
 
 def nothing(bounds: Sequence[Bound], single: Figure, total: int) -> str:
     """No coalition does better than its best member."""
-    most, ceiling = max(bound.gain.value for bound in bounds), max(bound.high or 0.0 for bound in bounds)
-    count = len(bounds)
-    whose = f"none of the {spelled(count)} coalitions gains more than"
-    whose = "the one coalition measured gains at most" if count == 1 else whose
+    ceiling, count = max(bound.high or 0.0 for bound in bounds), len(bounds)
+    who = "the one coalition measured gains" if count == 1 else f"none of the {spelled(count)} coalitions gains"
+    if ceiling < LEAST:
+        much = "nothing" if count == 1 else "anything"
+        return f"Pooling buys nothing: {who} {much} over its best copy alone; {leaves(single, total, begin=False)}."
+    most, bound = max(bound.gain.value for bound in bounds), "at most" if count == 1 else "more than"
     measured = f"largest measured gain {percent(most)}"
     return (
-        f"Pooling buys nothing: {whose} {percent(max(0.0, ceiling))} over its best copy alone ({measured}); "
+        f"Pooling buys nothing: {who} {bound} {percent(ceiling)} over its best copy alone ({measured}); "
         f"{leaves(single, total, begin=False)}."
     )
 
@@ -57,9 +63,11 @@ def undecided(bounds: Sequence[Bound], worst: Figure, margin: float, total: int)
     who = copies(gain.coalition, total)
     if low is None or high is None:
         why = f"the gain of {who} is {percent(gain.value)}, measured without an error bar"
+    elif low < -1 and high > 1:
+        why = f"too little was measured to bound the gain of {who} at all"
     else:
         why = (
-            f"the gain of {who} lies between {percent(low)} and {percent(high)}, "
+            f"the gain of {who} lies between {percent(low)} and {percent(min(1.0, high))}, "
             f"which settles neither that pooling pays nor that it gains less than {percent(margin)}"
         )
     return f"Undecided whether pooling pays: {why}; {leaves(worst, total, begin=False)}."
@@ -89,6 +97,16 @@ def leaves(shown: Figure, total: int, *, begin: bool = True) -> str:
     return f"{capital(who) if begin else who} {verb} {share(shown)} of the variance unknown"
 
 
+def exposure(attribute: str, shown: Figure, rivals: Sequence[str]) -> list[tuple[str, bool]]:
+    """Say which attribute is rebuilt best, in pieces; those with True are names, which a page sets apart."""
+    said = [("Most exposed: ", False), (attribute, True), (f" ({share(shown)} of its variance unknown)", False)]
+    if len(rivals) == 1:
+        said += [(", though ", False), (rivals[0], True), (" is within the error bars", False)]
+    elif rivals:
+        said += [(f", though {spelled(len(rivals))} others are within the error bars", False)]
+    return [*said, (".", False)]
+
+
 def share(shown: Figure | None) -> str:
     """Write a normalized error as a percentage of the variance with its error bar."""
     if shown is None:
@@ -96,7 +114,7 @@ def share(shown: Figure | None) -> str:
     if abs(shown.value) < 1e-4:
         return percent(shown.value)
     half = None if shown.half is None else 100 * shown.half
-    decimals = 1 if half is None or half >= 0.05 else 2
+    decimals = 1 if not half else min(2, max(0, -math.floor(math.log10(half))))
     bar = "" if half is None else f" ± {half:.{decimals}f}" if half >= 0.005 else " ± <0.01"
     return f"{100 * shown.value:.{decimals}f}{bar} %"
 

@@ -1,6 +1,6 @@
 """The verdict: for each scheme one sentence in plain words, generated from the results and never contradicting them.
 
-It speaks of the strongest attack that was measured: the setting with the lowest normalized error over all attributes.
+It speaks of the strongest attack that was measured: the setting whose normalized error over all attributes is lowest for sure.
 Pooling *pays* when the whole interval of a gain lies above 0, *buys nothing* when every interval ends below the margin,
 and is *undecided* otherwise. Intervals are widened for the number of coalitions looked at (Bonferroni). A
 ``no-collusion-gain`` of the scenario about the same scheme has the last word, as its test is the stricter one.
@@ -10,19 +10,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from auditor.results import ExpectationRecord
 from reports import _sentences as say
-from reports._figures import Z95, Figure
-from reports._reading import ERROR, EVERYTHING, GAIN, Reading, Setting, adversary_text, best_single, lowest
+from reports._figures import Z95, Figure, clipped
+from reports._reading import ERROR, EVERYTHING, Reading, Setting, adversary_text, best_single, lowest
 from reports._sentences import Bound
 from reports._severity import Severity, severity
+from reports._strongest import EXACT, gain_of, strongest
 
 MARGIN = 0.01
 """Gains below this share of the best single copy's error count as none: the margin of ``no-collusion-gain``."""
-EXACT = 1e-6
-"""Normalized errors below this are an exact reconstruction up to rounding."""
 
 NO_GAIN = ("no-collusion-gain", "theorem-4")
 
@@ -39,6 +38,14 @@ LABELS: dict[str, str] = {
 }
 
 
+class Exposure(NamedTuple):
+    """The attribute rebuilt best; ``rivals`` are those that the error bars cannot tell from it."""
+
+    attribute: str
+    shown: Figure
+    rivals: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What the audit says of one scheme.
@@ -51,8 +58,8 @@ class Verdict:
         Normalized error of the coalition with the lowest one, and of its best member alone.
     gain : Figure or None
         Collusion gain of that coalition.
-    exposed : tuple of (str, Figure) or None
-        The attribute rebuilt best by any coalition, when there are several.
+    exposed : Exposure or None
+        The attribute that the worst coalition rebuilds best, when there are several.
     """
 
     scheme: str
@@ -62,7 +69,7 @@ class Verdict:
     worst: Figure | None = None
     single: Figure | None = None
     gain: Figure | None = None
-    exposed: tuple[str, Figure] | None = None
+    exposed: Exposure | None = None
     adversary: str = ""
     where: str = ""
 
@@ -70,6 +77,14 @@ class Verdict:
     def label(self) -> str:
         """Two or three words for the finding."""
         return LABELS[self.finding]
+
+    @property
+    def exposure(self) -> list[tuple[str, bool]]:
+        """Name the most exposed attribute, in pieces; those with True are names. Empty when nothing remains unknown anyway."""
+        if self.exposed is None or self.finding == "exact":
+            return []
+        name, shown, rivals = self.exposed
+        return say.exposure(clipped(name, 60), shown, [clipped(rival, 60) for rival in rivals])
 
     @property
     def severity(self) -> Severity | None:
@@ -94,41 +109,12 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
     gains = [gain_of(reading, setting, coalition) for coalition in found if len(coalition) > 1]
     base = Verdict(
         scheme, "alone", "", setting, worst, single,
-        gain_of(reading, setting, worst.coalition), _exposed(reading, setting),
+        gain_of(reading, setting, worst.coalition), _exposed(reading, setting, worst.coalition),
         adversary_text(setting.knowledge, setting.attack), reading.point_text(setting.point),
     )  # fmt: skip
     total = reading.copies_of(scheme, setting.point)
     decided = _decided(base, found, [gain for gain in gains if gain is not None], total)
     return heeding(decided, reading.result.expectations, total)
-
-
-def strongest(reading: Reading, scheme: str) -> Setting | None:
-    """Return the setting of one scheme with the lowest normalized error."""
-    best: tuple[float, Setting] | None = None
-    for setting in reading.settings(ERROR):
-        figure = lowest(reading.figures(setting).values()) if setting.scheme == scheme else None
-        if figure is not None and (best is None or figure.value < best[0] * (1 - 1e-9)):
-            best = (figure.value, setting)
-    return None if best is None else best[1]
-
-
-def gain_of(
-    reading: Reading, setting: Setting, coalition: tuple[int, ...], attribute: str = EVERYTHING
-) -> Figure | None:
-    """Return the collusion gain of a coalition: as measured on paired errors, else from the two normalized errors."""
-    measured = reading.figures(setting, GAIN, attribute).get(coalition)
-    if measured is not None or len(coalition) < 2:
-        return measured
-    found = reading.figures(setting, ERROR, attribute)
-    pooled, single = found.get(coalition), best_single(found, coalition)
-    if pooled is None or single is None or single.value <= 0:
-        return None
-    ratio, half = pooled.value / single.value, None
-    if pooled.half is not None and single.half is not None:
-        # the two errors are treated as independent, which is too cautious: they share their noise
-        half = (pooled.half**2 + (ratio * single.half) ** 2) ** 0.5 / single.value
-    low, high = (None, None) if half is None else (1 - ratio - half, 1 - ratio + half)
-    return pooled._replace(value=1 - ratio, low=low, high=high, theory=None)
 
 
 def _decided(base: Verdict, found: dict[tuple[int, ...], Figure], gains: list[Figure], total: int) -> Verdict:
@@ -204,8 +190,18 @@ def _simultaneous(gain: Figure, count: int) -> tuple[float | None, float | None]
     return gain.value - factor * (gain.value - gain.low), gain.value + factor * (gain.high - gain.value)
 
 
-def _exposed(reading: Reading, setting: Setting) -> tuple[str, Figure] | None:
+def _exposed(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Exposure | None:
     named = [name for name in reading.attributes if name != EVERYTHING]
-    found = [(name, lowest(reading.figures(setting, ERROR, name).values())) for name in named]
+    found = [(name, reading.figures(setting, ERROR, name).get(coalition)) for name in named]
     measured = [(name, shown) for name, shown in found if shown is not None]
-    return min(measured, key=lambda item: item[1].value) if len(measured) > 1 else None
+    if len(measured) < 2:
+        return None
+    first, least = min(measured, key=lambda item: item[1].value)
+    rivals = [name for name, shown in measured if name != first and not _apart(least, shown)]
+    return Exposure(first, least, tuple(rivals))
+
+
+def _apart(least: Figure, other: Figure) -> bool:
+    """Whether two attributes' errors differ beyond their error bars."""
+    reach = ((least.half or 0.0) ** 2 + (other.half or 0.0) ** 2) ** 0.5
+    return bool(other.value - least.value > max(reach, EXACT))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from auditor.results import AuditResult, ExpectationRecord
-from reports._figures import braces, number
+from reports._figures import braces, number, told_apart
 from reports._reading import plain
 
 STATUS_MARKS = {"holds": "✓", "fails": "✗", "undecided": "?"}
@@ -23,15 +23,18 @@ def _value(value: Any) -> str:
 
 
 def observed_text(record: ExpectationRecord) -> str:
-    """Write what was observed."""
-    return number(record.observed)
+    """Write what was observed, with the digits that set it apart from its bound."""
+    return _numbers(record)[0]
 
 
 def bound_text(record: ExpectationRecord) -> str:
     """Write the bound, or both of them."""
-    if isinstance(record.bound, list):
-        return " to ".join(number(value) for value in record.bound)
-    return number(record.bound)
+    return " to ".join(_numbers(record)[1:]) or number(None)
+
+
+def _numbers(record: ExpectationRecord) -> list[str]:
+    bounds = record.bound if isinstance(record.bound, list) else [] if record.bound is None else [record.bound]
+    return told_apart(record.observed, *bounds)
 
 
 def counts(result: AuditResult) -> str:
@@ -65,7 +68,7 @@ def provenance_line(result: AuditResult) -> str:
         f"seed {made.seed}",
         made.start,
         f"{made.duration:.1f} s",
-        made.fingerprint,
+        made.fingerprint[:19],
     ]
     return " · ".join(part for part in parts if part)
 

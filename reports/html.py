@@ -14,6 +14,11 @@ from auditor.results import AuditResult
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from auditor.comparison import Comparison
+
+DIFFERENCES = 500
+"""Differences of one kind that the page of a comparison lists."""
+
 CHART_ROWS = 8000
 """Rows that one chart may hold, shared between the audits of a page, which keeps it under 2.5 MB."""
 
@@ -28,7 +33,7 @@ class Html(Renderer):
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the page, one article an audit, and a summary over all when there are several."""
-        from reports._charts import CONFIG
+        from reports._chart_style import CONFIG
         from reports._inert import content_policy, json_block, script
         from reports._page import page
         from reports._severity import SCALE
@@ -42,13 +47,24 @@ class Html(Renderer):
             config=json_block(CONFIG), scale=SCALE, title=" · ".join(result.title for result in results) or "Audit",
         )  # fmt: skip
 
+    def render_comparison(self, comparison: Comparison) -> str:
+        """Return the page on what changed between two audits."""
+        from reports._differences import basis, headline, parts
+        from reports._inert import content_policy, script
+
+        style, ours = script(_text("report.css")), script(_text("report.js"))
+        return environment().get_template("compare.html.j2").render(
+            comparison=comparison, headline=headline(comparison), basis=basis(comparison), parts=parts(comparison),
+            style=style, script=ours, policy=content_policy([ours], [style]), shown=DIFFERENCES,
+        )  # fmt: skip
+
 
 @cache
 def environment() -> Environment:
     """Return the template environment: everything is escaped, and an unknown name is an error."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    from reports import _figures, _words
+    from reports import _detail, _differences, _figures, _words
     from reports._chart_data import attribute_text
     from reports._inert import json_block
 
@@ -58,7 +74,7 @@ def environment() -> Environment:
     filters = (
         _figures.number, _figures.plus_minus, _figures.with_error, _figures.percent, _figures.copies, _figures.braces,
         _figures.clean, _figures.clipped, _words.where_text, _words.bound_text, _words.observed_text, _words.counts,
-        attribute_text, json_block,
+        _detail.agreement, _detail.assumptions, _differences.more_text, attribute_text, json_block,
     )  # fmt: skip
     made.filters.update({function.__name__: function for function in filters})
     made.globals["marks"] = _words.STATUS_MARKS

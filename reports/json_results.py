@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import asdict
+from typing import TYPE_CHECKING, ClassVar
 
 from auditor.registry import register
 from auditor.rendering import Renderer
 from auditor.results import AuditResult
+
+if TYPE_CHECKING:
+    from auditor.comparison import Comparison
 
 
 @register
@@ -22,3 +27,7 @@ class Json(Renderer):
         """Return one document, or a list of them when there is not exactly one audit."""
         documents = [result.to_json().rstrip("\n") for result in results]
         return (documents[0] if len(documents) == 1 else f"[{','.join(documents)}]") + "\n"
+
+    def render_comparison(self, comparison: Comparison) -> str:
+        """Return the whole comparison, with ``worse`` as its outcome."""
+        return json.dumps({"worse": comparison.worse, **asdict(comparison)}, ensure_ascii=False, indent=2) + "\n"

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from auditor.registry import register
 from auditor.rendering import Renderer
 from auditor.results import AuditResult
+from reports._differences import Part, basis, headline, more_text, parts
 from reports._figures import clean, with_error
-from reports._matrix import MatrixCell, matrix, measures
+from reports._matrix import MatrixCell, matrix, measures, reference_point
 from reports._reading import Reading, adversary_text
-from reports._verdict import verdicts
+from reports._verdict import Verdict, verdicts
 from reports._words import STATUS_MARKS, bound_text, counts, observed_text, provenance_line, where_text
+
+if TYPE_CHECKING:
+    from auditor.comparison import Comparison
+
+DIFFERENCES = 200
+"""Differences of one kind that a document lists."""
 
 
 @register
@@ -28,6 +35,21 @@ class Markdown(Renderer):
         """Return the document, one section an audit, after a summary when there are several."""
         sections = [_audit(result) for result in results]
         return "\n".join([*([_summary(results)] if len(results) > 1 else []), *sections])
+
+    def render_comparison(self, comparison: Comparison) -> str:
+        """Return what changed between two audits, worst first."""
+        told = [f"# {headline(comparison)}\n\nOld: {safe(comparison.old)}. New: {safe(comparison.now)}. {basis(comparison)}\n"]
+        return "\n".join([*told, *map(_part, parts(comparison))])
+
+
+def _part(part: Part) -> str:
+    names = [safe(f"{row.cell} {more_text(row)}".strip()) for row in part.rows[:DIFFERENCES]]
+    rows = [[safe(row.metric), name, row.old, row.new, row.change] for name, row in zip(names, part.rows, strict=False)]
+    made = _table(["metric", "cell", "old", "new", "change"], rows) if rows else ""
+    lines = "".join(f"- {safe(line)}\n" for line in part.lines[:DIFFERENCES])
+    hidden = len(part.rows) + len(part.lines) - len(rows) - min(len(part.lines), DIFFERENCES)
+    more = f"\n… and {hidden:,} more.\n" if hidden else ""
+    return f"## {part.title} ({part.size:,})\n\n{made}{lines}{more}"
 
 
 def safe(text: object) -> str:
@@ -70,7 +92,11 @@ def _audit(result: AuditResult) -> str:
 
 
 def _verdicts(reading: Reading) -> str:
-    return "".join(f"- **{safe(v.scheme)}: {v.label}.** {safe(v.sentence)}\n" for v in verdicts(reading))
+    return "".join(f"- **{safe(v.scheme)}: {v.label}.** {safe(' '.join([v.sentence, _exposure(v)]).strip())}\n" for v in verdicts(reading))
+
+
+def _exposure(verdict: Verdict) -> str:
+    return "".join(text for text, _ in verdict.exposure)
 
 
 def _comparison(reading: Reading) -> str:
@@ -78,7 +104,9 @@ def _comparison(reading: Reading) -> str:
     if not rows:
         return ""
     table = _table(["attack", "knowledge", *map(safe, reading.schemes)], rows)
-    return f"### Comparison\n\nNormalized error of the worst coalition, and of its best single copy.\n\n{table}"
+    point = reading.point_text(reference_point(reading))
+    where = f", all at {safe(point)}" if point else ""
+    return f"### Comparison\n\nNormalized error of the worst coalition, and of its best single copy{where}.\n\n{table}"
 
 
 def _cell(cell: MatrixCell) -> str:

@@ -16,6 +16,8 @@ from auditor.results import AuditResult
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from auditor.comparison import Comparison
+
 
 @register
 class Terminal(Renderer):
@@ -35,22 +37,37 @@ class Terminal(Renderer):
             Whether to write ANSI colour. Nothing is told by colour alone.
         """
 
-        width: Annotated[int, Field(ge=40)] | None = None
-        color: bool = False
+        width: Annotated[int, Field(ge=40)] | None = Field(None, description="columns of the page; the terminal's by default")
+        color: bool = Field(False, description="whether to write colours as escape codes")
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the report, one section an audit, and a summary over all when there are several."""
         from reports._terminal_parts import audit, summary
 
-        width = self.parameters.width or max(40, shutil.get_terminal_size((100, 24)).columns)
-        console = _console(width, self.parameters.color)
+        console = self._console()
         for result in results:
             audit(console, result)
         if len(results) > 1:
             summary(console, results)
-        output = console.file
-        assert isinstance(output, io.StringIO)
-        return "\n".join(line.rstrip() for line in output.getvalue().splitlines()).strip("\n") + "\n"
+        return _text(console)
+
+    def render_comparison(self, comparison: Comparison) -> str:
+        """Return what changed between two audits, worst first."""
+        from reports._terminal_comparison import differences
+
+        console = self._console()
+        differences(console, comparison)
+        return _text(console)
+
+    def _console(self) -> Console:
+        width = self.parameters.width or max(40, shutil.get_terminal_size((100, 24)).columns)
+        return _console(width, self.parameters.color)
+
+
+def _text(console: Console) -> str:
+    output = console.file
+    assert isinstance(output, io.StringIO)
+    return "\n".join(line.rstrip() for line in output.getvalue().splitlines()).strip("\n") + "\n"
 
 
 def _console(width: int, color: bool) -> Console:

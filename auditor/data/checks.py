@@ -138,6 +138,8 @@ def check_finite(names: tuple[str, ...], values: NDArray[np.float64]) -> None:
 
 def check_varied(names: tuple[str, ...], values: NDArray[np.float64]) -> None:
     """Raise `DataError` when a column is constant, or its variance is not a number that can be computed with."""
+    if values.shape[1] == 0:
+        return
     remedy = "leave such columns out with `columns:`"
     constant = values.max(axis=0) == values.min(axis=0)
     why = "is constant: there is nothing to protect, and the normalized error is undefined"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from auditor.data import checks, reading
+from auditor.data.categories import Categories
 from auditor.data.checks import Missing
 from auditor.data.naming import counted, listed, nearest, quoted
 from auditor.data.source import Source
@@ -28,6 +31,7 @@ class _Raw(NamedTuple):
     frame: pd.DataFrame
     description: str = ""
     licence: str = ""
+    domains: Mapping[str, Sequence[Any]] = MappingProxyType({})
 
 
 def load_table(
@@ -40,6 +44,7 @@ def load_table(
     parameters: Mapping[str, Any] | None = None,
     rng: np.random.Generator,
     base: Path | None = None,
+    categories: Categories | None = None,
 ) -> Table:
     """Return the table a scenario asks for, fit to be audited.
 
@@ -64,6 +69,8 @@ def load_table(
         The randomness of synthetic sources.
     base : Path, optional
         The scenario's folder.
+    categories : Categories, optional
+        Columns to take as categories, for uniform schemes; those that are numbers stay in the numeric table too.
 
     Returns
     -------
@@ -89,16 +96,68 @@ def load_table(
     else:
         raw = _from_plugin(source, columns, rows, parameters or {}, rng)
     _check_rows(len(raw.frame), rows)
-    names = tuple(raw.frame.columns)
-    values = checks.numeric(raw.frame, booleans=columns is not None)
+    chosen = (categories or Categories()).with_defaults(raw.domains, list(raw.frame.columns))
+    whole = chosen.complete(raw.frame, missing)
+    frame = chosen.numeric(whole)
+    names = tuple(frame.columns)
+    values = checks.numeric(frame, booleans=columns is not None)
     checks.check_finite(names, values)
     values = checks.without_missing(names, values, missing)
     if len(values) < 2:
         raise DataError(f"an audit needs at least 2 records; `missing: drop` leaves {counted(len(values), 'record')}")
     checks.check_varied(names, values)
+    categorical = chosen.table(whole, names, values)
     values = np.ascontiguousarray(checks.standardized(values) if standardize else values)
     values.setflags(write=False)
-    return Table(names, values, source, raw.description, raw.licence)
+    return Table(names, values, source, raw.description, raw.licence, categorical)
+
+
+def load_target(
+    source: str,
+    target: str,
+    *,
+    columns: Sequence[str] | None = None,
+    rows: int | None = None,
+    missing: Missing = "refuse",
+    parameters: Mapping[str, Any] | None = None,
+    rng: np.random.Generator,
+    base: Path | None = None,
+) -> NDArray[Any]:
+    """Return the values of one column, record by record as ``load_table`` has them: a class of any kind, or numbers.
+
+    Parameters
+    ----------
+    target : str
+        Any column of the source, its class labels among them.
+    columns, rows, missing, parameters, rng, base
+        As the table was loaded with.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Float64 for a column of numbers, text for anything else.
+
+    Raises
+    ------
+    DataError
+        There is no such column, or a class is missing. No message holds a value.
+    """
+    find = _from_file if is_file(source) else None
+    state = rng.bit_generator.state
+
+    def read(names: Sequence[str] | None) -> pd.DataFrame:
+        rng.bit_generator.state = state  # a synthetic source must draw the same table twice
+        raw = find(source, names, rows, parameters or {}, base) if find else _from_plugin(source, names, rows, parameters or {}, rng)
+        return raw.frame
+
+    label = read([target])[target]
+    if missing == "drop":
+        label = label[~read(columns).isna().any(axis=1).to_numpy()]
+    if label.isna().any():
+        raise DataError(f"column {quoted(target)} cannot be predicted: {counted(int(label.isna().sum()), 'record')} miss it")
+    if checks.kind_of(label) == "numbers":
+        return label.to_numpy(dtype=np.float64)
+    return label.astype(str).to_numpy(dtype=np.str_)
 
 
 def is_file(source: str) -> bool:
@@ -119,7 +178,7 @@ def _check_options(columns: Sequence[str] | None, rows: int | None, missing: str
 
 def _check_rows(found: int, asked: int | None) -> None:
     if asked is not None and found < asked:
-        raise DataError(f"rows: {asked} asks for more than there are; the table has {counted(found, 'record')}")
+        raise DataError(f"rows: {asked} asks for more than there are; the table has {counted(found, 'record')}", ("rows",))
     if found < 2:
         raise DataError(f"an audit needs at least 2 records; the table has {counted(found, 'record')}")
 
@@ -134,7 +193,7 @@ def _select(known: Sequence[str], columns: Sequence[str] | None, labels: Sequenc
         raise DataError(f"`columns` names {listed(twice)} more than once")
     unknown = [f"there is no column {quoted(name)}{nearest(name, named)}" for name in columns if name not in named]
     if unknown:
-        raise DataError("; ".join(unknown))
+        raise DataError("; ".join(unknown), ("columns", next(at for at, name in enumerate(columns) if name not in named)))
     return list(columns)
 
 
@@ -179,12 +238,13 @@ def _from_plugin(
     name: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], rng: np.random.Generator
 ) -> _Raw:
     cls: type[Source] = get("source", name)
-    frame = cls(_parameters(cls, parameters)).frame(rows, rng)
+    made = cls(_parameters(cls, parameters))
+    frame = made.frame(rows, rng)
     if not isinstance(frame, pd.DataFrame) or not frame.columns.is_unique or len(frame.columns) == 0:
         raise PluginError(f"source {name!r} broke its contract: `frame` must return a DataFrame with unique columns")
     frame.columns = pd.Index([str(column) for column in frame.columns])
     frame = frame[_select(list(frame.columns), columns, cls.labels)].head(len(frame) if rows is None else rows)
-    return _Raw(frame, cls.description, cls.licence)
+    return _Raw(frame, cls.description, cls.licence, made.domains())
 
 
 def _parameters(cls: type[Source], values: Mapping[str, Any]) -> PluginParameters:

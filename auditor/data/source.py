@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,10 @@ class Source(Plugin):
     licence: ClassVar[str] = ""
     labels: ClassVar[tuple[str, ...]] = ()
     """Columns that hold a class rather than a number: left out unless ``columns:`` asks for them."""
+
+    def domains(self) -> dict[str, list[Any]]:
+        """Return the domains of columns that are categories by nature; none unless a source says so."""
+        return {}
 
     @abstractmethod
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.data.categorical import CategoricalTable
+
 
 @dataclass(frozen=True)
 class Table:
@@ -23,6 +25,8 @@ class Table:
         Where it came from, as written in the scenario.
     description, licence : str
         Shown wherever the data are named.
+    categorical : CategoricalTable or None
+        The same records as categories, when the scenario bins a column or names categories; ``N`` may be 0 then.
     """
 
     attributes: tuple[str, ...]
@@ -30,6 +34,7 @@ class Table:
     source: str = "array"
     description: str = ""
     licence: str = ""
+    categorical: CategoricalTable | None = field(default=None, repr=False)
 
     @property
     def rows(self) -> int:
@@ -49,4 +54,6 @@ class Table:
         """Return a SHA-256 over names, shape and values: tells tables apart, says nothing of a large one's content."""
         digest = hashlib.sha256(repr((self.attributes, self.values.shape)).encode())
         digest.update(np.ascontiguousarray(self.values).data)
+        if self.categorical is not None:
+            digest.update(self.categorical.fingerprint().encode())
         return digest.hexdigest()

@@ -6,7 +6,9 @@
 3. *On the data*, by an equivalence test on paired differences: for every coalition and attack, and for the best linear attack that
    the originals themselves teach (which trusts no law), two one-sided tests of the gain against ± a margin. Holm's step-down over all
    of them keeps the chance of one false «no gain» at 5 %. «Not significant» is not «no gain»: too little data leaves it undecided,
-   and the number of rows that would settle it is given.
+   and the number of rows that would settle it is given. An attack is paired with the coalition's copy of least noise by law, for the
+   copy measured best is the luckiest. Where a law is stated the best linear attack is a guard: it can refute that the copies follow
+   the law; where none is stated it must show, as every attack must, that there is no gain.
 
 Only a gain refutes the claim. A coalition that does *worse* than its best copy, as one does that estimates too much from too few rows,
 is no leak, and is told in the reason.
@@ -41,6 +43,8 @@ class Gain:
     std_error: float
     degrees: float
     rows: int
+    guard: bool = False
+    """Whether it can only refute: the best linear attack where a law is stated, proved by itself and by the attacks that use it."""
 
     @property
     def measured(self) -> bool:
@@ -74,8 +78,8 @@ class NoCollusionGain(Expectation):
     def _selected(self, evidence: Evidence) -> Selector:
         return selector(self.parameters, "collusion_gain", copies_released(evidence), pooled_only=True)
 
-    def _releases(self, evidence: Evidence) -> Iterable[tuple[str, tuple[int, ...], Pooling, int]]:
-        """Yield scheme, coalition, what pooling buys it, and rows, for all the filter covers."""
+    def _releases(self, evidence: Evidence) -> Iterable[tuple[str, str, tuple[int, ...], Pooling, int]]:
+        """Yield sweep point as text, scheme, coalition, what pooling buys it, and rows, for all the filter covers."""
         wanted = None if self.parameters.coalition is None else parse_coalitions(self.parameters.coalition)
         schemes, sweep = self.parameters.scheme, self.parameters.sweep
         names = [schemes] if isinstance(schemes, str) else schemes
@@ -86,14 +90,14 @@ class NoCollusionGain(Expectation):
                 continue
             for coalition, pooling in release.pooling.items():
                 if wanted is None or wanted.matches(coalition, len(release.levels)):
-                    yield release.scheme, coalition, pooling, release.rows
+                    yield str(release.sweep), release.scheme, coalition, pooling, release.rows
 
     def _by_law(self, evidence: Evidence) -> Judgement:
-        stated = {(scheme, coalition): pooling.sufficient for scheme, coalition, pooling, _ in self._releases(evidence)}
+        stated = {(point, scheme, coalition): pooling.sufficient for point, scheme, coalition, pooling, _ in self._releases(evidence)}
         known = {cell: sufficient for cell, sufficient in stated.items() if sufficient is not None}
         broken = [cell for cell, sufficient in known.items() if not sufficient]
         if broken:
-            scheme, coalition = broken[0]
+            _, scheme, coalition = broken[0]
             more = f" and {len(broken) - 1} more coalitions" if len(broken) > 1 else ""
             return Judgement("fails", f"by law: in {scheme}, no copy of {describe(coalition)} makes the others useless{more}")
         if not stated:
@@ -123,41 +127,52 @@ class NoCollusionGain(Expectation):
         return [record for record in every if selected(record) and record.status == "ok"]
 
     def _on_data(self, evidence: Evidence) -> Judgement:
-        gains = [*self._attack_gains(evidence), *self._best_linear_gains(evidence)]
-        tested = [gain for gain in gains if gain.measured]
+        tested = [gain for gain in (*self._attack_gains(evidence), *self._best_linear_gains(evidence)) if gain.measured]
         if not tested:
             return Judgement("undecided", "on the data: too few rows to test anything")
         margin, level = self.parameters.margin, self.parameters.level
-        none = holm([one_sided(g.gain, margin, g.std_error, g.degrees) for g in tested])
+        none = holm([0.0 if g.guard else one_sided(g.gain, margin, g.std_error, g.degrees) for g in tested])
         some = holm([one_sided(-g.gain, -margin, g.std_error, g.degrees) for g in tested])
-        verdicts: list[Verdict] = ["holds" if p <= level else "fails" if q <= level else "undecided"
-                                   for p, q in zip(none, some, strict=True)]  # fmt: skip
+        verdicts: list[Verdict] = ["fails" if q <= level else "holds" if p <= level or g.guard else "undecided"
+                                   for p, q, g in zip(none, some, tested, strict=True)]  # fmt: skip
         status = worst(verdicts)
-        place = max((k for k, v in enumerate(verdicts) if v == status), key=lambda k: tested[k].gain + 2.0 * tested[k].std_error)
+        # A guard that refutes nothing decides nothing, so it is not what a verdict is explained by, unless it is all there is.
+        telling = [k for k, v in enumerate(verdicts) if v == status and not (status == "holds" and tested[k].guard)]
+        place = max(telling or range(len(tested)), key=lambda k: tested[k].gain + 2.0 * tested[k].std_error)
         return Judgement(status, self._data_reason(tested, verdicts, tested[place], status), tested[place].gain)
 
     def _attack_gains(self, evidence: Evidence) -> Iterable[Gain]:
-        rows = {(str(release.sweep), release.scheme): release.rows for release in evidence.releases}
+        """Gains over the copy with least noise by law, replicates pooled; over the best measured one where there is no law."""
+        releases = {(str(release.sweep), release.scheme, release.replicate): release for release in evidence.releases}
         for group in cells(self._records(evidence, self._selected(evidence))).values():
             first = group[0]
-            value, error = pooled(group)
+            cell = (first.knowledge or "", first.attack or "", first.coalition, first.attribute)
+            here = [releases[str(record.sweep), record.scheme, record.replicate] for record in group]
+            paired = [release.paired[cell] for release in here if cell in release.paired]
+            rows = sum(release.rows for release in here)
             who = f"{first.attack} ({first.knowledge}, {first.attribute}) on {first.scheme}"
-            degrees = math.inf if first.error_bar == "closed-form" else 31 if first.error_bar == "jackknife" else len(group) - 1
-            yield Gain(who, first.coalition, value, math.nan if error is None else error, degrees,
-                       rows[(str(first.sweep), first.scheme)] * len(group))  # fmt: skip
+            if len(paired) == len(group):
+                value = math.fsum(gain for gain, _, _ in paired) / len(paired)
+                error = math.sqrt(math.fsum(e**2 for _, e, _ in paired)) / len(paired)
+                yield Gain(who, first.coalition, value, error, sum(degrees for _, _, degrees in paired), rows)
+            else:
+                value, pooled_error = pooled(group)
+                degrees = math.inf if first.error_bar == "closed-form" else 31 if first.error_bar == "jackknife" else len(group) - 1
+                yield Gain(who, first.coalition, value, math.nan if pooled_error is None else pooled_error, degrees, rows)
 
     def _best_linear_gains(self, evidence: Evidence) -> Iterable[Gain]:
         """Replicates are separate noise, so their evidence is averaged."""
-        groups: dict[tuple[str, tuple[int, ...]], list[tuple[Pooling, int]]] = {}
-        for scheme, coalition, pooling, rows in self._releases(evidence):
-            groups.setdefault((scheme, coalition), []).append((pooling, rows))
-        for (scheme, coalition), parts in groups.items():
+        groups: dict[tuple[str, str, tuple[int, ...]], list[tuple[Pooling, int]]] = {}
+        for point, scheme, coalition, pooling, rows in self._releases(evidence):
+            groups.setdefault((point, scheme, coalition), []).append((pooling, rows))
+        for (_, scheme, coalition), parts in groups.items():
             for column in range(len(parts[0][0].gain)):
                 values = [pooling.gain[column] for pooling, _ in parts]
                 error = math.sqrt(math.fsum(pooling.std_error[column] ** 2 for pooling, _ in parts)) / len(parts)
                 degrees = sum(pooling.degrees for pooling, _ in parts)
                 who = f"the best linear attack, learnt from the originals, on {scheme}"
-                yield Gain(who, coalition, math.fsum(values) / len(values), error, degrees, sum(rows for _, rows in parts))
+                guard = all(pooling.sufficient is not None for pooling, _ in parts)
+                yield Gain(who, coalition, math.fsum(values) / len(values), error, degrees, sum(rows for _, rows in parts), guard)
 
     def _data_reason(self, tested: list[Gain], verdicts: list[Verdict], gain: Gain, status: Verdict) -> str:
         margin = self.parameters.margin
@@ -166,11 +181,16 @@ class NoCollusionGain(Expectation):
         hurt = sum(g.gain + 3.0 * g.std_error < -margin for g in tested)
         worse = f" (pooling does harm in {hurt} of them)" if hurt else ""
         if status == "holds":
-            return f"on the data: {len(tested)} gains are all below {margin:.1%}{worse}, the largest {bar} ({cell})"
+            guards = [g for g in tested if g.guard]
+            if guards:
+                widest = max(1.96 * g.std_error for g in guards)
+                worse += f"; nor does the best linear attack learnt from the originals gain, to ± {widest:.2%} or finer"
+            return f"on the data: {len(tested) - len(guards)} gains are all below {margin:.1%}, the largest {bar} ({cell}){worse}"
         if status == "fails":
             count = verdicts.count("fails")
             return f"on the data: {cell} gains {bar}, more than {margin:.1%}; so do {count} of {len(tested)} tested"
         z = quantile(1 - self.parameters.level / len(tested)) + quantile(POWER)
-        needed = rows_needed(gain.rows, gain.std_error, margin - gain.gain, z)
-        rows = f"about {needed:,} rows would settle it" if needed else "the gain is at the margin: more rows would not settle it"
+        # For the claim, a true gain of nothing: the estimate itself is too uncertain here to plan with.
+        needed = rows_needed(gain.rows, gain.std_error, margin, z)
+        rows = f"about {needed:,} rows would settle it if there is no gain"
         return f"on the data: cannot tell {bar} from the margin of {margin:.1%} ({cell}, {gain.rows:,} rows); {rows}"

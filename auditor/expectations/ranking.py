@@ -91,7 +91,7 @@ def judge_pairs(pairs: Sequence[tuple[Sequence[Measurement], Sequence[Measuremen
     difference whatever the dependence. Replicates give the paired difference itself.
     """
     tests = [_difference(first, second, slack) for first, second in pairs]
-    refuted = holm([one_sided(-difference, 0.0, error) if difference > 0 else 1.0 for difference, error, _ in tests])
+    refuted = holm([one_sided(-difference, 0.0, error) if difference > ROUNDING else 1.0 for difference, error, _ in tests])
     verdicts: list[Verdict] = []
     for (difference, _, theory), p in zip(tests, refuted, strict=True):
         broken = p <= LEVEL or (theory is not None and theory > ROUNDING)
@@ -102,7 +102,7 @@ def judge_pairs(pairs: Sequence[tuple[Sequence[Measurement], Sequence[Measuremen
     first, second = pairs[place][0][0], pairs[place][1][0]
     difference, error, _ = tests[place]
     names = " ≤ ".join(f"{r.attack} ({r.knowledge}) on {r.scheme}" for r in (first, second))
-    why = f"closest of {len(pairs)}: {names}, difference {difference - slack:+.4g} ± {1.96 * error:.2g} in {metric}"
+    why = f"closest of {len(pairs)}: {names}, difference {difference + slack:+.4g} ± {1.96 * error:.2g} in {metric}"
     return Judgement(worst(verdicts), why, difference, slack)
 
 

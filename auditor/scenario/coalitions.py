@@ -61,7 +61,7 @@ class Coalitions:
             yield everybody
         elif self.kind == "subsets":
             subsets = (c for size in range(1, M + 1) for c in combinations(everybody, size))
-            yield from _limited(subsets, 2**M - 1, "subsets", M)
+            yield from _limited(subsets, 2 ** min(M, 10_000) - 1, "subsets", M)
         elif self.kind == "random":
             yield from _random_subsets(M, self.count, seed)
         else:
@@ -90,7 +90,8 @@ class Coalitions:
 
 def _limited(coalitions: Iterable[Coalition], count: int, what: str, M: int) -> Iterator[Coalition]:
     if count > MOST_COALITIONS:
-        raise AuditorError(f"{what} of {M} copies are {count:.3g} coalitions; at most {MOST_COALITIONS:,} can be audited, try random")
+        told = f"{count:,}" if count < 10**9 else f"about 10^{len(str(count)) - 1}" if M < 10_000 else "far too many"
+        raise AuditorError(f"{what} of {M} copies are {told} coalitions; at most {MOST_COALITIONS:,} can be audited, try random")
     yield from coalitions
 
 
@@ -130,6 +131,9 @@ def parse_coalitions(value: Any) -> Coalitions:
         return Coalitions(value)
     if isinstance(value, (list, tuple)):
         return Coalitions("copies", _copies(value))
+    if isinstance(value, dict) and isinstance(value.get("name"), str):  # {name: random, count: 100}
+        rest = [argument for key, argument in value.items() if key != "name"]
+        return parse_coalitions({value["name"]: rest[0]} if len(rest) == 1 else value["name"] if not rest else list(value))
     if isinstance(value, dict) and len(value) == 1:
         kind, argument = next(iter(value.items()))
         if kind == "copies":

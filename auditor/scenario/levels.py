@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ MOST_COPIES = 10_000
 """More is a slip of the pen: at a million copies the copies' covariance alone would take terabytes."""
 
 RANGES = ("uniform", "log-uniform", "linear")
+ORDERS = ("ascending", "descending")
+
+LARGEST = sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,10 @@ class Levels:
         Ends of the range.
     count : int
         How many.
+    order : 'ascending', 'descending' or None
+        Sort them before they are released; else they come as drawn, or from low to high.
+    out_of : int
+        With an order: how many are drawn and sorted, of which the first ``count`` are released; 0 for ``count`` itself.
     """
 
     values: tuple[float, ...] | None = None
@@ -36,12 +44,15 @@ class Levels:
     low: float = 0.0
     high: float = 0.0
     count: int = 0
+    order: str | None = None
+    out_of: int = 0
 
     def spec(self) -> Any:
         """Return them as a scenario would spell them."""
         if self.values is not None:
             return list(self.values)
-        return {str(self.kind): [self.low, self.high], "count": self.count}
+        extra = {"order": self.order} if self.order else {}
+        return {str(self.kind): [self.low, self.high], "count": self.count, **extra, **({"out-of": self.out_of} if self.out_of else {})}
 
     def resolve(self, seed: int) -> tuple[float, ...]:
         """Return the levels in order of release.
@@ -51,6 +62,9 @@ class Levels:
         """
         if self.values is not None:
             return self.values
+        if self.order is not None:
+            every = replace(self, count=max(self.count, self.out_of), order=None, out_of=0).resolve(seed)
+            return tuple(sorted(every, reverse=self.order == "descending")[: self.count])
         if self.kind == "linear":
             return tuple(float(level) for level in np.linspace(self.low, self.high, self.count))
         rng = stream(seed, "levels", self.kind, self.low, self.high)
@@ -84,7 +98,7 @@ def parse_levels(value: Any) -> Levels:
 
 def _parse_range(value: dict[Any, Any]) -> Levels:
     kinds = [key for key in value if key in RANGES]
-    unknown = [key for key in value if key not in (*RANGES, "count")]
+    unknown = [key for key in value if key not in (*RANGES, "count", "order", "out-of")]
     if len(kinds) != 1 or unknown:
         raise ValueError(f"must have one of uniform, log-uniform or linear, and count; got {', '.join(map(str, value)) or 'nothing'}")
     kind, ends, count = kinds[0], value[kinds[0]], value.get("count")
@@ -97,11 +111,18 @@ def _parse_range(value: dict[Any, Any]) -> Levels:
         raise ValueError(f"needs low > 0 for log-uniform; got {low:g}")
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_COPIES:
         raise ValueError(f"needs count, an integer from 1 to {MOST_COPIES:,}; got {_short(count)}")
-    return Levels(kind=kind, low=low, high=high, count=count)
+    order, out_of = value.get("order"), value.get("out-of", 0)
+    if order is not None and order not in ORDERS:
+        raise ValueError(f"needs order: ascending or descending; got {_short(order)}")
+    if isinstance(out_of, bool) or not isinstance(out_of, int) or (out_of and (order is None or not count <= out_of <= MOST_COPIES)):
+        raise ValueError(f"needs out-of, with an order, an integer from count to {MOST_COPIES:,}; got {_short(out_of)}")
+    return Levels(kind=kind, low=low, high=high, count=count, order=order, out_of=out_of)
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) and bool(np.isfinite(value))
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    return bool(-LARGEST <= value <= LARGEST)  # false for NaN; compares integers beyond a double's range too
 
 
 def _short(value: Any) -> str:

@@ -11,6 +11,7 @@ from auditor.knowledge import Knowledge
 from auditor.registry import PluginParameters
 from auditor.scenario.coalitions import Coalitions
 from auditor.scenario.levels import Levels
+from auditor.scenario.places import Places
 
 if TYPE_CHECKING:
     from auditor.expectation import Expectation
@@ -36,6 +37,8 @@ class DataUse:
         Whether every column is brought to mean 0 and variance 1.
     parameters : dict
         The source's own.
+    bins, categorical : dict
+        Columns to cut into bins, and columns that are categories: see ``auditor.data.categories``.
     """
 
     source: str
@@ -44,15 +47,20 @@ class DataUse:
     missing: str = "refuse"
     standardize: bool = False
     parameters: dict[str, Any] = field(default_factory=dict)
+    bins: dict[str, Any] = field(default_factory=dict)
+    categorical: dict[str, Any] = field(default_factory=dict)
 
     def spec(self) -> dict[str, Any]:
         """Return it as a scenario would spell it, defaults filled in."""
+        categories = {"bin": self.bins} if self.bins else {}
+        categories |= {"categorical": self.categorical} if self.categorical else {}
         return {
             "source": self.source,
             "columns": None if self.columns is None else list(self.columns),
             "rows": self.rows,
             "missing": self.missing,
             "standardize": self.standardize,
+            **categories,
             **self.parameters,
         }
 
@@ -99,7 +107,7 @@ class Measure:
     Attributes
     ----------
     name : str
-        ``within``, ``error-distribution`` or ``seconds``.
+        ``within``, ``error-distribution``, ``error-quantiles``, ``interval-privacy``, ``entropy-privacy`` or ``seconds``.
     options : dict
         Its own.
     """
@@ -113,6 +121,34 @@ class Measure:
 
 
 @dataclass(frozen=True)
+class UtilityUse:
+    """What the copies should still be good for.
+
+    Attributes
+    ----------
+    target : str or None
+        Column to predict: a source's class label, any other column of the data, or an attribute of the table; None: no models.
+    models : tuple of str
+        Names in ``auditor.utility.MODELS``.
+    folds : int
+        Of the cross-validation.
+    test : 'original' or 'copy'
+        Whether a model learnt from a copy's training folds is scored on the original's held-out records or on the copy's.
+    """
+
+    target: str | None = None
+    models: tuple[str, ...] = ()
+    folds: int = 10
+    test: str = "original"
+
+    def spec(self) -> dict[str, Any]:
+        """Return it as a scenario would spell it, defaults filled in."""
+        if self.target is None:
+            return {}
+        return {"target": self.target, "models": list(self.models), "folds": self.folds, "test": self.test}
+
+
+@dataclass(frozen=True)
 class ExpectationUse:
     """A statement that the audit must prove or refute."""
 
@@ -121,15 +157,21 @@ class ExpectationUse:
     where: dict[str, Any]
 
     def spec(self) -> dict[str, Any]:
-        """Return it as a scenario would spell it."""
-        return {self.name: self.where}
+        """Return it as a scenario would spell it, defaults filled in."""
+        given = {key.replace("_", "-") for key in self.where}
+        defaults = self.expectation.parameters.model_dump(mode="json", by_alias=True, exclude_none=True)
+        spelt_by_metric = self.name not in (self.expectation.name, *getattr(self.expectation, "aliases", ()))
+        return {self.name: self.where | {
+            key: value for key, value in defaults.items() if key not in given and not (spelt_by_metric and key == "metric")
+        }}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Scenario:
     """An audit, fully spelled out; ``auditor.run`` takes it.
 
-    ``document`` is the scenario as plain values, before defaults: sweeps are applied to it.
+    ``document`` is the scenario as plain values, before defaults: sweeps are applied to it. ``places`` knows where in the file each field
+    is written, for messages.
     """
 
     title: str
@@ -144,9 +186,11 @@ class Scenario:
     replicates: int
     expect: tuple[ExpectationUse, ...]
     cite: tuple[str, ...] = ()
+    utility: UtilityUse | None = None
     base: Path | None = None
     name: str = "audit"
     document: dict[str, Any] = field(default_factory=dict, repr=False)
+    places: Places = field(default_factory=Places, repr=False, compare=False)
 
     def spec(self) -> dict[str, Any]:
         """Return the scenario with every default filled in; reading it again gives the same audit."""
@@ -161,6 +205,7 @@ class Scenario:
             "coalitions": [entry.spec() for entry in self.coalitions],
             "attacks": [use.spec() for use in self.attacks],
             "measures": [measure.spec() for measure in self.measures],
+            **({} if self.utility is None else {"utility": self.utility.spec()}),
             "sweep": self.sweep,
             "replicates": self.replicates,
             "expect": [use.spec() for use in self.expect],

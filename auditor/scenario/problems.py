@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -59,12 +60,15 @@ class Problems:
             self.add(path, "must name at least one")
         return list(value)
 
-    def unique(self, path: Path, names: Iterable[str], what: str) -> None:
-        """Note names that stand twice."""
+    def unique(self, path: Path, names: Iterable[str | None], what: str) -> None:
+        """Note names that stand twice; None is a name that could not be read."""
         seen: set[str] = set()
+        remedy = "; give one of them an id of its own" if what in ("scheme", "attack") else ""
         for place, name in enumerate(names):
+            if name is None:
+                continue
             if name in seen:
-                self.add((*path, place), f"repeats {what} {name!r}; give one of them an id of its own")
+                self.add((*path, place), f"repeats {what} {name!r}{remedy}")
             seen.add(name)
 
     def model(self, path: Path, value: dict[str, Any], model: type[M]) -> M | None:
@@ -72,48 +76,130 @@ class Problems:
         try:
             return model.model_validate(value)
         except ValidationError as error:
-            for relative, message, key in explain(error, model):
+            for relative, message, key in explain(error, model, value):
                 self.add((*path, *relative), message, key)
             return None
 
 
-def explain(error: ValidationError, model: type[BaseModel]) -> list[tuple[Path, str, bool]]:
-    """Return pydantic's findings as (relative path, message, key at fault), one for each place."""
-    by_place: dict[Path, list[ErrorDetails]] = {}
-    for item in error.errors():
-        by_place.setdefault(_place(item["loc"]), []).append(item)
-    return [_explain_place(place, items, model) for place, items in _innermost(by_place)]
+@dataclass(frozen=True)
+class _Finding:
+    """One of pydantic's errors: the field it is about, and the branches of unions it was met in, as (field, branch)."""
+
+    place: Path
+    branches: tuple[tuple[Path, str | int], ...]
+    item: ErrorDetails
+
+    @property
+    def kind(self) -> str:
+        return self.item["type"]
+
+    def within(self, place: Path) -> str | int | None:
+        """Return the branch of the union at that field, if this was met in one."""
+        return next((branch for at, branch in self.branches if at == place), None)
 
 
-def _place(location: tuple[int | str, ...]) -> Path:
-    """Drop the branch names that pydantic adds for unions: ``('noise', 'VarianceShape', 'variance')``."""
-    return tuple(part for part in location if isinstance(part, int) or not _is_branch(part))
+def explain(error: ValidationError, model: type[BaseModel], value: Any) -> list[tuple[Path, str, bool]]:
+    """Return pydantic's findings about a value as (relative path, message, key at fault), one for each place.
+
+    Of a union pydantic reports every branch. Told is the one that was meant: that the value fits but for its content, or whose
+    fields it names; and where none is closer than the others, all that would do, once.
+    """
+    findings = [_finding(item, value) for item in error.errors()]
+    told: list[tuple[Path, str, bool]] = []
+    for place in sorted({at for finding in findings for at, _ in finding.branches}, key=len):
+        inside = [finding for finding in findings if finding.within(place) is not None]
+        if inside:
+            kept, summary = _meant(place, inside)
+            findings = [finding for finding in findings if finding.within(place) is None or finding in kept]
+            told += summary
+    by_place: dict[Path, list[_Finding]] = {}
+    for finding in findings:
+        by_place.setdefault(finding.place, []).append(finding)
+    missing = [place for place, items in by_place.items() if items[0].kind == "missing"]
+    return told + [_told(place, items, _siblings(place, model, missing)) for place, items in by_place.items()]
 
 
-def _is_branch(part: str) -> bool:
-    return part[:1].isupper() or any(mark in part for mark in "[({,") or part in ("float", "int", "str", "bool", "none", "date")
+def _finding(item: ErrorDetails, value: Any) -> _Finding:
+    """Tell the fields in an error's location from the names of branches, by walking down the value that was read."""
+    place: list[str | int] = []
+    branches: list[tuple[Path, str | int]] = []
+    for step, part in enumerate(item["loc"]):
+        absent = item["type"] == "missing" and step == len(item["loc"]) - 1
+        if isinstance(value, dict) and isinstance(part, str) and (part in value or absent):
+            place.append(part)
+            value = value.get(part)
+        elif isinstance(value, (list, tuple)) and isinstance(part, int) and part < len(value):
+            place.append(part)
+            value = value[part]
+        else:
+            branches.append((tuple(place), part))
+    return _Finding(tuple(place), tuple(branches), item)
 
 
-def _innermost(by_place: dict[Path, list[ErrorDetails]]) -> list[tuple[Path, list[ErrorDetails]]]:
-    """Keep the deepest findings: a union reports its every branch, of which the one that got furthest was meant."""
-    kept = []
-    for place, items in by_place.items():
-        deeper = [other for other in by_place if len(other) > len(place) and other[: len(place)] == place]
-        told = any(item["type"] not in ("missing", "extra_forbidden") for other in deeper for item in by_place[other])
-        if not (deeper and told):
-            kept.append((place, items))
-    return kept
+def _meant(place: Path, inside: list[_Finding]) -> tuple[list[_Finding], list[tuple[Path, str, bool]]]:
+    """Return the findings of the branch that was meant or, when none stands out, one message for all of them."""
+    groups: dict[str | int, list[_Finding]] = {}
+    for finding in inside:
+        groups.setdefault(finding.within(place) or "", []).append(finding)
+    fits = [group for group in groups.values() if not any(_misfit(finding, place) for finding in group)]
+    if fits:
+        return fits[0], []
+    if len(groups) == 1:
+        return inside, []
+    entered = {branch: group for branch, group in groups.items() if any(finding.place != place for finding in group)}
+    unknown = {branch: {f.place for f in group if f.kind == "extra_forbidden"} for branch, group in entered.items()}
+    written = set.union(set(), *unknown.values())
+    named = [branch for branch in entered if len(unknown[branch]) < len(written)]
+    if len(named) == 1:
+        return entered[named[0]], []
+    wanted = [f.place for group in entered.values() for f in group if f.kind == "missing" and len(f.place) == len(place) + 1]
+    return [], [_none_fits(place, inside, written, [str(path[-1]) for path in wanted])]
 
 
-def _explain_place(place: Path, items: list[ErrorDetails], model: type[BaseModel]) -> tuple[Path, str, bool]:
-    kinds = {item["type"] for item in items}
+def _misfit(finding: _Finding, place: Path) -> bool:
+    """Whether a finding says that the value is of another kind than the branch, and not only wrong in content."""
+    if finding.place == place:
+        return finding.kind != "value_error"
+    return len(finding.place) == len(place) + 1 and finding.kind in ("missing", "extra_forbidden")
+
+
+def _none_fits(place: Path, inside: list[_Finding], written: set[Path], wanted: list[str]) -> tuple[Path, str, bool]:
+    for path in sorted(written, key=str):
+        close = did_you_mean(path[-1], wanted)
+        if close.startswith("; did"):
+            return path, f"is not a known field{close}", True
+    whole = [finding for finding in inside if finding.place == place]
+    choices = [_expected(finding.item).removeprefix("must be ") for finding in whole]
+    choices += [f"{{{name}: …}}" for name in wanted]
+    value = whole[0].item["input"] if whole else None
+    return place, f"must be {' or '.join(dict.fromkeys(choices))}; got {shown(value)}{_nearest(whole)}", False
+
+
+def _nearest(findings: list[_Finding]) -> str:
+    """Return the close ones of the words that would have been valid."""
+    words = [word for f in findings if f.kind == "literal_error" for word in re.findall(r"'([^']*)'", f.item["ctx"]["expected"])]
+    hint = did_you_mean(findings[0].item["input"], words) if words else ""
+    return hint if hint.startswith("; did") else ""
+
+
+def _siblings(place: Path, model: type[BaseModel], missing: list[Path]) -> list[str]:
+    """Return what may stand beside a field: all fields at the top, those known to be missing below it."""
+    if len(place) == 1:
+        return [field.alias or name for name, field in model.model_fields.items()]
+    return [str(other[-1]) for other in missing if other[:-1] == place[:-1]]
+
+
+def _told(place: Path, findings: list[_Finding], known: list[str]) -> tuple[Path, str, bool]:
+    kinds = {finding.kind for finding in findings}
     if kinds == {"extra_forbidden"}:
-        known = [field.alias or name for name, field in model.model_fields.items()]
         return place, f"is not a known field{did_you_mean(place[-1], known)}", True
     if "missing" in kinds:
         return place, "is required", False
-    expected = list(dict.fromkeys(_expected(item) for item in items))
-    return place, f"{' or '.join(expected)}; got {shown(items[0]['input'])}", False
+    expected = " or ".join(dict.fromkeys(_expected(finding.item) for finding in findings))
+    if not place and kinds == {"value_error"}:  # the fields do not fit together; each is shown where it stands
+        return place, expected, False
+    got = "" if "; got" in expected else f"; got {shown(findings[0].item['input'])}"
+    return place, f"{expected}{got}{_nearest(findings)}", False
 
 
 _WORDS = {
@@ -134,8 +220,8 @@ _BOUNDS = {
     "greater_than_equal": ("must be at least", "ge"),
     "less_than": ("must be less than", "lt"),
     "less_than_equal": ("must be at most", "le"),
-    "too_short": ("must have at least so many entries:", "min_length"),
-    "too_long": ("must have at most so many entries:", "max_length"),
+    "too_short": ("must have this many entries or more:", "min_length"),
+    "too_long": ("must have this many entries or fewer:", "max_length"),
 }
 
 
@@ -157,5 +243,8 @@ def shown(value: Any) -> str:
     """Return a value of a scenario as an error message may show it: short, and never a table's content."""
     if isinstance(value, (list, tuple, dict)) and len(value) > 4:
         return f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"
-    text = "nothing" if value is None else repr(value)
+    try:
+        text = "nothing" if value is None else repr(value)
+    except ValueError:  # an integer that Python refuses to print
+        text = "a huge integer"
     return text if len(text) <= 60 else text[:57] + "…"

@@ -7,8 +7,9 @@ from typing import Any
 from auditor import bibliography, metrics, registry
 from auditor.knowledge import KINDS
 from auditor.scenario.coalitions import NAMED
-from auditor.scenario.levels import MOST_COPIES, RANGES
-from auditor.scenario.read import FIELDS, MEASURES, MISSING, SCHEME_FIELDS
+from auditor.scenario.levels import MOST_COPIES, ORDERS, RANGES
+from auditor.scenario.measures import MEASURES
+from auditor.scenario.read import FIELDS, MISSING, MOST_REPLICATES, MOST_ROWS, SCHEME_FIELDS
 
 JSON = dict[str, Any]
 
@@ -25,17 +26,17 @@ def scenario_schema() -> JSON:
         "properties": _ordered({
             "schema": {"const": 1, "description": "version of this format"},
             "title": {"type": "string"},
-            "cite": _one_or_many({"enum": bibliography.keys()}),
+            "cite": _optional({"enum": bibliography.keys()}),
             "seed": {"type": "integer", "minimum": 0, "description": "the whole run is a function of scenario, data and seed"},
             "data": _data(definitions),
             "schemes": _one_or_many(_shared("scheme", _plugin("scheme", definitions, _scheme_fields()), definitions)),
             "knowledge": _one_or_many(_shared("knowledge", _knowledge(), definitions)),
             "coalitions": _one_or_many(_shared("coalition", _coalition(), definitions)),
             "attacks": _one_or_many(_shared("attack", _plugin("attack", definitions, {"id": {"type": "string"}}), definitions)),
-            "measures": {"type": ["array", "string", "object"], "items": _measure()},
-            "sweep": {"type": "object", "additionalProperties": {"type": "array", "minItems": 1}},
-            "replicates": {"type": "integer", "minimum": 1},
-            "expect": _one_or_many(_shared("expectation", _expectation(definitions), definitions)),
+            "measures": _optional(_shared("measure", _measure(), definitions)),
+            "sweep": {"type": ["object", "null"], "additionalProperties": {"type": "array", "minItems": 1}},
+            "replicates": {"type": "integer", "minimum": 1, "maximum": MOST_REPLICATES},
+            "expect": _optional(_shared("expectation", _expectation(definitions), definitions)),
         }),
         "$defs": definitions,
     }  # fmt: skip
@@ -47,7 +48,21 @@ def _ordered(properties: JSON) -> JSON:
 
 
 def _one_or_many(item: JSON) -> JSON:
-    return {"anyOf": [item, {"type": "array", "items": item}]}
+    return {"anyOf": [item, {"type": "array", "items": item, "minItems": 1}]}
+
+
+def _optional(item: JSON) -> JSON:
+    return {"anyOf": [item, {"type": "array", "items": item}, {"type": "null"}]}
+
+
+def _named(name: str, properties: JSON, required: list[str]) -> JSON:
+    """Return the schema of ``{name: estimated, rows: 400}``, which says the same as ``{estimated: {rows: 400}}``."""
+    return {
+        "type": "object",
+        "required": ["name", *required],
+        "additionalProperties": False,
+        "properties": {"name": {"const": name}, **properties},
+    }
 
 
 def _shared(name: str, schema: JSON, definitions: JSON) -> JSON:
@@ -84,8 +99,9 @@ def _scheme_fields() -> JSON:
     number = {"type": "number", "minimum": 0}
     ends = {"type": "array", "items": number, "minItems": 2, "maxItems": 2}
     count = {"type": "integer", "minimum": 1, "maximum": MOST_COPIES}
-    ranges = [{"type": "object", "additionalProperties": False, "required": [kind, "count"], "properties": {kind: ends, "count": count}}
-              for kind in RANGES]  # fmt: skip
+    sorting = {"order": {"enum": list(ORDERS)}, "out-of": count}
+    ranges = [{"type": "object", "additionalProperties": False, "required": [kind, "count"],
+               "properties": {kind: ends, "count": count, **sorting}} for kind in RANGES]  # fmt: skip
     fields = {
         "id": {"type": "string"},
         "levels": {"anyOf": [{"type": "array", "items": number, "minItems": 1, "maxItems": MOST_COPIES}, *ranges]},
@@ -96,11 +112,15 @@ def _scheme_fields() -> JSON:
 
 def _data(definitions: JSON) -> JSON:
     common: JSON = {
-        "columns": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": ["string", "null"]}]},
-        "rows": {"type": ["integer", "null"], "minimum": 1},
+        "columns": {"anyOf": [{"type": "array", "items": {"type": "string"}, "minItems": 1}, {"type": ["string", "null"]}]},
+        "rows": {"type": ["integer", "null"], "minimum": 2, "maximum": MOST_ROWS},
         "missing": {"enum": list(MISSING)},
         "standardize": {"type": "boolean"},
-    }
+        "bin": {"type": ["object", "null"], "additionalProperties": _bins(),
+                "description": "columns cut into classes, for uniform schemes"},
+        "categorical": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": ["object", "string", "null"]}],
+                        "description": "columns that are categories: names, or names with their domains"},
+    }  # fmt: skip
     path = {"type": "string", "pattern": r"\.([cC][sS][vV]|[pP][aA][rR][qQ][uU][eE][tT])$"}
     choices: list[JSON] = [
         {"anyOf": [{"enum": registry.names("source")}, path]},
@@ -114,21 +134,34 @@ def _data(definitions: JSON) -> JSON:
     return {"anyOf": choices}
 
 
-def _knowledge() -> JSON:
+def _bins() -> JSON:
     count = {"type": "integer", "minimum": 1}
-    estimated = {
+    edges = {"type": "array", "items": {"type": "number"}, "minItems": 2}
+    return {"anyOf": [{"type": "object", "required": [rule], "additionalProperties": False, "properties": {rule: argument}}
+                      for rule, argument in (("equal-width", count), ("quantile", count), ("edges", edges))]}  # fmt: skip
+
+
+def _knowledge() -> JSON:
+    count: JSON = {"type": "integer", "minimum": 1}
+    estimated: JSON = {
         "type": "object",
         "required": ["rows"],
         "additionalProperties": False,
         "properties": {"rows": {"type": "integer", "minimum": 2}, "structure": {"enum": ["scheme", "none"]}},
     }
     names = {"type": "array", "items": {"type": "string"}, "minItems": 1}
-    arguments = {"estimated": estimated, "known-attributes": names}
+    arguments: dict[str, JSON] = {"estimated": estimated, "known-attributes": names}
     choices: list[JSON] = [{"enum": ["perfect", "uniform-prior"]}]
     for kind in KINDS:
         if kind not in ("perfect", "uniform-prior"):
             argument = arguments.get(kind, count)
             choices.append({"type": "object", "required": [kind], "additionalProperties": False, "properties": {kind: argument}})
+            named = "attributes" if kind == "known-attributes" else "count"
+            inner: JSON = argument["properties"] if kind == "estimated" else {named: argument}
+            needed: list[str] = ["rows"] if kind == "estimated" else [*inner]
+            choices.append(_named(kind, inner, needed))
+        else:
+            choices.append(_named(kind, {}, []))
     return {"anyOf": choices}
 
 
@@ -137,11 +170,23 @@ def _coalition() -> JSON:
     count = {"type": "integer", "minimum": 1}
     objects = [{"type": "object", "required": [key], "additionalProperties": False, "properties": {key: argument}}
                for key, argument in (("copies", copies), ("first", count), ("random", count))]  # fmt: skip
-    return {"anyOf": [{"enum": list(NAMED)}, copies, *objects]}
+    objects += [_named(key, {key if key == "copies" else "count": argument}, [key if key == "copies" else "count"])
+                for key, argument in (("copies", copies), ("first", count), ("random", count))]  # fmt: skip
+    bare = {"type": "object", "required": ["name"], "additionalProperties": False, "properties": {"name": {"enum": list(NAMED)}}}
+    return {"anyOf": [{"enum": list(NAMED)}, copies, bare, *objects]}
 
 
 def _measure() -> JSON:
-    return {"anyOf": [{"enum": list(MEASURES)}, {"type": "object", "minProperties": 1, "maxProperties": 1}]}
+    number: JSON = {"type": "number", "exclusiveMinimum": 0}
+    option: JSON = {"anyOf": [number, {"type": ["array", "string"]}]}
+    choices: list[JSON] = [{"enum": [*MEASURES, *metrics.ALWAYS]}]
+    for name, options in MEASURES.items():
+        inner = dict.fromkeys(options, option)
+        mapping: JSON = {"type": ["object", "null"], "additionalProperties": False, "properties": inner}
+        argument: JSON = {"anyOf": [mapping, number, {"type": "array", "items": {"anyOf": [number, mapping]}}]}
+        choices.append({"type": "object", "required": [name], "additionalProperties": False, "properties": {name: argument}})
+        choices.append(_named(name, inner, []))
+    return {"anyOf": choices}
 
 
 def _expectation(definitions: JSON) -> JSON:
@@ -158,4 +203,5 @@ def _expectation(definitions: JSON) -> JSON:
     properties |= dict.fromkeys(metrics.METRICS, bounds)
     entry = {"type": "object", "minProperties": 1, "maxProperties": 1, "properties": properties,
              "patternProperties": {"^utility_": bounds}, "additionalProperties": False}  # fmt: skip
-    return {"anyOf": [{"enum": sorted(properties)}, entry]}
+    named = {"type": "object", "required": ["name"], "properties": {"name": {"enum": sorted(properties)}}}
+    return {"anyOf": [{"enum": sorted(properties)}, entry, named]}

@@ -9,18 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, field_validator
 
 from auditor import registry
 from auditor.blocks import row_blocks
-from auditor.errors import AuditorError
+from auditor.errors import AuditorError, PluginError
 from auditor.noise import DenseNoise, NoiseLaw
 from auditor.registry import PluginParameters, register
+from auditor.scenario.paths import format_path
+from auditor.scenario.problems import explain
 from auditor.scheme import Key, Sampler, Scheme, TableMoments
+
+if TYPE_CHECKING:
+    from auditor.data.table import Table
+    from auditor.scenario.model import DataUse
 
 Array = NDArray[np.float64]
 
@@ -43,11 +49,12 @@ class Published(Scheme):
             None, description="{scheme: name, …its parameters}, or {covariance: file} for a K_Z of its own; levels are then needed"
         )
 
-        @model_validator(mode="after")
-        def _one_law(self) -> Any:
-            if self.law is not None and len({"scheme", "covariance"} & set(self.law)) != 1:
-                raise ValueError("needs `scheme` or `covariance` in law, and not both")
-            return self
+        @field_validator("law")
+        @classmethod
+        def _one_law(cls, law: dict[str, Any] | None) -> dict[str, Any] | None:
+            if law is not None:
+                _check_law(law)
+            return law
 
     base: Path | None = None
     table: Any = None
@@ -58,11 +65,27 @@ class Published(Scheme):
         return (float("nan"),) * len(self.parameters.copies)
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse levels that are not one for each copy."""
+        """Refuse levels that are not one for each copy, or that the stated law cannot have."""
         if len(levels) != len(self.parameters.copies):
             raise AuditorError(f"{len(self.parameters.copies)} copies need as many levels; got {len(levels)}")
-        if not np.isnan(levels).all():
+        stated = self._stated()
+        if stated is not None and np.isnan(levels).any():
+            raise AuditorError("a law by scheme needs the copies' levels")
+        if stated is not None:
+            stated.check_levels(levels)
+        elif not np.isnan(levels).all():
             super().check_levels(levels)
+
+    def check_table(self, table: Table, asked: DataUse) -> None:
+        """Refuse copies whose records are not the table's, row by row."""
+        from auditor.copies import read_copy
+
+        if asked.standardize:
+            raise AuditorError("published copies are in the data's own units: `standardize` must be false")
+        if asked.missing == "drop" and asked.rows is not None:
+            raise AuditorError("with `rows` and `missing: drop` together nobody can tell which records the copies still match")
+        for name in self.parameters.copies:
+            read_copy(self._find(name), table.attributes, table.rows, exact=asked.rows is None)
 
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
         """Return the law that is stated, or None."""
@@ -71,12 +94,18 @@ class Published(Scheme):
             return None
         if "covariance" in stated:
             return self._dense(str(stated["covariance"]), len(self.parameters.copies), table.mean.size)
-        if np.isnan(levels).any():
-            raise AuditorError("a law by scheme needs the copies' levels")
-        rest = {key: value for key, value in stated.items() if key != "scheme"}
-        cls = registry.get("scheme", str(stated["scheme"]))
-        scheme: Scheme = cls(cls.Parameters.model_validate(rest))
-        return scheme.law(levels, table)
+        scheme = self._stated()
+        return None if scheme is None else scheme.law(levels, table)
+
+    def _stated(self) -> Scheme | None:
+        """Return the scheme whose law is said to be the copies'."""
+        stated = self.parameters.law
+        if stated is None or "scheme" not in stated:
+            return None
+        scheme = _scheme_of(stated)
+        if hasattr(scheme, "base"):
+            scheme.base = self.base
+        return scheme
 
     def _dense(self, name: str, M: int, N: int) -> DenseNoise:
         try:
@@ -85,6 +114,10 @@ class Published(Scheme):
             raise AuditorError(f"law.covariance: {name!r} cannot be read as a CSV file of numbers") from None
         if K_Z.shape != (M * N, M * N):
             raise AuditorError(f"law.covariance must be {M * N} × {M * N} (copies × attributes); got {K_Z.shape[0]} × {K_Z.shape[1]}")
+        if not np.isfinite(K_Z).all() or not np.allclose(K_Z, K_Z.T, rtol=1e-9, atol=0):
+            raise AuditorError("law.covariance must be finite and symmetric, as a covariance is")
+        if np.linalg.eigvalsh(K_Z).min() < -1e-9 * np.abs(K_Z).max():
+            raise AuditorError("law.covariance must be positive semi-definite, as a covariance is")
         return DenseNoise(K_Z, N)
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
@@ -101,6 +134,36 @@ class Published(Scheme):
             if (folder / name).is_file():
                 return folder / name
         raise AuditorError(f"copies: no such file: {name!r}")
+
+
+def _scheme_of(law: dict[str, Any]) -> Scheme:
+    cls = registry.get("scheme", law["scheme"])
+    rest = {key.replace("_", "-"): value for key, value in law.items() if key != "scheme"}
+    scheme: Scheme = cls(cls.Parameters.model_validate(rest))
+    return scheme
+
+
+def _check_law(law: dict[str, Any]) -> None:
+    """Raise ValueError when what is said of the law cannot be."""
+    if len({"scheme", "covariance"} & set(law)) != 1:
+        raise ValueError("must have `scheme` or `covariance`, and not both")
+    if "covariance" in law:
+        unknown = [key for key in law if key != "covariance"]
+        if unknown or not isinstance(law["covariance"], str):
+            raise ValueError("must be {covariance: file}, the path of a CSV file without a header")
+        return
+    if law["scheme"] == Published.name or not isinstance(law["scheme"], str):
+        raise ValueError("must name the scheme whose law the copies follow")
+    try:
+        scheme = _scheme_of(law)
+    except PluginError as error:
+        raise ValueError(f"names an {error}") from None
+    except ValidationError as error:
+        model = registry.get("scheme", law["scheme"]).Parameters
+        found = explain(error, model, {key: value for key, value in law.items() if key != "scheme"})
+        raise ValueError("is wrong: " + "; ".join(f"{format_path(path)} {message}" for path, message, _ in found)) from None
+    if scheme.family != Published.family:
+        raise ValueError(f"must name an additive scheme; {law['scheme']} is {scheme.family}")
 
 
 class _Files:

@@ -42,12 +42,14 @@
         logLevel: 1, // errors only: a scheme without theory leaves a layer empty, which is no reason to warn
       }));
     }
+    // The place of the chart has its name and role; the marks in it have none of their own.
+    $(".view svg", figure).forEach((svg) => svg.setAttribute("aria-hidden", "true"));
     figure.classList.add("drawn");
   }
 
   async function drawAll() {
-    if (!window.vegaEmbed) return;
-    for (const figure of $("figure[data-block]")) await draw(figure);
+    const figures = window.vegaEmbed ? $("figure[data-block]") : [];
+    for (const figure of figures) await draw(figure);
     document.documentElement.dataset.charts = "drawn";
   }
 

@@ -120,6 +120,12 @@ def test_exact_spectrum():
     np.testing.assert_allclose(lam, [10] * 95 + [400] * 5, rtol=1e-10)
 
 
+def test_a_spectrum_by_its_mean_variance():
+    values = load("gaussian", spectrum={"mean-variance": 100, "count": 5, "small": 10, "attributes": 20}, exact=True).values
+    lam = np.linalg.eigvalsh(np.cov(values.T, bias=True))
+    np.testing.assert_allclose(lam, [10] * 15 + [370] * 5, rtol=1e-10)  # (100·20 − 10·15)/5
+
+
 def test_inexact_moments_follow_the_law():
     n = 20_000
     values = load("gaussian", 3, n, mean=5, covariance=K).values
@@ -172,6 +178,12 @@ def test_the_symmetric_root_does_not_depend_on_eigenvectors_chosen():
         (
             {"spectrum": {"large": 4, "count": 3, "small": 1, "attributes": 2}},
             "count (3) must not be more than attributes",
+        ),
+        ({"spectrum": {"count": 1, "small": 1, "attributes": 2}}, "give either large or mean-variance"),
+        ({"spectrum": {"large": 4, "mean-variance": 2, "count": 1, "small": 1, "attributes": 2}}, "give either large or mean-variance"),
+        (
+            {"spectrum": {"mean-variance": 1, "count": 1, "small": 4, "attributes": 3}},
+            "mean-variance (1) must be more than the small eigenvalues alone make",
         ),
         ({"spectrum": [1, -2]}, "Input should be greater than or equal to 0"),
         ({"spectrum": {"large": 4, "count": 1.5, "small": 1, "attributes": 2}}, "Input should be a valid integer"),

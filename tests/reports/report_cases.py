@@ -1,6 +1,6 @@
 """Results made by hand from the papers' formulas, so that the renderers are tested without the engine."""
 
-# ruff: noqa: E501 - long lines of plain data read best as they are
+
 
 from __future__ import annotations
 

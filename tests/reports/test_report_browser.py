@@ -1,134 +1,229 @@
-"""The page in a real browser: charts draw, the console stays silent, 400 pixels suffice."""
+"""The page in a real browser: charts draw, the console stays silent, mouse and keyboard work, 400 pixels suffice.
+
+Needs Chromium on the path, the package ``playwright`` and, for accessibility, ``axe-core`` from npm in ``node_modules`` (or ``AXE_CORE``
+naming its ``axe.min.js``). No browser is downloaded and nothing is requested from the network.
+"""
 
 from __future__ import annotations
 
-import re
+import json
+import os
 import shutil
-import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from auditor.comparison import compare_results
 from auditor.results import AuditResult
 from reports.html import Html
 
-CHROMIUM = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
-)
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
+from playwright.sync_api import Browser, Page, sync_playwright
+
+CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+AXE = Path(os.environ.get("AXE_CORE", Path(__file__).parents[2] / "node_modules/axe-core/axe.min.js"))
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(
-        CHROMIUM is None, reason="no Chromium on the path; install Debian's chromium to run the browser tests"
-    ),
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the path: install Debian's package chromium"),
 ]
+needs_axe = pytest.mark.skipif(not AXE.is_file(), reason="axe-core is missing: npm install --no-save axe-core")
 
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
-    "--enable-logging=stderr", "--virtual-time-budget=15000",
-)  # fmt: skip
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update"]
 CASES = ("quickstart", "swept", "hostile")
 
 
-def opened(page: Path, folder: Path, *flags: str) -> tuple[str, list[str]]:
-    """Return the document after its scripts ran, and what they wrote to the console."""
-    command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={folder / 'profile'}", *flags, "--dump-dom", page.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as started:
+        launched = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield launched
+        launched.close()
 
 
-def written(result: AuditResult, folder: Path, probe: str = "") -> Path:
-    """Write the page; a probe is a script that runs in it, for which the policy is taken out."""
-    text = Html().render([result])
-    if probe:
-        text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
-        text += f"<script>{probe}</script>"
-    page = folder / "report.html"
-    page.write_text(text, encoding="utf-8")
-    return page
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, Path]:
+    """The pages of all cases, written once."""
+    folder, made = tmp_path_factory.mktemp("pages"), {}
+    for case in CASES:
+        made[case] = folder / f"{case}.html"
+        made[case].write_text(Html().render([request.getfixturevalue(case)]), encoding="utf-8")
+    return made
+
+
+class Opened:
+    """A page that was opened, with what it wrote to the console and what it asked the network for."""
+
+    def __init__(self, browser: Browser, file: Path, **options: Any) -> None:
+        self.context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | options))
+        self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(15_000)
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(file.as_uri())
+
+    def __enter__(self) -> Opened:
+        self.page.locator("html[data-charts=drawn]").wait_for(state="attached")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.context.close()
+
+
+@pytest.mark.parametrize(("case", "theme"), [*((case, "light") for case in CASES), ("quickstart", "dark")])
+def test_charts_draw_offline_without_a_word_on_the_console(browser: Browser, files: dict[str, Path], case: str, theme: Any) -> None:
+    with Opened(browser, files[case], color_scheme=theme, offline=True) as opened:
+        views = opened.page.locator(".view svg")
+        assert opened.said == []
+        assert [url for url in opened.asked if not url.startswith(("file:", "data:"))] == []
+        assert views.count() == opened.page.locator(".view").count() >= 4
+        for index in range(views.count()):
+            assert views.nth(index).locator("path").count() > 5
+
+
+def test_dark_and_light_differ_in_page_and_chart(browser: Browser, files: dict[str, Path]) -> None:
+    seen = []
+    for theme in ("light", "dark"):
+        with Opened(browser, files["quickstart"], color_scheme=theme) as opened:
+            script = "one => getComputedStyle(one).fill"
+            label = opened.page.locator("#audit-1-collusion svg .role-axis-label text").first.evaluate(script)
+            seen.append((opened.page.evaluate("getComputedStyle(document.body).backgroundColor"), label))
+    assert seen[0][0] != seen[1][0]
+    assert seen[0][1] != seen[1][1]
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("theme", ["0", "1"], ids=["dark", "light"])
-def test_charts_draw_under_the_policy_without_a_word_on_the_console(
-    case: str, theme: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    page = written(request.getfixturevalue(case), tmp_path)
-    document, console = opened(page, tmp_path, f"--blink-settings=preferredColorScheme={theme}")
-    assert console == []
-    assert 'data-charts="drawn"' in document
-    assert document.count('class="marks"') == (5 if case == "swept" else 4)
+def test_four_hundred_pixels_need_no_sideways_scroll(browser: Browser, files: dict[str, Path], case: str) -> None:
+    with Opened(browser, files[case], viewport={"width": 400, "height": 900}) as opened:
+        assert opened.page.evaluate("document.documentElement.scrollWidth") == 400
+        beyond = opened.page.evaluate(
+            """[...document.querySelectorAll("main *")].filter((one) =>
+              one.getBoundingClientRect().right > innerWidth + 1 && !one.closest(".scroll, pre, [popover], svg")
+            ).map((one) => one.tagName + "." + one.className)"""
+        )
+        assert beyond == []
 
 
-def measured(result: AuditResult, folder: Path, probe: str, *flags: str) -> str:
-    """Return what a probe wrote into the title once the charts were drawn."""
-    waiting = f"""
-      const wait = setInterval(async () => {{
-        if (!document.documentElement.dataset.charts) return;
-        clearInterval(wait);
-        document.title = await (async () => {{ {probe} }})();
-      }}, 50);"""
-    document, console = opened(written(result, folder, waiting), folder, *flags)
-    assert console == []
-    found = re.search(r"<title>(.*?)</title>", document, re.DOTALL)
-    assert found is not None
-    return found.group(1)
+def column(page: Page, index: int) -> list[float]:
+    script = f"rows => rows.map(row => Number(row.cells[{index}].dataset.sort))"
+    values: list[float] = page.locator("table.matrix tbody tr").evaluate_all(script)
+    return [value for value in values if value == value]
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_four_hundred_pixels_need_no_sideways_scroll(case: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """In a frame, because a browser window has a least width of its own."""
-    probe = """
-      const wait = setInterval(() => {
-        if (!document.documentElement.dataset.charts) return;
-        clearInterval(wait);
-        const beyond = [...document.querySelectorAll("main *")].filter((one) =>
-          one.getBoundingClientRect().right > innerWidth + 1 && !one.closest(".scroll, pre, [popover], svg"));
-        const names = beyond.slice(0, 5).map((one) => one.tagName + "." + one.className);
-        parent.postMessage(`${innerWidth} ${document.documentElement.scrollWidth} ${names.join(" ")}`, "*");
-      }, 50);"""
-    page = written(request.getfixturevalue(case), tmp_path, probe)
-    frame = tmp_path / "frame.html"
-    frame.write_text(
-        "<script>addEventListener('message', (event) => { document.title = event.data; });</script>"
-        f"<iframe src='{page.name}' width='400' height='900' style='border: 0'></iframe>"
-    )
-    document, console = opened(frame, tmp_path)
-    assert console == []
-    assert "<title>400 400 </title>" in document
+@pytest.mark.parametrize("means", ["mouse", "keyboard"])
+def test_a_heading_sorts_and_says_so(browser: Browser, files: dict[str, Path], means: str) -> None:
+    with Opened(browser, files["quickstart"]) as opened:
+        button = opened.page.locator("table.matrix thead button").nth(1)
+        header = opened.page.locator("table.matrix thead th").nth(1)
+        for direction in ("ascending", "descending"):
+            if means == "mouse":
+                button.click()
+            else:
+                button.focus()
+                opened.page.keyboard.press("Enter")
+            assert header.get_attribute("aria-sort") == direction
+            assert column(opened.page, 1) == sorted(column(opened.page, 1), reverse=direction == "descending")
 
 
-def test_a_heading_sorts_and_says_so(quickstart: AuditResult, tmp_path: Path) -> None:
-    probe = """
-      const button = document.querySelectorAll("table.matrix thead button")[1];
-      button.focus(); button.click(); button.click();
-      const values = [...document.querySelectorAll("table.matrix tbody tr")].map((row) => row.cells[1].dataset.sort);
-      return JSON.stringify([button.closest("th").getAttribute("aria-sort"), values]);"""
-    found = measured(quickstart, tmp_path, probe)
-    values = [float(text) for text in re.findall(r"0\.\d+", found)]
-    assert "descending" in found
-    assert len(values) == 4
-    assert values == sorted(values, reverse=True)
+def test_a_cell_opens_its_detail_by_mouse(browser: Browser, files: dict[str, Path]) -> None:
+    with Opened(browser, files["quickstart"]) as opened:
+        opened.page.locator("td button[popovertarget]").first.click()
+        detail = opened.page.locator("[popover]:popover-open")
+        assert "Error bar from" in detail.inner_text()
+        assert "The attack assumes" in opened.page.locator("[popover]").nth(4).inner_text() or detail.is_visible()
+        detail.get_by_role("button", name="Close").click()
+        assert opened.page.locator("[popover]:popover-open").count() == 0
 
 
-def test_a_cell_opens_its_detail_and_a_control_changes_the_chart(quickstart: AuditResult, tmp_path: Path) -> None:
-    probe = """
-      const cell = document.querySelector("td button[popovertarget]"); cell.focus(); cell.click();
-      const open = document.querySelectorAll(":popover-open").length;
-      const figure = document.getElementById("audit-1-collusion"), before = figure.querySelector("svg").outerHTML;
-      const select = figure.querySelector("select[name=adversary]"); select.selectedIndex = 0;
-      select.dispatchEvent(new Event("change")); await new Promise((go) => setTimeout(go, 500));
-      return `${open} ${before !== figure.querySelector("svg").outerHTML}`;"""
-    assert measured(quickstart, tmp_path, probe) == "1 true"
+def test_a_cell_opens_its_detail_by_keyboard_and_escape_returns(browser: Browser, files: dict[str, Path]) -> None:
+    with Opened(browser, files["quickstart"]) as opened:
+        opened.page.locator("table.matrix thead button").last.focus()
+        opened.page.keyboard.press("Tab")
+        opened.page.keyboard.press("Enter")
+        assert opened.page.locator("[popover]:popover-open").count() == 1
+        opened.page.keyboard.press("Escape")
+        assert opened.page.locator("[popover]:popover-open").count() == 0
+        assert opened.page.evaluate("document.activeElement.hasAttribute('popovertarget')")
 
 
-def test_pictures_are_exported_with_their_colours(quickstart: AuditResult, tmp_path: Path) -> None:
-    probe = """
-      const saved = []; HTMLAnchorElement.prototype.click = function () { saved.push([this.download, this.href]); };
-      const buttons = document.querySelectorAll("#audit-1-collusion button[data-export]");
-      buttons.forEach((button) => button.click()); await new Promise((go) => setTimeout(go, 1500));
-      const told = ([name, url]) => `${name} ${url.slice(0, 14)} ${decodeURIComponent(url).includes("var(")}`;
-      return saved.map(told).join("; ");"""
-    assert measured(quickstart, tmp_path, probe) == (
-        "audit-1-collusion.svg data:image/svg false; audit-1-collusion.png data:image/png false"
-    )
+def test_a_control_changes_the_chart_and_hovering_tells_the_value(browser: Browser, files: dict[str, Path]) -> None:
+    with Opened(browser, files["quickstart"]) as opened:
+        figure = opened.page.locator("#audit-1-collusion")
+        before = figure.locator("svg").inner_html()
+        figure.locator("select[name=adversary]").select_option("0")
+        opened.page.wait_for_timeout(300)
+        assert figure.locator("svg").inner_html() != before
+        figure.locator("svg .mark-symbol.role-mark path").last.hover(force=True)
+        tip = opened.page.locator("#vg-tooltip-element.visible")
+        tip.wait_for()
+        assert "measured" in tip.inner_text()
+
+
+def test_the_charts_open_with_the_strongest_attack(browser: Browser, files: dict[str, Path]) -> None:
+    with Opened(browser, files["quickstart"]) as opened:
+        for name in ("collusion", "map", "errors"):
+            chosen = opened.page.locator(f"#audit-1-{name} select[name=adversary] option:checked")
+            assert chosen.count() == 0 or chosen.inner_text() == "llse, perfect knowledge"
+
+
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_pictures_are_exported_with_their_colours(browser: Browser, files: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    with Opened(browser, files["quickstart"]) as opened:
+        with opened.page.expect_download() as download:
+            opened.page.locator(f"#audit-1-collusion button[data-export={kind}]").click()
+        saved = tmp_path / "saved"
+        download.value.save_as(saved)
+        assert download.value.suggested_filename == f"audit-1-collusion.{kind}"
+        content = saved.read_bytes()
+        assert content.startswith(b"\x89PNG" if kind == "png" else b"<svg")
+        assert b"var(" not in content
+        assert len(content) > 5_000
+
+
+def test_paper_shows_everything_but_controls(browser: Browser, files: dict[str, Path]) -> None:
+    with Opened(browser, files["quickstart"]) as opened:
+        opened.page.emulate_media(media="print", color_scheme="dark")
+        assert not opened.page.locator(".controls").first.is_visible()
+        assert opened.page.locator(".view svg").first.is_visible()
+        dark = opened.page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--ink').trim()")
+        assert dark == "#16191d"
+        assert len(opened.page.pdf()) > 50_000
+
+
+@needs_axe
+@pytest.mark.parametrize(("case", "theme"), [("quickstart", "dark"), ("swept", "light")])
+def test_axe_finds_nothing_serious(browser: Browser, files: dict[str, Path], case: str, theme: Any) -> None:
+    with Opened(browser, files[case], color_scheme=theme) as opened:
+        assert serious(opened.page) == []
+        opened.page.locator("td button[popovertarget]").first.click()
+        assert serious(opened.page, ":popover-open") == []
+
+
+@needs_axe
+def test_axe_finds_nothing_serious_in_a_comparison(browser: Browser, quickstart: AuditResult, tmp_path: Path) -> None:
+    half = [r._replace(value=r.value / 2) if r.scheme == "correlated" and r.value else r for r in quickstart.measurements]
+    changed = compare_results(quickstart, quickstart.model_copy(update={"measurements": half}))
+    file = tmp_path / "compare.html"
+    file.write_text(Html().render_comparison(changed), encoding="utf-8")
+    with Opened(browser, file) as opened:
+        assert opened.said == []
+        assert serious(opened.page) == []
+
+
+def serious(page: Page, part: str = "body") -> list[str]:
+    """Return axe's serious and critical violations, with the elements that they are about.
+
+    Charts are left out, as they are to a screen reader: each has a name, and a table of its values.
+    """
+    page.evaluate(f"window.axe || (() => {{ {AXE.read_text(encoding='utf-8')} }})()")
+    context = {"include": [[part]], "exclude": [[".view"]]}
+    found = page.evaluate("context => axe.run(context, {resultTypes: ['violations']})", context)["violations"]
+    return [
+        f"{one['id']}: {json.dumps([node['html'][:160] for node in one['nodes'][:3]])}"
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]

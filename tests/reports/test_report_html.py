@@ -90,8 +90,9 @@ def test_chart_rows_are_the_figures_of_the_reading(pages: dict[str, Page], quick
     schemes, coalitions = block["s"], block["c"]
     assert set(schemes["of"]) == set(report_cases.SCHEMES)
     assert len(coalitions["of"]) == 31
-    measured = {float(f"{figure.value:.6g}") for key in Reading(quickstart).keys() if key[1] == "normalized_error"
-                for figure in Reading(quickstart).figures(*key).values()}  # fmt: skip
+    reading = Reading(quickstart)
+    errors = [reading.figures(*key) for key in reading.keys() if key[1] == "normalized_error"]
+    measured = {float(f"{figure.value:.6g}") for found in errors for figure in found.values()}
     assert set(block["y"]) == measured
 
 
@@ -132,7 +133,7 @@ def test_hostile_names_stay_text(pages: dict[str, Page]) -> None:
     assert "{{7*7}}" in page.text
     assert "49" not in page.text.split("Verdict")[0]
     assert len([s for s in page.scripts if "type" not in s[0]]) <= 2 + page.source.count("<script>")
-    fields = {"s", "a", "v", "p", "k", "y", "lo", "hi", "t", "m", "c", "w", "g", "x", "x2", "u", "f", "o"}
+    fields = {"s", "a", "v", "p", "k", "y", "lo", "hi", "t", "m", "c", "w", "g", "x", "x2", "u", "f", "o", "n", "i", "xlo", "xhi"}
     for name, block in page.blocks().items():
         if name != "chart-config":
             assert set(block["columns"]) <= fields
@@ -199,3 +200,24 @@ def test_an_empty_audit_is_a_page_without_charts(quickstart: AuditResult) -> Non
     page = Page(Html().render([empty]))
     assert not page.all("figure")
     assert len(page.source) < 100_000
+
+
+def test_the_detail_says_which_assumptions_held(pages: dict[str, Page]) -> None:
+    text = pages["quickstart"].text
+    assert "Its protection does not hold here: this coalition gains" in text
+    assert "Its protection holds here: no coalition rebuilds more than this one copy." in text
+    assert "Borne out here: the closed form that rests on it agrees with the measurement." in text
+
+
+def test_a_sweep_is_compared_at_one_point(pages: dict[str, Page]) -> None:
+    text = pages["swept"].text
+    assert "All cells show one sweep point, data.rows = " in text
+    assert "Runtime against data.rows" in text
+    assert "Over the sweep" in text
+
+
+def test_distributions_name_what_is_rebuilt_exactly_and_draw_the_rest(pages: dict[str, Page]) -> None:
+    columns = pages["quickstart"].blocks()["audit-1-errors-data"]["columns"]
+    drawn = {columns["s"]["of"][at] for at, note in zip(columns["s"]["at"], columns["n"], strict=True) if note is None}
+    assert drawn == {*report_cases.SCHEMES}
+    assert {note for note in columns["n"] if note} == {"rebuilt exactly: linearly-dependent"}

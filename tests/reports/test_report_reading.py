@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
+import math
+import random
 from typing import Any
 
 import pytest
 import report_cases
 
 from auditor.results import AuditResult, ExpectationRecord, cells, pooled
-from reports._curves import coalition_map, curve, distribution_bins, swept_paths
-from reports._figures import Figure, braces, clean, copies, number, percent, plus_minus, times
+from reports._along import swept_paths
+from reports._curves import coalition_map, curve
+from reports._figures import Figure, braces, clean, copies, figure, number, percent, plus_minus, student, times, told_apart, with_error
 from reports._matrix import matrix, measures
-from reports._reading import ERROR, Reading, Setting, lowest
+from reports._pairing import paired_gain
+from reports._reading import ERROR, Reading, Setting, best, lowest
 from reports._severity import SCALE, severity
+from reports._spreads import Bin, Spread, spreads
+from reports._strongest import gain_of, leader
 from reports._verdict import verdict, verdicts
 
 LLSE = Setting(0, "correlated", "perfect", "llse")
@@ -30,14 +35,37 @@ def of(value: float, half: float | None = None, coalition: tuple[int, ...] = (1,
         (0.08333, 0.00118, "0.0833 ±0.0012"),
         (0.25, 0.0035, "0.250 ±0.004"),
         (0.2, 1e-9, "0.2000 ±<0.0001"),
-        (3e-17, 1e-18, "3e-17"),
+        (3e-17, 1e-18, "3×10⁻¹⁷"),
         (0.0, None, "0"),
-        (15234.7, 120.0, "15,235 ±120"),
+        (0.0, 2e-15, "0"),
+        (0.5, None, "0.5"),
+        (0.00372, None, "0.00372"),
+        (15234.7, 120.0, "15,230 ±120"),
+        (15234.7, None, "15,230"),
+        (1285407536.0, None, "1.285×10⁹"),
         (-0.012, 0.004, "−0.012 ±0.004"),
     ],
 )
 def test_a_figure_is_written_to_the_precision_of_its_error_bar(value: float, half: float | None, text: str) -> None:
     assert f"{number(value, half)} {plus_minus(half, value)}".strip() == text
+
+
+def test_huge_figures_share_their_power_of_ten() -> None:
+    assert with_error(of(1285407536.0, 3.1e6)) == "(1.285 ±0.003)×10⁹"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "texts"),
+    [
+        ((1285407536.0, 1279620381.0), ["1.285×10⁹", "1.280×10⁹"]),
+        ((0.486486, 0.485805), ["0.4865", "0.4858"]),
+        ((0.2204, 0.22), ["0.2204", "0.22"]),
+        ((None, 0.1), ["–", "0.1"]),
+        ((0.5, 0.5), ["0.5", "0.5"]),
+    ],
+)
+def test_what_differs_is_written_so_that_it_is_seen(numbers: tuple[float | None, ...], texts: list[str]) -> None:
+    assert told_apart(*numbers) == texts
 
 
 @pytest.mark.parametrize(
@@ -89,6 +117,81 @@ def test_figures_pool_replicates_as_the_results_define(quickstart: AuditResult) 
 def test_lowest_prefers_the_smallest_of_equal_coalitions() -> None:
     found = [of(0.2 - 1e-15, coalition=(1, 2)), of(0.2, coalition=(2,)), of(0.3)]
     assert lowest(found) == found[1]
+
+
+def test_lowest_is_not_the_luckiest() -> None:
+    """Of two coalitions that theory calls equal, a lucky draw is no worse leak; of two without theory, the surer one is."""
+    lucky, larger = of(0.18, 0.05)._replace(theory=0.2), of(0.19, 0.01, (1, 2))._replace(theory=0.19)
+    assert lowest([lucky, larger]) == larger
+    noisy, sure = of(0.18, 0.05), of(0.19, 0.01, (2,))
+    assert lowest([noisy, sure]) == sure
+    assert best([of(0.9, 0.3), of(0.8, 0.01, (2,))]).value == 0.8
+
+
+def test_theory_that_the_measurement_refutes_is_not_believed() -> None:
+    refuted = of(0.05, 0.001)._replace(theory=0.4)
+    assert lowest([of(0.2, 0.001, (2,)), refuted]) == refuted
+
+
+def test_charts_open_with_the_strongest_attack_on_what_is_not_rebuilt_exactly(quickstart: AuditResult) -> None:
+    found = leader(Reading(quickstart))
+    assert found is not None
+    assert (found.knowledge, found.attack) == ("perfect", "llse")
+    assert found.scheme == "independent"
+
+
+def test_an_exact_scheme_is_told_by_the_attack_with_the_best_single_copy(quickstart: AuditResult) -> None:
+    found = verdict(Reading(quickstart), "linearly-dependent")
+    assert found.adversary == "llse, perfect knowledge"
+    assert found.exposure == []
+
+
+def test_the_most_exposed_attribute_is_named_with_its_rivals(quickstart: AuditResult) -> None:
+    found = verdict(Reading(quickstart), "correlated")
+    assert found.exposed is not None
+    assert found.exposed.attribute == "salary"
+    assert ("salary", True) in found.exposure
+    alike = [r._replace(value=0.1, ci_low=0.09, ci_high=0.11, std_error=0.005) if r.metric == ERROR else r for r in quickstart.measurements]
+    found = verdict(Reading(quickstart.model_copy(update={"measurements": alike})), "correlated")
+    assert found.exposed is not None
+    assert found.exposed.rivals == ("salary",)
+
+
+def test_a_gain_over_replicates_is_a_ratio_of_means_with_student_s_bar() -> None:
+    noise = random.Random(5)
+    alone = {r: 1.0 + noise.gauss(0, 0.2) for r in range(1, 21)}
+    pooled_errors = {r: 0.5 * value for r, value in alone.items()}
+    gain = paired_gain(of(0.5, coalition=(1, 2)), of(1.0), {(1, 2): pooled_errors, (1,): alone})
+    assert gain is not None
+    assert gain.value == pytest.approx(0.5)
+    assert gain.half == pytest.approx(0.0, abs=1e-12)  # the pairs move together, and so the noise cancels
+    assert paired_gain(of(0.5, coalition=(1, 2)), of(1.0), {(1, 2): {1: 0.5}, (1,): {1: 1.0}}) is None
+
+
+def test_few_rows_and_many_replicates_do_not_blur_the_gain(quickstart: AuditResult) -> None:
+    """Ratios of single replicates scatter without bound when their denominator is near 0; the ratio of means does not."""
+    noise = random.Random(1)
+    records = []
+    for replicate in range(1, 801):
+        a, b = noise.gauss(0, 1) ** 2, noise.gauss(0, 1) ** 2
+        key = {"scheme": "correlated", "knowledge": "perfect", "attack": "llse", "replicate": replicate}
+        for coalition, value in (((1,), a + 1e-3), ((1, 2), 0.4 * a + 0.1 * b)):
+            records.append(report_cases.measurement(**key, coalition=coalition, metric=ERROR, value=value, std_error=1.0))
+        ratio = 1 - (0.4 * a + 0.1 * b) / (a + 1e-3)
+        records.append(report_cases.measurement(**key, coalition=(1, 2), metric="collusion_gain", value=ratio, std_error=9.0))
+    reading = Reading(quickstart.model_copy(update={"measurements": records}))
+    gain = gain_of(reading, LLSE, (1, 2))
+    assert gain is not None
+    assert gain.half is not None
+    assert abs(gain.value - 0.5) < gain.half < 0.05
+
+
+def test_replicates_without_error_bars_get_one_from_their_spread() -> None:
+    records = [report_cases.measurement(scheme="s", metric="seconds", value=v, replicate=i) for i, v in enumerate((11.0, 12.0, 13.0), 1)]
+    shown = figure(records)
+    assert shown is not None
+    assert shown.half == pytest.approx(student(2) / math.sqrt(3))
+    assert student(2) == pytest.approx(4.3027, abs=1e-4)
 
 
 def test_verdicts_of_the_four_schemes(quickstart: AuditResult) -> None:
@@ -199,11 +302,26 @@ def test_the_coalition_map_stays_within_its_limit_and_keeps_the_worst(quickstart
 
 
 def test_distributions_cumulate_to_their_share(quickstart: AuditResult) -> None:
-    bins = distribution_bins(Reading(quickstart))
-    groups = itertools.groupby(bins, key=lambda item: id(item.record))
-    for _, group in groups:
-        last = list(group)[-1]
-        assert last.cumulative == pytest.approx(1 - last.record.above, abs=1e-12)
+    found, left_out = spreads(Reading(quickstart), 10_000)
+    assert left_out == 0
+    above = {(d.scheme, d.coalition, d.attribute): d.above for d in quickstart.distributions}
+    for one in found:
+        expected = 1 - above[(one.setting.scheme, one.coalition, one.attribute)]
+        assert one.bins[-1].cumulative == pytest.approx(expected, abs=1e-12)
+        assert one.exact == (one.setting.scheme == "linearly-dependent" and len(one.coalition) > 1)
+
+
+def test_distributions_within_a_limit_keep_every_scheme_of_the_largest_coalition(quickstart: AuditResult) -> None:
+    found, left_out = spreads(Reading(quickstart), 10)
+    assert left_out > 0
+    assert {one.coalition for one in found} == {(1, 2, 3, 4, 5)}
+    assert {one.setting.scheme for one in found} == set(report_cases.SCHEMES)
+
+
+def test_a_quantile_interpolates_within_its_bin() -> None:
+    spread = Spread(LLSE, (1,), "age", [Bin(0.0, 1.0, 0.4, 0.4), Bin(1.0, 2.0, 0.4, 0.8)], False)
+    assert spread.quantile(0.5) == pytest.approx(1.25)
+    assert spread.quantile(0.9) is None
 
 
 def test_a_sweep_is_read_point_by_point(swept: AuditResult) -> None:

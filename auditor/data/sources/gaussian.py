@@ -38,9 +38,12 @@ Eigenvalue = Annotated[float, Field(ge=0)]
 
 
 class TwoLevels(PluginParameters):
-    """A spectrum of ``count`` eigenvalues ``large`` and the rest ``small``."""
+    """A spectrum of ``count`` eigenvalues ``large`` and the rest ``small``; ``large`` given, or such that the mean variance is."""
 
-    large: float = Field(gt=0, description="The large eigenvalues, in squared data units.")
+    large: float | None = Field(default=None, gt=0, description="The large eigenvalues, in squared data units.")
+    mean_variance: float | None = Field(
+        default=None, gt=0, description="Instead of large: what the attributes' variances average to, in squared data units."
+    )
     count: int = Field(ge=1, description="How many eigenvalues are large.")
     small: float = Field(ge=0, description="The other eigenvalues, in squared data units.")
     attributes: int = Field(ge=1, le=MOST_ATTRIBUTES, description="Number of attributes N.")
@@ -49,7 +52,19 @@ class TwoLevels(PluginParameters):
     def _room(self) -> Self:
         if self.count > self.attributes:
             raise ValueError(f"count ({self.count}) must not be more than attributes ({self.attributes})")
+        if (self.large is None) == (self.mean_variance is None):
+            raise ValueError("give either large or mean-variance")
+        if self.upper <= 0:
+            raise ValueError(f"mean-variance ({self.mean_variance:g}) must be more than the small eigenvalues alone make")
         return self
+
+    @property
+    def upper(self) -> float:
+        """The large eigenvalues: the trace is the sum of variances and of eigenvalues (huang2005, equation 12)."""
+        if self.large is not None:
+            return self.large
+        assert self.mean_variance is not None
+        return (self.mean_variance * self.attributes - self.small * (self.attributes - self.count)) / self.count
 
 
 def _shape(value: Any) -> str:
@@ -93,7 +108,7 @@ class Gaussian(Source):
         ) = Field(
             default=None,
             description="Eigenvalues of the covariance, a list or {large, count, small, attributes}; "
-            "the eigenvectors are random. In squared data units.",
+            "the eigenvectors are random. In squared data units; mean-variance may stand for large.",
         )
         exact: bool = Field(
             default=False, description="Whether the table drawn has exactly this mean and covariance (divisor n)."
@@ -127,7 +142,7 @@ class Gaussian(Source):
 def eigenvalues(spectrum: TwoLevels | list[float] | None) -> list[float]:
     """Return a spectrum written out, of length N."""
     if isinstance(spectrum, TwoLevels):
-        return [spectrum.large] * spectrum.count + [spectrum.small] * (spectrum.attributes - spectrum.count)
+        return [spectrum.upper] * spectrum.count + [spectrum.small] * (spectrum.attributes - spectrum.count)
     return list(spectrum or ())
 
 

@@ -1,0 +1,208 @@
+r"""Exact Bayes for categorical copies: what is the chance of every value, given all that a coalition holds?
+
+Of multilevel copies it computes the joint posterior along the chain, from the most perturbed copy back to the original; of fresh ones
+the likelihoods multiply. Nothing about a best copy is assumed: that the others do not matter is what comes out.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``q`` | the adversary's prior | (s,) | |
+| ``T(p)`` | ``p·I + (1 − p)/s`` | (s, s) | xiao2009, eq. 1 |
+| ``b_i`` | backward message: chance of everything perturbed further than copy i, given it | (b,) | |
+| ``P(x\|y)`` | ``∝ q(x)·T(p_1)[x, y_1]·b_1``, ``b_{i−1} = T(p_i/p_{i−1})[y_{i−1}, y_i]·b_i`` | (b, s) | xiao2009, Lemma 1 |
+| | ``∝ q(x)·Π_i T(p_i)[x, y_i]`` for fresh copies | (b, s) | xiao2009, Appendix 2 |
+| ``R_i`` | ``1 + s·p_i/(1 − p_i)``: odds that copy i showing x lends to x | scalar | |
+
+Work is ``O(n·(k + s))`` for k copies. Optimal where prior and channel are right; fails to gain from a second multilevel copy, and with a
+prior estimated from few rows it is as wrong as the estimate. Not checked: that tuples are independent.
+
+Reference: xiao2009, Appendix 2; agrawal2001 for the prior by expectation-maximisation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from auditor.categorical.attack import CategoricalAttack, CategoricalView, Inference, mask
+from auditor.categorical.draws import Codes
+from auditor.categorical.law import UniformLaw, odds_ratio, step
+from auditor.errors import AuditorError, NotApplicable
+from auditor.knowledge import Estimated, KnownRecords, Perfect, UniformPrior
+from auditor.registry import PluginParameters, register
+
+Array = NDArray[np.float64]
+
+MOST_LOG = 600.0
+"""Products of odds beyond ``e^600`` leave double precision: they are taken in logarithms then."""
+SMALLEST = 1e-150
+"""Floor of a possible backward message: 10,000 unlikely copies must not round to impossible ones."""
+ROUNDS = 1000
+CONVERGED = 1e-10
+
+
+@register
+class Posterior(CategoricalAttack):
+    """The exact posterior of every record given a coalition's categorical copies, and the best guess by it."""
+
+    name = "posterior"
+    reference = "xiao2009, Appendix 2"
+    knowledge = (Perfect.name, UniformPrior.name, Estimated.name, KnownRecords.name)
+    assumes = "The adversary knows how copies were made; tuples are independent."
+    wins = "With every fresh copy; a multilevel copy adds nothing to a less perturbed one."
+
+    class Parameters(PluginParameters):
+        """How the prior is estimated, and statements to measure."""
+
+        prior: Literal["em", "inversion"] = Field("em", description="with estimated knowledge: maximum likelihood, or matrix inversion")
+        predicates: dict[str, list[Any]] = Field(default_factory=dict, description="statements Q(X): a name, and the values it holds for")
+
+    def infer(self, view: CategoricalView) -> Inference:
+        """Return Bayes' rule for one coalition."""
+        if isinstance(view.knowledge, KnownRecords):
+            return self._learnt(view)
+        if isinstance(view.knowledge, UniformPrior):
+            return Bayes(np.full(view.size, 1.0 / view.size), view.law)
+        if isinstance(view.knowledge, Estimated):
+            return Bayes(self._estimated(view), view.law, fixed=False)
+        if view.prior is None:
+            raise NotApplicable("needs the prior, which this knowledge does not give")
+        return Bayes(view.prior, view.law)
+
+    def predicates(self, view: CategoricalView) -> Mapping[str, NDArray[np.bool_]]:
+        """Return the statements asked for."""
+        return {name: mask(view.labels, values, name) for name, values in self.parameters.predicates.items()}
+
+    def _estimated(self, view: CategoricalView) -> Array:
+        """The prior from the least perturbed copy, which holds most of what is known of it."""
+        if view.sample is None:
+            raise NotApplicable("needs released rows to estimate the prior from")
+        best = view.law.best - 1
+        counts, level = view.sample[best], view.law.levels[best]
+        if level == 0:
+            raise NotApplicable("a copy at retention 0 says nothing of the prior")
+        return prior_by_em(counts, level) if self.parameters.prior == "em" else prior_by_inversion(counts, level)
+
+    def _learnt(self, view: CategoricalView) -> Inference:
+        """Channel and prior from known records: how often each copy shows the truth."""
+        if view.pairs is None:
+            raise NotApplicable("needs known records")
+        x = view.pairs.original
+        levels = tuple(learnt_retention(x, y, view.size) for y in view.pairs.copies)
+        prior = (np.bincount(x, minlength=view.size) + 1.0) / (x.size + view.size)
+        return Bayes(prior, UniformLaw(levels, view.size, view.law.multilevel), fixed=False, exact=False)
+
+
+@dataclass
+class Bayes(Inference):
+    """Bayes' rule under a prior and a law; ``exact`` is whether the law is the copies' own, so that they cannot contradict it."""
+
+    prior: Array = field(repr=False)
+    law: UniformLaw
+    fixed: bool = True
+    exact: bool = True
+
+    def posterior(self, copies: Sequence[Codes]) -> Array:
+        """Return the posterior, shape (b, s).
+
+        Raises
+        ------
+        AuditorError
+            Copies are impossible under the law that is stated of them.
+        """
+        joint = chain_joint(self.prior, self.law, copies, self.exact) if self.law.multilevel else fresh_joint(self.prior, self.law, copies)
+        evidence = joint.sum(axis=1, keepdims=True)
+        if not (evidence > 0).all():
+            raise AuditorError("the copies of some records are impossible under the law that the scheme states")
+        return np.asarray(np.divide(joint, evidence, out=joint))
+
+
+def chain_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes], exact: bool = True) -> Array:
+    """Return ``P(x, y_1 … y_k)`` up to a factor for each record, shape (b, s), of copies that form a chain.
+
+    Parameters
+    ----------
+    prior : ndarray of shape (s,)
+    law : UniformLaw
+        Of k multilevel copies.
+    copies : k ndarrays of shape (b,)
+    exact : bool
+        Whether copies that the law makes impossible get 0; otherwise the law is an estimate, and they are taken as they are.
+    """
+    s, order = law.size, law.descending
+    message = np.ones(copies[0].size)
+    for before, after in zip(reversed(order[:-1]), reversed(order[1:]), strict=True):
+        # b_{i−1} = T(p_i/p_{i−1})[y_{i−1}, y_i] · b_i, over its larger case: a factor common to all x may be rescaled
+        rho = step(law.levels[before], law.levels[after])
+        same, other = rho + (1.0 - rho) / s, (1.0 - rho) / s
+        message *= np.where(copies[before] == copies[after], 1.0, other / same)
+        np.maximum(message, SMALLEST, out=message, where=message > 0)
+    p, y = law.levels[order[0]], copies[order[0]]
+    joint = np.tile(prior * ((1.0 - p) / s), (y.size, 1))
+    joint[np.arange(y.size), y] += prior[y] * p
+    joint *= (message if exact else np.maximum(message, SMALLEST))[:, None]
+    return joint
+
+
+def fresh_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes]) -> Array:
+    """Return ``q(x)·Π T(p_i)[x, y_i]`` up to a factor for each record, shape (b, s): each copy lends odds to the value it shows."""
+    odds = [odds_ratio(level, law.size) for level in law.levels]
+    rows = np.arange(copies[0].size)
+    if math.fsum(math.log(ratio) for ratio in odds) <= MOST_LOG:
+        joint = np.tile(prior, (rows.size, 1))
+        for ratio, y in zip(odds, copies, strict=True):
+            joint[rows, y] *= ratio
+        return joint
+    scores = np.zeros((rows.size, law.size))
+    allowed = np.ones((rows.size, law.size), dtype=bool)
+    for ratio, y in zip(odds, copies, strict=True):
+        if math.isfinite(ratio):
+            scores[rows, y] += math.log(ratio)
+        else:  # retention 1: the copy is the original
+            shown = allowed[rows, y]
+            allowed[...] = False
+            allowed[rows, y] = shown
+    weights = np.where(allowed, prior, 0.0)
+    scores[weights <= 0] = -np.inf
+    top = scores.max(axis=1, keepdims=True)
+    return np.asarray(weights * np.exp(scores - np.where(np.isfinite(top), top, 0.0)))
+
+
+def prior_by_inversion(counts: Array, retention: float) -> Array:
+    """Return the prior by inverting ``T(p)``: ``(f − (1 − p)/s) / p``, negative values put to 0 and the rest scaled; shape (s,)."""
+    frequency = counts / counts.sum()
+    estimate = np.clip((frequency - (1.0 - retention) / counts.size) / retention, 0.0, None)
+    return np.asarray(estimate / estimate.sum())
+
+
+def prior_by_em(counts: Array, retention: float) -> Array:
+    """Return the maximum-likelihood prior by expectation-maximisation, shape (s,); a step costs O(s).
+
+    Source: agrawal2001, section 4. ``q(x) ← q(x)·Σ_y f(y)·T[x, y] / e(y)`` with ``e(y) = Σ_x q(x)·T[x, y]``.
+    """
+    s = counts.size
+    frequency, noise = counts / counts.sum(), (1.0 - retention) / s
+    q = np.full(s, 1.0 / s)
+    for _ in range(ROUNDS):
+        ratio = frequency / (noise + retention * q)
+        new = q * (noise * ratio.sum() + retention * ratio)
+        if np.abs(new - q).max() <= CONVERGED:
+            return np.asarray(new)
+        q = new
+    return np.asarray(q)
+
+
+def learnt_retention(x: Codes, y: Codes, size: int) -> float:
+    """Return the maximum-likelihood retention from r matched pairs: ``(m − 1/s)/(1 − 1/s)`` for the share m that agree.
+
+    Kept off 1 by half a record: r agreements do not prove that the next will agree.
+    """
+    if size == 1:
+        return 0.0
+    agree = float(np.mean(x == y))
+    return min(max(0.0, (agree - 1 / size) / (1 - 1 / size)), 1.0 - 0.5 / (x.size + 1))

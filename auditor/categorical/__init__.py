@@ -1,0 +1,1 @@
+"""Categorical tables: laws, draws, posteriors and the audit of uniform perturbation (xiao2009)."""

@@ -1,0 +1,149 @@
+"""What an attack on categorical copies is: an adversary's view in, posteriors out. The engine measures; the attack infers."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.attack import Attack
+from auditor.categorical.draws import Codes
+from auditor.categorical.law import UniformLaw
+from auditor.errors import AuditorError, PluginError
+from auditor.knowledge import Knowledge
+
+Array = NDArray[np.float64]
+
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class KnownPairs:
+    """Records in clear with their copies: originals of shape (r,), copies of shape (k, r)."""
+
+    original: Codes = field(repr=False)
+    copies: tuple[Codes, ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class CategoricalView:
+    """Everything an adversary has besides the rows of its copies. Never the original.
+
+    Attributes
+    ----------
+    copies : tuple of int
+        The coalition, by copy number, ascending.
+    law : UniformLaw
+        The law of its copies, in that order.
+    knowledge : Knowledge
+    labels : tuple
+        The domain: one value, or one tuple of values, for each code.
+    prior : ndarray of shape (s,) or None
+        The exact prior, if the adversary knows it.
+    sample : tuple of ndarray of shape (s,), or None
+        For each copy how often each value occurs among the released rows that an ``Estimated`` adversary estimates from.
+    pairs : KnownPairs or None
+        What a ``KnownRecords`` adversary knows.
+    """
+
+    copies: tuple[int, ...]
+    law: UniformLaw
+    knowledge: Knowledge
+    labels: tuple[Any, ...] = field(repr=False)
+    prior: Array | None = field(repr=False, default=None)
+    sample: tuple[Array, ...] | None = field(repr=False, default=None)
+    pairs: KnownPairs | None = field(repr=False, default=None)
+
+    @property
+    def size(self) -> int:
+        """``s``."""
+        return self.law.size
+
+    def coalition(self, copies: Sequence[int]) -> CategoricalView:
+        """Return the view of a smaller coalition; copy numbers must be among this view's."""
+        places = [self.copies.index(copy) for copy in copies]
+        return replace(
+            self,
+            copies=tuple(copies),
+            law=self.law.of([place + 1 for place in places]),
+            sample=None if self.sample is None else tuple(self.sample[place] for place in places),
+            pairs=None if self.pairs is None else KnownPairs(self.pairs.original, tuple(self.pairs.copies[place] for place in places)),
+        )
+
+
+class Inference:
+    """An attack fitted to one coalition.
+
+    Attributes
+    ----------
+    prior : ndarray of shape (s,)
+        What the adversary believes before it sees a record's copies.
+    fixed : bool
+        Whether prior and channel depend on no noise drawn: only then are there closed forms.
+    """
+
+    prior: Array
+    fixed: bool = True
+
+    def posterior(self, copies: Sequence[Codes]) -> Array:
+        """Return ``P(x | y_1 … y_k)``, shape (b, s), for b records of the coalition's copies, each of shape (b,)."""
+        raise NotImplementedError
+
+    def checked(self, copies: Sequence[Codes]) -> Array:
+        """Return the posterior after a check: nobody's word is taken.
+
+        Raises
+        ------
+        PluginError
+            Wrong shape, not finite, or rows that do not sum to 1.
+        """
+        P = self.posterior(copies)
+        if P.shape != (copies[0].size, self.prior.size):
+            raise PluginError(f"a posterior must have shape (records, values); got {P.shape}")
+        total = P.sum(axis=1)
+        if not (np.abs(total - 1.0) <= ROUNDING).all():
+            raise PluginError("posteriors must be finite and sum to 1 in every record")
+        return P
+
+
+class CategoricalAttack(Attack):
+    """An attack whose outcome is a posterior over the values of each record."""
+
+    families: ClassVar[frozenset[str]] = frozenset({"uniform"})
+
+    @abstractmethod
+    def infer(self, view: CategoricalView) -> Inference:
+        """Return the attack fitted to one coalition.
+
+        Raises
+        ------
+        NotApplicable
+            The view lacks what the attack needs; the message is the reason.
+        """
+
+    def predicates(self, view: CategoricalView) -> Mapping[str, NDArray[np.bool_]]:
+        """Return statements ``Q(X)`` to be measured besides single values, as masks of shape (s,) by name."""
+        return {}
+
+
+def mask(labels: Sequence[Any], wanted: Sequence[Any], name: str) -> NDArray[np.bool_]:
+    """Return which values of a domain a statement names; bins may be given by number.
+
+    Raises
+    ------
+    AuditorError
+        A value is not in the domain.
+    """
+    places = {repr(label): k for k, label in enumerate(labels)}
+    places |= {str(label): k for k, label in enumerate(labels)} | {f"'bin {k + 1}'": k for k in range(len(labels))}
+    chosen = np.zeros(len(labels), dtype=bool)
+    for value in wanted:
+        place = places.get(repr(value), places.get(str(value)))
+        if place is None:
+            raise AuditorError(f"predicate {name!r} names {value!r}, which is not in the domain")
+        chosen[place] = True
+    return chosen

@@ -1,0 +1,181 @@
+"""Releases and attacks on categories from Python: Series, DataFrames and arrays go in and come out alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from auditor.categorical.attack import CategoricalAttack, CategoricalView, KnownPairs
+from auditor.categorical.draws import Codes, code_type
+from auditor.categorical.scheme import BridgedCopies, Copies, UniformScheme, fork
+from auditor.data.categorical import CategoricalTable, of_column, product, split
+from auditor.errors import AuditorError, DataError, NotApplicable
+from auditor.knowledge import Estimated, Knowledge, KnownRecords, Perfect
+from auditor.scenario.coalitions import Coalition
+from auditor.scheme import Key
+from auditor.streams import stream
+
+Array = NDArray[np.float64]
+Microdata = Any
+
+
+def sensitive_columns(X: pd.DataFrame) -> list[Any]:
+    """Return the columns to perturb: those of dtype ``category`` if there are any, else all; the others pass through unchanged."""
+    declared = [name for name, kind in X.dtypes.items() if isinstance(kind, pd.CategoricalDtype)]
+    return declared or list(X.columns)
+
+
+def as_categories(X: Microdata) -> CategoricalTable:
+    """Return microdata as categories: domains as dtype ``category`` declares them, else as observed.
+
+    Raises
+    ------
+    DataError
+        There are no records, or values are missing.
+    """
+    if isinstance(X, pd.DataFrame):
+        columns = [(str(name), X[name]) for name in sensitive_columns(X)]
+    elif isinstance(X, pd.Series):
+        columns = [("x" if X.name is None else str(X.name), X)]
+    else:
+        values = np.asarray(X)
+        if values.ndim not in (1, 2):
+            raise DataError(f"categories must be a column or a table; got an array of shape {values.shape}")
+        values = values[:, None] if values.ndim == 1 else values
+        columns = [(f"x{k + 1}", pd.Series(values[:, k])) for k in range(values.shape[1])]
+    if not columns or len(columns[0][1]) == 0:
+        raise DataError("a table needs at least one record and one column")
+    parts = [of_column(column, name) for name, column in columns]
+    return product([attribute for attribute, _ in parts], [codes for _, codes in parts])
+
+
+def like(X: Microdata, table: CategoricalTable, codes: Codes) -> Microdata:
+    """Return values of the product domain in the form of ``X``: its index, names and dtypes; other columns as they are."""
+    columns = [pd.Index(a.labels, tupleize_cols=False).take(part) for a, part in zip(table.attributes, split(table, codes), strict=True)]
+    if isinstance(X, pd.DataFrame):
+        new = {name: pd.Series(column.array, index=X.index).astype(X[name].dtype)
+               for name, column in zip(sensitive_columns(X), columns, strict=True)}  # fmt: skip
+        return _with_columns(X, new)
+    if isinstance(X, pd.Series):
+        return pd.Series(columns[0].array, index=X.index, name=X.name).astype(X.dtype)
+    values = np.asarray(X)
+    return np.stack([np.asarray(column, dtype=values.dtype) for column in columns], axis=1).reshape(values.shape)
+
+
+def _with_columns(X: pd.DataFrame, new: dict[Any, pd.Series[Any]]) -> pd.DataFrame:
+    copy = X.copy()
+    for name, column in new.items():
+        copy[name] = column
+    return copy
+
+
+@dataclass
+class State:
+    """What a release of categories keeps: its table, and what makes its copies."""
+
+    table: CategoricalTable
+    copies: Copies
+
+    def fork(self) -> State:
+        """Return the same release, to be extended on its own."""
+        return State(self.table, fork(self.copies))
+
+    def extend(self, X: Microdata, levels: Sequence[float], key: Key) -> list[Microdata]:
+        """Return new copies in the form of ``X``."""
+        return [like(X, self.table, self.copies.ask(level, key)) for level in levels]
+
+
+def start(scheme: UniformScheme, X: Microdata, key: Key) -> State:
+    """Return a release of which nothing is out yet."""
+    table = as_categories(X)
+    return State(table, scheme.copies(table.codes, table.size, key))
+
+
+def resume(scheme: UniformScheme, X: Microdata, before: Sequence[Microdata], levels: Sequence[float], key: Key) -> State:
+    """Return a release whose copies were made elsewhere: multilevel ones go on by the bridge, which needs nothing but them."""
+    table = as_categories(X)
+    if not scheme.multilevel:
+        state = State(table, scheme.copies(table.codes, table.size, key))
+        state.copies.levels.extend(levels)
+        return state
+    out = [_codes_of(table, X, copy) for copy in before]
+    return State(table, BridgedCopies(table.codes, table.size, key, levels, out))
+
+
+def _codes_of(table: CategoricalTable, X: Microdata, copy: Microdata) -> Codes:
+    columns = [copy[name] for name in sensitive_columns(X)] if isinstance(X, pd.DataFrame) else None
+    if columns is None:
+        values = np.asarray(copy)
+        columns = [pd.Series(part) for part in (values[:, None] if values.ndim == 1 else values).T]
+    parts = [of_column(column, a.name, a.labels)[1] for a, column in zip(table.attributes, columns, strict=True)]
+    return product(table.attributes, parts).codes.astype(code_type(table.size))
+
+
+@dataclass(frozen=True)
+class CategoricalEstimate:
+    """What an attack makes of a coalition's categorical copies.
+
+    Attributes
+    ----------
+    values : like the original
+        The most probable value of every record.
+    posterior : ndarray of shape (n, s)
+        The posterior over the domain; of several attributes the last one's value changes fastest.
+    domain : tuple
+        Labels by attribute.
+    accuracy : float
+        Share of the records whose most probable value is the true one.
+    reconstruction_probability : float
+        Posterior probability of the true value, averaged over records.
+    coalition : tuple of int
+        The copies used.
+    """
+
+    values: Microdata = field(repr=False)
+    posterior: Array = field(repr=False)
+    domain: tuple[tuple[Any, ...], ...] = field(repr=False)
+    accuracy: float
+    reconstruction_probability: float
+    coalition: Coalition
+
+
+def estimate(
+    attack: Any, scheme: UniformScheme, X: Microdata, copies: Sequence[Microdata], levels: Sequence[float], coalition: Coalition,
+    knowledge: Knowledge, seed: int,
+) -> CategoricalEstimate:  # fmt: skip
+    """Run a categorical attack on one coalition; see ``auditor.attack``."""
+    if not isinstance(attack, CategoricalAttack):
+        raise NotApplicable(f"{attack.name} does not attack categories")
+    table = as_categories(X)
+    held = [_codes_of(table, X, copies[copy - 1]) for copy in coalition]
+    law = scheme.channel([levels[copy - 1] for copy in coalition], table.size)
+    inference = attack.infer(_view(table, law, held, coalition, knowledge, seed))
+    P = inference.checked(held)
+    best = P.argmax(axis=1).astype(table.codes.dtype)
+    truth = P[np.arange(table.rows), table.codes]
+    return CategoricalEstimate(
+        like(X, table, best), P, tuple(a.labels for a in table.attributes), float(np.mean(best == table.codes)), float(truth.mean()),
+        coalition,
+    )  # fmt: skip
+
+
+def _view(table: CategoricalTable, law: Any, held: list[Codes], coalition: Coalition, knowledge: Knowledge, seed: int) -> CategoricalView:
+    def rows(what: str, count: int) -> NDArray[np.intp]:
+        if count > table.rows:
+            raise AuditorError(f"knowledge {knowledge.label} needs that many rows; the table has {table.rows}")
+        return np.sort(stream(seed, what, 1).permutation(table.rows)[:count])
+
+    sample = pairs = None
+    if isinstance(knowledge, Estimated):
+        chosen = rows("estimated", knowledge.rows)
+        sample = tuple(np.bincount(copy[chosen], minlength=table.size).astype(np.float64) for copy in held)
+    if isinstance(knowledge, KnownRecords):
+        chosen = rows("known-records", knowledge.count)
+        pairs = KnownPairs(table.codes[chosen], tuple(copy[chosen] for copy in held))
+    prior = table.prior if isinstance(knowledge, Perfect) else None
+    return CategoricalView(coalition, law, knowledge, table.labels, prior, sample, pairs)

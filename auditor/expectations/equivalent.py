@@ -1,0 +1,130 @@
+"""Two schemes are equally good at equal levels, within a margin: two one-sided tests (TOST).
+
+«Not significantly different» is no evidence of being the same: with little data nothing differs. Here the *difference* must be shown to
+lie within ± margin: both «it is at least +margin» and «it is at most −margin» are rejected at 5 %. Every level must pass, and since all
+must, none needs a correction for their number (intersection–union). A refutation, which one level suffices for, is held to 5 % in all
+(Holm). Differences are paired by replicate, which shares the folds; with fewer than five replicates the figures' own errors are used, as if
+the two were independent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from auditor.expectation import Evidence, Expectation, Filter, Judgement, copies_released, selector
+from auditor.expectations.metric import describe
+from auditor.registry import register
+from auditor.results import Measurement, cells
+from auditor.statistics import holm, one_sided, quantile
+
+LEVEL = 0.05
+POWER = 0.8
+FEWEST_REPLICATES = 5
+
+
+@register
+class Equivalent(Expectation):
+    """Two schemes have the same value of a metric at equal levels, within a margin, by two one-sided tests."""
+
+    name = "equivalent"
+    reference = "schuirmann1987"
+
+    class Parameters(Filter):
+        """The two schemes, the metric, and how far apart still counts as the same."""
+
+        schemes: list[str] = Field(description="ids of the two schemes", min_length=2, max_length=2)
+        metric: str = Field(description="metric to compare")
+        margin: float = Field(gt=0, description="largest difference that counts as none, in the metric's unit")
+        together: bool = Field(False, description="test the mean over all levels, and not each level by itself")
+
+    @property
+    def needs_metrics(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The metric that must be measured."""
+        return (str(self.parameters.metric),)
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Return the verdict over every pair of cells at equal levels."""
+        p = self.parameters
+        selected = selector(p, p.metric, copies_released(evidence))
+        groups = cells(r for r in evidence.measurements if selected(r) and r.status == "ok").values()
+        first, second = ({_rest(g[0]): g for g in groups if g[0].scheme == name} for name in p.schemes)
+        pairs = [(first[key], second[key]) for key in first if key in second]
+        if not pairs:
+            return Judgement("undecided", f"no level of {p.metric} was measured under both schemes", None, p.margin)
+        found = [_all_together(pairs)] if p.together else [_difference(*pair) for pair in pairs]
+        return judge_differences(found, [_level(pair[0][0]) for pair in pairs], p.margin, p.metric)
+
+
+def judge_differences(found: Sequence[tuple[float, float, float]], levels: Sequence[str], margin: float, metric: str) -> Judgement:
+    """Return the verdict on differences, each with its standard error and degrees of freedom (NaN error: none known)."""
+    if any(math.isnan(error) for _, error, _ in found):
+        return Judgement("undecided", f"{metric} has no error bar; add replicates", None, margin)
+    inside = [max(one_sided(d, margin, se, df), one_sided(-d, margin, se, df)) for d, se, df in found]
+    outside = holm([one_sided(margin, abs(d), se, df) for d, se, df in found])
+    place = int(np.argmax(inside))
+    difference, error, degrees = found[place]
+    where = f"at level {levels[place]}" if len(found) > 1 else f"over {len(levels)} levels"
+    told = f"largest: {difference:+.3g} ± {quantile(1 - LEVEL, degrees) * error:.2g} {where}, margin ± {margin:g}"
+    if min(outside) <= LEVEL:
+        worst = int(np.argmin(outside))
+        return Judgement("fails", f"{metric} differs by {found[worst][0]:+.3g}, more than the margin ± {margin:g}", found[worst][0], margin)
+    if max(inside) <= LEVEL:
+        return Judgement("holds", f"{len(found)} of {len(found)} differences of {metric} lie within the margin; {told}", difference, margin)
+    short = sum(q > LEVEL for q in inside)
+    return Judgement("undecided", f"{short} of {len(found)} differences are not shown to lie within; {told}{_more(found[place], margin)}",
+                     difference, margin)  # fmt: skip
+
+
+def _more(found: tuple[float, float, float], margin: float) -> str:
+    """Say how many replicates would settle it, at 80 % power, if the difference is what it looks like."""
+    difference, error, degrees = found
+    room = margin - abs(difference)
+    if room <= 0 or math.isinf(degrees):
+        return ""
+    factor = ((quantile(1 - LEVEL, degrees) + quantile(POWER)) * error / room) ** 2
+    return f"; about {math.ceil((degrees + 1) * max(factor, 1.1))} replicates would settle it"
+
+
+def _rest(record: Measurement) -> tuple[Any, ...]:
+    """Everything of a cell but its scheme."""
+    return (str(record.sweep), record.knowledge, record.attack, record.coalition, record.levels, record.attribute)
+
+
+def _level(record: Measurement) -> str:
+    return ", ".join(f"{level:g}" for level in record.levels) or f"of copies {describe(record.coalition)}"
+
+
+def _paired(first: Sequence[Measurement], second: Sequence[Measurement]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return differences by replicate, of the replicates that both have."""
+    ours, theirs = ({record.replicate: record.value for record in group if record.value is not None} for group in (first, second))
+    return np.array([value - theirs[replicate] for replicate, value in ours.items() if replicate in theirs], dtype=np.float64)
+
+
+def _difference(first: Sequence[Measurement], second: Sequence[Measurement]) -> tuple[float, float, float]:
+    differences = _paired(first, second)
+    if len(differences) >= FEWEST_REPLICATES:
+        return _mean_of(differences)
+    errors = [record.std_error for record in (*first, *second)]
+    if not len(differences) or any(error is None for error in errors):
+        return math.nan, math.nan, math.inf
+    spread = math.sqrt(math.fsum(error**2 for error in errors if error is not None)) / len(differences)
+    return float(differences.mean()), spread, math.inf
+
+
+def _all_together(pairs: Sequence[tuple[Sequence[Measurement], Sequence[Measurement]]]) -> tuple[float, float, float]:
+    """A replicate's mean difference over levels: copies of one release depend on each other, replicates do not."""
+    by_level = [_paired(*pair) for pair in pairs]
+    count = min(len(differences) for differences in by_level)
+    if count < FEWEST_REPLICATES or any(len(differences) != count for differences in by_level):
+        return math.nan, math.nan, math.inf
+    return _mean_of(np.mean(by_level, axis=0))
+
+
+def _mean_of(differences: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, float, float]:
+    R = len(differences)
+    return float(differences.mean()), float(differences.std(ddof=1) / math.sqrt(R)), float(R - 1)

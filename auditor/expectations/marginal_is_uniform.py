@@ -1,0 +1,49 @@
+"""Each copy alone is what conventional uniform perturbation would have made, whatever was released beside it.
+
+A chi-square test of every copy's law given the original against ``T(p)`` (xiao2009, eq. 1 and Theorem 2), with Holm's step-down over all
+copies of all releases covered, so that a true claim about a thousand copies is refuted one time in a hundred.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from auditor.expectation import Evidence, Expectation, Filter, Judgement, Share, listed
+from auditor.registry import register
+from auditor.statistics import holm
+
+
+@register
+class MarginalIsUniform(Expectation):
+    """Every copy alone is distributed as conventional uniform perturbation of the original at its level (chi-square, Holm)."""
+
+    name = "marginal-is-uniform"
+    reference = "xiao2009, Theorem 2"
+
+    class Parameters(Filter):
+        """The filter (scheme and sweep count), and the level of the test."""
+
+        level: Share = Field(0.01, description="chance that a true claim is refuted, over everything covered")
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Return the verdict over every copy of every uniform release that the filter covers."""
+        tests = [(release.scheme, *test) for release in evidence.releases if self._covers(release.scheme, release.sweep)
+                 for test in release.facts.get("marginal", ())]  # fmt: skip
+        usable = [test for test in tests if test[4] > 0]
+        if not usable:
+            return Judgement("undecided", "no copy of a uniform scheme was audited, or there are too few records to test any")
+        adjusted = holm([p for _, _, _, p, _ in usable])
+        place = min(range(len(usable)), key=adjusted.__getitem__)
+        scheme, copy, level, p, degrees = usable[place]
+        told = f"copy {copy} of {scheme} at retention {level:.4g}: p = {p:.2g} on {degrees} degrees of freedom"
+        if adjusted[place] <= self.parameters.level:
+            wrong = sum(q <= self.parameters.level for q in adjusted)
+            return Judgement("fails", f"{wrong} of {len(usable)} copies are not uniform perturbation; {told}", p, self.parameters.level)
+        if len(usable) < len(tests):
+            return Judgement("undecided", f"{len(tests) - len(usable)} of {len(tests)} copies have too few records to test", p)
+        return Judgement("holds", f"{len(usable)} copies agree with their law; the least likely is {told}", p, self.parameters.level)
+
+    def _covers(self, scheme: str, sweep: dict[str, object]) -> bool:
+        wanted = self.parameters.sweep or {}
+        schemes = listed(self.parameters.scheme)
+        return (not schemes or scheme in schemes) and all(sweep.get(path) == value for path, value in wanted.items())

@@ -1,0 +1,45 @@
+"""Make the pictures of the quickstart's report: docs/report-1280.png, report-1280-dark.png and report-400.png.
+
+Run ``python docs/make_screenshots.py audit/quickstart/report.html`` after ``auditor run scenarios/quickstart.yaml``. Needs Chromium on the
+path and the packages ``playwright`` and ``pillow``.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from io import BytesIO
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
+
+DOCS = Path(__file__).resolve().parent
+SHOTS = (("report-1280", 1280, 3000, "light"), ("report-1280-dark", 1280, 3000, "dark"), ("report-400", 400, 2600, "light"))
+"""Name, width and height in pixels, colour scheme."""
+COLOURS = 128
+
+
+def main() -> None:
+    """Take the pictures of the page named on the command line."""
+    page = Path(sys.argv[1]).resolve().as_uri()
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
+        for name, width, height, scheme in SHOTS:
+            content = _shot(browser, page, width, height, scheme)
+            picture = Image.open(BytesIO(content)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+            picture.save(DOCS / f"{name}.png", optimize=True)
+        browser.close()
+
+
+def _shot(browser: Browser, page: str, width: int, height: int, scheme: str) -> bytes:
+    view = browser.new_page(viewport={"width": width, "height": height}, color_scheme="dark" if scheme == "dark" else "light")
+    view.goto(page)
+    view.locator("html[data-charts=drawn]").wait_for(state="attached")
+    content: bytes = view.screenshot()
+    view.close()
+    return content
+
+
+if __name__ == "__main__":
+    main()

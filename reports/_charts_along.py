@@ -1,0 +1,96 @@
+"""The charts along something: a swept path, the number of copies, or the usefulness of a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from reports._chart_data import ChartData
+from reports._chart_style import (
+    DASHES,
+    RECORDS,
+    THEORY_TIP,
+    TIP,
+    colour,
+    document,
+    faded,
+    parameters,
+    quantity,
+    shape,
+    size,
+    sizes_axis,
+    width,
+)
+
+TICKS = 12
+"""Up to so many swept values each has its own tick."""
+
+
+def sweep_chart(data: ChartData, schemes: Sequence[str], value: str = "value of the metric") -> dict[str, Any]:
+    """One metric against a swept path: error bars, and theory as a thin dashed line."""
+    chosen, opacity = faded()
+    wanted = "datum.f == figure && (datum.v == adversary || datum.v < 0)"
+    chart = alt.Chart(alt.NamedData("rows")).transform_filter(wanted)
+    base = chart.encode(x=_swept_axis(data), color=colour(schemes), opacity=opacity)
+    extra: dict[str, Any] = {"detail": alt.Detail("o:N")}
+    if data.facts["others"]:
+        extra = {"strokeDash": alt.StrokeDash("o:N", title=None, scale=alt.Scale(range=DASHES))}
+    y = quantity(value)
+    other = [alt.Tooltip("o:N", title="at")] if data.facts["others"] else []
+    tips = [*TIP, alt.Tooltip("x", type="nominal", title="swept value"), *other, THEORY_TIP]
+    points = base.mark_point(filled=True).encode(y=y, shape=shape(schemes), size=size(schemes), tooltip=tips)
+    layers = [_bars(base, value), base.mark_line().encode(y=y, strokeWidth=width(schemes), **extra), _theory(base, ["s:N", "o:N"])]
+    return document(alt.layer(*layers, points.add_params(chosen)).add_params(*parameters(data)))
+
+
+def _swept_axis(data: ChartData) -> alt.X:
+    # the title is a list, so that a path is shown as text and never read as a number or a field
+    title = [data.facts["path"]]
+    if not data.facts["numeric"]:
+        return alt.X("x:O", title=title, sort=None)
+    if data.facts["log"]:
+        ticks = alt.Axis(grid=False, format="~s", tickCount=6)
+        return alt.X("x:Q", title=title, scale=alt.Scale(type="log", nice=False, padding=14), axis=ticks)
+    at = data.facts["at"]
+    ticks = alt.Axis(grid=False, values=at, format=",~r", labelOverlap=True) if len(at) <= TICKS else alt.Axis(grid=False, tickCount=8)
+    return alt.X("x:Q", title=title, scale=alt.Scale(zero=False, nice=False, padding=14), axis=ticks)
+
+
+def measure_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
+    """One measure against copies pooled: error bars, and theory as a thin dashed line."""
+    chosen, opacity = faded()
+    x = sizes_axis(data)
+    chart = alt.Chart(alt.NamedData("rows")).transform_filter(f"{RECORDS} && datum.f == figure")
+    base = chart.encode(x=x, color=colour(schemes), opacity=opacity)
+    y = quantity("value of the measure")
+    tips = [*TIP, alt.Tooltip("k:Q", title="copies pooled"), THEORY_TIP]
+    points = base.mark_point(filled=True).encode(y=y, shape=shape(schemes), size=size(schemes), tooltip=tips)
+    layers = [_bars(base, "value of the measure"), base.mark_line().encode(y=y, strokeWidth=width(schemes)), _theory(base, ["s:N"])]
+    return document(alt.layer(*layers, points.add_params(chosen)).add_params(*parameters(data)))
+
+
+def frontier_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
+    """What an attacker cannot rebuild from a coalition's copies against what those copies are good for."""
+    chosen, opacity = faded()
+    wanted = "datum.f == figure && datum.v == adversary && datum.p == point"
+    chart = alt.Chart(alt.NamedData("rows")).transform_filter(wanted)
+    x = alt.X("x:Q", title="utility", scale=alt.Scale(zero=False, nice=True, padding=14), axis=alt.Axis(grid=False))
+    base = chart.encode(x=x, color=colour(schemes), opacity=opacity)
+    y = alt.Y("y:Q", title="normalized error", scale=alt.Scale(zero=True))
+    line = base.mark_line().encode(y=y, order="x:Q", strokeWidth=width(schemes))
+    across = base.mark_rule(strokeWidth=1.5).encode(x=alt.X("xlo:Q", title="utility"), x2="xhi:Q", y=y)
+    tips = [*TIP, alt.Tooltip("n:N", title="utility"), THEORY_TIP]
+    points = base.mark_point(filled=True).encode(y=y, shape=shape(schemes), size=size(schemes), tooltip=tips)
+    layers = [line, _bars(base, "normalized error"), across, points.add_params(chosen)]
+    return document(alt.layer(*layers).add_params(*parameters(data)))
+
+
+def _bars(base: Any, title: str) -> Any:
+    return base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("lo:Q", title=title), y2="hi:Q")
+
+
+def _theory(base: Any, detail: list[str]) -> Any:
+    lines = base.transform_filter("isValid(datum.t)").mark_line(strokeDash=[3, 4], strokeWidth=1.25)
+    return lines.encode(y="t:Q", detail=detail, color=alt.value("var(--ink)"))

@@ -1,0 +1,102 @@
+"""What changed between two audits, as every format tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from reports._figures import Z95, clean, number, plus_minus, told_apart
+
+if TYPE_CHECKING:
+    from auditor.comparison import Change, Comparison
+
+
+class Row(NamedTuple):
+    """The cell that differs most of its scheme, attack and knowledge: what it was and is, and how many more changed alike."""
+
+    cell: str
+    metric: str
+    old: str
+    new: str
+    change: str
+    more: int
+
+
+class Part(NamedTuple):
+    """One kind of difference: changed cells as rows, anything else as lines."""
+
+    key: str
+    title: str
+    rows: list[Row]
+    lines: list[str]
+
+    @property
+    def size(self) -> int:
+        """How many differences it holds."""
+        return sum(1 + row.more for row in self.rows) + len(self.lines)
+
+
+def parts(comparison: Comparison) -> list[Part]:
+    """Return the differences, worst first; empty kinds are left out."""
+    made = [
+        Part("worse", "Worse", _rows(comparison.worsened), [clean(line) for line in comparison.broken]),
+        Part("better", "Better", _rows(comparison.improved), [clean(line) for line in comparison.verdicts]),
+        Part("new", "Only in the new audit", [], [clean(line) for line in comparison.new]),
+        Part("missing", "Only in the old audit", [], [clean(line) for line in comparison.missing]),
+    ]
+    return [part for part in made if part.size]
+
+
+def headline(comparison: Comparison) -> str:
+    """Say in one sentence how the audits compare."""
+    if comparison.worse:
+        count = len(comparison.worsened) + len(comparison.broken)
+        return f"{count:,} {'thing' if count == 1 else 'things'} got worse."
+    if not comparison.compared:
+        return "Nothing got worse, but the audits have no cell in common."
+    better = len(comparison.improved) + len(comparison.verdicts)
+    return "Nothing got worse." if not better else f"Nothing got worse, and {better:,} got better."
+
+
+def basis(comparison: Comparison) -> str:
+    """Say what was compared, and when a difference counts."""
+    cells = "1 cell was" if comparison.compared == 1 else f"{comparison.compared:,} cells were"
+    return (
+        f"{cells} compared, matched by sweep point, scheme, attack, knowledge, coalition, attribute and metric. A difference "
+        "counts when it is beyond both error bars: two-sided at 5 %, adjusted for the number of cells (Holm)."
+    )
+
+
+def _rows(changes: Sequence[Change]) -> list[Row]:
+    groups: dict[tuple[str, str], list[Change]] = {}
+    for change in changes:
+        groups.setdefault((change.metric, change.group or change.cell), []).append(change)
+    return [_row(group[0], len(group) - 1) for group in groups.values()]
+
+
+def _row(change: Change, more: int) -> Row:
+    return Row(clean(change.cell), clean(change.metric), *_values(change), _relative(change), more)
+
+
+def more_text(row: Row) -> str:
+    """Say how many more cells changed alike."""
+    return f"and {row.more:,} more {'cell' if row.more == 1 else 'cells'} of the same scheme, attack and knowledge" if row.more else ""
+
+
+def _values(change: Change) -> tuple[str, str]:
+    if not change.old_error and not change.new_error:
+        old, new = told_apart(change.old, change.new)
+        return old, new
+    return _with_bar(change.old, change.old_error), _with_bar(change.new, change.new_error)
+
+
+def _with_bar(value: float, error: float | None) -> str:
+    half = None if error is None else Z95 * error
+    return f"{number(value, half)} {plus_minus(half, value)}".rstrip()
+
+
+def _relative(change: Change) -> str:
+    if change.old == 0:
+        return "from 0"
+    share = 100 * (change.new - change.old) / abs(change.old)
+    return f"{'+' if share > 0 else '−'}{abs(share):,.{0 if abs(share) >= 10 else 1}f} %"

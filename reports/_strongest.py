@@ -1,0 +1,63 @@
+"""Which attack is the strongest: against one scheme, for the verdict; and over all of them, for the charts to open with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reports._figures import Figure
+from reports._reading import ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, ceiling, lowest
+
+PERFECT = "perfect"
+EXACT = 1e-6
+"""Normalized errors below this are an exact reconstruction up to rounding."""
+
+
+def strongest(reading: Reading, scheme: str) -> Setting | None:
+    """Return the setting of one scheme with the lowest normalized error; of several exact ones, the one with the best single copy."""
+    ranked = []
+    for setting in reading.settings(ERROR):
+        worst = lowest(reading.figures(setting).values()) if setting.scheme == scheme else None
+        if worst is not None:
+            exact, single = ceiling(worst) < EXACT, best_single(reading.figures(setting), worst.coalition)
+            ranked.append(((0.0, ceiling(single) if single else 1.0) if exact else (ceiling(worst), 0.0), setting))
+    return _least(ranked)
+
+
+def leader(reading: Reading) -> Setting | None:
+    """Return the setting that charts open with: the strongest attack under perfect knowledge over schemes not rebuilt exactly."""
+    ranked = []
+    exact = {scheme for scheme in reading.schemes if (found := _worst(reading, scheme)) and ceiling(found) < EXACT}
+    for setting in reading.settings(ERROR):
+        worst = lowest(reading.figures(setting).values())
+        if worst is not None:
+            ranked.append(((setting.knowledge != PERFECT, setting.scheme in exact, ceiling(worst)), setting))
+    return _least(ranked)
+
+
+def _least(ranked: Sequence[tuple[tuple[float, ...], Setting]]) -> Setting | None:
+    """Return the first setting of the least rank; ranks that differ by rounding are equal."""
+    return min(ranked, key=lambda item: [float(f"{part:.9g}") for part in item[0]], default=(None, None))[1]
+
+
+def _worst(reading: Reading, scheme: str) -> Figure | None:
+    setting = strongest(reading, scheme)
+    return None if setting is None else lowest(reading.figures(setting).values())
+
+
+def gain_of(
+    reading: Reading, setting: Setting, coalition: tuple[int, ...], attribute: str = EVERYTHING
+) -> Figure | None:
+    """Return the collusion gain of a coalition: as measured on paired errors, else from the two normalized errors."""
+    measured = reading.figures(setting, GAIN, attribute).get(coalition)
+    if measured is not None or len(coalition) < 2:
+        return measured
+    found = reading.figures(setting, ERROR, attribute)
+    pooled, single = found.get(coalition), best_single(found, coalition)
+    if pooled is None or single is None or single.value <= 0:
+        return None
+    ratio, half = pooled.value / single.value, None
+    if pooled.half is not None and single.half is not None:
+        # the two errors are treated as independent, which is too cautious: they share their noise
+        half = (pooled.half**2 + (ratio * single.half) ** 2) ** 0.5 / single.value
+    low, high = (None, None) if half is None else (1 - ratio - half, 1 - ratio + half)
+    return pooled._replace(value=1 - ratio, low=low, high=high, theory=None)

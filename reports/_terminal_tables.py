@@ -1,0 +1,176 @@
+"""The tables of the terminal report: comparison, other measures, error distributions, sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from reports._along import swept_paths
+from reports._figures import braces, clean, clipped, number, with_error
+from reports._matrix import MatrixCell, Measure, matrix, measures, reference_point, sweep_table
+from reports._reading import ERROR, Reading, adversary_text, plain, unique
+from reports._severity import SCALE
+from reports._spreads import Spread, spreads
+from reports._strongest import leader
+
+SWEEP_ROWS = 12
+COLUMN = 16
+"""Characters that a scheme's column takes at least."""
+
+
+def comparison(console: Console, reading: Reading) -> None:
+    """Print attacks against schemes, a table for each state of knowledge, all at one sweep point."""
+    rows = matrix(reading)
+    if not rows:
+        return
+    heading(console, "Comparison", "normalized error ± half a 95 % interval; 0 exact, 1 a mere guess")
+    if len(reading.points) > 1:
+        console.print(Text(f"at {clipped(reading.point_text(reference_point(reading)), console.width - 4)}", style="dim"))
+    label = 15 if console.width < 100 else 24
+    for knowledge in unique(row.knowledge for row in rows):
+        console.print(Text(f"{clipped(knowledge, console.width - 12)} knowledge", style="italic"))
+        for chosen in _chunks(console, reading.schemes, label):
+            made = _scheme_table(console, "", reading.schemes[chosen], label)
+            for row in rows:
+                if row.knowledge == knowledge:
+                    title = Text.assemble((clipped(row.attack, label), "bold"), "\n  worst pooled\n  best single")
+                    made.add_row(title, *(_cell(cell) for cell in row.cells[chosen]))
+            console.print(made)
+    scale = (Text(f"{step.bars} {step.word}{_bound(step.below)}", style=step.style) for step in SCALE)
+    console.print(Text("  ").join(scale))
+
+
+def _bound(below: float) -> str:
+    return f" <{below:g}" if below < 10 else ""
+
+
+def _cell(cell: MatrixCell) -> Text:
+    if cell.worst is None or cell.severity is None:
+        words = {"not-applicable": "n/a", "failed": "✗ failed", "missing": "–"}
+        return Text(f"\n{words.get(cell.status, cell.status)}", style="bold" if cell.status == "failed" else "dim")
+    text = Text(f"{cell.severity.bars}\n", style=cell.severity.style)
+    text.append(with_error(cell.worst), cell.severity.style)
+    return text.append(f"\n{with_error(cell.single)}", "dim")
+
+
+def other_measures(console: Console, reading: Reading) -> None:
+    """Print what is neither an error nor a gain."""
+    rows = measures(reading)
+    if not rows:
+        return
+    where = reading.point_text(reference_point(reading))
+    heading(console, "Other measures", f"of the largest coalition{f', at {clipped(where, 40)}' if where else ''}")
+    for chosen in _chunks(console, reading.schemes, 24):
+        made = _scheme_table(console, "", reading.schemes[chosen], 24)
+        for row in rows:
+            made.add_row(Text(_measure_name(row)), *(Text(with_error(figure)) for figure in row.figures[chosen]))
+        console.print(made)
+
+
+def _measure_name(row: Measure) -> str:
+    by = f"\n  {clipped(row.attack, 20)}\n  {clipped(row.knowledge, 20)}" if row.attack else ""
+    return clipped(row.metric, 22) + by
+
+
+def distributions(console: Console, reading: Reading) -> None:
+    """Print which absolute error half and nine tenths of the records stay below, for the leading adversary."""
+    lead, (found, _) = leader(reading), spreads(reading, 1)
+    told = [one for one in found if lead and one.setting == lead._replace(scheme=one.setting.scheme)]
+    if lead is None or not told:
+        return
+    who = clipped(f"{adversary_text(lead.knowledge, lead.attack)}, {braces(told[0].coalition)}", 60)
+    heading(console, "Error distributions", who)
+    console.print(Text("absolute error that half | 9 in 10 of the records stay below, data units", style="dim"))
+    for chosen in _chunks(console, reading.schemes, 15):
+        made = _scheme_table(console, "", reading.schemes[chosen], 15)
+        for attribute in unique(one.attribute for one in told):
+            spread = {one.setting.scheme: one for one in told if one.attribute == attribute}
+            made.add_row(Text(clipped(attribute, 15)), *(Text(_quantiles(spread.get(name))) for name in reading.schemes[chosen]))
+        console.print(made)
+
+
+def _quantiles(spread: Spread | None) -> str:
+    if spread is None:
+        return "–"
+    last = f">{number(spread.bins[-1].high)}"
+    return " | ".join(last if (at := spread.quantile(share)) is None else number(float(f"{at:.3g}")) for share in (0.5, 0.9))
+
+
+def sweeps(console: Console, reading: Reading) -> None:
+    """Print what the sweep did to the leading adversary's error, and to every figure of the release itself."""
+    paths, lead = swept_paths(reading), leader(reading)
+    told = [(ERROR, lead.knowledge, lead.attack)] if lead else []
+    told += [(row.metric, None, None) for row in measures(reading) if row.attack is None]
+    for metric, knowledge, attack in told if paths else []:
+        rows = sweep_table(reading, metric, knowledge, attack)
+        heading(console, f"Sweep of {clipped(metric, 30)}", clipped(adversary_text(knowledge, attack), 50))
+        # one path heads its column; several are written out in every row
+        names = [plain(reading.points[row.point].get(paths[0])) if len(paths) == 1 else reading.point_text(row.point) for row in rows]
+        label = min(30, max(12, *map(len, names)))
+        for chosen in _chunks(console, reading.schemes, label):
+            made = _scheme_table(console, paths[0] if len(paths) == 1 else "", reading.schemes[chosen], label)
+            for name, row in list(zip(names, rows, strict=True))[:SWEEP_ROWS]:
+                made.add_row(Text(clipped(name, 60)), *(Text(with_error(figure)) for figure in row.figures[chosen]))
+            console.print(made)
+        if len(rows) > SWEEP_ROWS:
+            console.print(Text(f"… and {len(rows) - SWEEP_ROWS} more sweep points in the results file", style="dim"))
+
+
+def _chunks(console: Console, schemes: Sequence[str], label: int) -> list[slice]:
+    """Split the schemes into tables that fit the width."""
+    size = max(1, (console.width - label) // COLUMN)
+    return [slice(start, start + size) for start in range(0, len(schemes), size)]
+
+
+def _scheme_table(console: Console, first: str, schemes: Sequence[str], label: int) -> Table:
+    column = max(COLUMN - 2, min(24, (console.width - label) // len(schemes) - 2))
+    names = (folded(clipped(name, 3 * column), column) for name in schemes)
+    return table(folded(clipped(first, 60), label), *names, width=column, label=label)
+
+
+def heading(console: Console, title: str, aside: str = "") -> None:
+    """Print a part's heading after an empty line."""
+    console.print()
+    console.print(Text.assemble((title, "bold underline"), (f"  {aside}" if aside else "", "dim")))
+
+
+def table(first: str, *others: str, width: int | None = None, label: int | None = None) -> Table:
+    """Return a table with a rule below its heads and no other lines."""
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True, show_edge=False)
+    made.add_column(Text(first), overflow="fold", width=label)
+    for name in others:
+        made.add_column(Text(name), overflow="fold", width=width)
+    return made
+
+
+def folded(text: str, width: int) -> str:
+    """Break a name into lines where it has joints, so that ``linearly-dependent`` never becomes ``linearly-depen|dent``."""
+    lines = [""]
+    for word in _parts(clean(text), " -_"):
+        # a path or a list of names has finer joints, used only where a word alone is too long
+        for part in [word] if len(word.rstrip()) <= width else _parts(word, "./,=:]"):
+            if len(lines[-1]) + len(part.rstrip()) <= width:
+                lines[-1] += part
+            else:
+                lines.append(part)
+    return "\n".join(line.strip() for line in lines if line.strip())
+
+
+def _parts(text: str, joints: str) -> list[str]:
+    parts = [""]
+    for character in text:
+        parts[-1] += character
+        if character in joints:
+            parts.append("")
+    return parts
+
+
+def hanging(mark: Text, text: str, width: int) -> Text:
+    """Return a mark and a long text whose further lines stand below its first."""
+    indent = mark.cell_len
+    lines = folded(text, max(12, width - indent)).split("\n")
+    return mark + Text(f"\n{' ' * indent}".join(lines), style="bold")

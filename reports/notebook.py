@@ -1,0 +1,53 @@
+"""Results and releases as a notebook shows them: a small table without scripts, and charts on request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from auditor.registry import register
+from auditor.rendering import Display
+from auditor.results import AuditResult
+
+if TYPE_CHECKING:
+    from reports._plots import Plots
+
+
+@register
+class Notebook(Display):
+    """A fragment of HTML for a notebook's cell: verdicts and the comparison, in the notebook's own colours."""
+
+    name = "notebook"
+    suffix: ClassVar[str] = ".html"
+    media_type: ClassVar[str] = "text/html"
+
+    def render(self, results: Sequence[AuditResult]) -> str:
+        """Return the fragment, one part an audit."""
+        from reports._matrix import matrix
+        from reports._reading import Reading
+        from reports._verdict import verdicts
+        from reports.html import environment
+
+        template = environment().get_template("notebook.html.j2")
+        readings = [Reading(result) for result in results]
+        shown = [(reading, verdicts(reading), matrix(reading)) for reading in readings]
+        return "\n".join(template.render(reading=reading, verdicts=told, matrix=rows) for reading, told, rows in shown)
+
+    def release(self, release: Any) -> str:
+        """Return a release as HTML: its law and levels, never a value of a copy."""
+        from reports.html import environment
+
+        first = release.copies[0] if release.copies else release.original
+        rows = int(first.shape[0])
+        width = int(first.shape[1]) if len(first.shape) > 1 else 1
+        scheme = type(release.scheme)
+        return environment().get_template("release.html.j2").render(
+            scheme=release.scheme.name, summary=scheme.summary(), claims=getattr(scheme, "claims", ""), levels=release.levels, rows=rows,
+            attributes=width, parameters=release.scheme.parameters.model_dump(mode="json", by_alias=True),
+        )  # fmt: skip
+
+    def plots(self, result: AuditResult) -> Plots:
+        """Return the charts of a result."""
+        from reports._plots import Plots
+
+        return Plots(result)

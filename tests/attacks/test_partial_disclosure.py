@@ -1,0 +1,104 @@
+"""Partial disclosure against the dense conditional Gaussian, its limits, and the guard on what an attack may see."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import auditor
+from attacks.partial_disclosure import given as given_known
+from auditor.attack import Affine
+from auditor.audit import check_affine
+from auditor.errors import AuditorError, PluginError
+from auditor.gathered import Gathered
+from auditor.release import as_table, in_blocks, table_moments
+from auditor.scenario.read import parse_knowledge
+
+properties = settings(max_examples=40, deadline=None, derandomize=True)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def table(seed: int, n: int = 60, N: int = 3) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, N)) @ rng.normal(size=(N, N)) + 5.0
+
+
+def test_hand_value_correlation_half():
+    """K_X = [[1, ½], [½, 1]], attribute 1 known: B = (1, ½), what is left of attribute 2 is ¾."""
+    B, left = given_known(np.array([[1.0, 0.5], [0.5, 1.0]]), np.array([0]))
+    np.testing.assert_allclose(B, [[1.0], [0.5]])
+    np.testing.assert_allclose(left, [[0.0, 0.0], [0.0, 0.75]])
+
+
+@given(seed=seeds, scheme=st.sampled_from(["independent", "correlated", "corner-wave", "linearly-dependent"]), known=st.sets(
+    st.integers(0, 2), min_size=1, max_size=2))  # fmt: skip
+@properties
+def test_estimates_are_the_conditional_mean_written_out(seed, scheme, known):
+    """``x̂ = mu + Cov(x, o) Cov(o)⁺ (o − E o)`` with o the known values and all copies side by side."""
+    X = table(seed)
+    release = auditor.perturb(X, scheme, [0.5, 1.0], seed=seed)
+    names = [f"x{j + 1}" for j in sorted(known)]
+    estimate = auditor.attack("partial-disclosure", release, knowledge={"known-attributes": names})
+    K_X, mu, K = np.cov(X.T, bias=True), X.mean(axis=0), sorted(known)
+    joint = np.tile(K_X, (3, 3))
+    joint[3:, 3:] += release.noise_covariance()
+    observed = np.array([*K, *range(3, 9)])
+    W = joint[:3, observed] @ np.linalg.pinv(joint[np.ix_(observed, observed)], rcond=1e-10, hermitian=True)
+    values = np.hstack([X[:, K], *release.copies])
+    expected = mu + (values - np.concatenate([mu[K], mu, mu])) @ W.T
+    np.testing.assert_allclose(estimate.values, expected, atol=1e-5 * np.abs(X).max())
+    np.testing.assert_allclose(estimate.values[:, K], X[:, K], atol=1e-9 * np.abs(X).max())
+    assert estimate.theory == pytest.approx(np.trace(K_X - W @ joint[observed, :3]) / 3, abs=1e-7 * np.trace(K_X))
+
+
+def test_uncorrelated_attributes_tell_nothing_of_each_other():
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.normal(size=(200, 3)) - 0.0)[0]
+    X = (Q - Q.mean(axis=0)) @ np.linalg.inv(np.linalg.cholesky(np.cov((Q - Q.mean(axis=0)).T, bias=True)).T)
+    release = auditor.perturb(X, "independent", [1.0], seed=1)
+    alone = auditor.attack("llse", release)
+    helped = auditor.attack("partial-disclosure", release, knowledge={"known-attributes": ["x1"]})
+    np.testing.assert_allclose(helped.values[:, 1:], alone.values[:, 1:], atol=1e-9)
+
+
+def run(knowledge, attacks=("partial-disclosure",), **more):
+    return auditor.run({
+        "seed": 6, "data": {"source": "cps", "columns": ["age", "salary"], "rows": 2000},
+        "schemes": [{"name": "correlated", "levels": [0.5, 1.0]}], "knowledge": knowledge, "attacks": list(attacks), **more,
+    })  # fmt: skip
+
+
+def test_theory_and_measurement_agree_and_the_known_attribute_is_exact():
+    result = run([{"known-attributes": ["age"]}], expect=[{"matches-theory": {}}])
+    assert [e.status for e in result.expectations] == ["holds"]
+    exact = [r for r in result.measurements if r.attribute == "age" and r.metric == "distortion"]
+    assert all(r.value == 0.0 == r.theory and r.error_bar == "closed-form" for r in exact)
+
+
+def test_knowing_an_attribute_never_hurts_the_others():
+    result = run(["perfect", {"known-attributes": ["age"]}], attacks=("partial-disclosure", "llse"))
+    theory = {(r.attack, r.coalition): r.theory for r in result.measurements
+              if r.attribute == "salary" and r.metric == "distortion" and r.theory is not None}  # fmt: skip
+    for coalition in {c for _, c in theory}:
+        assert theory["partial-disclosure", coalition] <= theory["llse", coalition] * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("names", "message"), [(["agee"], "did you mean 'age'"), (["age", "salary"], "leaves none")])
+def test_attributes_that_cannot_be_known_are_refused_before_anything_runs(names, message):
+    with pytest.raises(AuditorError, match=message):
+        run([{"known-attributes": names}])
+
+
+def test_an_attack_may_not_weigh_values_its_adversary_does_not_know():
+    release = auditor.perturb(table(1), "independent", [1.0], seed=1)
+    data, knows = as_table(release.original), parse_knowledge({"known-attributes": ["x2"]})
+    gathered = Gathered(data, table_moments(data), release.levels, release.law, in_blocks(data, list(release.copies)), [knows], 0, 1)
+    view = gathered.view(knows)
+    V = np.zeros((3, 3))
+    V[:, 1] = 1.0
+    check_affine(Affine(np.zeros((3, 3)), np.zeros(3), known=V), view)
+    V[0, 2] = 1e-3
+    with pytest.raises(PluginError, match="does not know"):
+        check_affine(Affine(np.zeros((3, 3)), np.zeros(3), known=V), view)

@@ -1,0 +1,241 @@
+"""The audit of uniform releases end to end: figures against theory, wrong schemes caught, nothing about single records told."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import kstest
+
+import auditor
+from auditor.categorical.draws import Draws
+from auditor.categorical.marginal import marginal_test
+from auditor.categorical.scheme import Copies, UniformScheme
+from auditor.errors import AuditorError
+from auditor.registry import _plugins, get, register
+from auditor.scheme import Key
+
+
+def scenario(**changes):
+    return {
+        "data": {"source": "salary-like", "rows": 40_000},
+        "seed": 4,
+        "schemes": [{"name": name, "levels": [0.3, 0.1, 0.5]} for name in ("uniform", "uniform-multilevel")],
+        "coalitions": ["subsets"],
+        "attacks": ["posterior"],
+    } | changes
+
+
+@pytest.fixture(scope="module")
+def result():
+    knowledge = ["perfect", "uniform-prior", {"estimated": {"rows": 5000}}, {"known-records": 500}]
+    metrics = ("reconstruction_probability", "accuracy", "posterior_max", "normalized_error")
+    expect = [{"matches-theory": {"metric": metric}} for metric in metrics]
+    expect += [{"no-collusion-gain": {"scheme": "uniform-multilevel"}}, "marginal-is-uniform"]
+    return auditor.run(scenario(knowledge=knowledge, measures=["rho-breach", "belief-gap", "history-size"], expect=expect,
+                                attacks=[{"name": "posterior", "predicates": {"top": [49, 50]}}]))  # fmt: skip
+
+
+def test_every_expectation_holds(result):
+    assert [record.status for record in result.expectations] == ["holds"] * 6, [r.why for r in result.expectations]
+
+
+def test_multilevel_gain_is_zero_and_fresh_gain_is_not(result):
+    gains = result.frame().query("metric == 'collusion_gain' and knowledge == 'perfect'")
+    multi = gains[(gains.scheme == "uniform-multilevel")]
+    assert multi.value.abs().max() < 1e-12
+    assert multi.theory.abs().max() < 1e-12
+    fresh = gains[(gains.scheme == "uniform") & (gains.coalition.map(len) == 3)]
+    assert fresh.value.item() > 0.1
+
+
+def test_belief_gap_is_computed_and_measured(result):
+    gaps = result.frame().query("metric == 'belief_gap' and knowledge == 'perfect'")
+    z = (gaps.value - gaps.theory) / gaps.std_error
+    assert z.abs().max() < 5
+    assert gaps[gaps.scheme == "uniform-multilevel"].theory.max() < 1e-25
+    assert gaps[gaps.scheme == "uniform"].theory.min() > 1e-3
+
+
+def test_growth_does_not_exceed_its_bound_nor_history_its_law(result):
+    frame = result.frame()
+    growth = frame[(frame.metric == "delta_growth") & frame.theory.notna()]
+    assert (growth.value <= growth.theory + 1e-12).all()
+    history = frame[frame.metric == "history_size"]
+    assert abs(history.value - history.theory).item() < 5 * history.std_error.item()
+    assert {"top", "*"} == set(frame[frame.metric == "reconstruction_probability"].attribute)
+
+
+def test_results_do_not_depend_on_workers_or_on_other_attacks():
+    one = auditor.run(scenario())
+    two = auditor.run(scenario(attacks=["ndr", "posterior"]), workers=2)
+    values = lambda r: r.frame().query("attack == 'posterior'").value.tolist()  # noqa: E731
+    assert values(one) == values(two)
+    assert {m.reason for m in two.measurements if m.attack == "ndr"} == {"ndr attacks additive perturbation, not uniform"}
+
+
+def test_standard_errors_cover_as_they_say():
+    # 100 replicates at 5 coalition cells: z-scores of the measured values about theory are standard normal
+    frame = auditor.run(scenario(data={"source": "occupation-like", "rows": 500}, replicates=100, coalitions=["singles"])).frame()
+    cells = frame[frame.metric.isin(["reconstruction_probability", "accuracy"])]
+    # the closed-form error bar, against the spread over replicates
+    for _, group in cells.groupby(["scheme", "metric", "levels"]):
+        assert group.value.std() == pytest.approx(group.std_error.iloc[0], rel=0.3)
+        assert group.value.mean() == pytest.approx(group.theory.iloc[0], abs=5 * group.std_error.iloc[0] / 10)
+
+
+# -- wrong schemes -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def next_only():
+    """A scheme that claims the multilevel law but draws from the next less perturbed copy alone."""
+
+    class NextOnlyCopies(Copies):
+        def __init__(self, original, size, key):
+            super().__init__(original, size, key)
+            self._kept = []
+
+        def _draw(self, level, key):
+            above = [(p, y) for p, y in zip(self.levels[:-1], self._kept, strict=True) if p >= level]
+            p, y = min(above, key=lambda pair: pair[0]) if above else (1.0, self.original)
+            draws = Draws(self._rng(key), self.size)
+            fresh = np.flatnonzero(draws.uniforms(y.size) >= level / p)
+            copy = y.copy()
+            copy[fresh] = draws.values(fresh.size)
+            self._kept.append(copy)
+            return copy
+
+        def copy(self, number):
+            return self._kept[number - 1]
+
+    @register
+    class NextOnly(UniformScheme):
+        """Broken: forgets the more perturbed neighbour."""
+
+        name = "next-only"
+        multilevel = True
+
+        def copies(self, original, size, key):
+            return NextOnlyCopies(original, size, key)
+
+    yield "next-only"
+    del _plugins["scheme"]["next-only"]
+
+
+def test_a_scheme_that_draws_otherwise_than_it_says_is_caught_on_the_data(next_only):
+    document = scenario(
+        data={"source": "salary-like", "rows": 200_000},
+        schemes=[{"name": next_only, "levels": [0.6, 0.3, 0.5]}],
+        coalitions=[{"copies": [2, 3]}],
+        expect=["no-collusion-gain", "marginal-is-uniform"],
+    )
+    gain, marginal = auditor.run(document).expectations
+    assert gain.status == "fails"
+    assert "on the data" in gain.why
+    assert marginal.status == "holds"
+
+
+def test_marginal_test_has_uniform_p_values_and_rejects_another_level():
+    rng = np.random.default_rng(0)
+    x = rng.choice(6, 3000, p=[0.4, 0.3, 0.2, 0.08, 0.015, 0.005]).astype(np.uint8)
+    p_values = []
+    for seed in range(300):
+        copies = get("scheme", "uniform")().copies(x, 6, Key(seed, "u"))
+        p_values.append(marginal_test(x, copies.ask(0.4), 0.4, 6)[0])
+    assert kstest(p_values, "uniform").pvalue > 1e-4
+    assert marginal_test(x, copies.copy(1), 0.5, 6)[0] < 1e-6
+    assert marginal_test(x, x, 1.0, 6)[0] == 1.0
+    assert marginal_test(x, (x + 1) % 6, 1.0, 6)[0] == 0.0
+
+
+# -- data -------------------------------------------------------------------------------------------------------------------
+
+
+def test_bins_declared_domains_and_product_domains(tmp_path):
+    frame = pd.DataFrame({"age": np.arange(60) % 30 + 0.5, "disease": ["flu", "HIV"] * 30, "note": ["secret"] * 60})
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    data = {
+        "source": str(tmp_path / "people.csv"), "columns": ["age", "disease"],
+        "bin": {"age": {"edges": [0, 10, 20, 30]}}, "categorical": {"disease": ["flu", "HIV", "none"]},
+    }  # fmt: skip
+    result = auditor.run(scenario(data=data))
+    assert {(a.name, a.values) for a in result.data[0].attributes} == {("age", 3), ("disease", 3)}
+    assert "secret" not in result.to_json()
+    assert set(result.frame().status) == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"bin": {"salary": {"width": 3}}}, "equal-width"),
+        ({"bin": {"salary": {"equal-width": 0}}}, "number of bins"),
+        ({"bin": {"salary": {"edges": [1, 1]}}}, "rising"),
+        ({"bin": {"wage": {"quantile": 5}}}, "no column"),
+        ({"categorical": {"salary": [1, 2]}}, "outside the declared domain"),
+        ({"categorical": 3}, "list of columns"),
+    ],
+)
+def test_mistakes_about_categories_are_explained(change, message):
+    with pytest.raises(AuditorError, match=message):
+        auditor.run(scenario(data={"source": "salary-like", "rows": 100} | change))
+
+
+def test_a_uniform_scheme_needs_categories_and_an_additive_one_numbers(tmp_path):
+    with pytest.raises(AuditorError, match=r"data\.bin"):
+        auditor.run(scenario(data={"source": "census-like", "rows": 100}))
+    pd.DataFrame({"disease": ["flu", "HIV"] * 30}).to_csv(tmp_path / "d.csv", index=False)
+    with pytest.raises(AuditorError, match="no column of numbers"):
+        auditor.run(scenario(data={"source": str(tmp_path / "d.csv"), "categorical": ["disease"]},
+                             schemes=[{"name": "independent", "levels": [0.5]}]))  # fmt: skip
+
+
+def test_random_levels_can_be_sorted():
+    schemes = [{"name": "uniform", "id": order, "levels": {"uniform": [0.1, 0.5], "count": 3, "order": order, "out-of": 5}}
+               for order in ("ascending", "descending")]  # fmt: skip
+    up, down = (release.levels for release in auditor.run(scenario(schemes=schemes, coalitions=["all"])).releases)
+    assert up == sorted(up)
+    assert down == sorted(down, reverse=True)
+    assert up[2] <= down[2] or set(up) & set(down)
+
+
+# -- both worlds ---------------------------------------------------------------------------------------------------------------
+
+
+def test_additive_copies_of_a_binned_column_have_the_same_measures():
+    document = scenario(
+        data={"source": "cps", "columns": ["salary"], "rows": 20_000, "bin": {"salary": {"quantile": 10}}},
+        schemes=[{"name": name, "levels": [0.5, 1.0]} for name in ("correlated", "corner-wave")],
+        coalitions=["subsets"],
+        expect=[{"matches-theory": {"metric": m}} for m in ("accuracy", "mutual_information", "normalized_error")],
+    )
+    result = auditor.run(document)
+    assert [record.status for record in result.expectations] == ["holds"] * 3
+    frame = result.frame()
+    gains = frame[(frame.metric == "collusion_gain") & (frame.coalition.map(len) == 2)].set_index("scheme").theory
+    assert gains["corner-wave"] == pytest.approx(0.0, abs=1e-9)
+    assert gains["correlated"] > 0.005
+
+
+def test_posterior_of_a_bin_by_naive_bayes():
+    from auditor.categorical.worlds import Binned, _infer
+    from auditor.data.categorical import binned, product
+
+    x = np.random.default_rng(0).gamma(2.0, 1.0, 400)
+    attribute, codes = binned(x, "x", {"quantile": 4})
+    data = product([attribute], [codes])
+    T = x + 0.5 * np.random.default_rng(1).standard_normal(400)
+    weights = np.exp(-0.5 * ((T[:, None] - x) / 0.5) ** 2)
+    P = np.stack([weights[:, codes == c].sum(axis=1) for c in range(4)], axis=1)
+    P /= P.sum(axis=1, keepdims=True)
+    sums, _ = _infer(Binned(x, data, 0), T, 0.5)
+    assert sums.mean("reconstruction_probability")[0] == pytest.approx(P[np.arange(400), codes].mean(), abs=2e-3)
+
+
+def test_command_line_perturbs_categories(tmp_path):
+    from auditor.copies import write_copies
+
+    pd.DataFrame({"disease": ["flu", "HIV"] * 30, "age": range(60)}).to_csv(tmp_path / "people.csv", index=False)
+    paths = write_copies(str(tmp_path / "people.csv"), "uniform-multilevel", [1.0, 0.5], 3, tmp_path / "out", columns=["disease"])
+    first, second = (pd.read_csv(path) for path in paths[:2])
+    assert first["disease"].tolist() == ["flu", "HIV"] * 30
+    assert set(second["disease"]) == {"flu", "HIV"}
+    assert list(second) == ["disease"]

@@ -1,0 +1,66 @@
+"""The expectation that a metric rises or falls along a sweep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from auditor import registry
+from auditor.expectation import Evidence
+from auditor.results import Measurement
+
+
+def record(x: float, value: float, theory: float | None = None, error: float = 0.01, **changes: Any) -> Measurement:
+    fields: dict[str, Any] = dict(
+        sweep={"data.rows": x}, scheme="s", knowledge="perfect", attack="a", coalition=(1,), levels=(1.0,), replicate=1, attribute="*",
+        metric="rmse", value=value, std_error=error, ci_low=None, ci_high=None, theory=theory, status="ok", reason=None,
+        error_bar="closed-form",
+    )  # fmt: skip
+    return Measurement(**(fields | changes))
+
+
+def judge(records: list[Measurement], **parameters: Any) -> Any:
+    expectation = registry.get("expectation", "monotone")(metric="rmse", against="data.rows", **parameters)
+    return expectation.judge(Evidence(records, []))
+
+
+def test_holds_and_fails() -> None:
+    rising = [record(1, 1.0), record(3, 3.0), record(2, 2.0)]  # in any order
+    assert judge(rising, direction="rising").status == "holds"
+    assert judge(rising, direction="falling").status == "fails"
+
+
+def test_one_step_the_other_way_fails_and_within_the_error_is_undecided() -> None:
+    assert judge([record(1, 1.0), record(2, 2.0), record(3, 1.5)], direction="rising").status == "fails"
+    assert judge([record(1, 1.0), record(2, 2.0), record(3, 1.995)], direction="rising").status == "undecided"
+    assert judge([record(1, 1.0), record(2, 2.0), record(3, 1.995)], direction="rising", slack=0.02).status == "holds"
+
+
+def test_theory_settles_what_measurement_cannot() -> None:
+    assert judge([record(1, 2.0, theory=1.99), record(2, 1.995, theory=2.0)], direction="rising").status == "holds"
+    assert judge([record(1, 1.0, theory=2.0), record(2, 1.1, theory=1.0)], direction="rising").status == "fails"
+
+
+def test_only_the_stretch_asked_for() -> None:
+    valley = [record(1, 3.0), record(2, 1.0), record(3, 2.0)]
+    assert judge(valley, direction="falling", between=[1, 2]).status == "holds"
+    assert judge(valley, direction="rising", between=[2, 3]).status == "holds"
+
+
+def test_lines_are_kept_apart() -> None:
+    crossing = [record(1, 1.0), record(2, 2.0), record(1, 5.0, attack="b"), record(2, 6.0, attack="b")]
+    crossing += [record(1, 9.0, knowledge="estimated(rows=9)"), record(2, 10.0, knowledge="estimated(rows=9)")]
+    judged = judge(crossing, direction="rising")
+    assert judged.status == "holds"
+    assert "3 lines" in judged.why
+
+
+def test_nothing_to_compare_is_undecided() -> None:
+    assert judge([], direction="rising").status == "undecided"
+    assert judge([record(1, 1.0)], direction="rising").status == "undecided"
+
+
+def test_a_stretch_the_wrong_way_round_is_refused() -> None:
+    with pytest.raises(ValueError, match="between must go from a smaller"):
+        judge([], direction="rising", between=[2, 1])

@@ -1,0 +1,239 @@
+"""Numbers and theorems of li2012, with ERRATA's readings: section 4's example, Theorems 3 and 4, Corollary 1, equation 7."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import auditor
+from attacks.llse import llse_error, llse_weights
+from auditor.additive import implied_level_covariance
+from auditor.noise import GaussianNoise, earliest_is_sufficient
+from auditor.schemes.corner_wave import CornerWave
+
+ALGORITHMS = ("bridge", "parallel", "sequential", "on-demand")
+positive = st.floats(0.01, 100.0)
+properties = settings(max_examples=60, deadline=None, derandomize=True)
+
+REGULAR = np.array([[4.0, 1.5, 0.2], [1.5, 2.0, -0.4], [0.2, -0.4, 1.0]])
+PARTS = np.array([[1.0, 0.3], [0.3, 2.0]])
+TOTAL = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+SINGULAR = TOTAL @ PARTS @ TOTAL.T  # a total beside its parts
+SCALE = np.diag([1e-3, 1.0, 1e5])
+ILL_CONDITIONED = SCALE @ np.array([[1.0, 0.999999, 0.2], [0.999999, 1.0, 0.2], [0.2, 0.2, 1.0]]) @ SCALE
+TABLES = {"regular": REGULAR, "singular": SINGULAR, "ill-conditioned": ILL_CONDITIONED}
+
+
+# -- the example of sections 4.2 and 4.3 -------------------------------------------------------------------------------
+
+PAIR = np.array([9.0, 11.0])  # mean 10, variance 1
+
+
+def example(scheme, coalition):
+    return auditor.attack("llse", auditor.perturb(PAIR, scheme=scheme, levels=[1.0, 4.0], seed=1), coalition=coalition)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "coalition", "error"),
+    [
+        ("correlated", [1], 0.5),  # Alice
+        ("correlated", [2], 0.8),  # Bob
+        ("correlated", [1, 2], 4 / 9),  # together, noise drawn independently
+        ("linearly-dependent", [1, 2], 0.0),  # 4.2.2
+        ("corner-wave", [1, 2], 0.5),  # 4.3: no better than Alice alone
+    ],
+)
+def test_section_4_average_estimation_errors(scheme, coalition, error):
+    assert example(scheme, coalition).theory == pytest.approx(error, abs=1e-15)
+
+
+def test_section_4_alice_s_estimate():
+    """``X̂(Y_1) = [9.5, 10.5] + 0.5 Z_1``."""
+    release = auditor.perturb(PAIR, scheme="correlated", levels=[1.0, 4.0], seed=1)
+    Z_1 = release.copies[0] - PAIR
+    np.testing.assert_allclose(auditor.attack("llse", release, coalition=[1]).values, [9.5, 10.5] + 0.5 * Z_1)
+
+
+def test_section_4_bob_s_estimate():
+    """``X̂(Y_2) = [9.8, 10.2] + 0.2 Z_2`` (ERRATA: the index is misprinted)."""
+    release = auditor.perturb(PAIR, scheme="correlated", levels=[1.0, 4.0], seed=1)
+    Z_2 = release.copies[1] - PAIR
+    np.testing.assert_allclose(auditor.attack("llse", release, coalition=[2]).values, [9.8, 10.2] + 0.2 * Z_2)
+
+
+def test_section_4_joint_estimate():
+    """``X̂(Y_1, Y_2) = [85, 95]/9 + 4 Z_1/9 + Z_2/9``."""
+    release = auditor.perturb(PAIR, scheme="correlated", levels=[1.0, 4.0], seed=1)
+    Z_1, Z_2 = (copy - PAIR for copy in release.copies)
+    expected = np.array([85.0, 95.0]) / 9 + 4 * Z_1 / 9 + Z_2 / 9
+    np.testing.assert_allclose(auditor.attack("llse", release).values, expected)
+
+
+def test_section_4_joint_estimate_under_corner_wave_is_alice_s():
+    release = auditor.perturb(PAIR, scheme="corner-wave", levels=[1.0, 4.0], seed=1)
+    alone = auditor.attack("llse", release, coalition=[1]).values
+    np.testing.assert_allclose(auditor.attack("llse", release).values, alone, rtol=1e-13)
+
+
+# -- Theorem 3 ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("K_X", TABLES.values(), ids=TABLES)
+@given(levels=st.lists(positive, min_size=1, max_size=12))
+@properties
+def test_theorem_3_error_of_independent_copies(K_X, levels):
+    """``(1 + Σ 1/σ_i²)⁻¹ K_X``."""
+    scale = np.sqrt(np.outer(np.diag(K_X), np.diag(K_X)))
+    error = llse_error(K_X, GaussianNoise(np.diag(levels), K_X)) / scale
+    np.testing.assert_allclose(error, K_X / scale / (1 + sum(1 / s for s in levels)), rtol=1e-9, atol=1e-12)
+
+
+@given(levels=st.lists(positive, min_size=2, max_size=12))
+@properties
+def test_theorem_3_error_falls_with_every_copy(levels):
+    errors = [np.trace(llse_error(REGULAR, GaussianNoise(np.diag(levels[:m]), REGULAR))) for m in range(1, len(levels) + 1)]
+    assert all(after < before for before, after in itertools.pairwise(errors))
+
+
+def test_theorem_3_error_goes_to_zero_when_the_precisions_have_no_limit():
+    """1000 copies at level 1: 1/1001."""
+    error = llse_error(np.eye(1), GaussianNoise(np.eye(1000), np.eye(1)))
+    assert error[0, 0] == pytest.approx(1 / 1001)
+
+
+def test_errata_theorem_3_error_stays_away_from_zero_when_the_precisions_have_a_limit():
+    """ERRATA: ``Σ 1/σ_i² → ∞`` is needed. With levels 2, 4, 8, … it is 1, and the error 1/2 however many copies."""
+    levels = [2.0**i for i in range(1, 41)]
+    error = llse_error(np.eye(1), GaussianNoise(np.diag(levels), np.eye(1)))
+    assert error[0, 0] == pytest.approx(0.5, abs=1e-11)
+
+
+# -- Theorem 4 and Corollary 1 -----------------------------------------------------------------------------------------
+
+MISSION_LEVELS = [0.6, 0.25, 1.0, 0.25, 0.0625, 0.6, 2.5]  # out of order, two of them repeated
+
+
+def drawn_after_requests(algorithm, levels, cuts):
+    """Return the ``Sigma`` that copies are drawn from, asked for in several requests; from the plan, not the scheme's word."""
+    scheme = CornerWave(algorithm=algorithm)
+    steps = [step for a, b in itertools.pairwise([0, *cuts, len(levels)]) for step in scheme.plan(levels[:b], a)]
+    return implied_level_covariance(steps, len(levels))
+
+
+def subsets(M):
+    return [c for size in range(1, M + 1) for c in itertools.combinations(range(1, M + 1), size)]
+
+
+@pytest.mark.parametrize("K_X", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize("cuts", [[], [3], [1, 2, 4], [1, 2, 3, 4, 5, 6]], ids=lambda cuts: f"{len(cuts) + 1}-requests")
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_mission_theorem_4_and_corollary_1_hold_exactly_for_every_subset(algorithm, cuts, K_X):
+    """No coalition whatever does better than its least perturbed copy: ``error = σ²_min/(1 + σ²_min) K_X``, and by law for any attack."""
+    law = GaussianNoise(drawn_after_requests(algorithm, MISSION_LEVELS, cuts), K_X)
+    deviations = np.sqrt(np.diag(K_X))
+    for copies in subsets(len(MISSION_LEVELS)):
+        least = min(MISSION_LEVELS[copy - 1] for copy in copies)
+        error = llse_error(K_X, law.of(copies)) / np.outer(deviations, deviations)
+        np.testing.assert_allclose(error, least / (1 + least) * K_X / np.outer(deviations, deviations), rtol=0, atol=1e-12)
+        assert earliest_is_sufficient(law, copies)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_mission_theorem_4_holds_in_random_orders_of_arrival(algorithm):
+    rng = np.random.default_rng(4)
+    for _ in range(10):
+        levels = list(rng.permutation([0.25, 0.25, 0.5, 1.0, 0.125, 4.0]))
+        cuts = sorted(rng.choice(np.arange(1, 6), size=3, replace=False).tolist())
+        law = GaussianNoise(drawn_after_requests(algorithm, levels, cuts), REGULAR)
+        for copies in subsets(6):
+            least = min(levels[copy - 1] for copy in copies)
+            np.testing.assert_allclose(llse_error(REGULAR, law.of(copies)), least / (1 + least) * REGULAR, rtol=1e-11)
+
+
+def mission_scenario(algorithm, K_X, already_out):
+    return {
+        "schema": 1,
+        "title": "Theorem 4 over every subset",
+        "seed": 2012,
+        "data": {"source": "gaussian", "covariance": K_X.tolist(), "mean": 50.0, "rows": 12_000},
+        "schemes": [{"name": "corner-wave", "levels": [0.6, 0.25, 1.0, 0.25, 0.4], "algorithm": algorithm, "already-out": already_out}],
+        "knowledge": ["perfect", {"estimated": {"rows": 400}}],
+        "coalitions": ["subsets"],
+        "attacks": ["llse", "ndr"],
+        "expect": [{"no-collusion-gain": {}}, {"matches-theory": {"attack": "llse", "knowledge": "perfect"}}],
+    }
+
+
+@pytest.mark.parametrize("K_X", TABLES.values(), ids=TABLES)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_mission_no_collusion_gain_holds_as_measured_for_every_subset(algorithm, K_X):
+    """By law, by theory and on the data at once, two copies having been out before the rest was asked for."""
+    result = auditor.run(mission_scenario(algorithm, K_X, already_out=2))
+    assert [(record.status, record.why) for record in result.expectations if record.status != "holds"] == []
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_mission_theorem_4_as_theory_reports_it(algorithm):
+    """``D = σ²_min/(1 + σ²_min) · Tr(K_X)/N`` in every record of the audit."""
+    narrow = {"expect": [], "attacks": ["llse"], "knowledge": ["perfect"]}
+    result = auditor.run(mission_scenario(algorithm, REGULAR, already_out=0) | narrow)
+    records = [r for r in result.measurements if r.metric == "normalized_error" and r.attribute == "*"]
+    assert len(records) == 31
+    for record in records:
+        least = min(record.levels)
+        assert record.theory == pytest.approx(least / (1 + least), abs=1e-12)
+
+
+@given(levels=st.lists(positive, min_size=1, max_size=8), data=st.data())
+@properties
+def test_errata_corollary_1_every_principal_sub_block_is_corner_wave(levels, data):
+    """ERRATA: what Corollary 1 means. In order of level, the entries right of and below (i, i) equal it."""
+    members = sorted(data.draw(st.sets(st.integers(1, len(levels)), min_size=1)), key=lambda copy: levels[copy - 1])
+    law = GaussianNoise(CornerWave().level_covariance(levels), np.eye(1)).of(members)
+    for i in range(len(members)):
+        assert (law.level_covariance[i, i:] == law.level_covariance[i, i]).all()
+        assert (law.level_covariance[i:, i] == law.level_covariance[i, i]).all()
+
+
+@given(low=positive, high=positive)
+@properties
+def test_theorem_2_second_copy_gets_no_weight(low, high):
+    """(11): the joint estimate of two corner-wave copies uses the less perturbed one alone."""
+    low, high = sorted((low, high * 1.01 + low))
+    W = llse_weights(REGULAR, GaussianNoise(CornerWave().level_covariance([low, high]), REGULAR))
+    np.testing.assert_allclose(W[:, :3], np.eye(3) / (1 + low), atol=1e-10)
+    np.testing.assert_allclose(W[:, 3:], 0.0, atol=1e-10)
+
+
+# -- equation 7 --------------------------------------------------------------------------------------------------------
+
+
+def first_form(K_X, K_Z):
+    """``K_X − K_X Hᵀ (H K_X Hᵀ + K_Z)⁻¹ H K_X``, with a pseudo-inverse where there is no inverse."""
+    H = np.tile(np.eye(len(K_X)), (len(K_Z) // len(K_X), 1))
+    return K_X - K_X @ H.T @ np.linalg.pinv(H @ K_X @ H.T + K_Z, hermitian=True) @ H @ K_X
+
+
+def second_form(K_X, K_Z):
+    """``(K_X⁻¹ + Hᵀ K_Z⁻¹ H)⁻¹``."""
+    H = np.tile(np.eye(len(K_X)), (len(K_Z) // len(K_X), 1))
+    return np.linalg.inv(np.linalg.inv(K_X) + H.T @ np.linalg.inv(K_Z) @ H)
+
+
+@pytest.mark.parametrize("Sigma", [np.diag([0.5, 1.0, 2.0]), np.minimum.outer([0.5, 1.0, 2.0], [0.5, 1.0, 2.0])])
+@pytest.mark.parametrize("K_0", [REGULAR, np.eye(3), np.diag([3.0, 0.1, 1.0])])
+def test_equation_7_both_forms_agree_with_ours_when_regular(Sigma, K_0):
+    ours, K_Z = llse_error(REGULAR, GaussianNoise(Sigma, K_0)), np.kron(Sigma, K_0)
+    np.testing.assert_allclose(ours, first_form(REGULAR, K_Z), atol=1e-12)
+    np.testing.assert_allclose(ours, second_form(REGULAR, K_Z), atol=1e-12)
+
+
+@pytest.mark.parametrize("Sigma", [np.minimum.outer([0.5, 0.5, 2.0], [0.5, 0.5, 2.0]), np.ones((2, 2)), np.diag([0.5, 1.0])])
+def test_errata_14_equation_7_first_form_stands_singular_laws(Sigma):
+    """Equal levels and a total beside its parts: no inverse of ``K_Z`` or ``K_X``, yet an error, and ours is it."""
+    ours = llse_error(SINGULAR, GaussianNoise(Sigma, SINGULAR))
+    np.testing.assert_allclose(ours, first_form(SINGULAR, np.kron(Sigma, SINGULAR)), atol=1e-12)

@@ -1,0 +1,186 @@
+"""Third parties' plugin packages, laid down in a folder as an installer would."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+
+def install(site: Path, name: str, **modules: str) -> Path:
+    """Write a package of that name with one entry point; return the folder to put on the path."""
+    package = site / name
+    package.mkdir(parents=True)
+    for module, text in ({"__init__": f'"""Package {name}."""\n'} | modules).items():
+        (package / f"{module}.py").write_text(dedent(text), encoding="utf-8")
+    metadata = site / f"{name}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[auditor.plugins]\n{name} = {name}\n")
+    return site
+
+
+BROKEN_ATTACKS = '''
+    """Attacks that break, each in its own way; some with data in their messages."""
+
+    import numpy as np
+
+    from auditor.attack import Affine, LinearAttack, Reconstruction, RowAttack
+    from auditor.registry import register
+
+
+    def mean_of_copies(view):
+        return Affine(np.kron(view.weights, np.eye(view.width)), np.zeros(view.width))
+
+
+    @register
+    class Raises(LinearAttack):
+        """Raises, with data in its message."""
+
+        name = "raises"
+
+        def affine(self, view):
+            raise ValueError(f"{view.centre.tolist()} {view.released.total.tolist()}")
+
+
+    @register
+    class RaisesOnPairs(LinearAttack):
+        """Raises for coalitions of two."""
+
+        name = "raises-on-pairs"
+
+        def affine(self, view):
+            if len(view.copies) == 2:
+                raise ZeroDivisionError
+            return mean_of_copies(view)
+
+
+    @register
+    class NotANumber(LinearAttack):
+        """Returns weights that are no numbers."""
+
+        name = "not-a-number"
+
+        def affine(self, view):
+            return Affine(np.full((view.width, view.width * len(view.copies)), np.nan), np.zeros(view.width))
+
+
+    @register
+    class WrongShape(LinearAttack):
+        """Returns weights of the wrong shape."""
+
+        name = "wrong-shape"
+
+        def affine(self, view):
+            return Affine(np.zeros((1, 1)), np.zeros(view.width))
+
+
+    class Rows(Reconstruction):
+        """Breaks while it reconstructs."""
+
+        def __init__(self, how):
+            self.how = how
+
+        def rows(self, copies):
+            x = copies[0].copy()
+            if self.how == "raises":
+                raise RuntimeError(f"{x.tolist()}")
+            if self.how == "nan":
+                x[0, 0] = np.nan
+            return x[:-1] if self.how == "shape" else x
+
+
+    class RowBase(RowAttack):
+        """Breaks row by row."""
+
+        def fit(self, view, blocks):
+            if self.name == "row-fit":
+                raise KeyError(next(iter(blocks))[0].tolist())
+            return Rows(self.name.removeprefix("row-"))
+
+
+    @register
+    class RowRaises(RowBase):
+        """Raises while it reconstructs, with data in its message."""
+
+        name = "row-raises"
+
+
+    @register
+    class RowNaN(RowBase):
+        """Returns a value that is no number."""
+
+        name = "row-nan"
+
+
+    @register
+    class RowShape(RowBase):
+        """Returns a row too few."""
+
+        name = "row-shape"
+
+
+    @register
+    class RowFit(RowBase):
+        """Raises while it is fitted, with data in its message."""
+
+        name = "row-fit"
+
+
+    @register
+    class RowFine(RowBase):
+        """Takes the first copy as it is; does not break."""
+
+        name = "row-fine"
+'''
+
+BROKEN_SCHEMES = '''
+    """Schemes that break, with data in their messages."""
+
+    import numpy as np
+
+    from auditor.registry import register
+    from auditor.schemes.correlated_base import Base
+
+
+    class Sampler:
+        """Breaks while it draws."""
+
+        def __init__(self, how):
+            self.how = how
+
+        def block(self, index, x, out, existing=0):
+            if self.how == "raises":
+                raise ValueError(f"{x.tolist()}")
+            for copy in out:
+                copy[...] = np.nan
+
+
+    @register
+    class SchemeLaw(Base):
+        """Raises when asked for its law."""
+
+        name = "scheme-law"
+
+        def law(self, levels, table):
+            raise ValueError(f"{table.mean.tolist()}")
+
+
+    @register
+    class SchemeRaises(Base):
+        """Raises while it draws."""
+
+        name = "scheme-raises"
+
+        def sampler(self, *arguments, **options):
+            return Sampler("raises")
+
+
+    @register
+    class SchemeNaN(Base):
+        """Draws what is no number."""
+
+        name = "scheme-nan"
+
+        def sampler(self, *arguments, **options):
+            return Sampler("nan")
+'''.replace("auditor.schemes.correlated_base import Base", "auditor.schemes.corner_wave import CornerWave as Base")

@@ -1,0 +1,102 @@
+"""No original value leaves: distinctive values are planted, and every output of every command is searched for them."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import auditor
+from auditor import registry
+
+ROWS = 60
+FORMATS = ("table", "markdown", "json", "csv", "junit", "html", "notebook")
+
+
+@pytest.fixture(scope="module")
+def values() -> list[float]:
+    """Numbers that would not come about by chance: nine digits each."""
+    noise = random.Random(99)
+    return [round(noise.uniform(1000, 9000), 5) for _ in range(2 * ROWS)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, values: list[float]) -> Path:
+    made = tmp_path_factory.mktemp("canary")
+    with (made / "data.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["pay", "tax"])
+        writer.writerows(zip(values[::2], values[1::2], strict=True))
+    scenario: dict[str, Any] = {
+        "schema": 1,
+        "title": "Canary",
+        "seed": 1,
+        "data": {"source": "data.csv"},
+        "schemes": [{"name": "correlated", "levels": [0.5, 1.0]}, {"name": "linearly-dependent", "levels": [0.5, 1.0]}],
+        "knowledge": ["perfect", {"estimated": {"rows": 30}}],
+        "coalitions": ["subsets"],
+        "attacks": ["ndr", "llse"],
+        "measures": ["error-distribution", {"within": 0.1}],
+        "expect": [{"no-collusion-gain": {"scheme": "correlated"}}],
+    }
+    (made / "canary.yaml").write_text(yaml.safe_dump(scenario))
+    broken = scenario | {"data": {"source": "broken.csv"}}
+    (made / "broken.yaml").write_text(yaml.safe_dump(broken))
+    (made / "broken.csv").write_text((made / "data.csv").read_text() + f"{values[0]},not a number {values[1]}\n")
+    return made
+
+
+def command(folder: Path, *arguments: str) -> str:
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    call = [sys.executable, "-m", "auditor", *arguments]
+    done = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=False, env=environment)
+    return done.stdout + done.stderr
+
+
+def leaks(text: str, values: list[float]) -> list[float]:
+    """Return the planted values that a text holds, to all but the last of their digits."""
+    return [value for value in values if f"{math.floor(value * 1e4) / 1e4:.4f}" in text or f"{value:.4f}" in text]
+
+
+def test_the_search_finds_what_is_planted(values: list[float]) -> None:
+    assert leaks(f"the pay is {values[3]}", values) == [values[3]]
+
+
+def test_no_command_tells_a_value(folder: Path, values: list[float]) -> None:
+    told = command(folder, "check", "canary.yaml") + command(folder, "run", "canary.yaml", "--output", "out")
+    told += command(folder, "run", "broken.yaml", "--output", "out")  # a cell that is no number: refused
+    told += command(folder, "run", "canary.yaml", "--output", "out", "--set", "data.columns=[pay, nothing]")
+    told += command(folder, "compare", "out/canary", "out/canary", "--format", "html")
+    assert "Canary" in told
+    assert leaks(told, values) == []
+    written = [path for path in (folder / "out").rglob("*") if path.is_file()]
+    assert {path.name for path in written} == {"results.json", "results.parquet", "report.html"}
+    for path in written:
+        assert leaks(path.read_bytes().decode("latin-1"), values) == []
+
+
+def test_no_report_tells_a_value(folder: Path, values: list[float]) -> None:
+    result = auditor.run(folder / "canary.yaml")
+    for form in FORMATS:
+        assert leaks(registry.get("renderer", form)().render([result]), values) == []
+    assert leaks(result.frame().to_csv(), values) == []
+
+
+def test_a_failing_attack_that_quotes_values_is_not_quoted(folder: Path, values: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> Any:
+        raise ValueError(f"cannot use {values[:4]}")
+
+    for method in ("affine", "affine_batch"):
+        monkeypatch.setattr(registry.get("attack", "llse"), method, fail)
+    result = auditor.run(folder / "canary.yaml")
+    assert result.failed
+    for form in FORMATS:
+        assert leaks(registry.get("renderer", form)().render([result]), values) == []

@@ -1,0 +1,107 @@
+"""The comparison of two audits, in every format that has one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import report_cases
+
+from auditor import registry
+from auditor.comparison import Comparison, compare_results
+from auditor.errors import AuditorError
+from auditor.results import AuditResult
+from reports._differences import headline, parts
+from reports.html import Html
+from reports.json_results import Json
+from reports.markdown import Markdown
+from reports.terminal import Terminal
+
+
+def shifted(result: AuditResult, scheme: str, factor: float, metric: str = "normalized_error") -> AuditResult:
+    def change(record: Any) -> Any:
+        if (record.scheme, record.metric) != (scheme, metric) or record.value is None:
+            return record
+        return record._replace(value=record.value * factor)
+
+    return result.model_copy(update={"measurements": [change(record) for record in result.measurements]})
+
+
+@pytest.fixture(scope="module")
+def worse(quickstart: AuditResult) -> Comparison:
+    return compare_results(quickstart, shifted(quickstart, "correlated", 0.8))
+
+
+def test_the_same_audit_twice_differs_in_nothing(quickstart: AuditResult) -> None:
+    same = compare_results(quickstart, quickstart)
+    assert not same.worse
+    assert parts(same) == []
+    assert headline(same) == "Nothing got worse."
+
+
+def test_lower_errors_are_worse_and_higher_ones_better(quickstart: AuditResult, worse: Comparison) -> None:
+    assert worse.worse
+    assert {change.metric for change in worse.worsened} == {"normalized_error"}
+    back = compare_results(shifted(quickstart, "correlated", 0.8), quickstart)
+    assert not back.worse
+    assert len(back.improved) == len(worse.worsened)
+
+
+def test_rounding_of_a_gain_of_nothing_is_no_difference(quickstart: AuditResult) -> None:
+    def dust(value: float) -> AuditResult:
+        def change(record: Any) -> Any:
+            quiet = record.metric == "collusion_gain"
+            return record._replace(value=value, std_error=0.0) if quiet else record
+
+        return quickstart.model_copy(update={"measurements": [change(record) for record in quickstart.measurements]})
+
+    assert parts(compare_results(dust(0.0), dust(3e-16))) == []
+
+
+def test_a_change_within_the_error_bars_is_none(quickstart: AuditResult) -> None:
+    assert not compare_results(quickstart, shifted(quickstart, "correlated", 1 - 1e-4)).worsened
+
+
+def test_cells_are_told_by_scheme_attack_and_knowledge_with_a_count(worse: Comparison) -> None:
+    (part,) = parts(worse)
+    assert (part.key, part.size) == ("worse", len(worse.worsened))
+    assert len(part.rows) < part.size
+    assert part.rows[0].change == "−20 %"
+
+
+def test_new_and_missing_cells_are_listed(quickstart: AuditResult) -> None:
+    fewer = [record for record in quickstart.measurements if record.scheme != "corner-wave"]
+    less = quickstart.model_copy(update={"measurements": fewer})
+    assert [part.key for part in parts(compare_results(quickstart, less))] == ["missing"]
+    assert [part.key for part in parts(compare_results(less, quickstart))] == ["new"]
+
+
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_every_format_says_the_same(worse: Comparison, width: int) -> None:
+    (part,) = parts(worse)
+    row, text = part.rows[0], Terminal(width=width).render_comparison(worse)
+    assert max(map(len, text.splitlines())) <= width
+    for document in (text, Markdown().render_comparison(worse), Html().render_comparison(worse)):
+        assert headline(worse) in document
+        assert row.old in document
+        assert row.new in document
+    told = json.loads(Json().render_comparison(worse))
+    assert told["worse"] is True
+    assert len(told["worsened"]) == part.size
+
+
+def test_hostile_names_stay_text(hostile: AuditResult) -> None:
+    scheme = hostile.releases[0].scheme
+    changed = compare_results(hostile, shifted(hostile, scheme, 0.5))
+    page, text = Html().render_comparison(changed), Markdown().render_comparison(changed)
+    assert page.count("<script") == 1
+    assert "<img" not in page
+    assert "<script" not in text
+    assert report_cases.HOSTILE_TITLE not in page
+    assert "\u202e" not in Terminal(width=80).render_comparison(changed)
+
+
+def test_other_formats_say_that_they_have_none(worse: Comparison) -> None:
+    with pytest.raises(AuditorError, match="'csv' has no comparison"):
+        registry.get("renderer", "csv")().render_comparison(worse)

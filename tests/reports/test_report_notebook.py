@@ -1,0 +1,81 @@
+"""Results and releases in a notebook: inert tables, and charts that are the page's."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import report_cases
+
+import auditor
+from auditor.errors import AuditorError
+from auditor.results import AuditResult
+from reports._reading import Reading
+from reports._verdict import verdicts
+
+
+def test_results_show_their_verdicts_and_comparison(quickstart: AuditResult) -> None:
+    text = quickstart._repr_html_()
+    for verdict in verdicts(Reading(quickstart)):
+        assert verdict.label in text
+        assert verdict.scheme in text
+    assert "<script" not in text
+    assert text.count("<table>") == 1
+
+
+def test_hostile_names_stay_text_in_a_notebook(hostile: AuditResult) -> None:
+    text = hostile._repr_html_()
+    assert "<script" not in text
+    assert "<img" not in text
+    assert not re.search(r"onmouseover='", text)
+    assert "\u202e" not in text
+
+
+def test_a_release_shows_its_law_and_no_value() -> None:
+    frame = pd.DataFrame({"age": [71.123, 72.456, 79.789], "<b>": [1.5, 2.25, 9.125]})
+    release = auditor.perturb(frame, scheme="corner-wave", levels=[0.25, 0.5], seed=3)
+    text = release._repr_html_()
+    assert "3 × 2" in text
+    assert "corner-wave" in text
+    values = [*frame.to_numpy().ravel(), *np.concatenate([copy.to_numpy() for copy in release.copies]).ravel()]
+    assert not [value for value in values if f"{value:.3f}" in text]
+    assert auditor.perturb(np.array([1.0, 2.0, 4.0]), scheme="independent", levels=[1.0], seed=1)._repr_html_()
+
+
+def test_plots_are_altair_charts_of_the_page_s_rows(quickstart: AuditResult) -> None:
+    chart = quickstart.plot.collusion(adversary="ndr, perfect knowledge", attribute="age")
+    document = chart.to_dict()
+    assert "var(--" not in str(document)
+    rows = document["datasets"]["rows"]
+    assert {row["s"] for row in rows} == set(report_cases.SCHEMES)
+    assert quickstart.plot.available == ["collusion", "coalitions", "errors"]
+
+
+@pytest.mark.parametrize("name", ["collusion", "coalitions", "errors", "sweep", "runtime"])
+def test_every_plot_is_a_picture(swept: AuditResult, name: str) -> None:
+    import vl_convert
+
+    svg = vl_convert.vegalite_to_svg(getattr(swept.plot, name)().to_dict())
+    assert svg.startswith("<svg")
+    assert "var(" not in svg
+    assert svg.count("<path") > 5
+
+
+def test_plots_draw_hostile_names_as_text(hostile: AuditResult) -> None:
+    import vl_convert
+
+    for name in hostile.plot.available:
+        svg = vl_convert.vegalite_to_svg(getattr(hostile.plot, name)().to_dict())
+        assert "<script" not in svg
+        assert "<img" not in svg
+
+
+def test_a_wrong_choice_names_the_right_ones(quickstart: AuditResult) -> None:
+    with pytest.raises(AuditorError, match="adversary must be one of"):
+        quickstart.plot.collusion(adversary="nobody")
+    with pytest.raises(AuditorError, match="unknown choice 'colour'"):
+        quickstart.plot.collusion(colour="red")
+    with pytest.raises(AuditorError, match="no runtime chart"):
+        quickstart.plot.runtime()

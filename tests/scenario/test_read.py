@@ -1,0 +1,740 @@
+"""Scenarios: every form a field may take, every mistake told at its place, and nothing else ever raised."""
+
+
+
+from __future__ import annotations
+
+import contextlib
+import re
+from textwrap import dedent
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import auditor
+from auditor.errors import AuditorError, ScenarioError
+from auditor.feasibility import check_data
+from auditor.scenario.read import at_point, find_scenario, parse_knowledge, read_scenario, shipped_scenarios
+
+BASE = {
+    "data": {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 60},
+    "schemes": [{"name": "corner-wave", "levels": [0.25, 1.0, 0.5]}],
+    "attacks": ["llse"],
+}
+
+
+def scenario(**fields):
+    return read_scenario({**BASE, **fields})
+
+
+def problems(document, tmp_path=None, name="x.yaml"):
+    """The problems of a document, as «line:column: path message»; positions only for a file."""
+    source = document
+    if tmp_path is not None:
+        source = tmp_path / name
+        source.write_text(dedent(document), encoding="utf-8")
+    with pytest.raises(ScenarioError) as caught:
+        read_scenario(source)
+    return str(caught.value).replace(f"{source}:", "").splitlines()
+
+
+def the_problem(**fields):
+    found = problems({**BASE, **fields})
+    assert len(found) == 1, found
+    return found[0]
+
+
+# -- positions ---------------------------------------------------------------------------------------------------------
+
+
+def test_every_problem_of_a_file_is_told_at_once_and_where_it_stands(tmp_path):
+    text = """\
+        schema: 2
+        titel: x
+        seed: -1
+        data:
+          source: cps
+          colums: [age]
+          rows: 1
+        schemes:
+          - {name: corner-wav, levels: [1]}
+          - {name: corner-wave, levels: [1, -2], algoritm: x}
+          - {name: correlated, levels: {uniform: [1, 0.2], count: 3}}
+          - corner-wave
+          - name: independent
+            id: mine
+            levels:
+              - 0.5
+              - high
+        knowledge: [perfct, {estimated: {rows: 1, structure: some}}, {estimated: {rws: 9}}]
+        coalitions: [single, {copies: [1, 1]}, {random: 0}]
+        attacks: [llse, llse, lsse]
+        measures: {within: -1}
+        sweep: {data.rowz: [1], data.rows: 5, attaks: [1]}
+        replicates: 1.5
+        expect:
+          - no-colusion-gain
+          - normalized_error: {scheme: x, at-least: 1}
+          - normalized_error: {attack: llse, at-lest: 3}
+          - ranking: {order: [a]}
+        cite: [li2102]
+    """
+    places = [re.match(r"(\d+:\d+): (\S+)", line).groups() for line in problems(text, tmp_path)]
+    assert places == [
+        ("1:9", "schema"),
+        ("2:1", "titel"),
+        ("3:7", "seed"),
+        ("6:3", "data.colums"),
+        ("7:9", "data.rows"),
+        ("9:12", "schemes[0].name"),
+        ("10:37", "schemes[1].levels[1]"),
+        ("10:42", "schemes[1].algoritm"),
+        ("11:32", "schemes[2].levels"),
+        ("12:5", "schemes[3]"),
+        ("12:5", "schemes[3].levels"),
+        ("16:7", "schemes[4].levels"),
+        ("18:13", "knowledge[0]"),
+        ("18:40", "knowledge[1].estimated.rows"),
+        ("18:54", "knowledge[1].estimated.structure"),
+        ("18:75", "knowledge[2].estimated.rws"),
+        ("19:14", "coalitions[0]"),
+        ("19:22", "coalitions[1]"),
+        ("19:40", "coalitions[2]"),
+        ("20:17", "attacks[1]"),
+        ("20:23", "attacks[2]"),
+        ("21:20", "measures[0].within.tolerance"),
+        ("22:21", 'sweep["data.rowz"][0]'),
+        ("22:36", 'sweep["data.rows"]'),
+        ("22:39", "sweep.attaks"),
+        ("23:13", "replicates"),
+        ("25:5", "expect[0]"),
+        ("26:32", "expect[1].normalized_error.scheme"),
+        ("27:38", "expect[2].normalized_error.at-lest"),
+        ("28:22", "expect[3].ranking.order"),
+        ("29:8", "cite[0]"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("titel: x", "did you mean 'title'"),
+        ("data: {source: cpss}", "did you mean 'cps'"),
+        ("data: {source: cps, colums: [age]}", "did you mean 'columns'"),
+        ("schemes: [{name: corner-wav, levels: [1]}]", "did you mean 'corner-wave'"),
+        ("schemes: [{name: corner-wave, levls: [1]}]", "did you mean 'levels'"),
+        ("schemes: [{name: corner-wave, levels: [1], algorithm: brigde}]", "did you mean 'bridge'"),
+        ("schemes: [{name: corner-wave, levels: [1], noise: {varianc: 1}}]", "did you mean 'variance'"),
+        ("attacks: [lsse]", "did you mean 'llse'"),
+        ("knowledge: [perfekt]", "did you mean 'perfect'"),
+        ("coalitions: [subset]", "did you mean 'subsets'"),
+        ("measures: [withn]", "did you mean 'within'"),
+        ("expect: [no-collusion-gian]", "did you mean 'no-collusion-gain'"),
+        ("expect: [{normalised_error: {at-least: 0}}]", "did you mean 'normalized_error'"),
+        ("expect: [{matches-theory: {metric: distorsion}}]", "did you mean 'distortion'"),
+        ("expect: [{matches-theory: {attack: llsee}}]", "did you mean 'llse'"),
+        ("expect: [{matches-theory: {knowledge: perfekt}}]", "did you mean 'perfect'"),
+        ("cite: [li2021]", "did you mean 'li2012' or 'li2011'"),
+    ],
+)
+def test_a_misspelling_is_told_with_the_nearest_valid_spelling(tmp_path, line, hint):
+    field = line.partition(":")[0]
+    fields = {"data": "data: cps", "schemes": "schemes: [{name: corner-wave, levels: [1]}]", "attacks": "attacks: [llse]"}
+    text = "\n".join([*(spelt for name, spelt in fields.items() if name != field), line])
+    assert any(hint in problem for problem in problems(text, tmp_path))
+
+
+def test_the_place_behind_an_alias_is_where_the_value_is_written(tmp_path):
+    text = """\
+        data: cps
+        schemes:
+          - &wave {name: corner-wave, levels: [1], algorithm: fast}
+          - *wave
+        attacks: [llse]
+    """
+    found = problems(text, tmp_path)
+    assert found[0].startswith("3:55: schemes[0].algorithm must be")
+    assert found[1].startswith("3:55: schemes[1].algorithm must be")
+    assert found[2].startswith("4:5: schemes[1] repeats scheme 'corner-wave'")
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (("data.rows", 1), "data.rows must be"),
+        (("schemes[corner-wave].levels", [-1, 2]), "schemes[0].levels[0] cannot be used"),
+        (("schemes[*].levels", "x"), "schemes[0].levels must be a list"),
+    ],
+)
+def test_what_comes_from_outside_has_no_place_in_the_file(tmp_path, change, expected):
+    path = tmp_path / "x.yaml"
+    path.write_text("data: cps\nschemes: [{name: corner-wave, levels: [1]}]\nattacks: [llse]\n")
+    with pytest.raises(ScenarioError, match=f"^{re.escape(expected)}"):
+        read_scenario(path, [change])
+
+
+def test_overrides_change_any_place():
+    changed = read_scenario(BASE, [("schemes[corner-wave].levels", [1, 2]), ("data.rows", 9), ("knowledge", "perfect")], seed=5)
+    assert changed.schemes[0].levels.values == (1.0, 2.0)
+    assert (changed.data.rows, changed.seed) == (9, 5)
+    again = read_scenario(changed, [("schemes[0].levels", [3])])
+    assert again.schemes[0].levels.values == (3.0,)
+    with pytest.raises(AuditorError, match="numbered from 0"):
+        read_scenario(BASE, [("schemes[4].levels", [1])])
+    with pytest.raises(AuditorError, match="is not a path"):
+        read_scenario(BASE, [("a..b", 1)])
+
+
+# -- every field -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"schema": True}, "schema must be 1"),
+        ({"schema": "1"}, "schema must be 1"),
+        ({"title": 5}, "title must be text; got 5"),
+        ({"seed": 1.5}, "seed must be an integer from 0 to 2¹²⁸; got 1.5"),
+        ({"seed": True}, "seed must be an integer"),
+        ({"seed": 2**128 + 1}, "seed must be an integer"),
+        ({"replicates": 0}, "replicates must be an integer from 1 to 100,000; got 0"),
+        ({"cite": ["nobody1999"]}, "cite[0] is not in the bibliography"),
+        ({"data": None}, "data must be a source's name"),
+        ({"data": []}, "data must be a source's name"),
+        ({"data": {}}, "data.source is required"),
+        ({"data": {"source": 3}}, "data.source is required"),
+        ({"data": "nothere.csv"}, "data.source names a file that is not there: 'nothere.csv'"),
+        ({"data": "notes.txt"}, "data.source must be a registered source or a path to .csv or .parquet; got 'notes.txt'"),
+        ({"data": {"source": "cps", "rows": 2.0}}, "data.rows must be an integer from 2"),
+        ({"data": {"source": "cps", "rows": 10**12}}, "data.rows must be an integer from 2"),
+        ({"data": {"source": "cps", "columns": [1]}}, "data.columns[0] must be a column's name; got 1"),
+        ({"data": {"source": "cps", "columns": ["a", "a"]}}, "data.columns[1] repeats column 'a'"),
+        ({"data": {"source": "cps", "columns": []}}, "data.columns must name at least one"),
+        ({"data": {"source": "cps", "missing": "men"}}, "data.missing must be one of refuse, drop, mean; got 'men'; did you mean 'mean'?"),
+        ({"data": {"source": "cps", "standardize": 1}}, "data.standardize must be true or false; got 1"),
+        ({"data": {"source": "gaussian"}}, "data give either covariance or spectrum"),
+        ({"data": {"source": "gaussian", "spectrum": [1, -1]}}, "data.spectrum[1] must be at least 0; got -1"),
+        ({"schemes": []}, "schemes must name at least one"),
+        ({"schemes": 5}, "schemes must be a list; got 5"),
+        ({"schemes": None}, "schemes must be a list; got nothing"),
+        ({"schemes": [5]}, "schemes[0] must be a name, or a mapping with `name` and parameters; got 5"),
+        ({"schemes": [{}]}, "schemes[0].name is required: the scheme's name"),
+        ({"schemes": [{"name": "corner-wave", "levels": [1], "id": 7}]}, "schemes[0].id must be text; got 7"),
+        ({"schemes": [{"name": "corner-wave", "levels": [1], "id": ""}]}, "schemes[0].id must be text; got ''"),
+        ({"schemes": [{"name": "corner-wave", "levels": [1], "already-out": 1.5}]}, "schemes[0].already-out must be a number of copies"),
+        ({"schemes": [{"name": "published"}]}, "schemes[0].copies is required"),
+        ({"schemes": ["corner-wave"]}, "schemes[0].levels is required"),
+        ({"schemes": [{"name": "corner-wave", "levels": [1], "noise": "pink"}]}, "schemes[0].noise must be 'white' or 'data' or a mapping"),
+        ({"schemes": [{"name": "corner-wave", "levels": [1], "noise": {"variance": 0}}]}, "schemes[0].noise.variance must be greater than 0"),
+        ({"schemes": [{"name": "corner-wave", "levels": [1], "noise": {"variance": float("inf")}}]}, "must be a finite number; got inf"),
+        ({"attacks": []}, "attacks must name at least one"),
+        ({"attacks": [{"name": "llse", "power": 3}]}, "attacks[0].power is not a known field"),
+        ({"attacks": ["llse", "llse"]}, "attacks[1] repeats attack 'llse'; give one of them an id of its own"),
+        ({"knowledge": []}, "knowledge must name at least one"),
+        ({"coalitions": 3}, "coalitions must be a list; got 3"),
+        ({"measures": ["speed"]}, "measures[0] must be one of"),
+        ({"measures": [{"within": {"tolerance": 0}}]}, "measures[0].within.tolerance must be a number above 0"),
+        ({"measures": [{"error-distribution": {"bins": 2.5}}]}, "measures[0].error-distribution.bins must be an integer; got 2.5"),
+        ({"measures": ["within", {"within": 0.2}]}, "measures[1] repeats measure 'within'"),
+        ({"sweep": [1]}, "sweep must map paths of this file to lists of values; got [1]"),
+        ({"sweep": {"data.rows": []}}, 'sweep["data.rows"] must be a list of values to try'),
+        ({"sweep": {"data.rows": [10, 0]}}, 'sweep["data.rows"][1] makes an invalid scenario: data.rows must be an integer'),
+        ({"sweep": {"expect": [1]}}, "sweep.expect cannot be swept"),
+        ({"sweep": {"schemes[7].levels": [[1]]}}, 'sweep["schemes[7].levels"] is not a path of this file'),
+        ({"sweep": {"seed": list(range(101)), "data.rows": list(range(10, 111))}}, "sweep has 10,201 combinations; at most 10,000"),
+        ({"expect": [{}]}, "expect[0] must be one expectation"),
+        ({"expect": ["within"]}, "expect[0] needs a bound"),
+        ({"expect": [{"within": {"at-least": 0.1}}]}, "expect[0].within needs within, which is not measured"),
+        ({"expect": [{"distortion": 3}]}, "expect[0].distortion must be a mapping of filters and bounds; got 3"),
+        ({"expect": [{"distortion": {"at-least": 2, "at-most": 1}}]}, "expect[0].distortion has a lower bound above its upper bound"),
+        ({"expect": [{"distortion": {"at-least": float("nan")}}]}, "expect[0].distortion.at-least must be a finite number"),
+        ({"expect": [{"distortion": {"between": [1]}}]}, "expect[0].distortion.between must have this many entries or more: 2"),
+        ({"expect": [{"theorem-3": {"coalition": "some"}}]}, "expect[0].theorem-3.coalition must be one of"),
+        ({"expect": [{"theorem-3": {"sweep": {"data.rows": 5}}}]}, 'expect[0].theorem-3.sweep["data.rows"] is not swept'),
+        ({"expect": [{"theorem-3": {"knowledge": {"estimated": {"rows": 5}}}}]}, "names no knowledge of this scenario: 'estimated(rows=5)'"),
+        ({"expect": 0}, "expect must be a list; got 0"),
+        ({"nonsense": 1}, "nonsense is not a known field"),
+    ],
+)
+def test_a_wrong_value_is_told_in_words(fields, message):
+    assert message in the_problem(**fields)
+
+
+@pytest.mark.parametrize("field", ["cite", "expect", "measures", "sweep"])
+@pytest.mark.parametrize("empty", [None, []])
+def test_an_optional_section_may_hold_nothing_but_comments(field, empty):
+    if (field, empty) != ("sweep", []):
+        assert scenario(**{field: empty}).spec() == scenario().spec()
+
+
+def test_a_lone_item_is_told_where_it_stands_and_can_be_changed(tmp_path):
+    text = "data: cps\nschemes: {name: corner-wav, levels: [1]}\nattacks: llse\n"
+    assert problems(text, tmp_path)[0].startswith("2:17: schemes[0].name names an unknown scheme")
+    changed = read_scenario(tmp_path / "x.yaml", [("schemes[0].name", "correlated"), ("data.rows", 9), ("attacks[0].id", "mine")])
+    assert (changed.schemes[0].name, changed.data.rows, changed.attacks[0].id) == ("correlated", 9, "mine")
+
+
+def test_a_lone_item_is_a_list_of_one():
+    one = scenario(schemes=BASE["schemes"][0], attacks="llse", knowledge="perfect", coalitions="all", cite="li2012", expect="matches-theory")
+    many = scenario(knowledge=["perfect"], coalitions=["all"], cite=["li2012"], expect=["matches-theory"])
+    assert one.spec() == many.spec()
+
+
+@pytest.mark.parametrize(
+    ("fields", "spelt"),
+    [
+        ({"knowledge": [{"name": "perfect"}]}, {"knowledge": ["perfect"]}),
+        ({"knowledge": [{"name": "estimated", "rows": 9}]}, {"knowledge": [{"estimated": {"rows": 9}}]}),
+        ({"knowledge": [{"name": "known-records", "count": 3}]}, {"knowledge": [{"known-records": 3}]}),
+        ({"coalitions": [{"name": "singles"}]}, {"coalitions": ["singles"]}),
+        ({"coalitions": [{"name": "copies", "copies": [1, 3]}]}, {"coalitions": [{"copies": [1, 3]}]}),
+        ({"measures": [{"name": "within", "tolerance": 0.2}]}, {"measures": [{"within": 0.2}]}),
+        ({"expect": [{"name": "theorem-4", "margin": 0.02}]}, {"expect": [{"theorem-4": {"margin": 0.02}}]}),
+        ({"attacks": [{"name": "llse"}]}, {"attacks": ["llse"]}),
+    ],
+)
+def test_every_list_takes_a_mapping_with_a_name(fields, spelt):
+    assert scenario(**fields).spec() == scenario(**spelt).spec()
+
+
+# -- levels ------------------------------------------------------------------------------------------------------------
+
+
+def levels_of(levels, seed=0):
+    return scenario(schemes=[{"name": "corner-wave", "levels": levels}]).schemes[0].levels.resolve(seed)
+
+
+def test_a_list_of_levels_keeps_its_order_and_its_repeats():
+    assert levels_of([1, 0.25, 1, 0, 0.5]) == (1.0, 0.25, 1.0, 0.0, 0.5)
+
+
+def test_linear_levels_hold_both_ends():
+    assert levels_of({"linear": [0.25, 1.0], "count": 4}) == pytest.approx((0.25, 0.5, 0.75, 1.0))
+    assert levels_of({"linear": [0.25, 1.0], "count": 1}) == (0.25,)
+
+
+@pytest.mark.parametrize("kind", ["uniform", "log-uniform"])
+def test_random_levels_depend_on_seed_and_range_alone(kind):
+    drawn = levels_of({kind: [0.25, 1.0], "count": 30}, seed=7)
+    assert all(0.25 <= level <= 1.0 for level in drawn)
+    assert len(set(drawn)) == 30
+    assert levels_of({kind: [0.25, 1.0], "count": 10}, seed=7) == drawn[:10]
+    assert levels_of({kind: [0.25, 1.0], "count": 30}, seed=8) != drawn
+
+
+def test_two_schemes_get_the_same_random_levels():
+    levels = {"uniform": [0.25, 1.0], "count": 5}
+    result = auditor.run({**BASE, "schemes": [{"name": name, "levels": levels} for name in ("correlated", "corner-wave")]})
+    first, second = (release.levels for release in result.releases)
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("levels", "message"),
+    [
+        ([], "must be a list of levels or"),
+        (5, "must be a list of levels or"),
+        (None, "must be a list of levels or"),
+        ("0.5", "must be a list of levels or"),
+        ([1, "x"], "must hold numbers only; level 2 is 'x'"),
+        ([True], "must hold numbers only; level 1 is True"),
+        ([float("nan")], "must hold numbers only; level 1 is nan"),
+        ([float("inf")], "must hold numbers only; level 1 is inf"),
+        ([10**400], "must hold numbers only; level 1 is 1000"),
+        ([-0.5], "level 1 must be a finite noise multiple σ² ≥ 0; got -0.5"),
+        ({"uniform": [0, 1]}, "needs count, an integer from 1 to 10,000; got None"),
+        ({"uniform": [0, 1], "count": 1_000_000}, "needs count, an integer from 1 to 10,000; got 1000000"),
+        ({"uniform": [0, 1], "count": 2.0}, "needs count, an integer"),
+        ({"uniform": [1, 0], "count": 2}, "needs low ≤ high in uniform: [low, high]; got [1, 0]"),
+        ({"uniform": [-1, 1], "count": 2}, "must be a finite noise multiple"),
+        ({"uniform": [1], "count": 2}, "needs two numbers, uniform: [low, high]; got [1]"),
+        ({"log-uniform": [0, 1], "count": 2}, "needs low > 0 for log-uniform; got 0"),
+        ({"unifrom": [0, 1], "count": 2}, "must have one of uniform, log-uniform or linear, and count"),
+        ({"uniform": [0, 1], "linear": [0, 1], "count": 2}, "must have one of uniform, log-uniform or linear, and count"),
+        ({}, "must have one of uniform, log-uniform or linear, and count; got nothing"),
+    ],
+)
+def test_levels_that_cannot_be(levels, message):
+    assert message in the_problem(schemes=[{"name": "corner-wave", "levels": levels}])
+
+
+# -- coalitions --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ("singles", [(1,), (2,), (3,)]),
+        ("pairs", [(1, 2), (1, 3), (2, 3)]),
+        ("prefixes", [(1,), (1, 2), (1, 2, 3)]),
+        ("all", [(1, 2, 3)]),
+        ("subsets", [(1,), (2,), (3,), (1, 2), (1, 3), (2, 3), (1, 2, 3)]),
+        ({"copies": [3, 1]}, [(1, 3)]),
+        ([3, 1], [(1, 3)]),
+        ({"first": 2}, [(1, 2)]),
+        ({"random": 100}, [(1,), (2,), (3,), (1, 2), (1, 3), (2, 3), (1, 2, 3)]),
+    ],
+)
+def test_coalitions_in_every_form(entry, expected):
+    result = auditor.run({**BASE, "coalitions": [entry]})
+    assert list(dict.fromkeys(record.coalition for record in result.measurements)) == expected
+
+
+def test_random_coalitions_are_distinct_and_seeded():
+    def drawn(seed):
+        (entry,) = scenario(coalitions=[{"random": 100}]).coalitions
+        return list(entry.expand(30, seed))
+
+    assert len(set(drawn(1))) == 100
+    assert drawn(1) == drawn(1) != drawn(2)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("single", "must be one of singles, pairs, prefixes, all, subsets"),
+        ({"copies": []}, "needs a list of copy numbers from 1"),
+        ({"copies": [0]}, "needs a list of copy numbers from 1"),
+        ({"copies": [1.0]}, "needs a list of copy numbers from 1"),
+        ({"copies": [2, 2]}, "names a copy twice"),
+        ({"random": -1}, "needs a count from 1"),
+        ({"random": 10**9}, "needs a count from 1"),
+        ({"some": 1}, "must be one of singles"),
+        (7, "must be one of singles"),
+        (None, "must be one of singles"),
+    ],
+)
+def test_coalitions_that_cannot_be(entry, message):
+    assert message in the_problem(coalitions=["all", entry])
+
+
+@pytest.mark.parametrize(
+    ("count", "entry", "told"),
+    [
+        (25, "subsets", "subsets of 25 copies are 33,554,431 coalitions"),
+        (1100, "subsets", "subsets of 1100 copies are about 10^331 coalitions"),
+        (3, {"copies": [2, 4]}, "names copy 4, but only 3 copies are released"),
+        (3, {"first": 4}, "names copy 4, but only 3 copies are released"),
+    ],
+)
+def test_coalitions_that_these_copies_cannot_form_are_refused_before_anything_is_drawn(count, entry, told):
+    asked = scenario(schemes=[{"name": "corner-wave", "levels": {"uniform": [0, 1], "count": count}}], coalitions=["all", entry])
+    with pytest.raises(ScenarioError, match=re.escape(told)) as caught:
+        check_data(asked)
+    assert caught.value.problems[0].path == "coalitions[1]"
+
+
+# -- knowledge ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spelt", "label"),
+    [
+        ("perfect", "perfect"),
+        ("uniform-prior", "uniform-prior"),
+        ({"estimated": {"rows": 400}}, "estimated(rows=400)"),
+        ({"estimated": {"rows": 400, "structure": "none"}}, "estimated(rows=400, structure=none)"),
+        ({"known-records": 10}, "known-records(10)"),
+        ({"unmatched-records": 10}, "unmatched-records(10)"),
+        ({"known-sample": 50}, "known-sample(50)"),
+        ({"known-attributes": ["a", "b"]}, "known-attributes(a, b)"),
+        ({"known-attributes": "a"}, "known-attributes(a)"),
+    ],
+)
+def test_knowledge_in_every_form(spelt, label):
+    (state,) = scenario(knowledge=[spelt]).knowledge
+    assert state.label == label
+    assert parse_knowledge(state.spec()) == state
+
+
+@pytest.mark.parametrize(
+    ("spelt", "message"),
+    [
+        ("estimated", "knowledge[0].estimated must be {rows: r}; got nothing"),
+        ({"estimated": 400}, "knowledge[0].estimated must be {rows: r}; got 400"),
+        ({"estimated": {"rows": True}}, "knowledge[0].estimated.rows must be a number of released rows"),
+        ({"estimated": {}}, "knowledge[0].estimated must be {rows: r}; rows is required"),
+        ({"known-records": 0}, "knowledge[0].known-records must be a number of records, at least 1; got 0"),
+        ({"known-attributes": []}, "knowledge[0].known-attributes must be a list of column names"),
+        ({"known-attributes": ["a", "a"]}, "knowledge[0].known-attributes names a column twice"),
+        ({"perfect": 3}, "knowledge[0].perfect takes no parameters; got 3"),
+        ({"perfect": None, "estimated": {"rows": 3}}, "knowledge[0] must be one of"),
+        (["perfect"], "knowledge[0] must be one of"),
+        (None, "knowledge[0] must be one of"),
+    ],
+)
+def test_knowledge_that_cannot_be(spelt, message):
+    assert message in the_problem(knowledge=[spelt])
+
+
+def test_the_same_knowledge_twice_is_an_error_and_two_of_a_kind_are_not():
+    assert "knowledge[1] repeats knowledge 'perfect'" in the_problem(knowledge=["perfect", "perfect"])
+    assert len(scenario(knowledge=[{"estimated": {"rows": 5}}, {"estimated": {"rows": 6}}]).knowledge) == 2
+
+
+# -- what only the data can tell ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "path", "told"),
+    [
+        ({"data": {"source": "cps", "columns": ["age", "salry"]}}, "data.columns[1]", "no column 'salry'; did you mean 'salary'?"),
+        ({"data": {"source": "cps", "rows": 999_999}}, "data.rows", "the table has 193,682 records"),
+        ({"data": {"source": "inline", "values": {"x": [1, 1]}}}, "data", "column 'x' is constant"),
+        ({"data": {"source": "inline", "values": {"x": [1, None, 2]}}}, "data", "column 'x' has 1 missing value"),
+        ({"knowledge": [{"estimated": {"rows": 61}}]}, "knowledge[0].estimated.rows", "needs 61 released rows; the table has 60"),
+        ({"knowledge": [{"known-records": 61}]}, "knowledge[0].known-records", "needs 61 records; the table has 60"),
+        ({"knowledge": [{"known-attributes": ["x3"]}]}, "knowledge[0].known-attributes", "names no column that is audited: 'x3'"),
+        ({"schemes": [{"name": "corner-wave", "levels": [1], "noise": {"spectrum": [1, 2, 3]}}]}, "schemes[0]", "one eigenvalue per attribute, 2; got 3"),
+        ({"schemes": [{"name": "corner-wave", "levels": [1], "noise": {"matrix": [[1]]}}]}, "schemes[0]", "must be 2 × 2"),
+        ({"schemes": [{"name": "corner-wave", "levels": [1e300]}]}, "schemes[0]", "beyond what double precision can square"),
+        ({"expect": [{"distortion": {"attribute": "x9", "at-least": 0}}]}, "expect[0].distortion.attribute", "names no column that is audited: 'x9'"),
+        ({"sweep": {"data.rows": [10, 60]}, "knowledge": [{"estimated": {"rows": 11}}]}, "knowledge[0].estimated.rows", "(at data.rows=10)"),
+    ],
+)
+def test_what_the_data_cannot_give_is_told_before_the_run(fields, path, told):
+    with pytest.raises(ScenarioError) as caught:
+        check_data(scenario(**fields))
+    assert [problem.path for problem in caught.value.problems] == [path]
+    assert told in str(caught.value)
+
+
+def test_more_measurements_than_anybody_could_hold_are_refused():
+    asked = scenario(schemes=[{"name": "corner-wave", "levels": [1.0] * 7}], coalitions=["subsets"], replicates=100_000)
+    with pytest.raises(ScenarioError, match=r"coalitions ask for too much: 127 coalitions of scheme corner-wave make 152,400,000"):
+        check_data(asked)
+
+
+def test_everything_the_data_cannot_give_is_told_at_once_and_where(tmp_path):
+    path = tmp_path / "x.yaml"
+    path.write_text(
+        "data: {source: cps, columns: [age], rows: 50}\nschemes:\n  - {name: corner-wave, levels: [1]}\nattacks: [llse]\n"
+        "knowledge:\n  - estimated: {rows: 51}\ncoalitions:\n  - singles\n  - [2]\n"
+    )
+    with pytest.raises(ScenarioError) as caught:
+        check_data(read_scenario(path))
+    assert [(p.line, p.column, p.path) for p in caught.value.problems] == [(6, 23, "knowledge[0].estimated.rows"), (9, 5, "coalitions[1]")]
+
+
+def test_a_swept_value_at_fault_is_told_at_the_sweep(tmp_path):
+    path = tmp_path / "x.yaml"
+    path.write_text("data: {source: cps, columns: [age], rows: 50}\nschemes: [{name: corner-wave, levels: [1]}]\nattacks: [llse]\n"
+                    "knowledge: [{estimated: {rows: 9}}]\nsweep:\n  knowledge[0].estimated.rows: [10, 51]\n")  # fmt: skip
+    with pytest.raises(ScenarioError) as caught:
+        check_data(read_scenario(path))
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.column, problem.path) == (6, 37, 'sweep["knowledge[0].estimated.rows"][1]')
+
+
+# -- sweeps ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "values", "read"),
+    [
+        ("data.rows", [10, 20], lambda s: s.data.rows),
+        ("schemes[0].levels.count", [2, 3], lambda s: s.schemes[0].levels.count),
+        ("schemes[wave].levels.count", [2, 3], lambda s: s.schemes[0].levels.count),
+        ("schemes[*].algorithm", ["bridge", "parallel"], lambda s: s.schemes[0].parameters.algorithm),
+        ("schemes[0].noise", ["white", {"variance": 2.0}], lambda s: s.spec()["schemes"][0]["noise"]),
+        ("knowledge[1].estimated.rows", [5, 6], lambda s: s.knowledge[1].rows),
+        ("coalitions", ["singles", "pairs"], lambda s: s.coalitions[0].kind),
+        ("attacks[0]", ["llse", "ndr"], lambda s: s.attacks[0].name),
+        ("seed", [1, 2], lambda s: s.seed),
+        ("data.covariance", [[[1.0]], [[2.0]]], lambda s: s.data.parameters["covariance"]),
+    ],
+)
+def test_any_path_can_be_swept(path, values, read):
+    swept = scenario(
+        schemes=[{"name": "corner-wave", "id": "wave", "levels": {"uniform": [0, 1], "count": 4}}],
+        knowledge=["perfect", {"estimated": {"rows": 4}}],
+        sweep={path: values},
+    )
+    assert swept.sweep_points() == [{path: value} for value in values]
+    assert [read(at_point(swept, point)) for point in swept.sweep_points()] == values
+    result = auditor.run(swept)
+    assert [record.sweep for record in result.measurements if record.sweep == {path: values[1]}]
+    assert not result.failed
+
+
+def test_two_swept_paths_make_all_combinations():
+    points = scenario(sweep={"data.rows": [10, 20], "seed": [1, 2]}).sweep_points()
+    assert points == [{"data.rows": rows, "seed": seed} for rows in (10, 20) for seed in (1, 2)]
+
+
+def test_a_filter_may_name_what_only_a_sweep_brings():
+    fields = {"sweep": {"attacks[0]": ["llse", "ndr"]}, "expect": [{"distortion": {"attack": "ndr", "at-least": 0}}]}
+    assert auditor.run({**BASE, **fields}).exit_status == 0
+    by_point = {"sweep": {"data.rows": [10, 20]}, "expect": [{"distortion": {"sweep": {"data.rows": 30}, "at-least": 0}}]}
+    assert "is not among the values swept: 30" in the_problem(**by_point)
+
+
+# -- round trip --------------------------------------------------------------------------------------------------------
+
+FULL = {
+    "schema": 1,
+    "title": "Everything at once <script>",
+    "cite": ["li2012"],
+    "seed": 3,
+    "data": {"source": "gaussian", "spectrum": {"large": 4.0, "count": 1, "small": 0.5, "attributes": 2}, "rows": 64, "standardize": True},
+    "schemes": [
+        {"name": "corner-wave", "levels": {"log-uniform": [0.2, 2.0], "count": 3}, "algorithm": "on-demand", "noise": {"variance": 2.0}},
+        {"name": "correlated", "id": "other", "levels": [0.5, 0.5, 0.1], "noise": {"spectrum": [1.0, 0.0]}, "already-out": 0.5},
+    ],
+    "knowledge": ["perfect", {"estimated": {"rows": 20, "structure": "none"}}],
+    "coalitions": ["singles", "pairs", {"copies": [1, 3]}, {"random": 2}, {"first": 2}],
+    "attacks": ["ndr", {"name": "llse", "id": "best"}],
+    "measures": [{"within": 0.3}, "error-distribution"],
+    "sweep": {"data.rows": [32, 64]},
+    "replicates": 2,
+    "expect": [
+        {"no-collusion-gain": {"scheme": "corner-wave"}},
+        {"collusion_gain": {"at_most": 1, "attack": ["best", "ndr"], "knowledge": [{"estimated": {"rows": 20, "structure": "none"}}, "perfect"]}},
+        {"ranking": {"order": ["best", "ndr"]}},
+        "matches-theory",
+    ],
+}
+
+
+def test_a_resolved_scenario_reads_as_itself_and_measures_the_same():
+    first = auditor.run(FULL)
+    again = auditor.run(first.scenario)
+    assert again.scenario == first.scenario
+    assert again.measurements == first.measurements
+    assert again.distributions == first.distributions
+    assert [r.model_dump(exclude={"where"}) for r in again.expectations] == [r.model_dump(exclude={"where"}) for r in first.expectations]
+
+
+def test_every_default_is_filled_in():
+    spec = scenario(expect=["no-collusion-gain", {"rmse": {"at-most": 9}}]).spec()
+    assert list(spec) == [
+        "schema", "title", "cite", "seed", "data", "schemes", "knowledge", "coalitions", "attacks", "measures", "sweep", "replicates",
+        "expect",
+    ]  # fmt: skip
+    assert spec["knowledge"] == ["perfect"]
+    assert spec["coalitions"] == ["singles", "all"]
+    assert (spec["seed"], spec["replicates"]) == (0, 1)
+    assert spec["schemes"][0] == {"name": "corner-wave", "id": "corner-wave", "noise": "data", "algorithm": "bridge", "levels": [0.25, 1.0, 0.5]}
+    assert spec["data"]["missing"] == "refuse"
+    assert spec["expect"][0]["no-collusion-gain"]["margin"] == 0.01
+    assert spec["expect"][1] == {"rmse": {"at-most": 9}}
+
+
+@pytest.mark.parametrize("path", shipped_scenarios(), ids=lambda path: path.stem)
+def test_shipped_scenarios_are_found_by_name_and_read_as_themselves(path):
+    shipped = read_scenario(path.stem)
+    assert find_scenario(f"{path.stem}.yaml").name == path.name
+    assert read_scenario(shipped.spec()).spec() == shipped.spec()
+
+
+def test_a_scenario_from_python_may_hold_numpy_values():
+    plain = scenario(seed=3)
+    arrays = read_scenario({
+        **BASE,
+        "seed": np.int64(3),
+        "data": {"source": "gaussian", "covariance": np.array([[1.0, 0.5], [0.5, 2.0]]), "rows": np.int32(60)},
+        "schemes": ({"name": "corner-wave", "levels": np.array([0.25, 1.0, 0.5])},),
+    })  # fmt: skip
+    assert arrays.spec() == plain.spec()
+
+
+def test_paths_to_data_are_relative_to_the_scenario_and_then_to_the_current_folder(tmp_path, monkeypatch):
+    (tmp_path / "near").mkdir()
+    (tmp_path / "near" / "people.csv").write_text("age,pay\n1,2\n3,5\n4,4\n")
+    (tmp_path / "here.csv").write_text("age,pay\n1,2\n3,5\n")
+    text = "data: {}\nschemes: [{{name: corner-wave, levels: [1]}}]\nattacks: [llse]\n"
+    for name in ("people", "here"):
+        (tmp_path / "near" / f"{name}.yaml").write_text(text.format(f"{name}.csv"))
+    monkeypatch.chdir(tmp_path)
+    assert auditor.run("near/people.yaml").data[0].rows == 3
+    assert auditor.run("near/here.yaml", workers=2).data[0].rows == 2
+
+
+# -- breaking inputs ---------------------------------------------------------------------------------------------------
+
+
+def loop():
+    value: list[object] = []
+    value.append(value)
+    return value
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        5, None, [1], b"x", {}, [], "", ".", "nothere", "\0", {"data": object()}, {"data": {1, 2}}, {"title": loop()}, {"seed": 10**5000},
+        {**BASE, "seed": 10**999}, {**BASE, "sweep": {"": [1]}}, {**BASE, "sweep": {"..": [1]}}, {**BASE, "sweep": {"a[": [1]}},
+        {**BASE, "title": np.datetime64("2020-01-01")},
+    ],
+    ids=lambda document: type(document).__name__,
+)  # fmt: skip
+def test_a_document_that_is_none_is_an_error_of_ours(document):
+    with pytest.raises(AuditorError):
+        read_scenario(document)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"data": {**BASE["data"], "rows": 2}, "knowledge": ["perfect", {"estimated": {"rows": 2}}]},
+        {"data": {"source": "gaussian", "spectrum": [1.0] * 30, "rows": 10}},
+        {"schemes": [{"name": "corner-wave", "levels": [0.5]}], "expect": ["no-collusion-gain", {"collusion-gain": {"at-most": 0.1}}]},
+        {"schemes": [{"name": name, "levels": [0, 0, 0.5]} for name in ("corner-wave", "correlated", "independent", "linearly-dependent")]},
+        {"schemes": [{"name": "corner-wave", "levels": {"uniform": [0.25, 1], "count": 200}}], "coalitions": ["singles"]},
+    ],
+    ids=["two-rows", "wide", "one-copy", "no-noise", "many-copies"],
+)
+def test_an_extreme_audit_runs_through(fields):
+    result = auditor.run({**BASE, "attacks": ["llse", "ndr"], **fields})
+    assert {record.status for record in result.measurements} == {"ok"}
+    assert result.exit_status in (0, 1)
+
+
+def test_a_yaml_bomb_is_refused_at_once(tmp_path):
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 12)]
+    assert "holds over 100000 values" in problems("\n".join(lines), tmp_path)[0]
+
+
+def test_a_column_named_like_a_script_is_audited_and_escaped(tmp_path):
+    from auditor import registry
+
+    (tmp_path / "x.csv").write_text('"<script>alert(1)</script>",b\n1,2\n3,5\n4,4\n')
+    result = auditor.run({**BASE, "data": str(tmp_path / "x.csv")})
+    assert {record.attribute for record in result.measurements} == {"*", "b", "<script>alert(1)</script>"}
+    page = registry.get("renderer", "html")().render([result])
+    assert "<script>alert(1)" not in page
+
+
+LEAVES = (
+    st.none() | st.booleans() | st.integers(-3, 5) | st.integers() | st.floats() | st.just(10**400) | st.text(max_size=5)
+    | st.sampled_from(["cps", "gaussian", "corner-wave", "published", "llse", "perfect", "all", "subsets", "no-collusion-gain", "data.rows"])
+)  # fmt: skip
+KEYS = st.sampled_from([
+    "schema", "title", "cite", "seed", "data", "schemes", "knowledge", "coalitions", "attacks", "measures", "sweep", "replicates", "expect",
+    "source", "columns", "rows", "missing", "covariance", "spectrum", "name", "id", "levels", "uniform", "linear", "count", "noise",
+    "variance", "matrix", "copies", "law", "scheme", "estimated", "known-attributes", "random", "first", "within", "ranking", "order",
+    "no-collusion-gain", "distortion", "at-least", "between", "attack", "coalition", "attribute", "data.rows", "schemes[0].levels",
+    "schemes[*]", "[",
+])  # fmt: skip
+VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=12)
+SECTIONS = st.fixed_dictionaries({}, optional={field: VALUES for field in FULL})
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(SECTIONS)
+def test_no_document_raises_anything_but_our_own_errors(sections):
+    try:
+        read = read_scenario({**BASE, **sections})
+    except AuditorError:
+        return
+    assert read_scenario(read.spec()).spec() == read.spec()
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(["data", "schemes[0]", "schemes[0].noise", "knowledge", "coalitions", "attacks[0]", "measures", "sweep", "expect"]), VALUES)
+def test_no_value_put_anywhere_raises_anything_but_our_own_errors(path, value):
+    with contextlib.suppress(AuditorError):
+        read_scenario({**FULL, "sweep": {}}, [(path, value)])

@@ -1,0 +1,239 @@
+"""Copies drawn against the law stated, and what their random streams depend on.
+
+Statistical tests here have a false-alarm rate of 1e-4 each; seeds are fixed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from auditor.release import perturb
+from auditor.scheme import Key, TableMoments
+from auditor.schemes.corner_wave import CornerWave
+
+FALSE_ALARM = 1e-4
+ALGORITHMS = ("bridge", "parallel", "sequential", "on-demand")
+LEVELS = [0.6, 0.2, 1.0, 0.4]
+ROWS = 33_000  # more than one block of rows
+MATRIX = [[2.0, -0.7], [-0.7, 0.5]]
+SHAPES = {
+    "data": "data",
+    "white": "white",
+    "variance": {"variance": 3.0},
+    "spectrum": {"spectrum": [5.0, 0.25]},
+    "matrix": {"matrix": MATRIX},
+}
+STREAMED = ("bridge", "parallel", "on-demand")  # Algorithm 2 draws in order of level, so a batch must be known at once
+
+
+def table(rows=ROWS, seed=1):
+    rng = np.random.default_rng(seed)
+    skewed = rng.lognormal(size=rows)
+    return np.column_stack([skewed, 3.0 + 0.5 * skewed + rng.normal(size=rows)])
+
+
+def by_hand(shape, X):
+    """``K_0`` as DESIGN 5.3 has it, transcribed."""
+    K_X = np.cov(X.T, bias=True)
+    if shape == "white":
+        return np.trace(K_X) / 2 * np.eye(2)
+    if shape == "variance":
+        return 3.0 * np.eye(2)
+    if shape == "spectrum":
+        _, V = np.linalg.eigh(K_X)
+        return 5.0 * np.outer(V[:, 1], V[:, 1]) + 0.25 * np.outer(V[:, 0], V[:, 0])
+    return np.array(MATRIX) if shape == "matrix" else K_X
+
+
+def p_value(Z, K):
+    """Likelihood-ratio test of ``Cov(Z) = K`` on the range of K, mean 0 known: ``n (tr S − log det S − r) ~ χ²(r(r+1)/2)``."""
+    values, Q = np.linalg.eigh(K)
+    keep = values > 1e-10 * values[-1]
+    outside = Z @ Q[:, ~keep]
+    assert not outside.size or np.abs(outside).max() < 1e-6 * np.sqrt(values[-1])
+    white = Z @ Q[:, keep] / np.sqrt(values[keep])
+    n, r = white.shape
+    S = white.T @ white / n
+    statistic = n * (np.trace(S) - np.linalg.slogdet(S)[1] - r)
+    return float(stats.chi2.sf(statistic, r * (r + 1) // 2))
+
+
+def noise(release):
+    return np.hstack([np.asarray(copy) - np.asarray(release.original) for copy in release.copies])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_corner_wave_copies_have_covariance_min_by_shape(algorithm, shape):
+    X = table()
+    release = perturb(X, "corner-wave", LEVELS, seed=11, algorithm=algorithm, noise=SHAPES[shape])
+    K_Z = np.kron(np.minimum.outer(LEVELS, LEVELS), by_hand(shape, X))
+    np.testing.assert_allclose(release.noise_covariance(), K_Z, rtol=1e-9, atol=1e-9)
+    assert p_value(noise(release), K_Z) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_corner_wave_copies_have_covariance_min_after_extensions(algorithm):
+    X = table()
+    release = perturb(X, "corner-wave", [0.6], seed=12, algorithm=algorithm).extend([1.0, 0.2], seed=13).extend([0.4, 0.3], seed=12)
+    levels = [0.6, 1.0, 0.2, 0.4, 0.3]
+    assert p_value(noise(release), np.kron(np.minimum.outer(levels, levels), by_hand("data", X))) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("scheme", ["independent", "correlated"])
+def test_fresh_copies_have_a_block_diagonal_covariance(scheme, shape):
+    X = table()
+    release = perturb(X, scheme, [0.5, 0.5, 1.5], seed=14, noise=SHAPES[shape])
+    assert p_value(noise(release), np.kron(np.diag([0.5, 0.5, 1.5]), by_hand(shape, X))) > FALSE_ALARM
+
+
+def test_linearly_dependent_copies_have_covariance_of_rank_one():
+    X = table()
+    release = perturb(X, "linearly-dependent", [0.25, 1.0, 0.64], seed=15)
+    s = np.array([0.5, 1.0, 0.8])
+    assert p_value(noise(release), np.kron(np.outer(s, s), by_hand("data", X))) > FALSE_ALARM
+
+
+def test_the_test_above_sees_a_wrong_law():
+    """The same statistic refuses a level that is 5 % off, so its acceptances mean something."""
+    X = table()
+    release = perturb(X, "corner-wave", LEVELS, seed=11)
+    wrong = [level * 1.05 for level in LEVELS]
+    assert p_value(noise(release), np.kron(np.minimum.outer(wrong, wrong), by_hand("data", X))) < 1e-12
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_noise_is_normal(algorithm):
+    """Kolmogorov–Smirnov against the normal law, copy by copy (Bonferroni over 4): the covariance alone would not do (ERRATA)."""
+    X = table()
+    Z = noise(perturb(X, "corner-wave", LEVELS, seed=16, algorithm=algorithm, noise={"variance": 1.0}))
+    for copy, level in enumerate(LEVELS):
+        assert stats.kstest(Z[:, 2 * copy] / np.sqrt(level), "norm").pvalue > FALSE_ALARM / 4
+
+
+def test_noise_is_not_related_to_the_data():
+    """``Cov(X, Z) = 0``: eight correlations, each below 4.4 standard errors 1/√n (two-sided, Bonferroni)."""
+    X = table()
+    Z = noise(perturb(X, "corner-wave", LEVELS, seed=17))
+    r = np.corrcoef(np.hstack([X, Z]).T)[:2, 2:]
+    assert np.abs(r).max() < stats.norm.isf(FALSE_ALARM / 2 / r.size) / np.sqrt(len(X))
+
+
+def test_blocks_of_rows_have_noise_of_their_own():
+    """Rows 1… and 32,769… lie in two blocks; their noise is uncorrelated (one correlation, n = 232, false alarm 1e-4)."""
+    Z = noise(perturb(table(), "corner-wave", [1.0], seed=18, noise={"variance": 1.0}))[:, 0]
+    r = np.corrcoef(Z[:232], Z[32_768:])[0, 1]
+    assert abs(r) < stats.norm.isf(FALSE_ALARM / 2) / np.sqrt(232)
+
+
+def test_singular_table_gets_noise_in_its_range_only():
+    """A total beside its parts: the noise of the total is the total of the noise."""
+    X = table(500)
+    X = np.column_stack([X, X.sum(axis=1)])
+    for copy in perturb(X, "corner-wave", LEVELS, seed=19).copies:
+        np.testing.assert_allclose(copy[:, 2], copy[:, 0] + copy[:, 1], rtol=0, atol=1e-6 * X.std())
+
+
+# -- streams -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["independent", "correlated", "linearly-dependent", "corner-wave"])
+def test_same_seed_same_copies(scheme):
+    X = table(50)
+    for first, second in zip(perturb(X, scheme, LEVELS, seed=3).copies, perturb(X, scheme, LEVELS, seed=3).copies, strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("scheme", ["independent", "correlated", "linearly-dependent", "corner-wave"])
+def test_other_seed_other_copies(scheme):
+    X = table(50)
+    for first, second in zip(perturb(X, scheme, LEVELS, seed=3).copies, perturb(X, scheme, LEVELS, seed=4).copies, strict=True):
+        assert (first != second).all()
+
+
+def test_without_a_seed_copies_cannot_be_made_again():
+    X = table(50)
+    assert (perturb(X, "corner-wave", [0.5]).copies[0] != perturb(X, "corner-wave", [0.5]).copies[0]).all()
+
+
+@pytest.mark.parametrize("algorithm", STREAMED)
+def test_one_more_copy_in_a_batch_changes_no_earlier_one(algorithm):
+    X = table(50)
+    few = perturb(X, "corner-wave", LEVELS, seed=5, algorithm=algorithm)
+    more = perturb(X, "corner-wave", [*LEVELS, 0.3, 0.1], seed=5, algorithm=algorithm)
+    for first, second in zip(few.copies, more.copies, strict=False):
+        np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_extending_shares_the_copies_that_are_out(algorithm):
+    release = perturb(table(50), "corner-wave", LEVELS, seed=5, algorithm=algorithm)
+    before = [copy.copy() for copy in release.copies]
+    after = release.extend([0.3, 0.6, 2.0], seed=6)
+    assert all(a is b for a, b in zip(release.copies, after.copies, strict=False))
+    for old, copy in zip(before, after.copies, strict=False):
+        np.testing.assert_array_equal(old, copy)
+
+
+def test_extending_on_demand_gives_what_one_release_would_have():
+    X = table(50)
+    for algorithm in ("bridge", "on-demand"):
+        whole = perturb(X, "corner-wave", [0.6, 0.2, 0.4], seed=5, algorithm=algorithm)
+        grown = perturb(X, "corner-wave", [0.6], seed=5, algorithm=algorithm).extend([0.2], seed=5).extend([0.4], seed=5)
+        np.testing.assert_array_equal(whole.copies[2], grown.copies[2])
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_level_asked_twice_gives_the_very_same_copy(algorithm):
+    release = perturb(table(50), "corner-wave", [0.6, 0.2, 0.6], seed=7, algorithm=algorithm).extend([0.2, 0.9, 0.9], seed=8)
+    for first, again in ((0, 2), (1, 3), (4, 5)):
+        np.testing.assert_array_equal(release.copies[first], release.copies[again])
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_level_zero_gives_the_original_itself(algorithm):
+    X = table(50)
+    release = perturb(X, "corner-wave", [0.6, 0.0, 0.2], seed=7, algorithm=algorithm)
+    np.testing.assert_array_equal(release.copies[1], X)
+
+
+@pytest.mark.parametrize("scheme", ["independent", "correlated"])
+def test_level_asked_twice_gives_fresh_noise_where_the_scheme_says_so(scheme):
+    release = perturb(table(50), scheme, [0.5, 0.5], seed=7)
+    assert (release.copies[0] != release.copies[1]).all()
+
+
+def test_two_alternative_extensions_share_no_noise():
+    """The level is part of a stream's name: else the difference of both would give the innovation away (|r| < 4.4/√n)."""
+    release = perturb(table(4000), "corner-wave", [1.0], seed=9, noise={"variance": 1.0})
+    # what is new in each copy, given its neighbours X and Y_1
+    new = [release.extend([s], seed=10).copies[1] - (1 - s) * release.original - s * release.copies[0] for s in (0.4, 0.6)]
+    r = np.corrcoef(new[0][:, 0], new[1][:, 0])[0, 1]
+    assert abs(r) < stats.norm.isf(FALSE_ALARM / 2) / np.sqrt(4000)
+
+
+def test_a_new_copy_reads_only_its_two_neighbours():
+    """Levels 0.1, 0.3, 0.5, 0.7 are out; the copy at 0.4 comes out the same with all but 0.3 and 0.5 destroyed."""
+    X = table(60)
+    moments = TableMoments(X.mean(axis=0), np.cov(X.T, bias=True), len(X))
+    out = perturb(X, "corner-wave", [0.1, 0.3, 0.5, 0.7], seed=2).copies
+    drawn = []
+    for hidden in ((), (0, 3)):
+        seen = [np.full_like(copy, np.nan) if place in hidden else copy for place, copy in enumerate(out)]
+        new = np.empty_like(X)
+        CornerWave().sampler([0.1, 0.3, 0.5, 0.7, 0.4], moments, Key(3, "corner-wave"), 4).block(0, X, [*seen, new], 4)
+        drawn.append(new)
+    assert np.isfinite(drawn[1]).all()
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+
+
+def test_noise_of_a_copy_does_not_depend_on_the_data():
+    """Same shape, same seed: the same noise on another table, to rounding of the sum (a stream is named, never fed)."""
+    X = table(50)
+    shifted = X + 7.0
+    first = perturb(X, "corner-wave", LEVELS, seed=3, noise={"variance": 1.0})
+    second = perturb(shifted, "corner-wave", LEVELS, seed=3, noise={"variance": 1.0})
+    np.testing.assert_allclose(noise(first), noise(second), atol=1e-12)

@@ -1,0 +1,227 @@
+"""``auditor.perturb`` and ``Release.extend``: alike in and out, exact recovery where noise depends linearly, and every refusal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import auditor
+from auditor import AuditorError, DataError, PluginError, ScenarioError
+
+X = np.random.default_rng(0).normal(size=(8, 2)) * [3.0, 50.0] + [40.0, 900.0]
+FRAME = pd.DataFrame(X, columns=["age", "salary"], index=[f"r{k}" for k in range(8)])
+
+
+def refusal(error, call, *args, **kwargs):
+    with pytest.raises(error) as caught:
+        call(*args, **kwargs)
+    return str(caught.value)
+
+
+# -- alike in and out --------------------------------------------------------------------------------------------------
+
+
+def test_frame_in_frame_out():
+    copy = auditor.perturb(FRAME, scheme="corner-wave", levels=[0.5], seed=1).copies[0]
+    assert list(copy.columns) == ["age", "salary"]
+    assert copy.index.equals(FRAME.index)
+
+
+def test_series_in_series_out():
+    copy = auditor.perturb(FRAME["age"], scheme="corner-wave", levels=[0.5], seed=1).copies[0]
+    assert isinstance(copy, pd.Series)
+    assert copy.name == "age"
+    assert copy.index.equals(FRAME.index)
+
+
+@pytest.mark.parametrize("shape", [(16,), (16, 1), (8, 2)])
+def test_array_in_array_of_that_shape_out(shape):
+    assert auditor.perturb(X.reshape(shape), scheme="corner-wave", levels=[0.5], seed=1).copies[0].shape == shape
+
+
+def test_all_forms_get_the_same_copies():
+    array = auditor.perturb(X, scheme="corner-wave", levels=[0.5, 0.2], seed=1).copies[1]
+    frame = auditor.perturb(FRAME, scheme="corner-wave", levels=[0.5, 0.2], seed=1).copies[1]
+    lists = auditor.perturb(X.tolist(), scheme="corner-wave", levels=[0.5, 0.2], seed=1).copies[1]
+    np.testing.assert_array_equal(array, frame.to_numpy())
+    np.testing.assert_array_equal(array, lists)
+
+
+def test_integers_get_real_noise():
+    whole = np.arange(10).reshape(5, 2)
+    copy = auditor.perturb(whole, scheme="corner-wave", levels=[0.5], seed=1).copies[0]
+    assert copy.dtype == np.float64
+    assert (copy != np.round(copy)).all()
+
+
+def test_estimate_is_like_the_original():
+    release = auditor.perturb(FRAME, scheme="corner-wave", levels=[0.5], seed=1)
+    values = auditor.attack("llse", release).values
+    assert list(values.columns) == ["age", "salary"]
+    assert values.index.equals(FRAME.index)
+
+
+def test_the_original_is_not_written_to():
+    before = X.copy()
+    auditor.perturb(X, scheme="corner-wave", levels=[0.5, 0.0], seed=1).extend([0.0], seed=2)
+    np.testing.assert_array_equal(X, before)
+
+
+def test_copies_at_level_zero_are_not_the_original_s_memory():
+    release = auditor.perturb(X, scheme="corner-wave", levels=[0.0], seed=1)
+    assert not np.shares_memory(release.copies[0], X)
+
+
+def test_attack_is_a_function_though_a_submodule_has_its_name():
+    import auditor.attack
+
+    assert auditor.attack is auditor.release.attack
+
+
+# -- linearly dependent copies give the table away ---------------------------------------------------------------------
+
+
+def recovered(release, first, second):
+    """``X = (σ_2 Y_1 − σ_1 Y_2) / (σ_2 − σ_1)`` (li2012, 4.2.2)."""
+    a, b = np.sqrt(release.levels[first - 1]), np.sqrt(release.levels[second - 1])
+    return (b * release.copies[first - 1] - a * release.copies[second - 1]) / (b - a)
+
+
+def test_two_linearly_dependent_copies_give_the_table():
+    release = auditor.perturb(X, scheme="linearly-dependent", levels=[0.25, 1.0], seed=1)
+    np.testing.assert_allclose(recovered(release, 1, 2), X, rtol=1e-12)
+
+
+@pytest.mark.parametrize("pair", [(1, 3), (2, 4), (3, 4), (1, 4)])
+def test_linearly_dependent_copies_give_the_table_across_extensions(pair):
+    release = auditor.perturb(X, scheme="linearly-dependent", levels=[0.25, 1.0], seed=1).extend([0.04], seed=2).extend([4.0], seed=3)
+    np.testing.assert_allclose(recovered(release, *pair), X, rtol=1e-11)
+
+
+def test_llse_rebuilds_the_table_from_linearly_dependent_copies():
+    release = auditor.perturb(X, scheme="linearly-dependent", levels=[0.25, 1.0], seed=1).extend([0.5], seed=2)
+    for coalition in ([1, 2], [2, 3], [1, 2, 3]):
+        estimate = auditor.attack("llse", release, coalition=coalition)
+        np.testing.assert_allclose(estimate.values, X, rtol=1e-9)
+        assert estimate.theory == pytest.approx(0.0, abs=1e-12 * X.var())
+
+
+def test_first_noisy_copy_after_an_exact_one_draws_the_noise():
+    release = auditor.perturb(X, scheme="linearly-dependent", levels=[0.0], seed=1).extend([0.5, 1.0], seed=2)
+    np.testing.assert_array_equal(release.copies[0], X)
+    np.testing.assert_allclose(recovered(release, 2, 3), X, rtol=1e-12)
+
+
+def test_singular_table_is_rebuilt_exactly_too():
+    total = np.column_stack([X, X.sum(axis=1)])
+    release = auditor.perturb(total, scheme="linearly-dependent", levels=[0.25, 1.0], seed=1)
+    np.testing.assert_allclose(auditor.attack("llse", release).values, total, rtol=1e-9)
+
+
+# -- levels that are refused -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("levels", "words"),
+    [
+        ([0.5, -1.0], "level 2 must be a finite noise multiple σ² ≥ 0; got -1.0"),
+        ([0.5, float("inf")], "levels must hold numbers only; level 2 is inf"),
+        ([float("nan")], "levels must hold numbers only; level 1 is nan"),
+        ([True], "levels must hold numbers only; level 1 is True"),
+        (["a"], "levels must hold numbers only; level 1 is 'a'"),
+        ([], "levels must be a list of levels"),
+        (0.5, "levels must be a list of levels"),
+        ("0.5", "levels must be a list of levels"),
+        ([0.5] * 1_000_000, "levels must name at most 10,000 copies; got 1,000,000"),
+        ({"uniform": [0.0, 1.0], "count": 10**6}, "levels needs count, an integer from 1 to 10,000"),
+        ({"uniform": [1.0, 0.5], "count": 2}, "levels needs low ≤ high"),
+    ],
+)
+def test_impossible_levels_are_refused(levels, words):
+    assert words in refusal(AuditorError, auditor.perturb, X, scheme="corner-wave", levels=levels, seed=1)
+    release = auditor.perturb(X, scheme="corner-wave", levels=[0.5], seed=1)
+    assert words in refusal(AuditorError, release.extend, levels, seed=1)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True, "7"])
+def test_impossible_seeds_are_refused(seed):
+    words = refusal(AuditorError, auditor.perturb, X, scheme="corner-wave", levels=[0.5], seed=seed)
+    assert words == f"seed must be an integer of at least 0; got {seed!r}"
+
+
+def test_unknown_scheme_names_the_nearest():
+    words = refusal(PluginError, auditor.perturb, X, scheme="corner-wav", levels=[0.5])
+    assert words == "unknown scheme 'corner-wav'; did you mean 'corner-wave'?"
+
+
+# -- tables that are refused -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (np.column_stack([X[:, 0], np.ones(8)]), "column 'x2' is constant"),
+        (np.where(X > 900, np.nan, X), "missing values in column 'x2'"),
+        (np.where(X > 900, np.inf, X), "column 'x2' has"),
+        (X[:1], "a table needs at least 2 rows; got 1"),
+        (np.empty((3, 0)), "a table must have rows and columns"),
+        (np.zeros((2, 2, 2)), "a table must have rows and columns"),
+        (pd.DataFrame({"age": [1.0, 2.0], "name": ["x", "y"]}), "columns must hold numbers; 'name' do not"),
+        (pd.DataFrame([[1.0, 2.0], [2.0, 3.0]], columns=["a", "a"]), "two columns have the same name"),
+        (np.array([["1", "2"], ["3", "4"]]), "the table must hold numbers only"),
+        (pd.Series(["1", "2", "4"]), "the table must hold numbers only"),
+        (np.array(["2020", "2021"], dtype="datetime64[D]"), "the table must hold numbers only"),
+        (X + 1j, "the table must hold numbers only"),
+        (pd.DataFrame(X + 1j), "columns must hold numbers"),
+        ([[1.0, "a"], [2.0, "b"]], "the table must hold numbers only"),
+        ([[1.0, 2.0], [3.0]], "the table must hold numbers only"),
+    ],
+)
+def test_impossible_tables_are_refused(table, words):
+    assert words in refusal(DataError, auditor.perturb, table, scheme="corner-wave", levels=[0.5], seed=1)
+
+
+def test_no_refusal_tells_a_value():
+    secret = np.column_stack([X[:, 0], np.full(8, 71_234.5)])
+    assert "71" not in refusal(DataError, auditor.perturb, secret, scheme="corner-wave", levels=[0.5])
+
+
+# -- noise shapes that are refused -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("noise", "words"),
+    [
+        ("pink", "noise must be 'white' or 'data' or a mapping"),
+        ({"varince": 1.0}, "noise.varince is not a known field; did you mean 'variance'"),
+        ({"variance": 1.0, "spectrum": [1.0, 1.0]}, "noise must be 'white' or 'data' or"),
+        ({"variance": 0.0}, "noise.variance must be greater than 0; got 0.0"),
+        ({"variance": "much"}, "noise.variance must be a number; got 'much'"),
+        ({"spectrum": [1.0]}, "noise.spectrum must have one eigenvalue per attribute, 2; got 1"),
+        ({"spectrum": [1.0, -1.0]}, "noise.spectrum.1 must be at least 0; got -1.0"),
+        ({"matrix": [[1.0, 2.0], [2.0, 1.0]]}, "noise.matrix must be positive semi-definite, as a covariance is"),
+        ({"matrix": [[1.0, 0.5], [0.4, 1.0]]}, "noise.matrix must be finite and symmetric, as a covariance is"),
+        ({"matrix": [[1.0, 2.0, 3.0], [2.0, 1.0]]}, "noise.matrix must be a square matrix of numbers"),
+        ({"matrix": [[1.0]]}, "noise.matrix must be 2 × 2, one row per attribute; got 1 × 1"),
+        ({"matrix": [[float("nan"), 0.0], [0.0, 1.0]]}, "noise.matrix.0.0 must be a finite number"),
+        ({"matrix": "nowhere.csv"}, "noise.matrix: 'nowhere.csv' cannot be read as a CSV file of numbers"),
+    ],
+)
+def test_impossible_noise_shapes_are_refused_once(noise, words):
+    told = refusal(AuditorError, auditor.perturb, X, scheme="corner-wave", levels=[0.5], seed=1, noise=noise)
+    assert told.startswith(words)
+    assert "\n" not in told
+
+
+def test_unknown_parameters_and_algorithms_are_told_together():
+    told = refusal(ScenarioError, auditor.perturb, X, scheme="corner-wave", levels=[0.5], algorithm="magic", colour="red")
+    assert "algorithm must be 'bridge', 'parallel', 'sequential' or 'on-demand'; got 'magic'" in told
+    assert "colour is not a known field" in told
+
+
+def test_noise_matrix_may_be_a_file(tmp_path, monkeypatch):
+    (tmp_path / "noise.csv").write_text("2.0,0.5\n0.5,1.0\n")
+    monkeypatch.chdir(tmp_path)
+    release = auditor.perturb(X, scheme="corner-wave", levels=[1.0], seed=1, noise={"matrix": "noise.csv"})
+    np.testing.assert_array_equal(release.noise_covariance(), [[2.0, 0.5], [0.5, 1.0]])

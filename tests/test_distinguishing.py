@@ -1,0 +1,66 @@
+"""The empirical ε is below the true one at the stated rate, near it with enough trials, and quick."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+import auditor
+from auditor.categorical.measures import retention_for_epsilon
+from auditor.distinguishing import distinguish, empirical_epsilon, lower_bound, upper_bound
+from auditor.errors import AuditorError
+from auditor.registry import get
+
+
+def k_ary(value: int, k: int, epsilon: float, trials: int, rng: np.random.Generator) -> np.ndarray:
+    """k-ary randomized response: the truth with odds e^ε over each other value."""
+    outputs = rng.integers(0, k, trials)
+    return np.where(rng.random(trials) < retention_for_epsilon(epsilon, k), value, outputs)
+
+
+def test_a_million_trials_of_k_ary_randomized_response_take_less_than_a_second():
+    rng = np.random.default_rng(1)
+    start = time.process_time()
+    first, second = (k_ary(value, 25, 1.0, 500_000, rng) for value in (0, 1))
+    audit = empirical_epsilon(first, second, 25)
+    assert time.process_time() - start < 1.0
+    assert 0.93 < audit.epsilon < 1.0
+
+
+def test_the_bound_exceeds_the_truth_no_more_often_than_it_says():
+    # 2,000 audits at 50 % confidence of a true ε of ln 3: at most half may exceed it; Bonferroni makes it far fewer
+    rng, above = np.random.default_rng(2), 0
+    for _ in range(2000):
+        audit = empirical_epsilon(rng.random(300) < 0.75, rng.random(300) < 0.25, confidence=0.5)
+        above += audit.epsilon > math.log(3)
+    assert above / 2000 <= 0.5 + 4 * math.sqrt(0.25 / 2000)
+
+
+@pytest.mark.parametrize(("name", "together"), [("uniform-multilevel", math.log(1 + 5 * 0.5 / 0.5)), ("uniform", 2 * math.log(6.0))])
+def test_epsilon_of_a_coalition_is_that_of_the_best_copy_only_for_multilevel_copies(name, together):
+    scheme = get("scheme", name)()
+    audit = distinguish(scheme, (0.5, 0.5 if name == "uniform" else 0.3), 5, 200_000, seed=3)
+    assert scheme.channel((0.5, 0.5 if name == "uniform" else 0.3), 5).epsilon() == pytest.approx(together)
+    assert together - 0.15 < audit.epsilon <= together
+
+
+def test_alike_inputs_give_zero():
+    rng = np.random.default_rng(0)
+    audit = auditor.empirical_epsilon(rng.integers(0, 4, 1000), rng.integers(0, 4, 1000))
+    assert audit.epsilon == 0.0
+    assert audit.event == ()
+
+
+def test_clopper_pearson_by_hand():
+    # k = n: the lower bound is α^(1/n); k = 0: the upper is 1 − α^(1/n)
+    assert lower_bound(10, 10, 0.05) == pytest.approx(0.05**0.1)
+    assert upper_bound(0, 10, 0.05) == pytest.approx(1 - 0.05**0.1)
+    assert lower_bound(0, 10, 0.05) == 0.0
+    assert upper_bound(10, 10, 0.05) == 1.0
+
+
+@pytest.mark.parametrize("outputs", [[0.5, 1.5], [-1, 2], [1]])
+def test_outputs_must_be_codes(outputs):
+    with pytest.raises(AuditorError, match="codes"):
+        empirical_epsilon(outputs, [0, 1])

@@ -1,0 +1,336 @@
+"""Contract tests over everything that is registered, and how plugins are found, refused and reported."""
+
+
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from plugin_packages import BROKEN_ATTACKS, install
+from pydantic import ValidationError
+
+import auditor
+from auditor import bibliography, registry
+from auditor.data.load import load_table
+from auditor.errors import NotApplicable, PluginError
+from auditor.registry import Plugin, PluginParameters, register
+from auditor.release import Release
+from auditor.scenario.read import read_scenario, shipped_scenarios
+from auditor.scenario.yaml12 import load
+
+ROOT = Path(__file__).parents[1]
+PLUGINS = [(kind, name) for kind in registry.KINDS for name in registry.names(kind)]
+ATTACKS = registry.names("attack")
+
+KNOWLEDGE = {
+    "perfect": "perfect", "estimated": {"estimated": {"rows": 300}}, "known-records": {"known-records": 200},
+    "known-sample": {"known-sample": 300}, "unmatched-records": {"unmatched-records": 200},
+}  # fmt: skip
+PARAMETERS = {  # for plugins that have no default for everything
+    "published": {"copies": ["a.csv"], "law": {"scheme": "corner-wave"}},
+    "inline": {"values": {"x": [1.0, None, 3.0]}},
+    "gaussian": {"spectrum": {"large": 4.0, "count": 1, "small": 0.5, "attributes": 3}, "mean": [0.0, 1.0, 2.0]},
+    "metric": {"metric": "rmse", "at-most": 1.0},
+    "collusion-gain": {"at-least": 0.5},
+    "ranking": {"order": ["llse", "ndr"]},
+    "similarity": {"edges": [0.0, 5.0, 10.0]},
+    "growth-rate": {"against": "data.rows", "at-most": 1.0},
+    "corner-wave": {"noise": {"variance": 2.5}, "algorithm": "on-demand"},
+}
+
+
+def example(kind, name):
+    """A plugin with parameters other than its defaults where there is an example, else with its defaults."""
+    cls = registry.get(kind, name)
+    try:
+        return cls(cls.Parameters.model_validate(PARAMETERS.get(name, {})))
+    except ValidationError:
+        return None
+
+
+def knowledge_of(attack):
+    names = registry.get("attack", attack).knowledge
+    return next((spelt for name, spelt in KNOWLEDGE.items() if not names or name in names), None)
+
+
+ADDITIVE = [name for name in ATTACKS if "additive" in registry.get("attack", name).families and knowledge_of(name) is not None]
+
+
+def people(rows=400, seed=1):
+    """Three attributes that nearly say the same, as attacks by filtering want them."""
+    rng = np.random.default_rng(seed)
+    common = rng.normal(size=(rows, 1))
+    return pd.DataFrame(100 + 10 * (common + 0.05 * rng.normal(size=(rows, 3))), columns=["a", "b", "c"])
+
+
+# -- every plugin ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "name"), PLUGINS)
+def test_a_plugin_is_documented(kind, name):
+    cls = registry.get(kind, name)
+    assert cls.kind == kind
+    assert len(cls.summary()) > 20
+    assert cls.summary().endswith(".")
+    assert cls.Parameters.__doc__
+    for field, info in cls.Parameters.model_fields.items():
+        assert info.description, f"{name}.{field} is not described"
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, name in PLUGINS if kind in ("attack", "scheme", "expectation")])
+def test_a_plugin_s_paper_is_in_the_bibliography(kind, name):
+    reference = registry.get(kind, name).reference
+    if name == "published":  # whatever others made has no paper
+        assert reference == ""
+    else:
+        assert reference.partition(",")[0] in bibliography.keys()
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_says_what_it_assumes_and_when_it_wins(name):
+    cls = registry.get("attack", name)
+    assert len(cls.assumes) > 10
+    assert len(cls.wins) > 10
+    assert cls.families
+
+
+@pytest.mark.parametrize(("kind", "name"), [plugin for plugin in PLUGINS if example(*plugin) is not None])
+def test_parameters_survive_yaml(kind, name):
+    plugin = example(kind, name)
+    written = yaml.safe_dump(plugin.parameters.model_dump(mode="json", by_alias=True))
+    again = type(plugin.parameters).model_validate(load(written).value)
+    assert again == plugin.parameters
+    assert plugin.parameters.model_dump(by_alias=True).keys() == {
+        info.alias or field for field, info in plugin.Parameters.model_fields.items()
+    }
+
+
+@pytest.mark.parametrize(("kind", "name"), PLUGINS)
+def test_an_unknown_parameter_is_refused(kind, name):
+    cls = registry.get(kind, name)
+    with pytest.raises(ValidationError):
+        cls.Parameters.model_validate({**PARAMETERS.get(name, {}), "no-such-thing": 1})
+
+
+@pytest.mark.parametrize(("kind", "section"), [("attack", "attacks"), ("scheme", "schemes")])
+def test_an_example_scenario_uses_it(kind, section):
+    used = {use.name for path in shipped_scenarios() for use in getattr(read_scenario(path), section)}
+    assert used >= set(registry.names(kind))
+
+
+# -- schemes -----------------------------------------------------------------------------------------------------------
+
+SCHEMES = [name for name in registry.names("scheme") if name != "published" and registry.get("scheme", name).family == "additive"]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_scheme_is_a_function_of_its_seed_and_leaves_the_table_alone(scheme):
+    X = people(50)
+    before = X.copy()
+    first, again, other = (auditor.perturb(X, scheme, [1.0, 0.25], seed=seed) for seed in (7, 7, 8))
+    pd.testing.assert_frame_equal(X, before)
+    for one, two, three in zip(first.copies, again.copies, other.copies, strict=True):
+        pd.testing.assert_frame_equal(one, two)
+        assert (one != three).to_numpy().all()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_extending_a_release_leaves_the_copies_that_are_out_alone(scheme):
+    release = auditor.perturb(people(50), scheme, [1.0, 0.25], seed=7)
+    before = [copy.copy() for copy in release.copies]
+    longer = release.extend([0.5], seed=8)
+    assert len(longer.copies) == 3
+    for old, kept, new in zip(before, release.copies, longer.copies, strict=False):
+        pd.testing.assert_frame_equal(old, kept)
+        pd.testing.assert_frame_equal(old, new)
+
+
+@pytest.mark.parametrize("name", [name for name in registry.names("source") if example("source", name) is not None])
+def test_a_source_is_a_function_of_its_seed(name):
+    parameters = PARAMETERS.get(name, {})
+    tables = [
+        load_table(name, parameters=parameters, rows=None if name == "inline" else 60, missing="drop", rng=np.random.default_rng(seed))
+        for seed in (3, 3)
+    ]
+    assert tables[0].fingerprint() == tables[1].fingerprint()
+    assert tables[0].rows >= 2
+
+
+# -- attacks -----------------------------------------------------------------------------------------------------------
+
+
+def attacked(name, level=0.5, seed=2, rows=400):
+    release = auditor.perturb(people(rows), "independent", [level, 2 * level], seed=seed)
+    return release, auditor.attack(name, release, knowledge=knowledge_of(name), coalition=[1, 2])
+
+
+@pytest.mark.parametrize("name", ADDITIVE)
+def test_an_attack_gives_the_same_again_and_leaves_what_it_is_given_alone(name):
+    release, first = attacked(name)
+    original, copies = release.original.copy(), [copy.copy() for copy in release.copies]
+    again = auditor.attack(name, release, knowledge=knowledge_of(name), coalition=[1, 2])
+    pd.testing.assert_frame_equal(first.values, again.values)
+    pd.testing.assert_frame_equal(release.original, original)
+    for before, after in zip(copies, release.copies, strict=True):
+        pd.testing.assert_frame_equal(before, after)
+    assert list(first.values.columns) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("name", [name for name in ADDITIVE if knowledge_of(name) == "perfect"])
+def test_the_order_of_the_rows_is_of_no_account(name):
+    release, plain = attacked(name)
+    order = np.random.default_rng(0).permutation(len(release.original))
+    shuffled = Release(
+        release.original.iloc[order], tuple(copy.iloc[order] for copy in release.copies), release.levels, release.scheme
+    )
+    mixed = auditor.attack(name, shuffled, knowledge="perfect", coalition=[1, 2])
+    # Sums in another order differ by rounding, which an eigenvector magnifies; a row out of place differs by about 10.
+    np.testing.assert_allclose(mixed.values.to_numpy(), plain.values.to_numpy()[order], atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ADDITIVE)
+def test_a_planted_leak_is_found(name):
+    assert attacked(name, level=1e-5)[1].normalized_error < 0.02
+
+
+@pytest.mark.parametrize("name", [name for name in ADDITIVE if knowledge_of(name) in ("perfect", KNOWLEDGE["estimated"])])
+def test_nothing_is_found_where_nothing_is_left(name):
+    assert attacked(name, level=1e6)[1].normalized_error > 0.9
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_knowledge_an_attack_cannot_use_is_not_applicable_and_says_why(name):
+    known = registry.get("attack", name).knowledge
+    unusable = next((spelt for kind, spelt in KNOWLEDGE.items() if known and kind not in known), None)
+    if unusable is not None:
+        release = auditor.perturb(people(50), "independent", [1.0], seed=1)
+        with pytest.raises(NotApplicable, match=name):
+            auditor.attack(name, release, knowledge=unusable, **PARAMETERS.get(name, {}))
+
+
+# -- finding and refusing ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "name"), PLUGINS)
+def test_a_duplicate_name_is_an_error_that_names_both_places(kind, name):
+    cls = registry.get(kind, name)
+    double = type("Double", (Plugin,), {"__doc__": "A double.", "__module__": __name__, "kind": kind, "name": name})
+    with pytest.raises(PluginError) as caught:
+        register(double)
+    message = str(caught.value)
+    assert f"{kind} {name!r} is registered twice" in message
+    assert f"{cls.__module__}.{cls.__qualname__}" in message
+    assert f"{__name__}.Double" in message
+    assert registry.get(kind, name) is cls
+
+
+def test_an_alias_that_is_taken_registers_nothing():
+    double = type("Double", (Plugin,), {"__doc__": "A double.", "kind": "attack", "name": "quite-new", "aliases": ("llse",)})
+    with pytest.raises(PluginError, match="'llse' is registered twice"):
+        register(double)
+    assert "quite-new" not in registry.spellings("attack")
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"kind": "attack", "name": ""}, "needs a `name`"),
+        ({"kind": "sorcery", "name": "x"}, "needs a `name` and one of the plugin base classes"),
+        ({"name": "x"}, "needs a `name`"),
+        ({"kind": "attack", "name": "x", "__doc__": None}, "has no docstring"),
+    ],
+)
+def test_a_plugin_without_name_kind_or_docstring_is_refused(fields, told):
+    with pytest.raises(PluginError, match=told):
+        register(type("Odd", (Plugin,), {"__doc__": "Odd.", **fields}))
+
+
+def test_registering_the_same_class_again_is_harmless():
+    cls = registry.get("attack", "llse")
+    assert register(cls) is cls
+
+
+@pytest.mark.parametrize(("kind", "wrong", "close"), [("attack", "lsse", "llse"), ("scheme", "cornerwave", "corner-wave"), ("source", "wisconsn", "wisconsin")])
+def test_an_unknown_name_lists_the_close_ones(kind, wrong, close):
+    with pytest.raises(PluginError, match=f"unknown {kind} '{wrong}'; did you mean '{close}'"):
+        registry.get(kind, wrong)
+    with pytest.raises(PluginError, match=f"no plugin is called '{wrong}'; did you mean '{close}'"):
+        registry.find(wrong)
+
+
+def test_a_name_close_to_none_lists_them_all():
+    with pytest.raises(PluginError, match=r"known are .*llse.*ndr"):
+        registry.get("attack", "zzzzzzzz")
+
+
+def test_parameters_have_hyphens_in_yaml_and_underscores_in_python():
+    class Parameters(PluginParameters):
+        at_least: float = 0.0
+
+    assert Parameters.model_validate({"at-least": 1.0}).at_least == Parameters(at_least=1.0).at_least == 1.0
+    for wrong in ({"at-least": "1"}, {"at-least": float("nan")}, {"atleast": 1.0}, {"at-least": True}):
+        with pytest.raises(ValidationError):
+            Parameters.model_validate(wrong)
+
+
+# -- third parties -----------------------------------------------------------------------------------------------------
+
+
+def command(site, *arguments, cwd):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(site)])}
+    return subprocess.run(
+        [sys.executable, "-m", "auditor", *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def troublesome(tmp_path_factory):
+    """A plugin package of which one module cannot be imported, one takes a name that is taken, and one is fine."""
+    return install(
+        tmp_path_factory.mktemp("site"),
+        "trouble",
+        absent="import no_such_package_anywhere\n",
+        double='''
+            """Takes a name that is taken."""
+
+            from auditor.attack import LinearAttack
+            from auditor.registry import register
+
+
+            @register
+            class Mine(LinearAttack):
+                """Mine."""
+
+                name = "llse"
+        ''',
+        leaves="raise SystemExit(3)\n",
+        fine=BROKEN_ATTACKS,
+    )
+
+
+def test_a_module_that_cannot_be_imported_is_reported_and_the_others_work(troublesome, tmp_path):
+    done = command(troublesome, "list", "attacks", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "raises-on-pairs" in done.stdout
+    assert "llse" in done.stdout
+    warnings = done.stderr.splitlines()
+    assert "warning: plugin module trouble.absent (entry point 'trouble') cannot be imported: ModuleNotFoundError" in warnings[0]
+    assert "attack 'llse' is registered twice: by attacks.llse.JointLLSE" in done.stderr
+    assert "trouble.double.Mine" in done.stderr
+    assert "trouble.leaves" in done.stderr
+    assert len(warnings) == 3
+
+
+def test_an_unknown_name_tells_of_the_modules_that_could_not_be_imported(troublesome, tmp_path):
+    (tmp_path / "x.yaml").write_text("data: iris\nschemes: [{name: corner-wave, levels: [1]}]\nattacks: [absent]\n")
+    done = command(troublesome, "run", "x.yaml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "x.yaml:3:11: attacks[0] names an unknown attack 'absent'" in done.stderr
+    assert "plugin module trouble.absent" in done.stderr
