@@ -184,7 +184,7 @@ def make_plugin(kind: str, name: str, parameters: Mapping[str, Any]) -> Any:
 def _released(scheme: Scheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None) -> Release:
     table = as_table(X)
     moments = table_moments(table)
-    if hasattr(scheme, "table"):
+    if scheme.makes_copies and hasattr(scheme, "table"):
         scheme.table = table
     key = Key(_checked_seed(seed), scheme.name)
     shape = (table.rows, scheme.output_width(table.width))

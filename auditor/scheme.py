@@ -95,6 +95,8 @@ class Scheme(Plugin):
     claims: ClassVar[str] = ""
     """What the scheme promises under collusion, or that it promises nothing."""
     needs_levels: ClassVar[bool] = True
+    makes_copies: ClassVar[bool] = True
+    """Whether it draws the copies itself; otherwise they are there already, and there is nothing to perturb."""
 
     def check_levels(self, levels: Sequence[float]) -> None:
         """Refuse levels the scheme cannot use.
