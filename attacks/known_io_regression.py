@@ -45,6 +45,7 @@ class KnownInputOutputRegression(LinearAttack):
 
     name = "known-io-regression"
     reference = "liu2008, section 4"
+    families = frozenset({"additive", "rotation", "rotation-noise"})
     knowledge = (KnownRecords.name,)
     assumes = "The adversary has some records in clear and knows which released rows are theirs; nothing else."
     wins = "Wins with a few hundred records and an unknown law; loses to llse by about 1 + kN/p, and with p near kN to guessing the mean."

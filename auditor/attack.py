@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +69,14 @@ class View:
         Moments of ``[X, Y_1 … Y_k]`` over the records given in clear, about the centre, d = (k+1)N.
     records : Records or None
         Those records themselves, for attacks on rows.
+    unmatched : ndarray of shape (p, N) or None
+        Records given in clear without saying which released rows are theirs; in no order.
+    population : ndarray of shape (s, N) or None
+        Other draws from the population that the released records were drawn from.
+    scheme : mapping
+        The scheme's ``name`` and parameters, which are no secret; its random numbers are.
+    seed : int
+        Of the guesses of an attack that guesses; says nothing of the scheme's.
     """
 
     attributes: tuple[str, ...]
@@ -83,6 +92,10 @@ class View:
     sample: Moments | None = field(repr=False, default=None)
     known: Moments | None = field(repr=False, default=None)
     records: Records | None = field(repr=False, default=None)
+    unmatched: Array | None = field(repr=False, default=None)
+    population: Array | None = field(repr=False, default=None)
+    scheme: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    seed: int = 0
 
     @property
     def width(self) -> int:
@@ -183,7 +196,9 @@ class View:
 
 
 def _part(moments: Moments, places: Sequence[int], width: int) -> Moments:
-    """Return moments of some of the parts that are stacked side by side, numbered from 1."""
+    """Return moments of some of the parts that are stacked side by side, numbered from 1; none where copies have other columns."""
+    if moments.size == 0:
+        return moments
     index = attribute_index(places, width)
     return Moments(moments.count, moments.total[index], moments.products[np.ix_(index, index)])
 
@@ -280,6 +295,37 @@ class LinearAttack(Attack):
         return [self.affine(view.coalition(copies)) for copies in coalitions]
 
 
+@dataclass(frozen=True)
+class Inferred:
+    """What an attack thinks of one attribute's values, record by record.
+
+    Attributes
+    ----------
+    attribute : int
+        Its place in the original.
+    values : ndarray of shape (V,)
+        Sorted; a true value that is not among them was not thought possible.
+    groups : ndarray of shape (V,)
+        Group of each value, 0 … G − 1; every value its own unless the attack is after less.
+    posterior : ndarray of shape (b, G)
+        Probability of each group.
+    prior : ndarray of shape (G,)
+        The same without looking at the record.
+    claims : ndarray of shape (b,)
+        The group that the attack claims to have found; −1 where it claims none.
+    linked : ndarray of shape (b,)
+        Chance of naming the record's own row among those it cannot be told from.
+    """
+
+    attribute: int
+    values: Array = field(repr=False)
+    groups: NDArray[np.intp] = field(repr=False)
+    posterior: Array = field(repr=False)
+    prior: Array = field(repr=False)
+    claims: NDArray[np.intp] = field(repr=False)
+    linked: Array = field(repr=False)
+
+
 class Reconstruction:
     """A non-linear attack, fitted to one coalition: rows of copies in, rows of estimates out."""
 
@@ -289,6 +335,25 @@ class Reconstruction:
 
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array] | None:
         """Return both ends of intervals that hold each value with that posterior probability, shapes (b, N); None if it has none."""
+        return None
+
+    def guesses(self, copies: Sequence[Array]) -> Iterator[Array]:
+        """Yield estimates, shape (b, N), any of which the attack might as well have made; the same guesses for every block."""
+        yield self.rows(copies)
+
+    def chances(self, copies: Sequence[Array], tolerance: float) -> Array | None:
+        """Return each record's exact chance, shape (b,), of ``‖x̂ − x‖ ≤ tolerance·‖x‖``, as the adversary computes it; None: unknown."""
+        return None
+
+    def inferred(self, copies: Sequence[Array]) -> Inferred | None:
+        """Return what the attack thinks of one attribute's values; None for an attack that only estimates."""
+        return None
+
+    def expected(self, x: Array) -> Array | None:
+        """Return theory's expected ``‖x̂ − x‖²``, shape (b,), over the draws of scheme and attack; None where there is none.
+
+        For the audit alone, once the estimates are in: ``x`` are the true records, shape (b, N).
+        """
         return None
 
 

@@ -22,6 +22,8 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError, NotApplicable, PluginError
 from auditor.expectation import PairedCell, PairedGain, ReleaseEvidence
 from auditor.gathered import Gathered
+from auditor.geometry import geometry_records
+from auditor.inferences import Inferences, inference_records
 from auditor.knowledge import Knowledge
 from auditor.learnt import Learnt
 from auditor.linear import Errors, Maps, Paired, audit_linear, from_groups, quietest
@@ -36,6 +38,7 @@ from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scheme import Key, Scheme, TableMoments
 from auditor.tally import Tally
 from auditor.utility import utility_records
+from auditor.whole_records import WholeRecords, whole_record_records
 
 Array = NDArray[np.float64]
 
@@ -88,9 +91,9 @@ class Release:
 
     def _draw(self, bounds: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Array, list[Array]]]:
         n, N = self.table.rows, self.table.width
-        keep = n * N * self.copies * 8 <= KEEP_BYTES
+        keep = n * self.scheme.output_width(N) * self.copies * 8 <= KEEP_BYTES
         rows = n if keep else bounds[0][1]
-        memory = [np.empty((rows, N)) for _ in range(self.copies)]
+        memory = [np.empty((rows, self.scheme.output_width(N))) for _ in range(self.copies)]
         early = self._already_out()
         samplers = []
         if early:
@@ -155,7 +158,7 @@ def audit_release(
     try:
         release = open_release(scenario, table, moments, use, levels, replicate)
         session = Session(scenario, release, coalitions, context, pooling)
-        _check_copies(session.gathered.groups)
+        _check_copies(session.gathered)
     except Exception as error:
         reason = failure_reason(error)
         records = [context.empty(attack.id, knowledge.label, coalition, "failed", reason)
@@ -164,13 +167,14 @@ def audit_release(
     measurements, distributions = session.run()
     if pooling:
         evidence.paired.update(session.paired)
+    if pooling and session.gathered.joint:
         evidence.pooling.update(pooling_evidence(session.needed, session.gathered.groups, table.width, session.law))
     return ReleaseAudit(measurements, distributions, evidence)
 
 
-def _check_copies(groups: Sequence[Moments]) -> None:
+def _check_copies(gathered: Gathered) -> None:
     """Refuse copies that are not finite; the harness does not trust what a plugin draws."""
-    if not all(np.isfinite(group.products).all() for group in groups):
+    if not gathered.finite or not all(np.isfinite(group.products).all() for group in gathered.groups):
         raise PluginError("the scheme drew values that are not finite")
 
 
@@ -231,7 +235,7 @@ class Session:
         self.law = release.scheme.law(release.levels, release.moments)
         self.gathered = Gathered(
             release.table, release.moments, release.levels, self.law, release.blocks, scenario.knowledge, scenario.seed,
-            release.key.replicate,
+            release.key.replicate, release.scheme.output_width(release.table.width), release.scheme.public,
         )  # fmt: skip
 
     def run(self) -> tuple[list[Measurement], list[Distribution]]:
@@ -246,6 +250,8 @@ class Session:
             measurements += entropy_records(self.context, self.release.table, self.law, self.coalitions)
         if self.scenario.utility is not None:
             measurements += utility_records(self.context, self.scenario, self.release.table, self.release.whole_copies())
+        if self.scenario.measure("geometry"):
+            measurements += geometry_records(self.context, self.release.blocks, self.scenario.seed)
         for knowledge in self.scenario.knowledge:
             for use in self.scenario.attacks:
                 cells, spreads = self._tried(use, knowledge)
@@ -283,21 +289,34 @@ class Session:
             return binned_records(release.table, copies, self.law, self.needed, self.coalitions, context, use.id, knowledge), []
         attack.check(self.release.scheme.family, knowledge)
         tally = self._tally()
+        records, inferences = self._whole_records(), [Inferences() for _ in self.needed]
         if isinstance(attack, LinearAttack):
-            errors = self._linear(attack, knowledge, tally)
+            if not self.gathered.joint:
+                raise NotApplicable("a linear attack on moments needs copies with as many columns as the original")
+            errors, records = self._linear(attack, knowledge, tally), []
         elif isinstance(attack, RowAttack):
-            errors = self._rowwise(attack, knowledge, tally)
+            errors = self._rowwise(attack, knowledge, tally, records, inferences)
         else:
             raise NotApplicable(f"{use.name} is neither a linear nor a row-level attack")
         wanted = [place for place, coalition in enumerate(self.needed) if coalition in set(self.coalitions)]
         self._note_pairs(use, knowledge, wanted, errors.paired)
         cells = error_records(self.context, use.id, knowledge.label, self.needed, wanted, errors)
         cells += tally_records(self.scenario, self.context, use.id, knowledge.label, self.needed, wanted, tally)
+        names = self.release.table.attributes
+        for place in wanted:
+            cells += inference_records(self.context, use.id, knowledge.label, self.needed[place], inferences[place], names)
+        if records:
+            chosen = [records[place] for place in wanted]
+            cells += whole_record_records(self.context, use.id, knowledge.label, [self.needed[place] for place in wanted], chosen)
         spreads = distribution_records(self.context, use.id, knowledge.label, self.needed, wanted, tally)
         return cells, spreads
 
     def _tally(self) -> Tally:
         return wanted_tally(self.scenario, np.sqrt(np.diag(self.release.moments.covariance)))
+
+    def _whole_records(self) -> list[WholeRecords]:
+        measure = self.scenario.measure("records-within")
+        return [] if measure is None else [WholeRecords(float(measure.options["tolerance"])) for _ in self.needed]
 
     def _linear(self, attack: LinearAttack, knowledge: Knowledge, tally: Tally) -> Errors:
         affines = self._affines(attack, self.gathered.view(knowledge))
@@ -329,13 +348,15 @@ class Session:
         N = self.release.table.width
         return Learnt.of(affines, without, judged.mean[:N], judged.covariance()[:N, :N], [self.law.of(c) for c in self.needed])
 
-    def _rowwise(self, attack: RowAttack, knowledge: Knowledge, tally: Tally) -> Errors:
+    def _rowwise(
+        self, attack: RowAttack, knowledge: Knowledge, tally: Tally, records: list[WholeRecords], inferences: list[Inferences]
+    ) -> Errors:
         view = self.gathered.view(knowledge)
-        fitted = [attack.fit(view.coalition(c), CopyBlocks(self.release.blocks, c)) for c in self.needed]
+        fitted = [attack.fit(view.coalition(c), CopyBlocks(self.gathered.seen_rows(knowledge), c)) for c in self.needed]
         blocks, counts = self.gathered.measured_rows(knowledge)
-        sums = tally_rows(fitted, self.needed, blocks, counts, tally)
+        sums, expected = tally_rows(fitted, self.needed, blocks, counts, tally, records, inferences)
         flat = [count for groups in counts for count in groups if count]
-        return from_groups(self.needed, sums, flat, np.diag(self.release.moments.covariance), self._rivals())
+        return from_groups(self.needed, sums, flat, np.diag(self.release.moments.covariance), self._rivals(), expected)
 
     def _rivals(self) -> NDArray[np.intp] | None:
         """Return the single copies to pair coalitions with, when an expectation asks what pooling buys."""

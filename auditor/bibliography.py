@@ -46,6 +46,49 @@ _WORKS = {
     "gavish2017": (
         "M. Gavish and D. L. Donoho. Optimal shrinkage of singular values. IEEE Transactions on Information Theory 63(4), 2137–2152, 2017."
     ),
+    "chen2007": (
+        "K. Chen, G. Sun and L. Liu. Towards attack-resilient geometric data perturbation. Proceedings of the SIAM International "
+        "Conference on Data Mining, 78–89, 2007."
+    ),
+    "liu2006": (
+        "K. Liu, C. Giannella and H. Kargupta. An attacker's view of distance preserving maps for privacy preserving data mining. "
+        "Proceedings of PKDD, 297–308, 2006."
+    ),
+    "liu2007": (
+        "K. Liu. Multiplicative data perturbation for privacy preserving data mining. PhD thesis, University of Maryland, Baltimore "
+        "County, 2007."
+    ),
+    "guo2007": (
+        "S. Guo and X. Wu. Deriving private information from arbitrarily projected data. Proceedings of PAKDD, 84–95, 2007."
+    ),
+    "mukherjee2006": (
+        "S. Mukherjee, Z. Chen and A. Gangopadhyay. A privacy-preserving technique for Euclidean distance-based mining algorithms using "
+        "Fourier-related transforms. The VLDB Journal 15(4), 293–315, 2006."
+    ),
+    "szekely2004": "G. J. Székely and M. L. Rizzo. Testing for equal distributions in high dimension. InterStat 5, 2004.",
+    "hyvarinen2000": (
+        "A. Hyvärinen and E. Oja. Independent component analysis: algorithms and applications. Neural Networks 13(4–5), 411–430, 2000."
+    ),
+    "samarati2001": (
+        "P. Samarati. Protecting respondents' identities in microdata release. IEEE Transactions on Knowledge and Data Engineering "
+        "13(6), 1010–1027, 2001."
+    ),
+    "machanavajjhala2007": (
+        "A. Machanavajjhala, J. Gehrke, D. Kifer and M. Venkitasubramaniam. ℓ-diversity: privacy beyond k-anonymity. "
+        "ACM Transactions on Knowledge Discovery from Data 1(1), 2007."
+    ),
+    "li2007": (
+        "N. Li, T. Li and S. Venkatasubramanian. t-closeness: privacy beyond k-anonymity and ℓ-diversity. "
+        "Proceedings of the International Conference on Data Engineering, 106–115, 2007."
+    ),
+    "wong2006": (
+        "R. C.-W. Wong, J. Li, A. W.-C. Fu and K. Wang. (α, k)-anonymity: an enhanced k-anonymity model for privacy-preserving data "
+        "publishing. Proceedings of the ACM SIGKDD Conference, 754–759, 2006."
+    ),
+    "lefevre2006": (
+        "K. LeFevre, D. J. DeWitt and R. Ramakrishnan. Mondrian multidimensional k-anonymity. Proceedings of the International "
+        "Conference on Data Engineering, 2006."
+    ),
     "clopper1934": (
         "C. J. Clopper and E. S. Pearson. The use of confidence or fiducial limits illustrated in the case of the binomial. "
         "Biometrika 26(4), 404–413, 1934."

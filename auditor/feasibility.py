@@ -96,8 +96,9 @@ def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, mome
         scheme = make_scheme(use, here.base)
         scheme.check_levels(levels)
         scheme.check_table(table, here.data)
-        if scheme.family == "additive":
-            _check_size(len(levels), table.width)
+        if scheme.family != "uniform":
+            joint = scheme.output_width(table.width) == table.width
+            _check_size(len(levels) if joint else 0, table.width)
         _check_range(scheme.law(levels, moments))
     except AuditorError as error:
         found.add(("schemes", place), f"({use.id}) cannot be used: {error}")

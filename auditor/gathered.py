@@ -6,15 +6,22 @@
 | ``known-attributes`` | the same, and the true values of some columns | all rows; a known column's error is 0 |
 | ``estimated`` | moments of the copies over some released rows | all rows |
 | ``known-records`` | some rows in clear with their copies' rows | **the other rows**: what it was given is no discovery |
+| ``unmatched-records`` | some rows in clear, in no order | the other rows |
+| ``known-sample`` | some rows in clear, **held back from its copies** | the other rows |
+
+A known sample is other draws from the same population. Rows of the table stand for them: their copies are hidden from this adversary,
+which is as if they had not been released, and another adversary of the same audit still has the whole release.
 
 Rows are chosen from the seed and the replicate alone: the same for every scheme, attack and coalition, larger choices holding smaller.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +30,7 @@ from auditor.attack import Records, View
 from auditor.blocks import row_groups
 from auditor.data.table import Table
 from auditor.errors import AuditorError, did_you_mean
-from auditor.knowledge import Estimated, Knowledge, KnownAttributes, KnownRecords, KnownSample, Perfect
+from auditor.knowledge import Estimated, Knowledge, KnownAttributes, KnownRecords, KnownSample, Perfect, UnmatchedRecords
 from auditor.moments import Moments, stack
 from auditor.noise import NoiseLaw
 from auditor.scheme import TableMoments
@@ -47,9 +54,9 @@ def check_knowledge(knowledge: Knowledge, table: Table) -> None:
     """
     if isinstance(knowledge, Estimated) and knowledge.rows > table.rows:
         raise AuditorError(f"needs {knowledge.rows:,} released rows; the table has {table.rows:,}")
-    if isinstance(knowledge, KnownRecords) and not isinstance(knowledge, KnownSample) and knowledge.count > table.rows:
+    if isinstance(knowledge, KnownRecords) and knowledge.count > table.rows:
         raise AuditorError(f"needs {knowledge.count:,} records; the table has {table.rows:,}")
-    if type(knowledge) is KnownRecords and knowledge.count == table.rows:
+    if isinstance(knowledge, KnownRecords) and knowledge.count == table.rows:
         raise AuditorError(f"leaves no record to attack: the table has {table.rows:,}, all of them known")
     if isinstance(knowledge, KnownAttributes):
         for name in knowledge.attributes:
@@ -63,8 +70,8 @@ def chosen_rows(knowledge: Knowledge, rows: int, seed: int, replicate: int) -> I
     """Return the rows an adversary estimates from or was given, in the order they were drawn; None when it gets none."""
     if isinstance(knowledge, Estimated):
         return stream(seed, "estimated", replicate).permutation(rows)[: knowledge.rows]
-    if type(knowledge) is KnownRecords:
-        return stream(seed, KnownRecords.name, replicate).permutation(rows)[: knowledge.count]
+    if isinstance(knowledge, KnownRecords):
+        return stream(seed, knowledge.name, replicate).permutation(rows)[: knowledge.count]
     return None
 
 
@@ -139,26 +146,36 @@ class Gathered:
     knowledge : sequence of Knowledge
     seed, replicate : int
         What rows are chosen by.
+    columns : int, optional
+        Columns of a copy, where they are not the table's. There are no joint moments then, and only attacks on rows apply.
+    scheme : mapping, optional
+        What is public of the scheme.
 
     Attributes
     ----------
     groups : list of Moments
         Of ``[X, Y_1 … Y_M]``, by row group (``auditor.blocks.row_groups``).
+    finite : bool
+        Whether copies of other columns, which are in no moments, hold finite numbers only.
     """
 
     def __init__(
         self, table: Table, moments: TableMoments, levels: tuple[float, ...], law: NoiseLaw | None, blocks: Blocks,
-        knowledge: Sequence[Knowledge], seed: int, replicate: int,
+        knowledge: Sequence[Knowledge], seed: int, replicate: int, columns: int | None = None, scheme: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
+        self.joint = columns is None or columns == table.width
+        self._scheme = MappingProxyType(dict(scheme or {}))
+        self._seed, self._replicate = seed, replicate
         self.table, self.moments, self.levels, self.law, self._blocks = table, moments, levels, law, blocks
         self._chosen: dict[str, Chosen] = {}
         for state in knowledge:
             check_knowledge(state, table)
             drawn = chosen_rows(state, table.rows, seed, replicate)
             if drawn is not None and state.label not in self._chosen:
-                self._chosen[self._key(state)] = Chosen.of(drawn, type(state) is KnownRecords)
+                self._chosen[self._key(state)] = Chosen.of(drawn, isinstance(state, KnownRecords))
         self.cuts = row_groups(table.rows, table.width)
         self.groups: list[Moments] = []
+        self.finite = True
         self._views: dict[str, View] = {}
         self._gather()
 
@@ -170,8 +187,10 @@ class Gathered:
         """Make the copies and take every moment that any attack will need, in one pass."""
         buffer: Array | None = None
         for index, x, copies in self._blocks():
-            buffer = np.empty((len(x), (len(copies) + 1) * self.table.width)) if buffer is None else buffer
-            v = stack(x, copies, self.moments.mean, buffer)
+            parts = copies if self.joint else []
+            self.finite = self.finite and (self.joint or all(bool(np.isfinite(copy).all()) for copy in copies))
+            buffer = np.empty((len(x), (len(parts) + 1) * self.table.width)) if buffer is None else buffer
+            v = stack(x, parts, self.moments.mean, buffer)
             first, known = self.cuts[index][0][0], len(self.groups)
             self.groups.extend(Moments.of(v[a - first : b - first]) for a, b in self.cuts[index])
             numbered = [(known + place, a, b) for place, (a, b) in enumerate(self.cuts[index])]
@@ -182,6 +201,7 @@ class Gathered:
         """Return the view of an adversary that holds every copy."""
         if knowledge.label not in self._views:
             N, everybody = self.table.width, tuple(range(1, len(self.levels) + 1))
+            stacked = everybody if self.joint else ()
             exact = isinstance(knowledge, (Perfect, KnownAttributes))
             view = View(
                 attributes=self.table.attributes,
@@ -193,15 +213,30 @@ class Gathered:
                 centre=self.moments.mean,
                 exact_mean=self.moments.mean if exact else None,
                 exact_covariance=self.moments.covariance if exact else None,
-                released=Moments.merge(self.groups).of_copies(everybody, N),
+                released=Moments.merge(self.seen(knowledge)).of_copies(stacked, N),
+                scheme=self._scheme,
+                seed=int(stream(self._seed, "guesses", self._replicate).integers(2**63)),
             )
             chosen = self._chosen.get(self._key(knowledge))
-            if chosen is not None and chosen.clear:
-                view = replace(view, known=Moments.merge(chosen.parts), records=chosen.records)
+            if isinstance(knowledge, KnownSample) and chosen is not None:
+                view = replace(view, population=chosen.records.original)
+            elif isinstance(knowledge, UnmatchedRecords) and chosen is not None:
+                order = stream(self._seed, "order", self._replicate).permutation(len(chosen.rows))
+                view = replace(view, unmatched=chosen.records.original[order])
+            elif chosen is not None and chosen.clear:
+                view = replace(view, known=Moments.merge(chosen.parts) if self.joint else None, records=chosen.records)
             elif chosen is not None:
-                view = replace(view, sample=Moments.merge(chosen.parts).of_copies(everybody, N))
+                view = replace(view, sample=Moments.merge(chosen.parts).of_copies(stacked, N))
             self._views[knowledge.label] = view
         return self._views[knowledge.label]
+
+    def seen(self, knowledge: Knowledge) -> list[Moments]:
+        """Return the moments of the rows whose copies an adversary has, by row group."""
+        return self.measured(knowledge) if isinstance(knowledge, KnownSample) else self.groups
+
+    def seen_rows(self, knowledge: Knowledge) -> Blocks:
+        """Return the blocks of those rows."""
+        return self.measured_rows(knowledge)[0] if isinstance(knowledge, KnownSample) else self._blocks
 
     def measured(self, knowledge: Knowledge) -> list[Moments]:
         """Return the moments of the rows that an adversary is judged on, by row group; groups without any are left out."""
@@ -242,7 +277,7 @@ class Gathered:
         chosen = self._chosen.get(self._key(knowledge))
         count = FOLDS if chosen is None else len(chosen.parts)
         blocks = [self.groups[part::count] for part in range(count)]
-        if count < 2 or not all(blocks):
+        if count < 2 or not all(blocks) or not self.joint or isinstance(knowledge, (KnownSample, UnmatchedRecords)):
             return []
         released = without_each([Moments.merge(part) for part in blocks], N, 0.0)
         if chosen is None:

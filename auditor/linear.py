@@ -266,9 +266,10 @@ def quietest(coalitions: Sequence[Coalition], law: NoiseLaw, K_X: Array) -> NDAr
 
 
 def from_groups(
-    coalitions: Sequence[Coalition], sums: Array, counts: Sequence[int], variances: Array, rivals: NDArray[np.intp] | None = None
-) -> Errors:
-    """Return errors of any attack from its squared errors summed by row group, with jackknife error bars and no theory.
+    coalitions: Sequence[Coalition], sums: Array, counts: Sequence[int], variances: Array,
+    rivals: NDArray[np.intp] | None = None, expected: Array | None = None,
+) -> Errors:  # fmt: skip
+    """Return errors of any attack from its squared errors summed by row group, with jackknife error bars.
 
     Parameters
     ----------
@@ -282,6 +283,8 @@ def from_groups(
         Each attribute's variance in the table.
     rivals : ndarray of shape (B,) or None
         As for ``audit_linear``.
+    expected : ndarray of shape (B,), optional
+        What an attack's own theory expects of the squared errors, summed over rows and attributes; NaN for none. Without it no theory.
     """
     scale = with_total(variances)
     distortion = rounded_off(with_total(sums.sum(axis=0) / sum(counts)), scale)
@@ -289,6 +292,9 @@ def from_groups(
     best = best_single(coalitions, singles, distortion)
     std_error, gain_error = _jackknife(with_total(sums), counts, best, scale)
     nothing = np.full_like(distortion, np.nan)
+    theory = nothing.copy()
+    if expected is not None:
+        theory[:, -1] = expected / sum(counts) / variances.size
     gain = collusion_gain(distortion, np.take_along_axis(distortion, best, axis=0), scale)
     degrees = np.full_like(distortion, len(counts) - 1)
     paired = None
@@ -296,7 +302,7 @@ def from_groups(
         pair = np.broadcast_to(rivals[:, None], distortion.shape)
         paired_gain = collusion_gain(distortion, np.take_along_axis(distortion, pair, axis=0), scale)
         paired = Paired(paired_gain, _jackknife(with_total(sums), counts, pair, scale)[1], degrees)
-    return Errors(distortion, std_error, nothing, gain, gain_error, nothing, False, degrees, degrees, paired)
+    return Errors(distortion, std_error, theory, gain, gain_error, nothing, False, degrees, degrees, paired)
 
 
 EXACT = 1e-12

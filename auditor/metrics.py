@@ -49,6 +49,18 @@ METRICS = {
         ),
         Metric("within", "share of records", "Share of the records whose value is recovered within the tolerance.", "high"),
         Metric(
+            "records_within",
+            "share of records",
+            "Share of the records rebuilt as a whole: ‖x̂ − x‖ at most the tolerance times ‖x‖, over the attack's guesses.",
+            "high",
+        ),
+        Metric(
+            "most_exposed",
+            "probability",
+            "Chance that the record which its adversary finds most exposed is rebuilt within the tolerance.",
+            "high",
+        ),
+        Metric(
             "error_quantile",
             "standard deviations",
             "Quantile of the records' absolute errors, as error_quantile(0.5) for the median.",
@@ -105,6 +117,13 @@ METRICS = {
         Metric("epsilon", "nats", "Local differential privacy of the copies: largest log-ratio of chances under two originals.", "high"),
         Metric("history_size", "elements", "Elements of a tuple's compressed history of releases, on average.", "neither"),
         Metric("rho_breach", "share of records", "Share of the records whose probability rises from below ρ1 to above ρ2.", "high"),
+        Metric("learnt", "share of records", "Share of the records whose sensitive value the attack claims, and claims rightly.", "high"),
+        Metric("claimed", "share of records", "Share of the records of which the attack claims a sensitive value.", "neither"),
+        Metric("learning_gain", "share of records", "Right guesses of the sensitive value beyond those by the table's shares.", "high"),
+        Metric("linkage", "probability", "Chance of naming a record's own row by its quasi-identifiers, averaged over records.", "high"),
+        Metric("geometry_distances", "share", "Spread of the copy's distances over the original's: std over mean; 0 is none.", "neither"),
+        Metric("geometry_neighbours", "share of records", "Share of the records that keep their nearest neighbour in the copy.", "neither"),
+        Metric("geometry_clusters", "adjusted Rand index", "Likeness of 4-means clusters in the copy and in the original.", "neither"),
         Metric(
             "dissimilarity",
             "correlation",
@@ -121,6 +140,8 @@ ALWAYS = ("distortion", "rmse", "normalized_error", "collusion_gain")
 
 MEASURED_BY = {
     "within": "within",
+    "records_within": "records-within",
+    "most_exposed": "records-within",
     "error_quantile": "error-quantiles",
     "interval_privacy": "interval-privacy",
     "localised_width": "interval-privacy",
@@ -128,6 +149,9 @@ MEASURED_BY = {
     "entropy_privacy": "entropy-privacy",
     "privacy_loss": "entropy-privacy",
     "dissimilarity": "dissimilarity",
+    "geometry_distances": "geometry",
+    "geometry_neighbours": "geometry",
+    "geometry_clusters": "geometry",
     "seconds": "seconds",
 }
 """Which entry of ``measures:`` a metric needs."""

@@ -64,6 +64,11 @@ class Moments:
         return Moments(self.count - part.count, self.total - part.total, self.products - part.products)
 
     @property
+    def size(self) -> int:
+        """Number of columns ``d``."""
+        return self.total.size
+
+    @property
     def mean(self) -> Array:
         """Mean about the centre, shape (d,)."""
         return self.total / self.count

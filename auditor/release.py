@@ -184,9 +184,12 @@ def make_plugin(kind: str, name: str, parameters: Mapping[str, Any]) -> Any:
 def _released(scheme: Scheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None) -> Release:
     table = as_table(X)
     moments = table_moments(table)
+    if scheme.makes_copies and hasattr(scheme, "table"):
+        scheme.table = table
     key = Key(_checked_seed(seed), scheme.name)
-    new = [np.empty(table.values.shape) for _ in range(len(levels) - len(before))]
-    copies = _Held(before, new, table.values.shape)
+    shape = (table.rows, scheme.output_width(table.width))
+    new = [np.empty(shape) for _ in range(len(levels) - len(before))]
+    copies = _Held(before, new, shape)
     sampler = scheme.sampler(levels, moments, key, len(before))
     with threadpool_limits(limits=1):
         for index, (a, b) in enumerate(row_blocks(table.rows, table.width)):
@@ -251,6 +254,16 @@ def as_table(X: Microdata) -> Table:
     return Table(names, np.ascontiguousarray(values), source="array")
 
 
+def _copy_values(copy: Microdata, rows: int) -> Array:
+    """Return a copy as an array of shape (n, columns); unlike an original's, its columns may be constant."""
+    from auditor.data.checks import check_finite
+
+    values, names = _numbers(copy)
+    values = np.ascontiguousarray(values.reshape(rows, -1) if len(values) == rows else values)
+    check_finite(names or tuple(f"y{column}" for column in range(1, values.shape[-1] + 1)), values)
+    return values
+
+
 def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
     import pandas as pd
 
@@ -286,8 +299,16 @@ def _all_numbers(values: NDArray[Any]) -> bool:
 
 
 def like(X: Microdata, values: Array) -> Microdata:
-    """Return values of shape (n, N) in the form of ``X``: its index and columns, or its number of dimensions."""
+    """Return values of shape (n, N) in the form of ``X``: its index and columns, or its number of dimensions.
+
+    Of values with other columns than the original's only the index is kept; a DataFrame's columns are then ``y1, y2, …``.
+    """
     import pandas as pd
+
+    if isinstance(X, (pd.DataFrame, pd.Series)) and values.size != X.size:
+        return pd.DataFrame(values, index=X.index, columns=[f"y{column}" for column in range(1, values.shape[1] + 1)])
+    if values.size != np.size(X):
+        return values
 
     if isinstance(X, pd.DataFrame):
         return pd.DataFrame(values, index=X.index, columns=X.columns)
@@ -373,12 +394,15 @@ def attack(
     knows, copies = _knowledge(knowledge), _coalition(coalition, len(release.copies))
     plugin.check(release.scheme.family, knows)
     moments = table_moments(table)
-    arrays = [as_table(copy).values for copy in release.copies]
+    arrays = [_copy_values(copy, table.rows) for copy in release.copies]
     with threadpool_limits(limits=1):
-        gathered = Gathered(table, moments, release.levels, release.law, in_blocks(table, arrays), [knows], _checked_seed(seed), 1)
+        gathered = Gathered(table, moments, release.levels, release.law, in_blocks(table, arrays), [knows], _checked_seed(seed), 1,
+                            release.scheme.output_width(table.width), release.scheme.public)  # fmt: skip
+        if isinstance(plugin, LinearAttack) and not gathered.joint:
+            raise NotApplicable("a linear attack on moments needs copies with as many columns as the original")
         view = gathered.view(knows).coalition(copies)
-        values, theory = _reconstruct(plugin, view, table, moments, arrays)
-    judged = _judged(gathered, knows, table.rows)
+        judged = _judged(gathered, knows, table.rows)
+        values, theory = _reconstruct(plugin, view, table, moments, arrays, CopyBlocks(gathered.seen_rows(knows), copies), judged)
     distortion = float(np.mean((values[judged] - table.values[judged]) ** 2))
     scale = float(np.trace(moments.covariance)) / table.width
     return Estimate(like(X, values), theory, distortion, distortion / scale, copies)
@@ -417,7 +441,7 @@ def _coalition(value: Any, M: int) -> Coalition:
 
 
 def _reconstruct(
-    plugin: Attack, view: View, table: Table, moments: TableMoments, arrays: list[Array]
+    plugin: Attack, view: View, table: Table, moments: TableMoments, arrays: list[Array], seen: CopyBlocks, judged: NDArray[np.bool_]
 ) -> tuple[Array, float | None]:
     held = [arrays[copy - 1] for copy in view.copies]
     if isinstance(plugin, LinearAttack):
@@ -429,9 +453,10 @@ def _reconstruct(
         return values, _theory(affine, view, moments)
     if not isinstance(plugin, RowAttack):
         raise NotApplicable(f"{plugin.name} is neither a linear nor a row-level attack")
-    blocks = in_blocks(table, held)
-    fitted = plugin.fit(view, CopyBlocks(blocks, tuple(range(1, len(held) + 1))))
-    return np.concatenate([fitted.rows(copies) for _, _, copies in blocks()]), None
+    fitted = plugin.fit(view, seen)
+    expected = fitted.expected(table.values[judged])
+    theory = None if expected is None else float(expected.mean()) / table.width
+    return np.concatenate([fitted.rows(copies) for _, _, copies in in_blocks(table, held)()]), theory
 
 
 def _theory(affine: Affine, view: View, moments: TableMoments) -> float | None:

@@ -400,6 +400,14 @@ def half_interval(degrees: float) -> float:
     return quantile(0.975, degrees)
 
 
+def mean_theory(records: Sequence[Measurement]) -> float | None:
+    """Return the closed form of one cell, averaged over its replicates: it differs where what an adversary was given does."""
+    values = [record.theory for record in records]
+    if not values or any(value is None for value in values):
+        return None
+    return math.fsum(value for value in values if value is not None) / len(values)
+
+
 def cells(records: Iterable[Measurement]) -> dict[tuple[Any, ...], list[Measurement]]:
     """Group measurements of one cell over replicates, in order of first appearance."""
     groups: dict[tuple[Any, ...], list[Measurement]] = {}

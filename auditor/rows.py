@@ -6,6 +6,7 @@ Runs block by block; what is counted (``auditor.tally``) are averages over recor
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,10 @@ from auditor.errors import PluginError
 from auditor.linear import Coalition, Maps, crossed
 from auditor.noise import NoiseLaw
 from auditor.tally import Tally
+
+if TYPE_CHECKING:
+    from auditor.inferences import Inferences
+    from auditor.whole_records import WholeRecords
 
 Array = NDArray[np.float64]
 
@@ -48,13 +53,25 @@ def tally_rows(
     blocks: Blocks,
     counts: Sequence[Sequence[int]],
     tally: Tally,
-) -> Array:
-    """Run fitted attacks over the rows; return squared errors summed by row group, shape (G, B, N).
+    records: Sequence[WholeRecords] = (),
+    inferences: Sequence[Inferences] = (),
+) -> tuple[Array, Array]:
+    """Run fitted attacks over the rows; return squared errors summed by row group, shape (G, B, N), and what theory expects, (B,).
 
     Parameters
     ----------
     counts : sequence of lists of int
         Rows of each row group, block by block.
+    records : sequence of B WholeRecords, optional
+        What to count of whole records.
+    inferences : sequence of B Inferences, optional
+        What to count of sensitive values learnt.
+
+    Returns
+    -------
+    sums : ndarray of shape (G, B, N)
+    expected : ndarray of shape (B,)
+        Theory's squared errors summed over rows and attributes; NaN for an attack without theory.
 
     Raises
     ------
@@ -62,9 +79,17 @@ def tally_rows(
         An attack's estimate has the wrong shape, or is not finite.
     """
     sums: list[Array] = []
+    expected = np.zeros(len(coalitions))
     for index, x, copies in blocks():
-        estimates = [_checked(fitted.rows([copies[c - 1] for c in coalition]), x.shape)
-                     for fitted, coalition in zip(reconstructions, coalitions, strict=True)]  # fmt: skip
+        held = [[copies[c - 1] for c in coalition] for coalition in coalitions]
+        estimates = [_checked(fitted.rows(mine), x.shape) for fitted, mine in zip(reconstructions, held, strict=True)]
+        for place, fitted in enumerate(reconstructions):
+            theory = fitted.expected(x)
+            expected[place] += np.nan if theory is None else theory.sum()
+        for learnt, fitted, mine in zip(inferences, reconstructions, held, strict=False):
+            learnt.add(fitted.inferred(mine), x)
+        for counted, fitted, mine in zip(records, reconstructions, held, strict=False):
+            counted.add(fitted, mine, x)
         errors = np.stack(estimates, axis=1) - x[:, None, :]
         tally.add(errors, x)
         if tally.confidence is not None:
@@ -73,7 +98,7 @@ def tally_rows(
             tally.localise(np.stack([low for low, _ in intervals], axis=1), np.stack([high for _, high in intervals], axis=1), x)
         stops = np.cumsum(counts[index])
         sums.extend((errors[stop - count : stop] ** 2).sum(axis=0) for stop, count in zip(stops, counts[index], strict=True) if count)
-    return np.array(sums)
+    return np.array(sums), expected
 
 
 def _intervals(fitted: Reconstruction, copies: list[Array], confidence: float, shape: tuple[int, ...]) -> tuple[Array, Array]:

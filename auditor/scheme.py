@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +81,7 @@ class Sampler(Protocol):
             Number of the block (``auditor.blocks.row_blocks``).
         x : ndarray of shape (b, N)
             The block's original rows.
-        out : sequence of M ndarrays of shape (b, N)
+        out : sequence of M ndarrays of shape (b, N), or (b, output_width(N))
             One array a copy, in order of release; the first ``existing`` hold copies released before, and are only read.
         """
 
@@ -95,6 +95,8 @@ class Scheme(Plugin):
     claims: ClassVar[str] = ""
     """What the scheme promises under collusion, or that it promises nothing."""
     needs_levels: ClassVar[bool] = True
+    makes_copies: ClassVar[bool] = True
+    """Whether it draws the copies itself; otherwise they are there already, and there is nothing to perturb."""
 
     def check_levels(self, levels: Sequence[float]) -> None:
         """Refuse levels the scheme cannot use.
@@ -126,6 +128,15 @@ class Scheme(Plugin):
     def default_levels(self) -> tuple[float, ...]:
         """Return the levels of a release that was asked for without any; none unless a scheme knows better."""
         return ()
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """What is no secret of the scheme: its name and its parameters."""
+        return {"name": self.name, **self.parameters.model_dump()}
+
+    def output_width(self, width: int) -> int:
+        """Return how many columns a copy of a table of that many attributes has; the table's own unless a scheme says otherwise."""
+        return width
 
     @abstractmethod
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:

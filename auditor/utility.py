@@ -150,9 +150,16 @@ def utility_records(context: CellContext, scenario: Scenario, table: Table, copi
     table : Table
         The original.
     copies : sequence of M ndarrays of shape (n, N)
+        Of copies with other columns than the table's, as projections have, only one record is returned, which says so.
     """
     use = scenario.utility
     assert use is not None
+    if any(copy.shape != table.values.shape for copy in copies):
+        why = "needs copies with the original's columns"
+        empty = _record(context, 1, "utility_mean_error", 0.0, None)
+        everybody = tuple(range(1, len(copies) + 1))
+        levels = context.levels_of(everybody)
+        return [empty._replace(coalition=everybody, levels=levels, value=None, status="not-applicable", reason=why)]
     records = []
     for number, copy in enumerate(copies, start=1):
         for name, value in statistics_kept(table.values, copy).items():
@@ -180,7 +187,10 @@ def _scores(name: str, use: UtilityUse, table: Table, copy: Array, labels: Label
 
 
 def statistics_kept(original: Array, copy: Array) -> dict[str, float]:
-    """Return how far a copy's means, covariances and correlations are from the original's; no correlations for one attribute."""
+    """Return how far a copy's means, covariances and correlations are from the original's.
+
+    No correlations for one attribute, or where a copy's column is constant, as a generalised one can be.
+    """
     scale = original.std(axis=0)
     shift = (copy.mean(axis=0) - original.mean(axis=0)) / scale
     K_X, K_Y = (np.atleast_2d(np.cov(values / scale, rowvar=False, bias=True)) for values in (original, copy))
@@ -188,7 +198,7 @@ def statistics_kept(original: Array, copy: Array) -> dict[str, float]:
         "mean_error": float(np.sqrt(np.mean(shift**2))),
         "covariance_error": float(np.linalg.norm(K_Y - K_X) / np.linalg.norm(K_X)),
     }
-    if len(scale) > 1:
+    if len(scale) > 1 and np.diag(K_Y).min() > 0:
         C_X, C_Y = (K / np.sqrt(np.outer(np.diag(K), np.diag(K))) for K in (K_X, K_Y))
         kept["correlation_error"] = float(np.sqrt(np.mean((C_Y - C_X)[~np.eye(len(scale), dtype=bool)] ** 2)))
     return kept

@@ -40,6 +40,7 @@ PARAMETERS = {  # for plugins that have no default for everything
     "metric": {"metric": "rmse", "at-most": 1.0},
     "collusion-gain": {"at-least": 0.5},
     "ranking": {"order": ["llse", "ndr"]},
+    "similarity": {"edges": [0.0, 5.0, 10.0]},
     "growth-rate": {"against": "data.rows", "at-most": 1.0},
     "corner-wave": {"noise": {"variance": 2.5}, "algorithm": "on-demand"},
 }
@@ -211,7 +212,7 @@ def test_knowledge_an_attack_cannot_use_is_not_applicable_and_says_why(name):
     if unusable is not None:
         release = auditor.perturb(people(50), "independent", [1.0], seed=1)
         with pytest.raises(NotApplicable, match=name):
-            auditor.attack(name, release, knowledge=unusable)
+            auditor.attack(name, release, knowledge=unusable, **PARAMETERS.get(name, {}))
 
 
 # -- finding and refusing ----------------------------------------------------------------------------------------------

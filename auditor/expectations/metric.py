@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from auditor.expectation import Evidence, Expectation, Filter, Judgement, copies_released, selector, worst
 from auditor.registry import register
-from auditor.results import Measurement, Verdict, cells, pooled
+from auditor.results import Measurement, Verdict, cells, mean_theory, pooled
 from auditor.statistics import holm, one_sided
 
 LEVEL = 0.05
@@ -114,7 +114,7 @@ def _p_inside(cell: Sequence[Measurement], limit: float, sign: float) -> float:
 
 
 def _verdict(cell: Sequence[Measurement], limit: float, sign: float, p_outside: float, p_inside: float) -> Verdict:
-    theory = cell[0].theory
+    theory = mean_theory(cell)
     if theory is not None and sign * (theory - limit) < -ROUNDING * max(1.0, abs(limit)):
         return "fails"
     if p_inside <= LEVEL:
@@ -128,9 +128,9 @@ def _why(
     cell: Sequence[Measurement], value: float, error: float | None, limit: float, sign: float, verdicts: Sequence[Verdict],
     metric: str, count: int,
 ) -> str:  # fmt: skip
-    record = cell[0]
+    record, expected = cell[0], mean_theory(cell)
     bar = "" if error is None else f" ± {1.96 * error:.2g}"
-    theory = "" if record.theory is None else f", theory {record.theory:.4g}"
+    theory = "" if expected is None else f", theory {expected:.4g}"
     relation = "at least" if sign > 0 else "at most"
     where = f"{record.scheme}, {record.attack}, {record.knowledge}, copies {describe(record.coalition)}, {record.attribute}"
     counted = f"{verdicts.count('holds')} of {len(verdicts)} comparisons over {count} cells hold" if len(verdicts) > 1 else "one cell"

@@ -9,7 +9,7 @@ from pydantic import Field
 from auditor.expectation import Evidence, Expectation, Filter, Judgement, Share, copies_released, listed, selector
 from auditor.expectations.metric import describe
 from auditor.registry import register
-from auditor.results import Measurement, cells, pooled
+from auditor.results import Measurement, cells, mean_theory, pooled
 from auditor.statistics import holm, two_sided
 
 FALSE_ALARM = 0.01
@@ -36,7 +36,7 @@ class MatchesTheory(Expectation):
         groups = list(cells(records).values())
         if not groups:
             return Judgement("undecided", "no selected cell has a closed form")
-        return compare(groups, [group[0].theory or 0.0 for group in groups], self.parameters.resolution)
+        return compare(groups, [mean_theory(group) or 0.0 for group in groups], self.parameters.resolution)
 
 
 def compare(groups: Sequence[Sequence[Measurement]], expected: Sequence[float], resolution: float) -> Judgement:

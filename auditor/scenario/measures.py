@@ -11,11 +11,13 @@ from auditor.tally import HIGHEST, LOWEST
 
 MEASURES: dict[str, tuple[str, ...]] = {
     "within": ("tolerance", "of", "tolerances"),
+    "records-within": ("tolerance",),
     "error-distribution": ("bins", "reach"),
     "error-quantiles": ("probabilities",),
     "interval-privacy": ("confidence",),
     "entropy-privacy": (),
     "dissimilarity": (),
+    "geometry": (),
     "rho-breach": ("rho1", "rho2"),
     "belief-gap": (),
     "history-size": (),
@@ -32,11 +34,14 @@ PROBABILITIES = [0.05, 0.25, 0.5, 0.75, 0.95]
 def measure_options(path: Path, name: str, options: Any, problems: Problems) -> dict[str, Any]:
     """Return a measure's options with defaults filled in, noting what is wrong with them.
 
-    ``within`` takes a number (of standard deviations), a mapping or a list of either; ``error-quantiles`` a list of probabilities;
+    ``within`` takes a number (of standard deviations), a mapping or a list of either; ``records-within`` a number (of the record's
+    length) or a mapping; ``error-quantiles`` a list of probabilities;
     ``interval-privacy`` a confidence or a mapping.
     """
     if name == "within":
         return _within(path, options, problems)
+    if name == "records-within" and options is not None and not isinstance(options, dict):
+        options = {"tolerance": options}
     if name == "error-quantiles":
         given = options if isinstance(options, dict) else {"probabilities": options} if options else {}
         merged = {"probabilities": PROBABILITIES} | problems.mapping(path, given, MEASURES[name])
@@ -46,7 +51,8 @@ def measure_options(path: Path, name: str, options: Any, problems: Problems) -> 
         merged = {"confidence": 0.95} | problems.mapping(path, given, MEASURES[name])
         _probabilities((*path, "confidence"), [merged["confidence"]], 0.5, problems)
         return merged
-    defaults: dict[str, Any] = {"error-distribution": {"bins": 40, "reach": 3.0}, "rho-breach": {"rho1": 0.1, "rho2": 0.5}}.get(name, {})
+    defaults: dict[str, Any] = {"error-distribution": {"bins": 40, "reach": 3.0}, "rho-breach": {"rho1": 0.1, "rho2": 0.5},
+                                "records-within": {"tolerance": 0.1}}.get(name, {})  # fmt: skip
     merged = defaults | problems.mapping(path, options or {}, MEASURES[name])
     for key, value in merged.items():
         _positive((*path, key), value, problems)

@@ -40,6 +40,7 @@ class Published(Scheme):
     claims = "Whatever its makers say; the audit takes nobody's word."
     assumes = "Each file holds the same records as the data, row by row, and the same columns."
     needs_levels = False
+    makes_copies = False
 
     class Parameters(PluginParameters):
         """Where the copies are, and what is said of them."""

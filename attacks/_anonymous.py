@@ -1,0 +1,159 @@
+"""What an adversary who knows the quasi-identifiers reads from k-anonymous copies: each record's class, and the sensitive values in it.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| class | records alike in the bounds of every copy held; a target's own is found by its quasi-identifiers | |
+| ``P_E(v)`` | share of sensitive value v in the class: what the adversary thinks of each record in it | (classes, V) |
+| ``P(v)`` | share in the copies as a whole | (V,) |
+
+Copies pooled: the records whose bounds agree in every copy. A record that any copy suppresses is known by the others; by none, by ``P``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.attack import Inferred, Reconstruction, View
+from auditor.errors import NotApplicable
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where a copy has what.
+
+    Attributes
+    ----------
+    quasi, others : tuples of int
+        Places in the original.
+    sensitive : int
+        Place of the sensitive attribute among ``others``.
+    """
+
+    quasi: tuple[int, ...]
+    others: tuple[int, ...]
+    sensitive: int
+
+    @classmethod
+    def of(cls, view: View) -> Layout:
+        """Return the layout; it is public.
+
+        Raises
+        ------
+        NotApplicable
+            The adversary does not know all quasi-identifiers of its targets, or knows the sensitive attribute already.
+        """
+        quasi = tuple(view.attributes.index(name) for name in view.scheme["quasi"])
+        target = view.attributes.index(view.scheme["sensitive"])
+        known = set(view.known_columns.tolist())
+        if not set(quasi) <= known:
+            raise NotApplicable("finds a target's class by its quasi-identifiers, so needs to know all of them")
+        if target in known:
+            raise NotApplicable("looks for the sensitive attribute, which this adversary knows already")
+        others = tuple(j for j in range(view.width) if j not in quasi)
+        return cls(quasi, others, others.index(target))
+
+    def bounds(self, copies: Sequence[Array]) -> Array:
+        """Return the bounds of every copy side by side."""
+        return np.hstack([copy[:, : 2 * len(self.quasi)] for copy in copies])
+
+    def values(self, copies: Sequence[Array]) -> tuple[Array, NDArray[np.bool_]]:
+        """Return the sensitive values released, shape (b,), and which are, shape (b,): by the first copy that has them."""
+        column = 2 * len(self.quasi) + self.sensitive
+        value, there = copies[0][:, column].copy(), copies[0][:, -1] == 0
+        for copy in copies[1:]:
+            take = ~there & (copy[:, -1] == 0)
+            value[take], there = copy[take, column], there | take
+        return value, there
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Every class's sensitive values.
+
+    Attributes
+    ----------
+    keys : dict
+        Number of the class by its bounds.
+    values : ndarray of shape (V,)
+        Sensitive values, sorted.
+    counts : ndarray of shape (classes, V)
+    """
+
+    layout: Layout
+    keys: dict[bytes, int] = field(repr=False)
+    values: Array = field(repr=False)
+    counts: Array = field(repr=False)
+
+    @classmethod
+    def of(cls, layout: Layout, blocks: Iterable[list[Array]]) -> Classes:
+        """Count them in one pass."""
+        parts = [(layout.bounds(copies), *layout.values(copies)) for copies in blocks]
+        keys: dict[bytes, int] = {}
+        number = np.array([keys.setdefault(row.tobytes(), len(keys)) for low, _, _ in parts for row in low])
+        value, there = np.concatenate([v for _, v, _ in parts]), np.concatenate([t for _, _, t in parts])
+        values, codes = np.unique(value[there], return_inverse=True)
+        counts = np.zeros((len(keys), len(values)))
+        np.add.at(counts, (number[there], codes.ravel()), 1.0)
+        return cls(layout, keys, values, counts)
+
+    @property
+    def prior(self) -> Array:
+        """``P(v)``."""
+        return np.asarray(self.counts.sum(axis=0) / self.counts.sum())
+
+    @property
+    def posterior(self) -> Array:
+        """``P_E(v)``; the prior for a class of which nothing is released."""
+        size = self.counts.sum(axis=1, keepdims=True)
+        return np.where(size > 0, self.counts / np.where(size > 0, size, 1.0), self.prior)
+
+    @property
+    def sizes(self) -> Array:
+        """Records in each class that are released."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    def number(self, copies: Sequence[Array]) -> NDArray[np.intp]:
+        """Return each record's class."""
+        return np.array([self.keys[row.tobytes()] for row in self.layout.bounds(copies)], dtype=np.intp)
+
+
+class ClassReading(Reconstruction):
+    """Quasi-identifiers at the middle of their bounds, the sensitive value as claimed, other attributes as released.
+
+    Parameters
+    ----------
+    groups : ndarray of shape (V,)
+        Which group of values each belongs to: what is claimed is a group.
+    claims : ndarray of shape (classes,)
+        The group claimed of each class's records; −1 for none.
+    """
+
+    def __init__(self, classes: Classes, groups: NDArray[np.intp], claims: NDArray[np.intp], target: int) -> None:
+        self._classes, self._groups, self._claims, self._target = classes, groups, claims, target
+        member = np.eye(int(groups.max()) + 1)[groups]
+        self._posterior, self._prior = classes.posterior @ member, classes.prior @ member
+
+    def rows(self, copies: Sequence[Array]) -> Array:
+        """Return the estimate of every attribute."""
+        layout, first = self._classes.layout, copies[0]
+        q = len(layout.quasi)
+        out = np.empty((len(first), q + len(layout.others)))
+        out[:, list(layout.quasi)] = (first[:, :q] + first[:, q : 2 * q]) / 2.0
+        out[:, list(layout.others)] = first[:, 2 * q : -1]
+        best = self._classes.values[self._classes.posterior.argmax(axis=1)]
+        out[:, self._target] = best[self._classes.number(copies)]
+        return out
+
+    def inferred(self, copies: Sequence[Array]) -> Inferred:
+        """Return what is thought of each record's sensitive value."""
+        number = self._classes.number(copies)
+        return Inferred(
+            self._target, self._classes.values, self._groups, self._posterior[number], self._prior, self._claims[number],
+            1.0 / np.maximum(1.0, self._classes.sizes[number]),
+        )  # fmt: skip

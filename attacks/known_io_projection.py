@@ -1,0 +1,172 @@
+"""Known input–output pairs against a random projection: the records that make the copies seen most likely (MAP under a flat prior).
+
+Known records pin the projection down on the space they span; a record's copy then says where in that space it lies, and how far beside it.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``X_p, Y_p`` | known records and their copies, as rows; r the rank of ``X_p`` | (p, N), (p, n') | liu2008, section 4.1 |
+| ``V`` | orthonormal basis of the known records' span | (N, r) | SVD of ``X_p`` |
+| ``G`` | ``M V``, known exactly: independent N(0, σ²) entries | (n', r) | |
+| ``x_∥, x_⊥`` | parts of x in the span and beside it | (N,) | |
+| ``y`` | ``G Vᵀx + M x_⊥``, the last N(0, σ²‖x_⊥‖² I) independent of G | (n',) | (12.8), Theorem 12.2 |
+| ``x̂_∥`` | ``V G⁺ y`` | (N,) | ERRATA to (12.8) |
+| ``‖x̂_⊥‖²`` | ``‖y − G G⁺ y‖² / (n' σ²)`` | scalar | |
+
+The likelihood is ``(σ²‖x_⊥‖²)^{−n'/2} exp(−‖y − G Vᵀx‖² / 2σ²‖x_⊥‖²)``: its maximum is the two last lines, and any direction beside the
+span is as good as another. ``estimate: map`` takes one at random, as a numerical optimiser would; ``centre`` none, which is closer.
+
+| expected ``‖x̂ − x‖²`` over M | when |
+| --- | --- |
+| 0 | x lies in the span and r ≤ n' |
+| ``‖x_⊥‖² (1 + r/(n'−r−1))``, and ``‖x_⊥‖² (n'−r)/n'`` more for a direction guessed | r < n' − 3 |
+| ``‖x_⊥‖² (1 + n'/(r−n'−1)) + ‖x_∥ − x̄‖² (1 − n'/r)`` | r > n' + 3: of the maps that fit, the one nearest to the known mean x̄ |
+
+For r ≥ n' the likelihood is unbounded at ``x_⊥ = 0``, which is taken. Near r = n' the map learnt is close to singular: the error's spread
+is infinite, then its expectation, and no number of replicates would settle it, so no theory is given.
+Several copies are stacked: k copies of n' columns are one of kn'.
+
+Reference: liu2007. Wins as n' or p grow; fails with few known records and few dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from attacks.known_io_rotation import RANK
+from auditor.attack import Reconstruction, RowAttack, View
+from auditor.errors import NotApplicable
+from auditor.knowledge import KnownRecords
+from auditor.registry import PluginParameters, register
+from auditor.streams import stream
+
+Array = NDArray[np.float64]
+
+
+@register
+class KnownInputOutputProjection(RowAttack):
+    """Finds the records that make a random projection's copies most likely, given some known ones; exact in their span."""
+
+    name = "known-io-projection"
+    reference = "liu2007"
+    families = frozenset({"random-projection"})
+    knowledge = (KnownRecords.name,)
+    assumes = "The adversary has some records in clear with their rows, and knows that entries are normal, and their variance."
+    wins = "Exact for records in the known records' span while these are no more than dimensions; gains with every copy."
+
+    class Parameters(PluginParameters):
+        """What to do about the direction that the likelihood leaves open."""
+
+        estimate: Literal["map", "centre"] = Field("map", description="a point of greatest likelihood, or the centre of all of them")
+
+    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+        """Return the estimator for the known records and stacked copies."""
+        if view.records is None:
+            raise NotApplicable("needs records in clear with their copies' rows")
+        if view.scheme.get("matrix", "gaussian") != "gaussian":
+            raise NotApplicable("supposes a matrix of independent normal entries; this one is a cosine transform")
+        known = KnownSpan.of(view.records.original, np.hstack(view.records.copies))
+        away = known.rest @ _direction(known.rest.shape[1], view.seed, self.name)
+        return ProjectionMAP(known, float(view.scheme["variance"]), away if self.parameters.estimate == "map" else None)
+
+
+def _direction(size: int, seed: int, name: str) -> Array:
+    """Return a random unit vector, shape (size,); empty for no dimension."""
+    u = stream(seed, name).standard_normal(size)
+    return np.asarray(u / np.linalg.norm(u) if size else u)
+
+
+@dataclass(frozen=True)
+class KnownSpan:
+    """What known pairs say of a linear map.
+
+    Attributes
+    ----------
+    spanned, rest : ndarrays of shape (N, r), (N, N − r)
+        ``V`` and a basis of the space beside it.
+    image : ndarray of shape (n', r)
+        ``G = M V``.
+    mean : ndarray of shape (N,)
+        Of the known records.
+    """
+
+    spanned: Array = field(repr=False)
+    rest: Array = field(repr=False)
+    image: Array = field(repr=False)
+    mean: Array = field(repr=False)
+
+    @classmethod
+    def of(cls, X_p: Array, Y_p: Array) -> KnownSpan:
+        """Return it for known records of shape (p, N) and copies of shape (p, n'), dependent or not."""
+        U, s, Vt = np.linalg.svd(X_p, full_matrices=True)
+        r = int((s > RANK * max(float(s[0]), np.finfo(float).tiny)).sum())
+        return cls(Vt[:r].T, Vt[r:].T, Y_p.T @ (U[:, :r] / s[:r]), X_p.mean(axis=0))
+
+    @property
+    def determined(self) -> bool:
+        """Whether the copy says where in the span a record lies, r ≤ n'."""
+        return bool(self.image.shape[1] <= self.image.shape[0])
+
+
+class ProjectionMAP(Reconstruction):
+    """The closed form of (12.8)."""
+
+    def __init__(self, known: KnownSpan, variance: float, away: Array | None) -> None:
+        self._known, self._variance, self._away = known, variance, away
+        self._inverse = np.linalg.pinv(known.image, rcond=RANK)
+
+    def rows(self, copies: Sequence[Array]) -> Array:
+        """Return ``x̂_∥``, and the likeliest distance beside the span in the direction guessed."""
+        known, y = self._known, np.hstack(list(copies))
+        start = known.mean @ known.spanned  # x̄ lies in the span; where the copy leaves a choice, nearest to it
+        residual = y - start @ known.image.T
+        coordinates = start + residual @ self._inverse.T
+        estimate = coordinates @ known.spanned.T
+        if self._away is None or not known.determined:
+            return np.asarray(estimate)
+        left = y - coordinates @ known.image.T
+        return np.asarray(estimate + beside(left, y, self._variance)[:, None] * self._away)
+
+    def expected(self, x: Array) -> Array | None:
+        """Return the table above; None where no finite expectation is known."""
+        known = self._known
+        n, r = known.image.shape
+        across = ((x @ known.rest) ** 2).sum(axis=1)
+        if r < n - 3:
+            return np.asarray(across * (1.0 + r / (n - r - 1) + (0.0 if self._away is None else (n - r) / n)))
+        if r > n + 3:
+            along = (((x - known.mean) @ known.spanned) ** 2).sum(axis=1)
+            return np.asarray(across * (1.0 + n / (r - n - 1)) + along * (1.0 - n / r))
+        return None if known.rest.shape[1] or r > n else np.zeros(len(x))
+
+
+def beside(left: Array, y: Array, variance: float) -> Array:
+    """Return ``‖x̂_⊥‖ = ‖left‖ / sqrt(n' σ²)``, shape (b,); 0 where what is left of y is rounding.
+
+    Parameters
+    ----------
+    left, y : ndarrays of shape (b, n')
+        ``y − G G⁺ y``, and y for its size.
+    variance : float
+        ``σ²``.
+    """
+    size = np.linalg.norm(left, axis=1)
+    size = np.where(size > 1e-9 * np.linalg.norm(y, axis=1), size, 0.0)
+    return np.asarray(size / np.sqrt(left.shape[1] * variance))
+
+
+def log_likelihood(x: Array, y: Array, known: KnownSpan, variance: float) -> float:
+    """Return the log of (12.8) up to a constant for one record ``x``, shape (N,), and its copy, shape (n',).
+
+    Notes
+    -----
+    The density of ``[Y_p, y]`` given ``[X_p, x]`` over that of ``Y_p``, which does not depend on x.
+    """
+    across = float(((x @ known.rest) ** 2).sum())
+    gap = y - known.image @ (known.spanned.T @ x)
+    return float(-0.5 * y.size * np.log(variance * across) - 0.5 * float(gap @ gap) / (variance * across))

@@ -1,0 +1,189 @@
+"""Known input–output pairs against a rotation: guess uniformly among the orthogonal matrices that turn the known records into their copies.
+
+The known records pin the rotation down on the space they span; on the rest of it any orthogonal map fits, and one is as likely as another.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``X_p, Y_p`` | known records and their copies, as rows | (p, N) | liu2008, section 4.1 |
+| ``V_1, V_2`` | orthonormal bases of the known records' span and of the rest | (N, r), (N, c) | SVD of ``X_p`` |
+| ``W_1, W_2`` | the same for the copies; ``W_1 = M V_1`` | (N, r), (N, c) | |
+| ``M̂`` | ``W_1 V_1ᵀ + W_2 Q V_2ᵀ``, Q Haar on O(c) | (N, N) | liu2006 |
+| ``x̂`` | ``M̂ᵀ y`` | (N,) | (12.5) |
+| ``d`` | distance of x from the span, ``‖W_2ᵀ y‖`` | scalar | |
+| ``θ`` | ``2 arcsin(‖x‖ε / 2d)``; the angle within which a guess is a hit | scalar | |
+| ``ρ(x, ε)`` | share of the sphere ``S^{c−1}`` within θ of a point: ``½ I_{sin²θ}((c−1)/2, ½)``, or one minus that for θ > π/2 | scalar | |
+
+The printed (12.6) is ``θ/π``, which is right for c = 2 alone. For c = 1 there are two maps and the chance is ½ until θ = π. A record in
+the span, or any record once ``‖x‖ε ≥ 2d``, is hit for certain. Lengths and distances survive a rotation, so the adversary knows d, ‖x‖ and
+with them every record's chance.
+
+A guess is off by ``2d²`` on average, the centre of all guesses (``estimate: centre``) by ``d²``. With a translation all is about the known
+records' mean, a rank less is known, and the chances are not, as lengths do not survive.
+
+Pooled copies say what one says, and the first is used. Fails with few known records: all that lies outside their span is a blind guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+from scipy.special import betainc
+
+from auditor.attack import Reconstruction, RowAttack, View
+from auditor.errors import NotApplicable
+from auditor.knowledge import KnownRecords
+from auditor.registry import PluginParameters, register
+from auditor.streams import stream
+from auditor.transforms import haar
+
+Array = NDArray[np.float64]
+
+RANK = 1e-10
+"""A direction in which the known records reach less than this share of their farthest counts as not known."""
+
+
+@register
+class KnownInputOutputRotation(RowAttack):
+    """Guesses uniformly among the rotations that fit some known records; exact where those records span."""
+
+    name = "known-io-rotation"
+    reference = "liu2006, section 3"
+    families = frozenset({"rotation"})
+    knowledge = (KnownRecords.name,)
+    assumes = "The adversary has some records in clear, knows which released rows are theirs, and that the map is orthogonal."
+    wins = "Exact for every record in the known records' span, so for all once N independent ones are known; else a blind guess outside it."
+
+    class Parameters(PluginParameters):
+        """What to take of the matrices that fit, and how often to guess when hits are counted."""
+
+        estimate: Literal["guess", "centre"] = Field("guess", description="one matrix that fits, or the mean over all of them")
+        guesses: Annotated[int, Field(ge=1, le=100_000)] = Field(100, description="guesses that records-within averages over")
+
+    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+        """Return the rotations that fit the known records."""
+        if view.records is None:
+            raise NotApplicable("needs records in clear with their copies' rows")
+        moved = bool(view.scheme.get("translation", False))
+        fitting = FittingRotations.of(view.records.original, view.records.copies[0], moved)
+        c, p = fitting.unknown, self.parameters
+        rng = stream(view.seed, self.name)
+        turns = [haar(c, rng) for _ in range(p.guesses)] if c else [np.zeros((0, 0))]
+        return RotationGuess(fitting, turns, p.estimate == "centre", moved)
+
+
+@dataclass(frozen=True)
+class FittingRotations:
+    """The orthogonal matrices that turn known records into their copies, less their centres if the map may translate.
+
+    Attributes
+    ----------
+    spanned, rest : ndarrays of shape (N, r), (N, c)
+        ``V_1``, ``V_2``.
+    turned, rest_turned : ndarrays of shape (N, r), (N, c)
+        ``W_1``, ``W_2``.
+    centre, copied_centre : ndarrays of shape (N,)
+        Of the known records and of their copies; 0 without a translation.
+    """
+
+    spanned: Array = field(repr=False)
+    rest: Array = field(repr=False)
+    turned: Array = field(repr=False)
+    rest_turned: Array = field(repr=False)
+    centre: Array = field(repr=False)
+    copied_centre: Array = field(repr=False)
+
+    @classmethod
+    def of(cls, X_p: Array, Y_p: Array, moved: bool = False) -> FittingRotations:
+        """Return them for known records and copies of shape (p, N); repeated and dependent records are no trouble.
+
+        That ``Y_p`` is ``X_p`` turned is *not checked*.
+        """
+        N = X_p.shape[1]
+        centre, copied = (X_p.mean(axis=0), Y_p.mean(axis=0)) if moved else (np.zeros(N), np.zeros(N))
+        U, s, Vt = np.linalg.svd(X_p - centre, full_matrices=True)
+        r = int((s > RANK * max(float(s[0]), np.finfo(float).tiny)).sum())
+        W = (Y_p - copied).T @ (U[:, :r] / s[:r])  # M V_1
+        # The nearest orthonormal basis takes the rounding off; its full SVD gives the rest of the space, too.
+        P, _, Qt = np.linalg.svd(W, full_matrices=True)
+        return cls(Vt[:r].T, Vt[r:].T, P[:, :r] @ Qt, P[:, r:], centre, copied)
+
+    @property
+    def unknown(self) -> int:
+        """``c = N − r``: dimensions in which nothing is known."""
+        return int(self.rest.shape[1])
+
+    def inside(self, y: Array) -> Array:
+        """Return the part of the records that is known, shape (b, N)."""
+        return np.asarray(self.centre + (y - self.copied_centre) @ self.turned @ self.spanned.T)
+
+    def outside(self, y: Array) -> Array:
+        """Return coordinates of the part that is not, up to a rotation, shape (b, c)."""
+        return np.asarray((y - self.copied_centre) @ self.rest_turned)
+
+
+class RotationGuess(Reconstruction):
+    """One rotation that fits, and others that might as well have been guessed."""
+
+    def __init__(self, fitting: FittingRotations, turns: Sequence[Array], centre: bool, moved: bool) -> None:
+        self._fitting, self._turns, self._centre, self._moved = fitting, turns, centre, moved
+
+    def rows(self, copies: Sequence[Array]) -> Array:
+        """Return ``M̂ᵀ y`` for the first guess, or the centre of all."""
+        if self._centre:
+            return self._fitting.inside(copies[0])
+        return next(self.guesses(copies))
+
+    def guesses(self, copies: Sequence[Array]) -> Iterator[Array]:
+        """Yield ``M̂ᵀ y`` for each matrix guessed."""
+        inside, outside = self._fitting.inside(copies[0]), self._fitting.outside(copies[0])
+        for Q in [np.zeros((self._fitting.unknown,) * 2)] if self._centre else self._turns:
+            yield inside + outside @ Q @ self._fitting.rest.T
+
+    def chances(self, copies: Sequence[Array], tolerance: float) -> Array | None:
+        """Return ``ρ(x, ε)`` from lengths and distances in the copy; None under a translation."""
+        if self._moved or self._centre:
+            return None
+        length = np.linalg.norm(copies[0], axis=1)
+        distance = np.linalg.norm(self._fitting.outside(copies[0]), axis=1)
+        return success_probability(length, distance, tolerance, self._fitting.unknown)
+
+    def expected(self, x: Array) -> Array:
+        """Return ``2 d²``, or ``d²`` for the centre of all guesses."""
+        d2 = ((x - self._fitting.centre) @ self._fitting.rest) ** 2
+        return np.asarray(d2.sum(axis=1) * (1.0 if self._centre else 2.0))
+
+
+def success_probability(length: Array, distance: Array, tolerance: float, unknown: int) -> Array:
+    """Return ``ρ(x, ε)``: the chance that a random rotation that fits brings a record within ``ε‖x‖``; ERRATA to (12.6).
+
+    Parameters
+    ----------
+    length, distance : ndarrays of shape (b,)
+        ``‖x‖`` and ``d(x, X_p)``, in data units.
+    tolerance : float
+        ``ε``, ≥ 0, no unit.
+    unknown : int
+        ``c = N − rank(X_p)``.
+
+    Examples
+    --------
+    >>> one = np.ones(1)
+    >>> [round(success_probability(one, one, 1.0, c)[0], 4) for c in (1, 2, 3)]
+    [0.5, 0.3333, 0.25]
+    """
+    certain = length * tolerance >= 2.0 * distance
+    # A distance that is nothing but rounding is none.
+    certain |= distance <= 1e-9 * length
+    if unknown == 0:
+        return np.ones(len(length))
+    if unknown == 1:
+        return np.where(certain, 1.0, 0.5)
+    half = np.divide(length * tolerance, 2.0 * distance, out=np.ones(len(length)), where=~certain)
+    theta = 2.0 * np.arcsin(half)
+    cap = 0.5 * betainc((unknown - 1) / 2.0, 0.5, np.sin(theta) ** 2)
+    return np.where(certain, 1.0, np.where(theta <= np.pi / 2.0, cap, 1.0 - cap))

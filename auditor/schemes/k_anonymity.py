@@ -1,0 +1,140 @@
+"""k-anonymity: quasi-identifiers made coarse until every record has k − 1 doubles; sensitive attributes released as they are.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| level | k of a copy | scalar | samarati2001 |
+| copy | lower and upper bound of each quasi-identifier, the other attributes, a flag for suppression | 2q + (N − q) + 1 columns | |
+
+``method: mondrian`` cuts the table at medians while the rules allow; ``full-domain`` gives every quasi-identifier bins of one width, by the
+lowest rungs that satisfy the rules once a share of the records is suppressed (a suppressed record keeps no value at all).
+
+Broken on purpose where it promises nothing: k-anonymity hides who a record is, and not what it says. Fails when a class's sensitive values
+are all alike (homogeneity), or lopsided (skewness), or close in meaning (similarity): hence ℓ, α and t, which are options here. A quasi-
+identifier left off the list is a way in. Several copies do not compose: a record's class in one meets its class in another in fewer than
+k records, unless one partition refines the other, as Mondrian's with k alone mostly do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from auditor.anonymity.partition import Rules, bounds, full_domain, mondrian
+from auditor.blocks import row_blocks
+from auditor.data.table import Table
+from auditor.errors import AuditorError, did_you_mean
+from auditor.registry import PluginParameters, register
+from auditor.scheme import Key, Scheme, TableMoments
+
+Array = NDArray[np.float64]
+
+
+@register
+class KAnonymity(Scheme):
+    """Quasi-identifiers generalised until every record has k − 1 doubles (level = k); no promise about what the records say."""
+
+    name = "k-anonymity"
+    family = "k-anonymity"
+    claims = "Nobody is singled out among fewer than k by the quasi-identifiers of one copy; nothing else."
+    reference = "samarati2001"
+    assumes = "The quasi-identifiers are all that an adversary can know of a record, and recipients never pool their copies."
+
+    class Parameters(PluginParameters):
+        """What identifies, what is sensitive, and which rules classes must satisfy."""
+
+        quasi: list[str] = Field(min_length=1, description="attributes that identify when taken together")
+        sensitive: str = Field(description="the attribute to protect; released as it is")
+        method: Literal["mondrian", "full-domain"] = Field("mondrian", description="median cuts, or one bin width per attribute")
+        rungs: dict[str, list[float]] | None = Field(
+            None, description="full-domain: bin widths of each quasi-identifier, rising; the whole domain is tried last"
+        )
+        suppress: Annotated[float, Field(ge=0, lt=1)] = Field(0.05, description="full-domain: share of the records that may be suppressed")
+        distinct: Annotated[int, Field(ge=1)] = Field(1, description="fewest distinct sensitive values in a class (distinct ℓ)")
+        entropy: Annotated[float, Field(ge=1)] = Field(1.0, description="least entropy ℓ of a class")
+        alpha: Annotated[float, Field(gt=0, le=1)] = Field(1.0, description="largest share of one sensitive value in a class")
+        t: Annotated[float, Field(ge=0, le=1)] = Field(1.0, description="largest earth mover's distance of a class from the table, by rank")
+
+        @model_validator(mode="after")
+        def _consistent(self) -> Any:
+            if len(set(self.quasi)) != len(self.quasi) or self.sensitive in self.quasi:
+                raise ValueError("must list each quasi-identifier once, and not the sensitive attribute among them")
+            if (self.method == "full-domain") != (self.rungs is not None) or (self.rungs and set(self.rungs) != set(self.quasi)):
+                raise ValueError("needs rungs for every quasi-identifier with method full-domain, and for none else")
+            if self.rungs and any(width < 0 for widths in self.rungs.values() for width in widths):
+                raise ValueError("has a bin width below 0 among its rungs")
+            return self
+
+    table: Table | None = None
+    """The original, given by the engine: classes depend on all of it."""
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        """Refuse a level that is no k."""
+        for number, k in enumerate(levels, start=1):
+            if not (np.isfinite(k) and k >= 1 and float(k).is_integer()):
+                raise AuditorError(f"level {number} must be k, an integer of at least 1; got {k!r}")
+
+    def output_width(self, width: int) -> int:
+        """Return two bounds a quasi-identifier, one column for each other attribute, and one for suppression."""
+        return width + len(self.parameters.quasi) + 1
+
+    def law(self, levels: Sequence[float], table: TableMoments) -> None:
+        """Return None: nothing is drawn."""
+
+    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> AnonymousSampler:
+        """Return what hands out the copies; there is nothing random about them."""
+        if self.table is None:
+            raise AuditorError("k-anonymity needs the table as a whole")
+        return AnonymousSampler([self.copy(int(k), self.table) for k in levels[existing:]], self.table.rows, self.table.width)
+
+    def copy(self, k: int, table: Table) -> Array:
+        """Return the copy with that k, shape (n, 2q + N − q + 1).
+
+        Raises
+        ------
+        AuditorError
+            An attribute does not exist, or no generalisation satisfies the rules.
+        """
+        given = self.parameters
+        for name in (*given.quasi, given.sensitive):
+            if name not in table.attributes:
+                raise AuditorError(f"k-anonymity: no attribute {name!r}{did_you_mean(name, table.attributes)}")
+        columns = [table.attributes.index(name) for name in given.quasi]
+        X = table.values
+        codes = np.unique(X[:, table.attributes.index(given.sensitive)], return_inverse=True)[1].ravel()
+        rules = Rules(k, given.distinct, given.entropy, given.alpha, given.t)
+        if not rules.hold(codes, np.bincount(codes) / len(codes)):
+            raise AuditorError(f"k-anonymity: the whole table as one class does not satisfy the rules with k = {k}")
+        if given.method == "mondrian":
+            low, high = bounds(X[:, columns], mondrian(X[:, columns], codes, rules))
+            suppressed = np.zeros(len(X), dtype=bool)
+        else:
+            rungs = [[*sorted({0.0, *given.rungs[name]}), np.inf] for name in given.quasi]
+            found = full_domain(X[:, columns], codes, rules, rungs, given.suppress)
+            assert found is not None, "the whole domain satisfies the rules"
+            low, high, suppressed = found
+        return compose(X, columns, low, high, suppressed)
+
+
+def compose(X: Array, columns: Sequence[int], low: Array, high: Array, suppressed: NDArray[np.bool_]) -> Array:
+    """Return a copy: ``[low, high, other attributes, suppressed]``; of a suppressed record nothing is left but column means."""
+    others = np.delete(X, columns, axis=1)
+    others = np.where(suppressed[:, None], others.mean(axis=0), others)
+    return np.hstack([low, high, others, suppressed[:, None].astype(np.float64)])
+
+
+class AnonymousSampler:
+    """Hands out the rows of copies that are in memory."""
+
+    def __init__(self, copies: Sequence[Array], rows: int, width: int) -> None:
+        self._copies = copies
+        self._bounds = row_blocks(rows, width)
+
+    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+        """Write the copies of one block of rows; see ``Sampler``."""
+        a, b = self._bounds[index]
+        for number, copy in enumerate(self._copies, start=existing):
+            out[number][...] = copy[a:b]

@@ -1,0 +1,98 @@
+"""Random projection: every record multiplied by one secret matrix of independent normal entries, with fewer or more rows than attributes.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``n'`` | columns of a copy, ``dimensions`` | scalar | |
+| ``M`` | independent N(0, σ²) entries; σ² = 1/n' by default | (n', N) | liu2008, section 4 |
+| ``E‖M(x − x')‖²`` | ``σ² n' ‖x − x'‖²`` | scalar | |
+| ``C`` | orthonormal cosine transform (DCT-II) across a record's attributes | (N, N) | mukherjee2006 |
+
+``matrix: dct`` keeps the n' cosine coefficients with the largest mean square over the table, in a secret order, and drops the others.
+
+The smaller n', the less is preserved of distances and the less is known: with n' < N no adversary can undo the map for all records. Fails
+by degrees: each known record takes one more dimension away. Several copies have a matrix each and are broken by collusion: stacked they
+are one projection with ``Σ n'`` rows.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+from scipy.fft import dct
+
+from auditor.errors import AuditorError
+from auditor.registry import PluginParameters, register
+from auditor.scheme import TableMoments
+from auditor.transforms import Transform, TransformScheme
+
+Array = NDArray[np.float64]
+
+
+@register
+class RandomProjection(TransformScheme):
+    """One secret random projection of all records to n' dimensions: distances stay on average; broken by collusion."""
+
+    name = "random-projection"
+    family = "random-projection"
+    claims = "Nothing under collusion: copies stack into one projection with more rows."
+    reference = "liu2008, section 4"
+    assumes = "Nobody outside knows as many records as there are dimensions, and recipients never pool their copies."
+
+    class Parameters(PluginParameters):
+        """Size and kind of the matrix, and how many copies."""
+
+        dimensions: Annotated[int, Field(ge=1, le=10_000)] = Field(description="columns n' of a copy")
+        variance: Annotated[float, Field(gt=0)] | None = Field(
+            None, description="variance σ² of the entries, no unit; by default 1/n', which keeps squared distances on average"
+        )
+        matrix: Literal["gaussian", "dct"] = Field("gaussian", description="normal entries, or a truncated cosine transform")
+        copies: Annotated[int, Field(ge=1, le=1000)] = Field(1, description="copies, each with a matrix of its own")
+
+        @model_validator(mode="after")
+        def _no_entries(self) -> Any:
+            if self.matrix == "dct" and self.variance is not None:
+                raise ValueError("gives a variance for the entries of a cosine transform, which has none to draw")
+            return self
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """The parameters, with the variance that entries have."""
+        own = self.parameters
+        return super().public | {"variance": own.variance if own.variance is not None else 1.0 / own.dimensions}
+
+    def output_width(self, width: int) -> int:
+        """Return n'."""
+        return int(self.parameters.dimensions)
+
+    def draw(self, table: TableMoments, rng: np.random.Generator) -> Transform:
+        """Return the matrix of one copy.
+
+        Raises
+        ------
+        AuditorError
+            A cosine transform was asked for more coefficients than there are attributes.
+        """
+        N, size = table.mean.size, int(self.parameters.dimensions)
+        if self.parameters.matrix == "dct":
+            return Transform(truncated_dct(table, size, rng), np.zeros(size))
+        return Transform(rng.standard_normal((size, N)) * np.sqrt(self.public["variance"]), np.zeros(size))
+
+
+def truncated_dct(table: TableMoments, size: int, rng: np.random.Generator) -> Array:
+    """Return the rows of the orthonormal DCT-II whose coefficients have the largest mean square, shuffled, shape (size, N).
+
+    Raises
+    ------
+    AuditorError
+        ``size`` is above N.
+    """
+    N = table.mean.size
+    if size > N:
+        raise AuditorError(f"dimensions: a cosine transform of {N} attributes has {N} coefficients; got {size}")
+    C = dct(np.eye(N), norm="ortho", axis=0)
+    energy = np.diag(C @ (table.covariance + np.outer(table.mean, table.mean)) @ C.T)
+    kept = np.argsort(-energy, kind="stable")[:size]
+    return np.asarray(C[rng.permutation(kept)])

@@ -1,0 +1,52 @@
+"""Rotation: every record multiplied by one secret orthogonal matrix, so that distances between records stay as they are.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``M`` | orthogonal, uniformly distributed (Haar) | (N, N) | liu2008, (12.4) |
+| ``t`` | translation, 0 or normal with the data's covariance | (N,) | chen2007 |
+| ``y`` | ``M x + t`` | (N,) | |
+
+Every method that looks at distances alone (k-means, nearest neighbours, support vectors) finds on the copy what it finds on the
+original. Fails against whoever knows as many independent records as there are attributes, or a sample of the population. Without a
+translation the lengths of records and the sum of squares of all attributes are released too.
+
+Several copies have a matrix each. ``Y_2 = (M_2 M_1ᵀ) Y_1``, and the rows give that product to whoever holds both: pooled copies say what
+one says.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from auditor.linear_algebra import clip_to_psd
+from auditor.noise import psd_root
+from auditor.registry import PluginParameters, register
+from auditor.scheme import TableMoments
+from auditor.transforms import Transform, TransformScheme, haar
+
+
+@register
+class Rotation(TransformScheme):
+    """One secret random rotation of all records, Y = MX: distances stay; broken by a few known records, or by a sample."""
+
+    name = "rotation"
+    family = "rotation"
+    claims = "Pooled copies say what one of them says; one says all to whoever knows N independent records."
+    reference = "liu2008, section 4"
+    assumes = "Nobody outside knows a record's position, nor how the population is distributed."
+
+    class Parameters(PluginParameters):
+        """How many copies, and whether they are moved as well as turned."""
+
+        copies: Annotated[int, Field(ge=1, le=1000)] = Field(1, description="copies, each with a matrix of its own")
+        translation: bool = Field(False, description="whether a secret vector is added to every record")
+
+    def draw(self, table: TableMoments, rng: np.random.Generator) -> Transform:
+        """Return a Haar rotation, and a translation as long as the data are wide."""
+        N = table.mean.size
+        M = haar(N, rng)
+        spread = psd_root(clip_to_psd(table.covariance)) @ rng.standard_normal(N)
+        return Transform(M, spread if self.parameters.translation else np.zeros(N))

@@ -1,0 +1,93 @@
+"""Rotation with noise, the geometric perturbation: every record turned by a secret rotation, moved, and blurred.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``M_i`` | Haar rotation of copy i, or one for all | (N, N) | chen2007 |
+| ``Z_i`` | white noise, ``σ_i² (tr K_X/N) I``; fresh or corner-wave across copies | (N,) | li2012, section 5 |
+| ``y_i`` | ``M_i (x + Z_i) + t`` | (N,) | |
+
+White noise turned is white noise, so a copy is ``M_i x + R_i`` with ``R_i`` as white. Fails against known records by regression, whose
+error is that of the noise; against fresh noise also by collusion, as rows let recipients turn their copies onto each other and average.
+Under corner-wave noise (li2012) the least noisy copy says all that a coalition can learn, whoever holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from auditor import registry
+from auditor.additive import AdditiveScheme
+from auditor.registry import PluginParameters, register
+from auditor.scheme import Key, Sampler, TableMoments
+from auditor.transforms import Transform, TransformScheme, haar
+
+Array = NDArray[np.float64]
+
+NOISES = {"fresh": "independent", "corner-wave": "corner-wave"}
+
+
+@register
+class RotationNoise(TransformScheme):
+    """A secret rotation and noise on top, Y = MX + R, the geometric perturbation: known records give it away up to its noise."""
+
+    name = "rotation-noise"
+    family = "rotation-noise"
+    claims = "With corner-wave noise pooled copies say what the least noisy one says; with fresh noise nothing under collusion."
+    reference = "chen2007"
+    assumes = "Nobody outside knows more than a few records, nor how the population is distributed."
+    needs_levels = True
+
+    class Parameters(PluginParameters):
+        """How the noise of several copies hangs together, and their rotations."""
+
+        noise: Literal["fresh", "corner-wave"] = Field("fresh", description="new noise in every copy, or nested as li2012 has it")
+        rotations: Literal["fresh", "shared"] = Field("fresh", description="a rotation for each copy, or one for all")
+        translation: bool = Field(False, description="whether a secret vector is added to every record")
+
+    def default_levels(self) -> tuple[float, ...]:
+        """Return none: a level is how strong the noise is, and somebody must say."""
+        return ()
+
+    @property
+    def additive(self) -> AdditiveScheme:
+        """The additive scheme that blurs the records before they are turned."""
+        scheme: AdditiveScheme = registry.get("scheme", NOISES[self.parameters.noise])(noise="white")
+        return scheme
+
+    def draw(self, table: TableMoments, rng: np.random.Generator) -> Transform:
+        """Return a rotation, and a translation as long as a white copy of the data is wide."""
+        N = table.mean.size
+        M = haar(N, rng)
+        shift = np.sqrt(np.trace(table.covariance) / N) * rng.standard_normal(N)
+        return Transform(M, shift if self.parameters.translation else np.zeros(N))
+
+    def transforms(self, copies: int, table: TableMoments, key: Key) -> list[Transform]:
+        """Return each copy's transform, or the first's for all."""
+        if self.parameters.rotations == "shared":
+            return super().transforms(1, table, key) * copies
+        return super().transforms(copies, table, key)
+
+    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Any:
+        """Return what blurs and turns the rows into copies ``existing + 1 … M``."""
+        return BlurredSampler(self.additive.sampler(levels, table, key, existing), self.transforms(len(levels), table, key))
+
+
+class BlurredSampler:
+    """Draws the additive copies and turns them; copies that are out already are turned back first, which needs every one of them."""
+
+    def __init__(self, additive: Sampler, transforms: Sequence[Transform]) -> None:
+        self._additive = additive
+        self._transforms = transforms
+
+    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+        """Write the copies of one block of rows; see ``Sampler``."""
+        blurred = [np.ascontiguousarray(self._transforms[copy].undo(out[copy])) for copy in range(existing)]
+        blurred += [np.empty(x.shape) for _ in range(existing, len(self._transforms))]
+        self._additive.block(index, x, blurred, existing)
+        for copy in range(existing, len(self._transforms)):
+            self._transforms[copy].apply(blurred[copy], out[copy])

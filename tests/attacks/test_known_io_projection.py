@@ -1,0 +1,89 @@
+"""known-io-projection: the closed form against a numerical optimum and the stacked likelihood, its expected error, and exact recovery."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import multivariate_normal
+
+from attacks.known_io_projection import KnownSpan, ProjectionMAP, log_likelihood
+
+
+def case(n: int, p: int, N: int = 4, seed: int = 0, variance: float = 0.5):
+    rng = np.random.default_rng(seed)
+    M = rng.standard_normal((n, N)) * np.sqrt(variance)
+    X_p, x = rng.standard_normal((p, N)), rng.standard_normal((1, N))
+    return M, X_p, x, rng
+
+
+def stacked_log_density(X_p, x, Y_p, y, variance):
+    """Theorem 12.2 as ERRATA has it: for stacked columns of M[X_p, x] the covariance is σ² (AᵀA ⊗ I)."""
+    A = np.vstack([X_p, x]).T
+    K = variance * np.kron(A.T @ A, np.eye(Y_p.shape[1]))
+    return multivariate_normal(cov=K).logpdf(np.concatenate([Y_p.ravel(), y.ravel()]))
+
+
+def test_the_likelihood_is_theorem_12_2():
+    M, X_p, _, rng = case(6, 2)
+    known, Y_p = KnownSpan.of(X_p, X_p @ M.T), X_p @ M.T
+    y, a, b = rng.standard_normal(6), rng.standard_normal(4), rng.standard_normal(4)
+    naive = stacked_log_density(X_p, a, Y_p, y, 0.5) - stacked_log_density(X_p, b, Y_p, y, 0.5)
+    assert log_likelihood(a, y, known, 0.5) - log_likelihood(b, y, known, 0.5) == pytest.approx(naive, rel=1e-8)
+
+
+@pytest.mark.parametrize(("n", "p"), [(6, 1), (6, 2), (8, 3)])
+def test_closed_form_and_numerical_optimum_agree(n, p):
+    M, X_p, x, rng = case(n, p, seed=n + p)
+    known = KnownSpan.of(X_p, X_p @ M.T)
+    y = x @ M.T
+    away = known.rest @ np.eye(4 - p)[0]
+    closed = ProjectionMAP(known, 0.5, away).rows([y])[0]
+    best = max(
+        (minimize(lambda v: -log_likelihood(v, y[0], known, 0.5), rng.standard_normal(4), method="Nelder-Mead",
+                  options={"xatol": 1e-10, "fatol": 1e-12, "maxiter": 20_000, "maxfev": 20_000}) for _ in range(4)),
+        key=lambda found: -found.fun,
+    )
+    assert log_likelihood(closed, y[0], known, 0.5) == pytest.approx(-best.fun, abs=1e-7)
+    np.testing.assert_allclose(known.spanned.T @ best.x, known.spanned.T @ closed, atol=1e-4)
+    assert np.linalg.norm(known.rest.T @ best.x) == pytest.approx(np.linalg.norm(known.rest.T @ closed), rel=1e-4)
+
+
+def test_recovery_is_exact_in_the_span_with_dependent_records_too():
+    M, X_p, _, rng = case(5, 2)
+    X_p = np.vstack([X_p, X_p[0], X_p[0] + X_p[1]])
+    known = KnownSpan.of(X_p, X_p @ M.T)
+    inside = rng.standard_normal((6, 4)) @ X_p
+    for away in (None, known.rest[:, 0]):
+        np.testing.assert_allclose(ProjectionMAP(known, 0.5, away).rows([inside @ M.T]), inside, atol=1e-9)
+
+
+def test_more_known_records_than_dimensions_do_not_crash():
+    M, X_p, x, _ = case(2, 6)
+    found = ProjectionMAP(KnownSpan.of(X_p, X_p @ M.T), 0.5, None).rows([x @ M.T])
+    np.testing.assert_allclose(found @ M.T, x @ M.T, atol=1e-9)  # what is seen of the record is met
+
+
+@pytest.mark.parametrize(("n", "p", "guess"), [(8, 2, False), (8, 2, True), (12, 3, False), (2, 6, False), (9, 4, False)])
+def test_the_expected_error_is_the_closed_form(n, p, guess):
+    """4,000 matrices for one set of known records and one record; two-sided, about 1 in 10,000 each."""
+    N = 6
+    rng = np.random.default_rng(n * p)
+    X_p, x = rng.standard_normal((p, N)), rng.standard_normal((1, N))
+    errors = []
+    for _ in range(4000):
+        M = rng.standard_normal((n, N)) / np.sqrt(n)
+        known = KnownSpan.of(X_p, X_p @ M.T)
+        away = None
+        if guess:
+            u = known.rest @ rng.standard_normal(N - p)
+            away = u / np.linalg.norm(u)
+        fitted = ProjectionMAP(known, 1 / n, away)
+        errors.append(((fitted.rows([x @ M.T]) - x) ** 2).sum())
+    assert abs(np.mean(errors) - fitted.expected(x)[0]) < 3.9 * np.std(errors) / np.sqrt(4000)
+
+
+def test_copies_stack():
+    M, X_p, x, _ = case(4, 2)
+    first, second = KnownSpan.of(X_p, X_p @ M.T), KnownSpan.of(X_p, X_p @ np.vstack([M, M[:2] * 2]).T)
+    a = ProjectionMAP(first, 0.5, None).rows([x @ M.T])
+    b = ProjectionMAP(second, 0.5, None).rows([x @ M.T, x @ M[:2].T * 2])
+    assert a.shape == b.shape == (1, 4)

@@ -1,0 +1,103 @@
+"""known-sample: the energy statistic against its definition, the search for signs, and what it recovers and what not."""
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attacks._energy import SignSearch, energy, univariate_energy
+from attacks.known_sample import choose_signs
+from auditor.data.sources.components import DRAW
+from auditor.release import attack, perturb
+
+
+def naive_energy(a, b):
+    """2 E‖p − q‖ − E‖p − p'‖ − E‖q − q'‖, pair by pair."""
+    def mean(u, v):
+        return np.mean([[np.linalg.norm(x - y) for y in v] for x in u])
+
+    return 2 * mean(a, b) - mean(a, a) - mean(b, b)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_energy_is_its_definition(seed):
+    rng = np.random.default_rng(seed)
+    a, b = rng.standard_normal((5, 2)), rng.standard_normal((7, 2)) + 1
+    assert energy(a, b) == pytest.approx(naive_energy(a, b), abs=1e-12)
+    assert univariate_energy(a[:, 0], b[:, 0]) == pytest.approx(naive_energy(a[:, :1], b[:, :1]), abs=1e-12)
+    assert energy(a, b) >= -1e-12
+
+
+def test_gray_code_finds_the_best_of_all_signs():
+    rng = np.random.default_rng(1)
+    a, b = rng.exponential(size=(40, 4)), rng.exponential(size=(50, 4)) * [1, -1, 1, -1]
+    found = SignSearch(a, b, np.ones(4)).best_of_all(np.arange(4))
+    best = min(itertools.product([1, -1], repeat=4), key=lambda D: naive_energy(a * D, b))
+    assert tuple(found) == tuple(best) == (1, -1, 1, -1)
+
+
+def table(shape, N, rows, ratio, seed, mean=0.0):
+    rng = np.random.default_rng(seed)
+    return (np.column_stack([DRAW[shape](rows, rng) for _ in range(N)]) + mean) * ratio ** np.arange(N)
+
+
+def test_fifty_attributes_by_skewness_in_under_thirty_seconds():
+    X = table("exponential", 50, 10_000, 1.2, 0)
+    release = perturb(X, "rotation", [0], seed=1)
+    start = time.perf_counter()
+    found = attack("known-sample", release, knowledge={"known-sample": 5000}, coalition=[1])
+    assert time.perf_counter() - start < 30
+    assert found.normalized_error < 0.02
+
+
+def test_fifty_attributes_by_location():
+    X = table("normal", 50, 8000, 1.25, 0, mean=2.0)
+    release = perturb(X, "rotation", [0], seed=1)
+    assert attack("known-sample", release, knowledge={"known-sample": 3000}, coalition=[1]).normalized_error < 0.05
+
+
+def test_signs_of_symmetric_data_cannot_be_told():
+    """Twelve centred Gaussian attributes, 8 tries: all signs right by chance in 8/4096."""
+    errors = []
+    for seed in range(8):
+        release = perturb(table("normal", 12, 2500, 1.5, seed), "rotation", [0], seed=seed)
+        errors.append(attack("known-sample", release, knowledge={"known-sample": 1000}, coalition=[1]).normalized_error)
+    assert np.mean(errors) > 0.5
+
+
+@pytest.mark.parametrize("exhaustive", [6, 0])
+def test_exhaustive_and_polynomial_search_agree_when_signs_are_clear(exhaustive):
+    a, b = table("exponential", 6, 600, 1, 2), table("exponential", 6, 700, 1, 3) * [1, 1, -1, 1, -1, -1]
+    assert tuple(choose_signs(a, b, exhaustive, 300)) == (1, 1, -1, 1, -1, -1)
+
+
+def test_noisy_copies_turned_differently_are_pooled():
+    X = table("exponential", 5, 6000, 1.5, 4, mean=1.0)
+    release = perturb(X, "rotation-noise", [0.2] * 6, seed=5)
+    alone = attack("known-sample", release, knowledge={"known-sample": 3000}, coalition=[1])
+    together = attack("known-sample", release, knowledge={"known-sample": 3000}, coalition="all")
+    assert together.normalized_error < 0.6 * alone.normalized_error
+    nested = perturb(X, "rotation-noise", [0.2, 0.5, 0.9], seed=5, noise="corner-wave")
+    best = attack("known-sample", nested, knowledge={"known-sample": 3000}, coalition=[1])
+    pooled = attack("known-sample", nested, knowledge={"known-sample": 3000}, coalition="all")
+    assert pooled.distortion == pytest.approx(best.distortion, rel=1e-9)
+
+
+def test_the_sample_is_not_among_the_rows_that_are_attacked():
+    X = table("exponential", 3, 500, 1.5, 6)
+    changed = X.copy()
+    release = perturb(X, "rotation", [0], seed=5)
+    from auditor.gathered import chosen_rows
+    from auditor.knowledge import KnownSample
+
+    rows = chosen_rows(KnownSample(100), 500, 0, 1)
+    changed[rows] += 0.0
+    poisoned = release.copies[0].copy()
+    poisoned[rows] = 1e3  # what the adversary would see of its own sample, if it saw it
+    other = type(release)(X, (poisoned,), release.levels, release.scheme)
+    one = attack("known-sample", release, knowledge={"known-sample": 100}, coalition=[1])
+    two = attack("known-sample", other, knowledge={"known-sample": 100}, coalition=[1])
+    assert one.distortion == two.distortion
