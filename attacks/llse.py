@@ -62,7 +62,10 @@ class JointLLSE(LinearAttack):
         index = np.searchsorted(view.copies, np.asarray(coalitions))
         Sigma = law.level_covariance[index[:, :, None], index[:, None, :]]
         weights = pooled_weights(Sigma, Pencil.of(K_X, law.shape))
-        return [Affine(W, _offset(W, mu_X - view.centre)) for W in weights]
+        # μ − W H μ for all at once, with μ taken about the view's centre
+        mu, (B, N, _) = mu_X - view.centre, weights.shape
+        offsets = mu - weights.reshape(B, N, -1, N).sum(axis=2) @ mu
+        return [Affine(W, offset) for W, offset in zip(weights, offsets, strict=True)]
 
     def _unstructured(self, view: View) -> Affine:
         """Equation 6 with the sample covariance of all copies in place of ``K_Y``: no structure is assumed of it."""

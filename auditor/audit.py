@@ -26,7 +26,7 @@ from auditor.geometry import geometry_records
 from auditor.inferences import Inferences, inference_records
 from auditor.knowledge import Knowledge
 from auditor.learnt import Learnt
-from auditor.linear import Errors, Maps, Paired, audit_linear, from_groups, quietest
+from auditor.linear import Errors, Maps, Paired, audit_linear, by_size, from_groups, quietest
 from auditor.moments import Moments
 from auditor.pooling import pooling_evidence
 from auditor.privacy import entropy_records, tally_records, wanted_tally
@@ -321,6 +321,7 @@ class Session:
     def _linear(self, attack: LinearAttack, knowledge: Knowledge, tally: Tally) -> Errors:
         affines = self._affines(attack, self.gathered.view(knowledge))
         maps = Maps.pad(affines, self.needed, self.release.copies)
+        check_finite_maps(maps)
         K_X = self.release.moments.covariance
         judged = self.gathered.measured(knowledge)
         if tally.wanted:
@@ -332,7 +333,7 @@ class Session:
     def _affines(self, attack: LinearAttack, view: View) -> list[Affine]:
         affines = [affine for _, batch in by_size(self.needed) for affine in attack.affine_batch(view, batch)]
         for affine in affines:
-            check_affine(affine, view)
+            check_shape(affine, view)
         return affines
 
     def _learnt(self, attack: LinearAttack, knowledge: Knowledge, affines: list[Affine], judged: Moments) -> Learnt | None:
@@ -373,7 +374,31 @@ class Session:
                 self.paired[knowledge.label, use.id, self.needed[place], name] = found  # type: ignore[assignment]
 
 
+def check_finite_maps(maps: Maps) -> None:
+    """Refuse maps that are not finite, all coalitions at once.
+
+    Raises
+    ------
+    PluginError
+        The harness does not trust what a plugin returns.
+    """
+    if not (np.isfinite(maps.weights).all() and np.isfinite(maps.offsets).all()):
+        raise PluginError("the attack returned weights that are not finite")
+
+
 def check_affine(affine: Affine, view: View) -> None:
+    """Refuse a map that is not finite, or that ``check_shape`` refuses.
+
+    Raises
+    ------
+    PluginError
+        The harness does not trust what a plugin returns.
+    """
+    check_shape(affine, view)
+    check_finite_maps(Maps(affine.weights[None], affine.offset[None], affine.fixed))
+
+
+def check_shape(affine: Affine, view: View) -> None:
     """Refuse a map of the wrong shape, or one that uses true values its adversary does not have.
 
     Raises
@@ -385,21 +410,8 @@ def check_affine(affine: Affine, view: View) -> None:
     if len(shape) != 2 or shape[0] != N or shape[1] % N or np.shape(affine.offset) != (N,):
         shapes = f"weights of shape {shape} and an offset of shape {np.shape(affine.offset)}"
         raise PluginError(f"the attack returned {shapes} for {N} attributes")
-    if not (np.isfinite(affine.weights).all() and np.isfinite(affine.offset).all()):
-        raise PluginError("the attack returned weights that are not finite")
     if affine.known is None:
         return
     unknown = np.setdiff1d(np.arange(N), view.known_columns)
     if affine.known.shape != (N, N) or not np.isfinite(affine.known).all() or affine.known[:, unknown].any():
         raise PluginError("the attack weighs true values that its adversary does not know")
-
-
-def by_size(coalitions: Sequence[Coalition]) -> Iterator[tuple[int, list[Coalition]]]:
-    """Yield runs of coalitions of one size; the list is sorted by size."""
-    start = 0
-    while start < len(coalitions):
-        size, stop = len(coalitions[start]), start
-        while stop < len(coalitions) and len(coalitions[stop]) == size:
-            stop += 1
-        yield size, list(coalitions[start:stop])
-        start = stop

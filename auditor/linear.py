@@ -17,7 +17,7 @@ For weights that were learnt it is the variance given those weights, to which ``
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,11 +26,22 @@ from numpy.typing import NDArray
 from auditor.attack import Affine
 from auditor.learnt import Learnt
 from auditor.moments import Moments
-from auditor.noise import NoiseLaw, attribute_index
+from auditor.noise import NoiseLaw
 from auditor.statistics import jackknife_error
 
 Array = NDArray[np.float64]
 Coalition = tuple[int, ...]
+
+
+def by_size(coalitions: Sequence[Coalition]) -> Iterator[tuple[int, Sequence[Coalition]]]:
+    """Yield runs of neighbouring coalitions of one size, each with the place it starts at."""
+    start = 0
+    while start < len(coalitions):
+        size, stop = len(coalitions[start]), start
+        while stop < len(coalitions) and len(coalitions[stop]) == size:
+            stop += 1
+        yield start, coalitions[start:stop]
+        start = stop
 
 
 @dataclass(frozen=True)
@@ -56,9 +67,12 @@ class Maps:
     def pad(cls, affines: Sequence[Affine], coalitions: Sequence[Coalition], copies: int) -> Maps:
         """Put each coalition's weights at its copies' places among all copies."""
         N = affines[0].offset.size
-        weights = np.zeros((len(affines), N, copies * N))
-        for place, (affine, coalition) in enumerate(zip(affines, coalitions, strict=True)):
-            weights[place][:, attribute_index(coalition, N)] = affine.weights
+        by_copy = np.zeros((len(affines), N, copies, N))
+        for start, run in by_size(coalitions):
+            places = np.arange(start, start + len(run))[:, None]
+            held = np.array([affines[place].weights for place in places[:, 0]]).reshape(len(run), N, -1, N)
+            by_copy[places, :, np.array(run) - 1] = held.transpose(0, 2, 1, 3)
+        weights = by_copy.reshape(len(affines), N, copies * N)
         known = None
         if any(affine.known is not None for affine in affines):
             known = np.array([np.zeros((N, N)) if affine.known is None else affine.known for affine in affines])

@@ -107,8 +107,8 @@ def coalitions(n: int = 100_000, N: int = 2, M: int = 10) -> Ratio:
 def audit_subsets(subsets, groups, table, moments, law: GaussianNoise, levels) -> object:  # type: ignore[no-untyped-def]
     """Audit the joint LLSE on every subset, as the engine does."""
     from auditor.attack import View
-    from auditor.audit import by_size
     from auditor.knowledge import Perfect
+    from auditor.linear import by_size
 
     everybody = tuple(range(1, len(levels) + 1))
     view = View(table.attributes, table.rows, everybody, levels, Perfect(), law, moments.mean, moments.mean, moments.covariance,
