@@ -21,7 +21,7 @@ Reference: li2012, section 5. Fails when noise is not *jointly* Gaussian: the co
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -79,34 +79,34 @@ def bridge_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
 
     Source: the Brownian bridge; equal to li2012 (17)–(18), see the module's notes. ``O(log M)`` comparisons a copy.
     """
-    out, first = np.unique(np.asarray(levels[:existing], dtype=np.float64), return_index=True)
-    ordered, holders = out.tolist(), (first + 1).tolist()
-    if not ordered or ordered[0] > 0.0:
-        ordered.insert(0, 0.0)
-        holders.insert(0, ORIGINAL)
-    else:
-        holders[0] = ORIGINAL
+    ordered = [0.0, *np.sort(np.asarray(levels[:existing], dtype=np.float64)).tolist()]
+    # Of the copies that exist only a new one's neighbours are looked for, so that many cost no more than few.
+    drawn: dict[float, int] = {0.0: ORIGINAL}
+
+    def holder(level: float) -> int:
+        return drawn[level] if level in drawn else levels.index(level) + 1
+
     steps = []
     for copy in range(existing + 1, len(levels) + 1):
         s = float(levels[copy - 1])
         place = bisect_left(ordered, s)
-        steps.append(_bridge_step(copy, s, place, ordered, holders))
+        steps.append(_bridge_step(copy, s, place, ordered, holder))
         if place == len(ordered) or ordered[place] != s:
             ordered.insert(place, s)
-            holders.insert(place, copy)
+            drawn[s] = copy
     return steps
 
 
-def _bridge_step(copy: int, s: float, place: int, ordered: Sequence[float], holders: Sequence[int]) -> Step:
+def _bridge_step(copy: int, s: float, place: int, ordered: Sequence[float], holder: Callable[[float], int]) -> Step:
     """Return the step of a new level that belongs at ``place`` among the ordered ones."""
     if place == len(ordered):
-        return Step(copy, ((holders[-1], 1.0),), ((copy, float(np.sqrt(s - ordered[-1]))),))
+        return Step(copy, ((holder(ordered[-1]), 1.0),), ((copy, float(np.sqrt(s - ordered[-1]))),))
     if ordered[place] == s:
-        return Step(copy, ((holders[place], 1.0),))
+        return Step(copy, ((holder(s), 1.0),))
     a, b = ordered[place - 1], ordered[place]
     t = (s - a) / (b - a)
     # (s−a)(b−s)/(b−a) as t·(b−s): no product of two tiny gaps that could underflow
-    return Step(copy, ((holders[place - 1], 1.0 - t), (holders[place], t)), ((copy, float(np.sqrt(t * (b - s)))),))
+    return Step(copy, ((holder(a), 1.0 - t), (holder(b), t)), ((copy, float(np.sqrt(t * (b - s)))),))
 
 
 def sequential_plan(levels: Sequence[float]) -> list[Step]:
