@@ -232,11 +232,14 @@ def with_total(each: Array) -> Array:
 
 def best_single(coalitions: Sequence[Coalition], singles: dict[int, int], distortion: Array) -> NDArray[np.intp]:
     """Return, by coalition and column, the place of the single copy whose own error is least, shape (B, N + 1)."""
-    table = distortion[[singles[copy] for copy in sorted(singles)]]
-    places = np.array([singles[copy] for copy in sorted(singles)])
-    order = {copy: row for row, copy in enumerate(sorted(singles))}
-    best = [np.array([order[copy] for copy in c])[np.argmin(table[[order[copy] for copy in c]], axis=0)] for c in coalitions]
-    return np.asarray(places[np.array(best)], dtype=np.intp)
+    copies = np.array(sorted(singles))
+    places = np.array([singles[copy] for copy in copies])
+    member = np.zeros((len(coalitions), len(copies)), dtype=bool)
+    for start, run in by_size(coalitions):
+        member[np.arange(start, start + len(run))[:, None], np.searchsorted(copies, np.array(run))] = True
+    alone = distortion[places]
+    best = [np.where(member, alone[:, column], np.inf).argmin(axis=1) for column in range(alone.shape[1])]
+    return np.asarray(places[np.stack(best, axis=1)], dtype=np.intp)
 
 
 def audit_linear(
