@@ -45,7 +45,10 @@ METRICS = {
 ERROR_BARS = {
     "closed-form": "from the closed form of the spread over noise draws, for linear attacks with known weights: "
     "Var = (2 tr S² + 4 tr SA)/n, with A = (I − WH) K_X (I − WH)ᵀ and S = W K_Z Wᵀ",
-    "jackknife": "from a jackknife over blocks of rows: each is left out in turn, and the spread measured",
+    "jackknife": (
+        "from a jackknife: blocks of rows, or of what the adversary learnt from, are left out in turn, and the spread measured"
+    ),
+    "sampling": "as if the records, or the folds of a cross-validation, were independent draws",
     "replicates": "from the spread between replicates, each of which draws the noise anew",
     "none": "without an error bar: the figure is exact, or no spread could be stated for it",
 }

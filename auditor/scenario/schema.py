@@ -22,7 +22,8 @@ def scenario_schema() -> JSON:
         "title": "Audit scenario",
         "type": "object",
         "additionalProperties": False,
-        "required": ["data", "schemes", "attacks"],
+        "required": ["data", "schemes"],
+        "anyOf": [{"required": ["attacks"]}, {"required": ["utility"]}],
         "properties": _ordered({
             "schema": {"const": 1, "description": "version of this format"},
             "title": {"type": "string"},
