@@ -159,7 +159,8 @@ def _on_cluster(tasks: Sequence[Task], address: str) -> Iterator[list[ReleaseAud
     except ImportError:
         raise AuditorError("--cluster needs the package `distributed`: pip install 'auditor[cluster]'") from None
     try:
-        client = Client(address, timeout="10s")
+        connect: Callable[..., Any] = Client  # typed or not, by whether the package is installed where types are checked
+        client = connect(address, timeout="10s")
     except (OSError, ValueError) as error:
         raise AuditorError(f"no Dask scheduler answers at {address!r} ({type(error).__name__})") from None
     with client:
