@@ -26,6 +26,7 @@ CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrom
 AXE = Path(os.environ.get("AXE_CORE", Path(__file__).parents[2] / "node_modules/axe-core/axe.min.js"))
 pytestmark = [
     pytest.mark.slow,
+    # A browser is no Python package: a plain machine cannot install it. `.ci/run` does, and there nothing here is skipped.
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the path: install Debian's package chromium"),
 ]
 needs_axe = pytest.mark.skipif(not AXE.is_file(), reason="axe-core is missing: npm install --no-save axe-core")
