@@ -63,8 +63,8 @@ class JointLLSE(LinearAttack):
         Sigma = law.level_covariance[index[:, :, None], index[:, None, :]]
         weights = pooled_weights(Sigma, Pencil.of(K_X, law.shape))
         # μ − W H μ for all at once, with μ taken about the view's centre
-        mu, (B, N, _) = mu_X - view.centre, weights.shape
-        offsets = mu - weights.reshape(B, N, -1, N).sum(axis=2) @ mu
+        mu, (B, N, kN) = mu_X - view.centre, weights.shape
+        offsets = mu - (weights.reshape(B * N, kN) @ np.tile(mu, kN // N)).reshape(B, N)
         return [Affine(W, offset) for W, offset in zip(weights, offsets, strict=True)]
 
     def _unstructured(self, view: View) -> Affine:

@@ -298,7 +298,8 @@ class Session:
             errors = self._rowwise(attack, knowledge, tally, records, inferences)
         else:
             raise NotApplicable(f"{use.name} is neither a linear nor a row-level attack")
-        wanted = [place for place, coalition in enumerate(self.needed) if coalition in set(self.coalitions)]
+        asked = set(self.coalitions)
+        wanted = [place for place, coalition in enumerate(self.needed) if coalition in asked]
         self._note_pairs(use, knowledge, wanted, errors.paired)
         cells = error_records(self.context, use.id, knowledge.label, self.needed, wanted, errors)
         cells += tally_records(self.scenario, self.context, use.id, knowledge.label, self.needed, wanted, tally)

@@ -142,7 +142,9 @@ def worst(statuses: Sequence[Verdict]) -> Verdict:
 Selector = Callable[[Measurement], bool]
 
 
-def selector(filters: Any, metric: str | None, copies: dict[tuple[str, str], int], pooled_only: bool = False) -> Selector:
+def selector(
+    filters: Any, metric: str | None, copies: dict[tuple[str, str], int], pooled_only: bool = False, each_attribute: bool = False
+) -> Selector:
     """Return the predicate that a filter stands for.
 
     Parameters
@@ -155,15 +157,17 @@ def selector(filters: Any, metric: str | None, copies: dict[tuple[str, str], int
         Number of copies released, by (sweep point as text, scheme id): ``all`` means that many.
     pooled_only : bool
         Only coalitions of two copies or more, unless the filter names coalitions itself.
+    each_attribute : bool
+        Every attribute beside all together, unless the filter names attributes itself.
     """
     coalition = None if filters.coalition is None else parse_coalitions(filters.coalition)
     knowledge = None if filters.knowledge is None else [str(item) for item in listed(filters.knowledge)]
-    attributes = listed(filters.attribute) or ["*"]
+    attributes = listed(filters.attribute) or (None if each_attribute else ["*"])
 
     def selected(record: Measurement) -> bool:
         return (
             (metric is None or record.metric == metric)
-            and record.attribute in attributes
+            and (attributes is None or record.attribute in attributes)
             and _among(record.scheme, filters.scheme)
             and _among(record.attack, filters.attack)
             and (knowledge is None or _knows(record.knowledge, knowledge))

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,20 +87,21 @@ class Maps:
         """Return the maps for rows centred on another point, ``mean`` away from this one, shape (N,)."""
         return Maps(self.weights, self.offsets - self.lost @ mean, self.fixed, self.known)
 
-    @property
+    @cached_property
     def own(self) -> Array:
         """``I − V``, shape (B, N, N)."""
         B, N, _ = self.weights.shape
         identity: Array = np.broadcast_to(np.eye(N), (B, N, N))
         return identity if self.known is None else identity - self.known
 
-    @property
+    @cached_property
     def lost(self) -> Array:
         """``I − V − W H``, shape (B, N, N)."""
         B, N, MN = self.weights.shape
-        return np.asarray(self.own - self.weights.reshape(B, N, MN // N, N).sum(axis=2), dtype=np.float64)
+        H = np.tile(np.eye(N), (MN // N, 1))
+        return np.asarray(self.own - (self.weights.reshape(B * N, MN) @ H).reshape(B, N, N))
 
-    @property
+    @cached_property
     def residual(self) -> Array:
         """``R = [I − V, −W]``, shape (B, N, d)."""
         B, N, MN = self.weights.shape

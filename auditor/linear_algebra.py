@@ -134,14 +134,54 @@ def regression(K_xy: Array, K_y: Array) -> Array:
     return ranked_regression(K_xy, K_y)[0]
 
 
-def ranked_regression(K_xy: Array, K_y: Array) -> tuple[Array, int]:
-    """Return ``W`` as ``regression`` does, and the rank of ``K_y``: how many coefficients an attribute's row of ``W`` has in truth."""
+def ranked_regression(K_xy: Array, K_y: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Return ``W`` as ``regression`` does, and the rank of ``K_y``: how many coefficients an attribute's row of ``W`` has in truth.
+
+    Leading axes, if any, are several regressions at once: (..., N, d) and (..., d, d) give (..., N, d) and (...).
+    """
+    scale = np.sqrt(np.clip(np.einsum("...dd->...d", K_y), 0.0, None))
+    scale = np.where(scale > 0, scale, 1.0)
+    values, Q = np.linalg.eigh(K_y / (scale[..., :, None] * scale[..., None, :]))
+    keep = values > K_y.shape[-1] * np.finfo(float).eps * np.maximum(values[..., -1:], 0.0)
+    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=keep)
+    in_basis = (K_xy / scale[..., None, :]) @ Q * inverse[..., None, :]
+    return np.asarray(in_basis @ np.swapaxes(Q, -1, -2) / scale[..., None, :]), keep.sum(axis=-1)
+
+
+WELL_CONDITIONED = 1e-8
+"""Least eigenvalue over the largest, of correlations, from which a plain solve keeps half the digits and no rank is in doubt."""
+
+
+def chosen_regressions(K_xy: Array, K_y: Array, index: NDArray[np.intp]) -> tuple[Array, NDArray[np.intp]]:
+    """Return ``W`` and ranks of the regressions on several choices of ``k`` of the ``d`` regressors.
+
+    Parameters
+    ----------
+    K_xy, K_y : ndarrays of shapes (N, d) and (d, d)
+        Of all regressors.
+    index : ndarray of shape (B, k)
+        The regressors of each choice.
+
+    Returns
+    -------
+    W : ndarray of shape (B, N, k)
+    ranks : ndarray of shape (B,)
+
+    Notes
+    -----
+    By Cauchy's interlacing theorem no principal submatrix of the correlations is worse conditioned than the whole: where the whole is
+    sound, so is every choice, and one decomposition saves one for each.
+    """
     scale = np.sqrt(np.clip(np.diag(K_y), 0.0, None))
     scale = np.where(scale > 0, scale, 1.0)
-    values, Q = np.linalg.eigh(K_y / np.outer(scale, scale))
-    keep = values > K_y.shape[0] * np.finfo(float).eps * max(float(values[-1]), 0.0)
-    Q = Q[:, keep]
-    return np.asarray(((K_xy / scale) @ Q / values[keep]) @ Q.T / scale), int(keep.sum())
+    C, c = K_y / np.outer(scale, scale), K_xy / scale
+    values = np.linalg.eigvalsh(C)
+    chosen, cross = C[index[:, :, None], index[:, None, :]], c[:, index].swapaxes(0, 1)
+    if values[0] > WELL_CONDITIONED * values[-1]:
+        W, ranks = np.linalg.solve(chosen, cross.swapaxes(1, 2)).swapaxes(1, 2), np.full(len(index), index.shape[1])
+    else:
+        W, ranks = ranked_regression(cross, chosen)
+    return W / scale[index][:, None, :], ranks
 
 
 class RowProduct:

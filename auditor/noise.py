@@ -136,6 +136,27 @@ def psd_root(K: Array) -> Array:
 def earliest_is_sufficient(law: NoiseLaw, copies: Sequence[int], tolerance: float = 1e-9) -> bool:
     """Whether one of the copies makes all the others of a coalition useless, by the law alone.
 
+    Parameters
+    ----------
+    law : NoiseLaw
+        The law of all copies.
+    copies : sequence of int
+        The coalition, by copy number.
+    tolerance : float
+        As of ``makes_useless``.
+    """
+    return one_suffices(makes_useless(law, tolerance), copies)
+
+
+def one_suffices(useless: NDArray[np.bool_], copies: Sequence[int]) -> bool:
+    """Whether some copy of a coalition makes every other useless, by a table that ``makes_useless`` made."""
+    members = [copy - 1 for copy in copies]
+    return any(all(row[j] for j in members) for row in useless[members].tolist())
+
+
+def makes_useless(law: NoiseLaw, tolerance: float = 1e-9) -> NDArray[np.bool_]:
+    """Return, for each pair of copies, whether the first makes the second useless to whoever holds both, shape (M, M).
+
     With jointly Gaussian noise, ``Cov(Z_b, Z_j) = Var(Z_b)`` for every j says that ``Z_j − Z_b`` is uncorrelated with, hence
     independent of, ``Z_b`` and ``X``: every other copy is ``Y_b`` plus noise of its own, and *no* attack, linear or not, gains
     from it (li2012, Theorems 1, 2 and 4, and Corollary 1). Of other noise the covariance cannot tell: the answer is then no.
@@ -144,23 +165,19 @@ def earliest_is_sufficient(law: NoiseLaw, copies: Sequence[int], tolerance: floa
     ----------
     law : NoiseLaw
         The law of all copies.
-    copies : sequence of int
-        The coalition, by copy number.
     tolerance : float
         Largest difference allowed for rounding, relative to the standard deviations of the two noises compared.
     """
+    M = law.copies
     if law.distribution != "gaussian":
-        return False
-    k = len(copies)
-    if isinstance(law, GaussianNoise):
-        blocks = law.of(copies).level_covariance.reshape(k, 1, k, 1)
-    else:
-        blocks = law.of(copies).covariance.reshape(k, law.width, k, law.width)
+        return np.zeros((M, M), dtype=bool)
+    width = 1 if isinstance(law, GaussianNoise) else law.width
+    blocks = (law.level_covariance if isinstance(law, GaussianNoise) else law.covariance).reshape(M, width, M, width)
     own = np.einsum("abac->abc", blocks)
     deviation = np.sqrt(np.clip(np.einsum("abab->ab", blocks), 0.0, None))
     # Cov(Z_b, Z_j) − Var(Z_b), against the deviations of what is compared: a salary's noise must not hide an age's.
     gaps = np.abs(blocks - own[:, :, None, :])
     size = deviation[:, :, None, None] * np.maximum(deviation[None, None], deviation[:, None, None, :])
     # Var(Z_j − Z_b) = Var(Z_j) − Var(Z_b) then: a «law» in which it is negative, as with max for min, is none.
-    quietest = (deviation[:, None] <= deviation[None] * (1.0 + tolerance)).all(axis=(1, 2))
-    return bool(((gaps <= tolerance * size).all(axis=(1, 2, 3)) & quietest).any())
+    quieter = (deviation[:, None] <= deviation[None] * (1.0 + tolerance)).all(axis=2)
+    return np.asarray((gaps <= tolerance * size).all(axis=(1, 3)) & quieter)

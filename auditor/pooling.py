@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.expectation import NoiseGain, Pooling
-from auditor.linear import Coalition, Maps, best_single, collusion_gain, squared_errors, with_total
-from auditor.linear_algebra import ranked_regression
+from auditor.linear import Coalition, Maps, best_single, by_size, collusion_gain, squared_errors, with_total
+from auditor.linear_algebra import chosen_regressions, ranked_regression
 from auditor.moments import Moments
-from auditor.noise import GaussianNoise, NoiseLaw, attribute_index, earliest_is_sufficient
+from auditor.noise import GaussianNoise, NoiseLaw, attribute_index, makes_useless, one_suffices
 from auditor.statistics import jackknife_error
 
 Array = NDArray[np.float64]
@@ -57,13 +57,15 @@ def pooling_evidence(
         return {}
     gain, error = _cross_fitted_gain(coalitions, groups, width)
     noise = noise_gains(coalitions, Moments.merge(groups), law) if isinstance(law, GaussianNoise) else {}
-    evidence = {}
-    for place, coalition in enumerate(coalitions):
-        if len(coalition) == 1:
-            continue
-        sufficient = None if law is None else earliest_is_sufficient(law, coalition)
-        evidence[coalition] = Pooling(sufficient, tuple(gain[place]), tuple(error[place]), max(1, len(groups) - 1), noise.get(coalition))
-    return evidence
+    useless = None if law is None else makes_useless(law)
+    degrees, gains, errors = max(1, len(groups) - 1), gain.tolist(), error.tolist()
+    return {
+        coalition: Pooling(
+            None if useless is None else one_suffices(useless, coalition), tuple(gains[place]), tuple(errors[place]), degrees,
+            noise.get(coalition),
+        )
+        for place, coalition in enumerate(coalitions) if len(coalition) > 1
+    }  # fmt: skip
 
 
 def noise_gains(coalitions: Sequence[Coalition], total: Moments, law: GaussianNoise) -> dict[Coalition, NoiseGain]:
@@ -91,21 +93,28 @@ def noise_gains(coalitions: Sequence[Coalition], total: Moments, law: GaussianNo
     if rank == 0:
         return {}
     Sigma = np.einsum("injm,nm->ij", S, inverse) / (total.count * rank)
-    levels = np.diag(law.level_covariance)
-    return {c: _noise_gain(Sigma, levels, np.array(c) - 1, total.count * rank) for c in coalitions if len(c) > 1}
+    levels, looks = np.diag(law.level_covariance), total.count * rank
+    gains = {}
+    for _, run in by_size([coalition for coalition in coalitions if len(coalition) > 1]):
+        shares, regressors = _noise_shares(Sigma, levels, np.array(run) - 1)
+        gains.update({c: NoiseGain(s, p, looks) for c, s, p in zip(run, shares.tolist(), regressors.tolist(), strict=True)})
+    return gains
 
 
-def _noise_gain(Sigma: Array, levels: Array, index: NDArray[np.intp], observations: int) -> NoiseGain:
-    b = index[np.argmin(levels[index])]
-    others = index[index != b]
-    # In the law of the differences: a level asked for twice differs by rounding only, and is no regressor.
-    others = others[np.diag(Sigma)[others] - 2.0 * Sigma[others, b] + Sigma[b, b] > 1e-12 * np.diag(Sigma)[others]]
-    if others.size == 0 or Sigma[b, b] <= 0.0:
-        return NoiseGain(0.0, 0, observations)
-    cross = Sigma[b, others] - Sigma[b, b]
-    D = Sigma[np.ix_(others, others)] - Sigma[others, b][:, None] - Sigma[others, b][None, :] + Sigma[b, b]
-    W, regressors = ranked_regression(cross[None, :], D)
-    return NoiseGain(float(np.clip((W @ cross).item() / Sigma[b, b], 0.0, 1.0)), regressors, observations)
+def _noise_shares(Sigma: Array, levels: Array, index: NDArray[np.intp]) -> tuple[Array, NDArray[np.intp]]:
+    """Return the share of its best copy's noise that each coalition can take off, and by how many differences, shapes (B,).
+
+    ``index``, of shape (B, k), holds each coalition's places in ``Sigma``.
+    """
+    b = np.take_along_axis(index, levels[index].argmin(axis=1, keepdims=True), axis=1)
+    best, own, with_best = Sigma[b, b], np.diag(Sigma)[index], Sigma[index, b]
+    # In the law of the differences: a level asked for twice, and the best copy itself, differ by rounding only and are no regressors.
+    differs = (own - 2.0 * with_best + best > 1e-12 * own) & (best > 0.0)
+    cross = np.where(differs, with_best - best, 0.0)
+    D = Sigma[index[:, :, None], index[:, None, :]] - with_best[:, :, None] - with_best[:, None, :] + best[:, :, None]
+    W, regressors = ranked_regression(cross[:, None, :], np.where(differs[:, :, None] & differs[:, None, :], D, 0.0))
+    explained = np.einsum("bk,bk->b", W[:, 0], cross)
+    return np.clip(np.divide(explained, best[:, 0], out=np.zeros_like(explained), where=best[:, 0] > 0.0), 0.0, 1.0), regressors
 
 
 def _cross_fitted_gain(coalitions: Sequence[Coalition], groups: Sequence[Moments], N: int) -> tuple[Array, Array]:
@@ -159,8 +168,10 @@ def _learn(coalitions: Sequence[Coalition], train: Moments, N: int) -> tuple[Map
     M = mean.size // N - 1
     weights, offsets = np.zeros((len(coalitions), N, M * N)), np.zeros((len(coalitions), N))
     ranks = np.empty(len(coalitions), dtype=np.intp)
-    for place, coalition in enumerate(coalitions):
-        index = attribute_index(coalition, N)
-        W, ranks[place] = ranked_regression(K[:N, N + index], K[np.ix_(N + index, N + index)])
-        weights[place][:, index], offsets[place] = W, mean[:N] - W @ mean[N + index]
+    for start, run in by_size(coalitions):
+        here = np.arange(start, start + len(run))
+        index = np.array([attribute_index(coalition, N) for coalition in run])
+        W, ranks[here] = chosen_regressions(K[:N, N:], K[N:, N:], index)
+        weights[here[:, None, None], np.arange(N)[:, None], index[:, None, :]] = W
+        offsets[here] = mean[:N] - np.einsum("bnk,bk->bn", W, mean[N + index])
     return Maps(weights, offsets, fixed=False), ranks

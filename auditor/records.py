@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any, cast
 
 import numpy as np
@@ -76,19 +77,32 @@ def error_records(
         ("normalized_error", errors.distortion / scale, errors.std_error / scale, errors.theory / scale, t),
         ("collusion_gain", errors.gain, errors.gain_error, errors.gain_theory, t_gain),
     )
-    tables = [(name, *_bounded(value, error, reach, positive=name != "collusion_gain"), theory.tolist())
-              for name, value, error, theory, reach in columns]  # fmt: skip
-    records = []
-    for place in wanted:
-        coalition, levels = coalitions[place], context.levels_of(coalitions[place])
-        for column, attribute in enumerate(names):
-            for metric, value, error, low, high, theory in tables:
-                records.append(Measurement(
-                    context.sweep, context.scheme, knowledge, attack, coalition, levels, context.replicate, attribute, metric,
-                    value[place][column], number(error[place][column]), number(low[place][column]), number(high[place][column]),
-                    number(theory[place][column]), "ok", None, bar if not math.isnan(error[place][column]) else "none",
-                ))  # fmt: skip
-    return records
+    cells = len(wanted), len(names), len(columns)
+    value, error, low, high, theory, bars = (np.empty(cells, dtype=object) for _ in range(6))
+    for place, (metric, measured, spread, expected, reach) in enumerate(columns):
+        lowest = measured - reach * spread
+        value[:, :, place] = measured[wanted]
+        error[:, :, place] = _or_none(spread[wanted])
+        low[:, :, place] = _or_none((lowest if metric == "collusion_gain" else np.clip(lowest, 0.0, None))[wanted])
+        high[:, :, place] = _or_none((measured + reach * spread)[wanted])
+        theory[:, :, place] = _or_none(expected[wanted])
+        bars[:, :, place] = np.where(np.isnan(spread[wanted]), "none", bar)
+    per_cell = len(names) * len(columns)
+    members = (each for place in wanted for each in repeat(coalitions[place], per_cell))
+    levels = (each for place in wanted for each in repeat(context.levels_of(coalitions[place]), per_cell))
+    attributes = [name for name in names for _ in columns] * len(wanted)
+    metrics = [metric for metric, *_ in columns] * (len(names) * len(wanted))
+    numbers = (column.ravel().tolist() for column in (value, error, low, high, theory))
+    told = map(repeat, (context.sweep, context.scheme, knowledge, attack))
+    table = (*told, members, levels, repeat(context.replicate), attributes, metrics, *numbers, repeat("ok"), repeat(None))
+    return list(map(Measurement._make, zip(*table, bars.ravel().tolist(), strict=False)))  # what is repeated never ends
+
+
+def _or_none(values: Array) -> NDArray[np.object_]:
+    """Return numbers as objects, None for NaN."""
+    found = values.astype(object)
+    found[np.isnan(values)] = None
+    return found
 
 
 def _root(value: Array, error: Array) -> tuple[Array, Array]:
@@ -96,12 +110,6 @@ def _root(value: Array, error: Array) -> tuple[Array, Array]:
     root = np.sqrt(value)
     slope = np.divide(0.5, root, out=np.zeros_like(root), where=root > 0)
     return root, error * slope
-
-
-def _bounded(value: Array, error: Array, t: Array, positive: bool) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
-    low = value - t * error
-    low = np.clip(low, 0.0, None) if positive else low
-    return value.tolist(), error.tolist(), low.tolist(), (value + t * error).tolist()
 
 
 def number(value: float) -> float | None:

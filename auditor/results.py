@@ -411,7 +411,9 @@ def mean_theory(records: Sequence[Measurement]) -> float | None:
 def cells(records: Iterable[Measurement]) -> dict[tuple[Any, ...], list[Measurement]]:
     """Group measurements of one cell over replicates, in order of first appearance."""
     groups: dict[tuple[Any, ...], list[Measurement]] = {}
+    sweep, text = None, ""
     for record in records:
-        key = (json.dumps(record.sweep, sort_keys=True), *record[1:5], record.attribute, record.metric)
-        groups.setdefault(key, []).append(record)
+        if record.sweep is not sweep:  # neighbours mostly share one
+            sweep, text = record.sweep, json.dumps(record.sweep, sort_keys=True)
+        groups.setdefault((text, *record[1:5], record.attribute, record.metric), []).append(record)
     return groups

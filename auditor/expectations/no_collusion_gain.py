@@ -106,7 +106,7 @@ class NoCollusionGain(Expectation):
         return Judgement(status, "; ".join(part.why for part in decisive), observed, self.parameters.margin)
 
     def _selected(self, evidence: Evidence) -> Selector:
-        return selector(self.parameters, "collusion_gain", copies_released(evidence), pooled_only=True)
+        return selector(self.parameters, "collusion_gain", copies_released(evidence), pooled_only=True, each_attribute=True)
 
     def _releases(self, evidence: Evidence) -> Iterable[tuple[str, str, tuple[int, ...], Pooling, int]]:
         """Yield sweep point as text, scheme, coalition, what pooling buys it, and rows, for all the filter covers."""
@@ -149,12 +149,7 @@ class NoCollusionGain(Expectation):
         return Judgement("holds", f"by theory: no gain in {len(predicted)} cells", gain)
 
     def _records(self, evidence: Evidence, selected: Selector) -> list[Measurement]:
-        every = evidence.measurements
-        if self.parameters.attribute is None:  # every attribute, and all together
-            every = [record._replace(attribute="*") for record in every]
-            return [original for original, record in zip(evidence.measurements, every, strict=True)
-                    if selected(record) and record.status == "ok"]  # fmt: skip
-        return [record for record in every if selected(record) and record.status == "ok"]
+        return [record for record in evidence.measurements if record.status == "ok" and selected(record)]
 
     def _on_data(self, evidence: Evidence) -> Judgement:
         everything = (*self._attack_gains(evidence), *self._noise_gains(evidence), *self._best_linear_gains(evidence))
