@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import fftconvolve
 
 from auditor.density import NoiseDensity
 from auditor.errors import NotApplicable
@@ -81,5 +80,7 @@ def information(edges: Array, mass: Array, noise: NoiseDensity) -> float:
     fine = np.repeat(mass / per_bin, per_bin)
     offsets: Array = np.arange(-reach, reach + 1) * np.float64(cell)
     kernel = noise.cdf(offsets + cell / 2.0) - noise.cdf(offsets - cell / 2.0)
+    from scipy.signal import fftconvolve  # here, since importing it takes a second and few audits need it
+
     released = np.clip(fftconvolve(fine, kernel), 0.0, None)
     return max(0.0, entropy(released / released.sum(), cell) - noise_entropy(noise))
