@@ -47,14 +47,9 @@ KEEP_BYTES = 2**29
 
 
 def table_moments(table: Table) -> TableMoments:
-    """Return the table's exact mean and covariance (divisor n), in two passes of blocks: centred before squared."""
-    blocks = row_blocks(table.rows, table.width)
-    mean = np.array(sum(table.read(a, b).sum(axis=0) for a, b in blocks)) / table.rows
-    products = np.zeros((table.width, table.width))
-    for a, b in blocks:
-        centred = table.read(a, b) - mean
-        products += centred.T @ centred
-    return TableMoments(mean, products / table.rows, table.rows)
+    """Return the table's exact mean and covariance (divisor n)."""
+    mean, covariance = table.moments()
+    return TableMoments(mean, covariance, table.rows)
 
 
 @dataclass
@@ -91,7 +86,7 @@ class Release:
 
     def _draw(self, bounds: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Array, list[Array]]]:
         n, N = self.table.rows, self.table.width
-        keep = n * self.scheme.output_width(N) * self.copies * 8 <= KEEP_BYTES
+        keep = not self.table.streamed and n * self.scheme.output_width(N) * self.copies * 8 <= KEEP_BYTES
         rows = n if keep else bounds[0][1]
         memory = [np.empty((rows, self.scheme.output_width(N))) for _ in range(self.copies)]
         early = self._already_out()

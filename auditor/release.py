@@ -250,8 +250,9 @@ def as_table(X: Microdata) -> Table:
     if np.isnan(values).any():
         raise DataError(f"missing values in column {names[int(np.isnan(values).any(axis=0).argmax())]!r}")
     check_finite(names, values)
-    check_varied(names, values)
-    return Table(names, np.ascontiguousarray(values), source="array")
+    table = Table(names, np.ascontiguousarray(values), source="array")
+    check_varied(names, table.scan.low, table.scan.high, np.diag(table.scan.covariance))
+    return table
 
 
 def _copy_values(copy: Microdata, rows: int) -> Array:
