@@ -71,6 +71,21 @@ def row_groups(rows: int, width: int) -> list[list[tuple[int, int]]]:
     return [_split(start, stop, max(1, round((stop - start) / target))) for start, stop in blocks]
 
 
+def moment_groups(rows: int, width: int) -> list[list[tuple[int, int, int]]]:
+    """Return, block by block, ``(group, start, stop)`` of the row groups that joint moments are kept for.
+
+    Those of ``row_groups`` while there are few blocks; of more than ``STRIPES`` blocks, groups are runs of whole stripes, and at most
+    ``STRIPES`` of them, so that what is kept does not grow with the table.
+    """
+    cuts, lines = row_groups(rows, width), stripes(rows, width)
+    if len(cuts) <= STRIPES:
+        numbers = itertools.count()
+        return [[(next(numbers), a, b) for a, b in parts] for parts in cuts]
+    together = math.ceil(len(lines) / STRIPES)
+    group = [number // together for number, cut in enumerate(lines) for _ in range(*cut)]
+    return [[(group[block], a, b) for a, b in parts] for block, parts in enumerate(cuts)]
+
+
 def _split(start: int, stop: int, parts: int) -> list[tuple[int, int]]:
     cuts = [start + math.floor((stop - start) * k / parts) for k in range(parts + 1)]
     return [(a, b) for a, b in itertools.pairwise(cuts) if b > a]

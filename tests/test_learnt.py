@@ -7,7 +7,7 @@ import pytest
 
 import auditor
 from auditor.audit import audit_release
-from auditor.engine import table_of
+from auditor.tasks import table_of
 from auditor.gathered import varied, without_each
 from auditor.learnt import Learnt, expected_moments
 from auditor.moments import Moments

@@ -17,7 +17,7 @@ from scipy import stats
 import auditor
 from auditor import registry
 from auditor.additive import ORIGINAL, Step
-from auditor.engine import carry_out, plan
+from auditor.tasks import carry_out, plan
 from auditor.expectation import Evidence, Pooling, ReleaseEvidence
 from auditor.expectations.metric import MetricBound
 from auditor.expectations.no_collusion_gain import NoCollusionGain
