@@ -22,6 +22,7 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError, NotApplicable, PluginError
 from auditor.expectation import PairedCell, PairedGain, ReleaseEvidence
 from auditor.gathered import Gathered
+from auditor.gathering import Draw, Stripe
 from auditor.geometry import geometry_records
 from auditor.inferences import Inferences, inference_records
 from auditor.knowledge import Knowledge
@@ -35,7 +36,7 @@ from auditor.results import Distribution, Measurement
 from auditor.rows import CopyBlocks, tally_linear, tally_rows
 from auditor.scenario.coalitions import Coalition, expand_all
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
-from auditor.scheme import Key, Scheme, TableMoments
+from auditor.scheme import Key, Sampler, Scheme, TableMoments
 from auditor.tally import Tally
 from auditor.utility import utility_records
 from auditor.whole_records import WholeRecords, whole_record_records
@@ -47,14 +48,9 @@ KEEP_BYTES = 2**29
 
 
 def table_moments(table: Table) -> TableMoments:
-    """Return the table's exact mean and covariance (divisor n), in two passes of blocks: centred before squared."""
-    blocks = row_blocks(table.rows, table.width)
-    mean = np.array(sum(table.read(a, b).sum(axis=0) for a, b in blocks)) / table.rows
-    products = np.zeros((table.width, table.width))
-    for a, b in blocks:
-        centred = table.read(a, b) - mean
-        products += centred.T @ centred
-    return TableMoments(mean, products / table.rows, table.rows)
+    """Return the table's exact mean and covariance (divisor n)."""
+    mean, covariance = table.moments()
+    return TableMoments(mean, covariance, table.rows)
 
 
 @dataclass
@@ -82,39 +78,51 @@ class Release:
             for index, (a, b) in enumerate(bounds):
                 yield index, self.table.read(a, b), [copy[a:b] for copy in self._kept]
             return
-        yield from self._draw(bounds)
+        yield from self._drawn(bounds)
 
     def whole_copies(self) -> list[Array]:
         """Return the copies as arrays of shape (n, N), for what cannot be done block by block."""
         parts = [[copy.copy() for copy in copies] for _, _, copies in self.blocks()]
         return [np.concatenate(copy) for copy in zip(*parts, strict=True)]
 
-    def _draw(self, bounds: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Array, list[Array]]]:
+    def _drawn(self, bounds: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Array, list[Array]]]:
         n, N = self.table.rows, self.table.width
-        keep = n * self.scheme.output_width(N) * self.copies * 8 <= KEEP_BYTES
-        rows = n if keep else bounds[0][1]
-        memory = [np.empty((rows, self.scheme.output_width(N))) for _ in range(self.copies)]
-        early = self._already_out()
-        samplers = []
-        if early:
-            samplers.append((0, self.scheme.sampler(self.levels[:early], self.moments, self.key)))
-        samplers.append((early, self.scheme.sampler(self.levels, self.moments, self.key, early)))
+        keep = not self.table.streamed and n * self.scheme.output_width(N) * self.copies * 8 <= KEEP_BYTES
+        memory = [np.empty((n if keep else bounds[0][1], self.scheme.output_width(N))) for _ in range(self.copies)]
+        drawing = self.drawing()
         self.seconds = 0.0
         for index, (a, b) in enumerate(bounds):
             x = self.table.read(a, b)
             out = [copy[a:b] if keep else copy[: b - a] for copy in memory]
-            for existing, sampler in samplers:
-                start = time.perf_counter()
-                sampler.block(index, x, out, existing)
-                elapsed = time.perf_counter() - start
-            self.seconds += elapsed  # only the last request's
+            self.seconds += drawing.block(index, x, out)
             yield index, x, out
         if keep:
             self._kept = memory
 
+    def drawing(self) -> Drawing:
+        """Return what draws this release's copies, those that are out already first."""
+        early = self._already_out()
+        samplers = [(0, self.scheme.sampler(self.levels[:early], self.moments, self.key))] if early else []
+        return Drawing([*samplers, (early, self.scheme.sampler(self.levels, self.moments, self.key, early))])
+
     def _already_out(self) -> int:
         share = self.use.already_out
         return min(self.copies - 1, int(share) if isinstance(share, int) else math.floor(share * self.copies))
+
+
+class Drawing:
+    """Draws the copies of one release, block by block, as one request or two."""
+
+    def __init__(self, requests: Sequence[tuple[int, Sampler]]) -> None:
+        self._requests = requests
+
+    def block(self, index: int, x: Array, out: Sequence[Array]) -> float:
+        """Write the copies of one block of rows; return the seconds that the last request took."""
+        for existing, sampler in self._requests:
+            start = time.perf_counter()
+            sampler.block(index, x, out, existing)
+            elapsed = time.perf_counter() - start
+        return elapsed
 
 
 @dataclass(frozen=True)
@@ -127,8 +135,9 @@ class ReleaseAudit:
 
 
 def audit_release(
-    scenario: Scenario, point: dict[str, Any], table: Table, moments: TableMoments, use: SchemeUse, replicate: int, pooling: bool
-) -> ReleaseAudit:
+    scenario: Scenario, point: dict[str, Any], table: Table, moments: TableMoments, use: SchemeUse, replicate: int, pooling: bool,
+    taken: Taken | None = None,
+) -> ReleaseAudit:  # fmt: skip
     """Audit one scheme at one sweep point in one replicate.
 
     Parameters
@@ -146,6 +155,8 @@ def audit_release(
         From 1.
     pooling : bool
         Whether an expectation needs evidence on what pooling buys.
+    taken : Taken, optional
+        What others gathered of the release already.
     """
     if registry.get("scheme", use.name).family == "uniform":
         from auditor.categorical.audit import audit_uniform
@@ -157,10 +168,10 @@ def audit_release(
     coalitions = expand_all(scenario.coalitions, len(levels), scenario.seed)
     try:
         release = open_release(scenario, table, moments, use, levels, replicate)
-        session = Session(scenario, release, coalitions, context, pooling)
+        session = Session(scenario, release, coalitions, context, pooling, taken)
         _check_copies(session.gathered)
     except Exception as error:
-        reason = failure_reason(error)
+        reason = str(error) if isinstance(error, FailedElsewhereError) else failure_reason(error)
         records = [context.empty(attack.id, knowledge.label, coalition, "failed", reason)
                    for knowledge in scenario.knowledge for attack in scenario.attacks for coalition in coalitions]  # fmt: skip
         return ReleaseAudit(records, [], evidence)
@@ -170,6 +181,29 @@ def audit_release(
     if pooling and session.gathered.joint:
         evidence.pooling.update(pooling_evidence(session.needed, session.gathered.groups, table.width, session.law))
     return ReleaseAudit(measurements, distributions, evidence)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What was gathered of one release, by whoever went through its rows.
+
+    Attributes
+    ----------
+    draws : dict
+        The rows each state of knowledge chose.
+    stripe : Stripe or None
+        What was gathered of all stripes together.
+    failure : str
+        Why the release could not be made, if it could not.
+    """
+
+    draws: dict[str, Draw]
+    stripe: Stripe | None
+    failure: str = ""
+
+
+class FailedElsewhereError(Exception):
+    """The release failed where its rows were gone through; its text is a reason that may be told."""
 
 
 def _check_copies(gathered: Gathered) -> None:
@@ -222,8 +256,11 @@ class Session:
     """One release under audit: its moments, and the cells that attacks, knowledge and coalitions make."""
 
     def __init__(
-        self, scenario: Scenario, release: Release, coalitions: list[Coalition], context: CellContext, pooling: bool = False
-    ) -> None:
+        self, scenario: Scenario, release: Release, coalitions: list[Coalition], context: CellContext, pooling: bool = False,
+        taken: Taken | None = None,
+    ) -> None:  # fmt: skip
+        if taken is not None and taken.failure:
+            raise FailedElsewhereError(taken.failure)
         self.scenario = scenario
         self.pooling = pooling
         self.paired: dict[PairedCell, PairedGain] = {}
@@ -236,7 +273,10 @@ class Session:
         self.gathered = Gathered(
             release.table, release.moments, release.levels, self.law, release.blocks, scenario.knowledge, scenario.seed,
             release.key.replicate, release.scheme.output_width(release.table.width), release.scheme.public,
+            None if taken is None else taken.draws, None if taken is None or taken.stripe is None else [taken.stripe],
         )  # fmt: skip
+        if taken is not None:
+            release.seconds = self.gathered.seconds
 
     def run(self) -> tuple[list[Measurement], list[Distribution]]:
         """Return the records of every cell; an attack that fails is recorded, and does not stop the others."""

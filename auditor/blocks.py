@@ -30,6 +30,30 @@ def row_blocks(rows: int, width: int) -> list[tuple[int, int]]:
     return [(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 
+STRIPES = 64
+"""Up to so many blocks each is a stripe of its own; of more blocks several make a stripe, up to ``MOST_BLOCKS``."""
+MOST_BLOCKS = 16
+"""Blocks of the longest stripe: some four million values, half a second of work."""
+
+
+def stripes(rows: int, width: int) -> list[tuple[int, int]]:
+    """Return the ``(first, stop)`` block numbers of every stripe: the least that one worker is given, and sums are added up for.
+
+    A cut by shape alone, as that into blocks: sums over a stripe are taken in order by whoever has it, then those of all stripes in
+    order, so that no figure depends on who did what.
+
+    Examples
+    --------
+    >>> stripes(100_000, 2)
+    [(0, 1), (1, 2), (2, 3), (3, 4)]
+    >>> len(stripes(20_000_000, 4)), stripes(20_000_000, 4)[:2]
+    (62, [(0, 5), (5, 10)])
+    """
+    count = len(row_blocks(rows, width))
+    length = min(MOST_BLOCKS, math.ceil(count / STRIPES))
+    return [(first, min(first + length, count)) for first in range(0, count, length)]
+
+
 def chunks(rows: int, width: int) -> list[tuple[int, int]]:
     """Return the ``(start, stop)`` of pieces small enough for the cache, for work whose result does not depend on the cut."""
     size = max(64, CHUNK_VALUES // max(1, width))
@@ -45,6 +69,21 @@ def row_groups(rows: int, width: int) -> list[list[tuple[int, int]]]:
     blocks = row_blocks(rows, width)
     target = rows / min(rows, JACKKNIFE_GROUPS)
     return [_split(start, stop, max(1, round((stop - start) / target))) for start, stop in blocks]
+
+
+def moment_groups(rows: int, width: int) -> list[list[tuple[int, int, int]]]:
+    """Return, block by block, ``(group, start, stop)`` of the row groups that joint moments are kept for.
+
+    Those of ``row_groups`` while there are few blocks; of more than ``STRIPES`` blocks, groups are runs of whole stripes, and at most
+    ``STRIPES`` of them, so that what is kept does not grow with the table.
+    """
+    cuts, lines = row_groups(rows, width), stripes(rows, width)
+    if len(cuts) <= STRIPES:
+        numbers = itertools.count()
+        return [[(next(numbers), a, b) for a, b in parts] for parts in cuts]
+    together = math.ceil(len(lines) / STRIPES)
+    group = [number // together for number, cut in enumerate(lines) for _ in range(*cut)]
+    return [[(group[block], a, b) for a, b in parts] for block, parts in enumerate(cuts)]
 
 
 def _split(start: int, stop: int, parts: int) -> list[tuple[int, int]]:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
-from auditor import registry
 from auditor.data.categorical import split
 from auditor.data.categories import Categories
 from auditor.data.load import load_table
+from auditor.data.table import Table
 from auditor.errors import AuditorError
-from auditor.release import perturb
+from auditor.release import checked_levels, drawn_blocks, make_plugin, perturb
 from auditor.results import write_atomically
+from auditor.scheme import Scheme
 from auditor.streams import stream
+from auditor.writing import TableFiles
 
 MANIFEST = "release.json"
 
@@ -56,35 +59,54 @@ def write_copies(
     ------
     AuditorError
         The data, the scheme or the levels cannot be used, or the folder cannot be written.
+
+    Notes
+    -----
+    Numbers are read, perturbed and written block by block, so that neither table nor copies need fit into memory: a block of every copy
+    does, two megabytes each. Categories are held in memory, and so is the table of a scheme that must see all of it (k-anonymity).
     """
-    frame = _frame(data, registry.get("scheme", scheme).family, columns, rows, seed or 0)
-    release = perturb(frame, scheme, list(levels), seed, **dict(parameters or {}))
-    kind = form or ("parquet" if data.lower().endswith(".parquet") else "csv")
+    kind = form or ("parquet" if _is_parquet(data) else "csv")
+    paths = [output / f"copy-{k}.{kind}" for k in range(1, len(levels) + 1)]
+    chosen: Scheme = make_plugin("scheme", scheme, parameters or {})
+    if chosen.family == "uniform":
+        frame = _categories(data, columns, rows, seed or 0)
+        parts: Iterator[Sequence[Any]] = iter([perturb(frame, scheme, list(levels), seed, **dict(parameters or {})).copies])
+        attributes, count = list(frame.columns), len(frame)
+    else:
+        table = load_table(data, columns=columns, rows=rows, parameters={}, rng=stream(seed or 0, "data"), base=None)
+        parts = _frames(chosen, table, checked_levels(list(levels), seed, chosen), seed)
+        attributes, count = list(table.attributes), table.rows
+    first = next(parts)  # what cannot be drawn is refused before a folder is made
     try:
         output.mkdir(parents=True, exist_ok=True)
-        written = [_write_copy(output / f"copy-{k}.{kind}", copy) for k, copy in enumerate(release.copies, start=1)]
+        with TableFiles(paths) as files:
+            for part in chain([first], parts):
+                for place, copy in enumerate(part):
+                    files.append(place, copy)
         manifest = {
             "schema_version": 1,
-            "scheme": release.scheme.name,
-            "parameters": release.scheme.parameters.model_dump(mode="json", by_alias=True),
-            "levels": list(release.levels),
-            "attributes": list(frame.columns),
-            "rows": len(frame),
-            "copies": [path.name for path in written],
+            "scheme": chosen.name,
+            "parameters": chosen.parameters.model_dump(mode="json", by_alias=True),
+            "levels": list(levels),
+            "attributes": attributes,
+            "rows": count,
+            "copies": [path.name for path in paths],
         }
         write_atomically(output / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
     except OSError as error:
         raise AuditorError(f"{output}: cannot be written ({error.strerror})") from None
-    return [*written, output / MANIFEST]
+    return [*paths, output / MANIFEST]
 
 
-def _frame(data: str, family: str, columns: Sequence[str] | None, rows: int | None, seed: int) -> pd.DataFrame:
-    """Return the table to perturb: numbers, or for uniform schemes categories with the domains observed or declared by the source."""
-    rng = stream(seed, "data")
-    if family != "uniform":
-        table = load_table(data, columns=columns, rows=rows, parameters={}, rng=rng, base=None)
-        return pd.DataFrame(table.values, columns=list(table.attributes))
+def _is_parquet(data: str) -> bool:
+    """Whether the data are in Parquet: a file, or a folder that holds any."""
+    return data.lower().endswith(".parquet") or (Path(data).is_dir() and any(Path(data).glob("*.parquet")))
+
+
+def _categories(data: str, columns: Sequence[str] | None, rows: int | None, seed: int) -> pd.DataFrame:
+    """Return categories to perturb, with the domains observed or declared by the source."""
     chosen = Categories({}, dict.fromkeys(columns or ()))
+    rng = stream(seed, "data")
     held = load_table(data, columns=columns, rows=rows, parameters={}, rng=rng, base=None, categories=chosen).categorical
     if held is None:
         raise AuditorError("a uniform scheme perturbs categories: name the columns to take as such")
@@ -94,14 +116,13 @@ def _frame(data: str, family: str, columns: Sequence[str] | None, rows: int | No
     })  # fmt: skip
 
 
-def _write_copy(path: Path, copy: pd.DataFrame) -> Path:
-    buffer = io.BytesIO()
-    if path.suffix == ".parquet":
-        copy.to_parquet(buffer, index=False)
-    else:
-        copy.to_csv(buffer, index=False)
-    write_atomically(path, buffer.getvalue())
-    return path
+def _frames(scheme: Scheme, table: Table, levels: tuple[float, ...], seed: int | None) -> Iterator[Sequence[pd.DataFrame]]:
+    """Yield every copy block by block: the same values as ``auditor.perturb`` makes in memory from the same seed."""
+    with threadpool_limits(limits=1):
+        for _, _, copies in drawn_blocks(scheme, table, levels, seed):
+            same = copies[0].shape[1] == table.width
+            columns = list(table.attributes) if same else [f"y{k}" for k in range(1, copies[0].shape[1] + 1)]
+            yield [pd.DataFrame(copy, columns=columns) for copy in copies]
 
 
 def read_copy(path: Path, attributes: Sequence[str], rows: int, exact: bool = False) -> NDArray[np.float64]:

@@ -1,28 +1,21 @@
-"""Run a scenario: cut it into tasks, carry them out on any number of workers, and put the results together in one order."""
+"""Run a scenario: have its tasks carried out on any number of workers, and put the results together in one order."""
 
 from __future__ import annotations
 
-import json
 import math
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from auditor import bibliography, registry
-from auditor.audit import ReleaseAudit, audit_release, failure_reason, release_levels, table_moments
-from auditor.data.categories import Categories
-from auditor.data.load import is_file, load_table
+from auditor.audit import ReleaseAudit, failure_reason, release_levels
 from auditor.data.table import Table
-from auditor.errors import AuditorError
 from auditor.expectation import Evidence
 from auditor.results import (
     AttributeSummary,
@@ -37,17 +30,14 @@ from auditor.results import (
     cells,
 )
 from auditor.scenario.model import ExpectationUse, Scenario
-from auditor.scenario.read import DATA_FIELDS, at_point, rebuild
+from auditor.scenario.read import at_point
 from auditor.scheme import TableMoments
 from auditor.statistics import quantile
-from auditor.streams import stream
+from auditor.tasks import carry_out_all, plan, table_of
+from auditor.workers import Crew
 
 FEWEST_REPLICATES = 5
 """From so many replicates on their own spread is the error bar where there is no closed form."""
-
-TASKS_PER_SCHEME = 16
-"""Replicates are dealt out in at most so many shares: cheap ones should not each pay for a task."""
-
 
 @dataclass(frozen=True)
 class Progress:
@@ -59,25 +49,6 @@ class Progress:
 
 
 Listener = Callable[[Progress], None]
-
-
-@dataclass(frozen=True)
-class Task:
-    """Some replicates of one scheme at one sweep point; carries what to read, never an array."""
-
-    document: dict[str, Any]
-    base: str | None
-    name: str
-    point: tuple[tuple[str, Any], ...]
-    scheme: int
-    replicates: tuple[int, ...]
-    pooling: bool
-
-    @property
-    def label(self) -> str:
-        """What progress shows."""
-        where = ", ".join(f"{path}={value}" for path, value in self.point)
-        return f"scheme {self.scheme + 1}{f' at {where}' if where else ''}, replicate {self.replicates[0]}"
 
 
 def run_scenario(
@@ -106,11 +77,16 @@ def run_scenario(
     points = scenario.sweep_points()
     summaries = [_summary_of_data(at_point(scenario, point), point) for point in points]
     tasks = list(plan(scenario, points))
-    audits: list[ReleaseAudit] = []
-    for done, (task, result) in enumerate(_carry_out(tasks, workers, cluster), start=1):
-        audits.extend(result)
+    results: dict[str, list[ReleaseAudit]] = {}
+
+    def advance(done: int, total: int, label: str) -> None:
         if listener is not None:
-            listener(Progress(done, len(tasks), task.label))
+            listener(Progress(done, total, label))
+
+    with Crew(workers, cluster) as crew:
+        for task, result in carry_out_all(tasks, crew, advance):
+            results[task.identity] = result
+    audits = [audit for task in tasks for audit in results[task.identity]]
     measurements = spread_over_replicates([record for audit in audits for record in audit.measurements])
     evidence = Evidence(measurements, [audit.evidence for audit in audits])
     return AuditResult(
@@ -125,100 +101,6 @@ def run_scenario(
         measurements=measurements,
         distributions=[spread for audit in audits for spread in audit.distributions],
     )
-
-
-def plan(scenario: Scenario, points: Sequence[dict[str, Any]]) -> Iterator[Task]:
-    """Yield the tasks of a scenario, in the order of its results."""
-    share = math.ceil(scenario.replicates / TASKS_PER_SCHEME)
-    numbers = range(1, scenario.replicates + 1)
-    pooling = any(use.expectation.needs_pooling for use in scenario.expect)
-    for point in points:
-        for scheme in range(len(at_point(scenario, point).schemes)):
-            for first in range(0, scenario.replicates, share):
-                replicates = tuple(numbers[first : first + share])
-                base = None if scenario.base is None else str(scenario.base)
-                yield Task(scenario.document, base, scenario.name, tuple(point.items()), scheme, replicates, pooling)
-
-
-def _carry_out(tasks: Sequence[Task], workers: int, cluster: str | None) -> Iterator[tuple[Task, list[ReleaseAudit]]]:
-    """Yield every task with its result, in the tasks' order, whoever does them."""
-    if cluster is not None:
-        yield from zip(tasks, _on_cluster(tasks, cluster), strict=True)
-    elif workers == 1 or len(tasks) == 1:
-        yield from ((task, carry_out(task)) for task in tasks)
-    else:
-        from joblib import Parallel, delayed
-
-        results = Parallel(n_jobs=workers, return_as="generator")(delayed(carry_out)(task) for task in tasks)
-        yield from zip(tasks, results, strict=True)
-
-
-def _on_cluster(tasks: Sequence[Task], address: str) -> Iterator[list[ReleaseAudit]]:
-    try:
-        from distributed import Client
-    except ImportError:
-        raise AuditorError("--cluster needs the package `distributed`: pip install 'auditor[cluster]'") from None
-    try:
-        connect: Callable[..., Any] = Client  # typed or not, by whether the package is installed where types are checked
-        client = connect(address, timeout="10s")
-    except (OSError, ValueError) as error:
-        raise AuditorError(f"no Dask scheduler answers at {address!r} ({type(error).__name__})") from None
-    with client:
-        for future in client.map(carry_out, tasks, pure=False):
-            yield future.result()
-
-
-def carry_out(task: Task) -> list[ReleaseAudit]:
-    """Carry out one task; runs in a worker.
-
-    Linear algebra is held to one thread: its sums depend on the number of threads, and results must not.
-    """
-    with threadpool_limits(limits=1):
-        point = dict(task.point)
-        scenario = _scenario_at(json.dumps([task.document, task.point]), task.base, task.name)
-        table, moments = table_of(scenario)
-        use = scenario.schemes[task.scheme]
-        return [audit_release(scenario, point, table, moments, use, replicate, task.pooling) for replicate in task.replicates]
-
-
-@lru_cache(maxsize=64)
-def _scenario_at(text: str, base: str | None, name: str) -> Scenario:
-    document, point = json.loads(text)
-    return at_point(rebuild(document, None if base is None else Path(base), name), dict(point))
-
-
-def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
-    """Return the scenario's table and its exact moments; kept, as every task of a run reads the same few tables."""
-    base = None if scenario.base is None else str(scenario.base)
-    with threadpool_limits(limits=1):
-        return _table(json.dumps(scenario.data.spec(), sort_keys=True), base, scenario.seed, _stamp(scenario.data.source, scenario.base))
-
-
-def _stamp(source: str, base: Path | None) -> tuple[str, int, int] | None:
-    """Return what changes when a file does: in a long session a table that was edited must not be taken for the one kept."""
-    for folder in (base or Path(), Path()):
-        path = (folder / source).resolve()
-        if is_file(source) and path.is_file():
-            return str(path), path.stat().st_mtime_ns, path.stat().st_size
-    return None
-
-
-@lru_cache(maxsize=4)
-def _table(spec: str, base: str | None, seed: int, stamp: tuple[str, int, int] | None) -> tuple[Table, TableMoments]:
-    data = json.loads(spec)
-    own = {key: value for key, value in data.items() if key not in DATA_FIELDS}
-    table = load_table(
-        data["source"],
-        columns=data["columns"],
-        rows=data["rows"],
-        missing=data["missing"],
-        standardize=data["standardize"],
-        parameters=own,
-        rng=stream(seed, "data"),
-        base=None if base is None else Path(base),
-        categories=Categories(data.get("bin", {}), data.get("categorical", {})),
-    )
-    return table, table_moments(table)
 
 
 def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]:

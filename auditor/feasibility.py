@@ -8,7 +8,6 @@ from auditor import metrics
 from auditor.audit import make_scheme, release_levels
 from auditor.blocks import JACKKNIFE_GROUPS
 from auditor.data.table import Table
-from auditor.engine import table_of
 from auditor.errors import AuditorError, DataError, Problem, ScenarioError, did_you_mean
 from auditor.expectation import listed
 from auditor.gathered import check_knowledge
@@ -19,6 +18,7 @@ from auditor.scenario.model import Scenario, SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.scenario.read import at_point
 from auditor.scheme import TableMoments
+from auditor.tasks import table_of
 from auditor.utility import utility_problems
 
 MOST_MOMENT_BYTES = 4 * 2**30

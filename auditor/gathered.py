@@ -17,32 +17,27 @@ Rows are chosen from the seed and the replicate alone: the same for every scheme
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.attack import Records, View
+from auditor.attack import View
 from auditor.blocks import row_groups
 from auditor.data.table import Table
 from auditor.errors import AuditorError, did_you_mean
+from auditor.gathering import FOLDS, Block, Blocks, Chosen, Draw, Gatherer, Stripe, draws_of, key_of
 from auditor.knowledge import Estimated, Knowledge, KnownAttributes, KnownRecords, KnownSample, Perfect, UnmatchedRecords
-from auditor.moments import Moments, stack
+from auditor.moments import Moments
 from auditor.noise import NoiseLaw
 from auditor.scheme import TableMoments
 from auditor.streams import stream
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
-Blocks = Callable[[], Iterable[tuple[int, Array, list[Array]]]]
-
-FOLDS = 10
-"""Parts that chosen rows are dealt into, so that an attack can be learnt again without each."""
-
 
 def check_knowledge(knowledge: Knowledge, table: Table) -> None:
     """Refuse knowledge that the table cannot give.
@@ -66,70 +61,6 @@ def check_knowledge(knowledge: Knowledge, table: Table) -> None:
             raise AuditorError("names every column that is audited and leaves none to attack")
 
 
-def chosen_rows(knowledge: Knowledge, rows: int, seed: int, replicate: int) -> Indices | None:
-    """Return the rows an adversary estimates from or was given, in the order they were drawn; None when it gets none."""
-    if isinstance(knowledge, Estimated):
-        return stream(seed, "estimated", replicate).permutation(rows)[: knowledge.rows]
-    if isinstance(knowledge, KnownRecords):
-        return stream(seed, knowledge.name, replicate).permutation(rows)[: knowledge.count]
-    return None
-
-
-@dataclass
-class Chosen:
-    """Chosen rows, gathered as blocks go by.
-
-    Attributes
-    ----------
-    rows, fold : ndarrays of shape (r,)
-        Row numbers, ascending, and the part each is dealt into: by the order of the draw, so that every part is a random sample.
-    clear : bool
-        Whether the rows are given in clear, and so taken out of what is measured.
-    """
-
-    rows: Indices
-    fold: Indices
-    clear: bool
-    folds: list[list[Moments]] = field(default_factory=list)
-    by_group: dict[int, Moments] = field(default_factory=dict)
-    originals: list[Array] = field(default_factory=list)
-    copies: list[list[Array]] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, drawn: Indices, clear: bool) -> Chosen:
-        """Deal drawn rows into parts."""
-        order = np.argsort(drawn)
-        count = min(FOLDS, len(drawn))
-        return cls(drawn[order], (np.arange(len(drawn)) % count)[order], clear, [[] for _ in range(count)])
-
-    def take(self, first: int, x: Array, copies: Sequence[Array], v: Array, groups: Sequence[tuple[int, int, int]]) -> None:
-        """Take what lies in one block: its first row, its arrays, its stacked rows, and (group number, start, stop) of its groups."""
-        low, high = np.searchsorted(self.rows, (first, first + len(x)))
-        if low == high:
-            return
-        inside, fold = self.rows[low:high] - first, self.fold[low:high]
-        for part in np.unique(fold):
-            self.folds[part].append(Moments.of(v[inside[fold == part]]))
-        if not self.clear:
-            return
-        self.originals.append(x[inside])
-        self.copies.append([copy[inside] for copy in copies])
-        for number, start, stop in groups:
-            here = inside[(inside >= start - first) & (inside < stop - first)]
-            if here.size:
-                self.by_group[number] = Moments.of(v[here])
-
-    @cached_property
-    def parts(self) -> list[Moments]:
-        """Moments of ``[X, Y_1 … Y_M]`` over each part."""
-        return [Moments.merge(part) for part in self.folds]
-
-    @cached_property
-    def records(self) -> Records:
-        """The rows themselves."""
-        return Records(np.concatenate(self.originals), tuple(np.concatenate(parts) for parts in zip(*self.copies, strict=True)))
-
-
 class Gathered:
     """One release's moments, and the view of each adversary.
 
@@ -150,11 +81,15 @@ class Gathered:
         Columns of a copy, where they are not the table's. There are no joint moments then, and only attacks on rows apply.
     scheme : mapping, optional
         What is public of the scheme.
+    draws : mapping, optional
+        The rows each state of knowledge chooses, if they are known already.
+    stripes : iterable of Stripe, optional
+        What was gathered already of every stripe, in order; without it one pass over the blocks is made.
 
     Attributes
     ----------
     groups : list of Moments
-        Of ``[X, Y_1 … Y_M]``, by row group (``auditor.blocks.row_groups``).
+        Of ``[X, Y_1 … Y_M]``, by row group (``auditor.blocks.moment_groups``).
     finite : bool
         Whether copies of other columns, which are in no moments, hold finite numbers only.
     """
@@ -162,40 +97,30 @@ class Gathered:
     def __init__(
         self, table: Table, moments: TableMoments, levels: tuple[float, ...], law: NoiseLaw | None, blocks: Blocks,
         knowledge: Sequence[Knowledge], seed: int, replicate: int, columns: int | None = None, scheme: Mapping[str, Any] | None = None,
+        draws: Mapping[str, Draw] | None = None, stripes: Iterable[Stripe] | None = None,
     ) -> None:  # fmt: skip
         self.joint = columns is None or columns == table.width
         self._scheme = MappingProxyType(dict(scheme or {}))
         self._seed, self._replicate = seed, replicate
         self.table, self.moments, self.levels, self.law, self._blocks = table, moments, levels, law, blocks
-        self._chosen: dict[str, Chosen] = {}
         for state in knowledge:
             check_knowledge(state, table)
-            drawn = chosen_rows(state, table.rows, seed, replicate)
-            if drawn is not None and state.label not in self._chosen:
-                self._chosen[self._key(state)] = Chosen.of(drawn, isinstance(state, KnownRecords))
+        self._draws = draws_of(knowledge, table.rows, seed, replicate) if draws is None else draws
         self.cuts = row_groups(table.rows, table.width)
-        self.groups: list[Moments] = []
-        self.finite = True
         self._views: dict[str, View] = {}
-        self._gather()
+        if stripes is None:
+            stripes = Gatherer(table.rows, table.width, moments.mean, self._draws, self.joint).stripes(blocks())
+        whole = Stripe()
+        for part in stripes:
+            whole.add(part)
+        self._chosen, self.finite = whole.chosen, whole.finite
+        self.groups = [whole.groups[number] for number in sorted(whole.groups)]
+        self.seconds = whole.seconds
 
-    @staticmethod
-    def _key(knowledge: Knowledge) -> str:
-        return f"{knowledge.name} {knowledge.rows}" if isinstance(knowledge, Estimated) else knowledge.label
-
-    def _gather(self) -> None:
-        """Make the copies and take every moment that any attack will need, in one pass."""
-        buffer: Array | None = None
-        for index, x, copies in self._blocks():
-            parts = copies if self.joint else []
-            self.finite = self.finite and (self.joint or all(bool(np.isfinite(copy).all()) for copy in copies))
-            buffer = np.empty((len(x), (len(parts) + 1) * self.table.width)) if buffer is None else buffer
-            v = stack(x, parts, self.moments.mean, buffer)
-            first, known = self.cuts[index][0][0], len(self.groups)
-            self.groups.extend(Moments.of(v[a - first : b - first]) for a, b in self.cuts[index])
-            numbered = [(known + place, a, b) for place, (a, b) in enumerate(self.cuts[index])]
-            for chosen in self._chosen.values():
-                chosen.take(first, x, copies, v, numbered)
+    def _given(self, knowledge: Knowledge) -> tuple[Draw, Chosen] | None:
+        """Return the rows that an adversary was given in clear."""
+        draw = self._draws.get(key_of(knowledge))
+        return (draw, self._chosen[key_of(knowledge)]) if draw is not None and draw.clear else None
 
     def view(self, knowledge: Knowledge) -> View:
         """Return the view of an adversary that holds every copy."""
@@ -217,16 +142,16 @@ class Gathered:
                 scheme=self._scheme,
                 seed=int(stream(self._seed, "guesses", self._replicate).integers(2**63)),
             )
-            chosen = self._chosen.get(self._key(knowledge))
+            chosen, given = self._chosen.get(key_of(knowledge)), self._given(knowledge)
             if isinstance(knowledge, KnownSample) and chosen is not None:
                 view = replace(view, population=chosen.records.original)
-            elif isinstance(knowledge, UnmatchedRecords) and chosen is not None:
-                order = stream(self._seed, "order", self._replicate).permutation(len(chosen.rows))
-                view = replace(view, unmatched=chosen.records.original[order])
-            elif chosen is not None and chosen.clear:
-                view = replace(view, known=Moments.merge(chosen.parts) if self.joint else None, records=chosen.records)
+            elif isinstance(knowledge, UnmatchedRecords) and given is not None:
+                order = stream(self._seed, "order", self._replicate).permutation(len(given[0].rows))
+                view = replace(view, unmatched=given[1].records.original[order])
+            elif chosen is not None and given is not None:
+                view = replace(view, known=Moments.merge(chosen.folds) if self.joint else None, records=chosen.records)
             elif chosen is not None:
-                view = replace(view, sample=Moments.merge(chosen.parts).of_copies(stacked, N))
+                view = replace(view, sample=Moments.merge(chosen.folds).of_copies(stacked, N))
             self._views[knowledge.label] = view
         return self._views[knowledge.label]
 
@@ -240,31 +165,32 @@ class Gathered:
 
     def measured(self, knowledge: Knowledge) -> list[Moments]:
         """Return the moments of the rows that an adversary is judged on, by row group; groups without any are left out."""
-        chosen = self._chosen.get(self._key(knowledge))
-        if chosen is None or not chosen.clear:
+        given = self._given(knowledge)
+        if given is None:
             return self.groups
-        rest = [group - chosen.by_group[number] if number in chosen.by_group else group for number, group in enumerate(self.groups)]
+        taken = given[1].by_group
+        rest = [group - taken[number] if number in taken else group for number, group in enumerate(self.groups)]
         return [group for group in rest if group.count]
 
     def measured_rows(self, knowledge: Knowledge) -> tuple[Blocks, list[list[int]]]:
         """Return the blocks of those rows, and the number of them in each row group, block by block."""
-        chosen = self._chosen.get(self._key(knowledge))
-        if chosen is None or not chosen.clear:
+        given = self._given(knowledge)
+        if given is None:
             return self._blocks, [[b - a for a, b in groups] for groups in self.cuts]
-        keep = np.ones(self.table.rows, dtype=bool)
-        keep[chosen.rows] = False
+        rows = given[0].rows
 
-        def blocks() -> Iterator[tuple[int, Array, list[Array]]]:
+        def blocks() -> Iterator[Block]:
             for index, x, copies in self._blocks():
-                here = keep[self.cuts[index][0][0] : self.cuts[index][-1][1]]
-                yield index, x[here], [copy[here] for copy in copies]
+                keep = np.ones(len(x), dtype=bool)
+                keep[given[0].within(self.cuts[index][0][0], self.cuts[index][-1][1])[0]] = False
+                yield index, x[keep], [copy[keep] for copy in copies]
 
-        return blocks, [[int(keep[a:b].sum()) for a, b in groups] for groups in self.cuts]
+        return blocks, [[b - a - int(np.diff(np.searchsorted(rows, (a, b)))[0]) for a, b in groups] for groups in self.cuts]
 
     def given_rows(self, knowledge: Knowledge) -> Indices:
         """Return the rows, by number, that an adversary was given in clear."""
-        chosen = self._chosen.get(self._key(knowledge))
-        return chosen.rows if chosen is not None and chosen.clear else np.empty(0, dtype=np.intp)
+        given = self._given(knowledge)
+        return given[0].rows if given is not None else np.empty(0, dtype=np.intp)
 
     def views_without(self, knowledge: Knowledge) -> list[View]:
         """Return the views with each part in turn left out of whatever the adversary estimates from; for a jackknife.
@@ -274,17 +200,17 @@ class Gathered:
         """
         view, n = self.view(knowledge), self.table.rows
         everybody, N = view.copies, view.width
-        chosen = self._chosen.get(self._key(knowledge))
+        chosen, draw = self._chosen.get(key_of(knowledge)), self._draws.get(key_of(knowledge))
         count = FOLDS if chosen is None else len(chosen.parts)
         blocks = [self.groups[part::count] for part in range(count)]
         if count < 2 or not all(blocks) or not self.joint or isinstance(knowledge, (KnownSample, UnmatchedRecords)):
             return []
         released = without_each([Moments.merge(part) for part in blocks], N, 0.0)
-        if chosen is None:
+        if chosen is None or draw is None:
             return [replace(view, released=rest.of_copies(everybody, N)) for rest in released]
-        others = without_each(chosen.parts, N, 1.0 - len(chosen.rows) / n)
+        others = without_each(chosen.folds, N, 1.0 - len(draw.rows) / n)
         pairs = zip(released, others, strict=True)
-        if not chosen.clear:
+        if not draw.clear:
             return [replace(view, released=all_.of_copies(everybody, N), sample=rest.of_copies(everybody, N)) for all_, rest in pairs]
         return [replace(view, released=all_.of_copies(everybody, N), known=rest) for all_, rest in pairs]
 

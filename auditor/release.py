@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -73,7 +73,7 @@ class Release:
         seed : int, optional
             Fresh randomness when left out. It need not be that of the first copies.
         """
-        every = (*self.levels, *_levels(levels, seed, self.scheme))
+        every = (*self.levels, *checked_levels(levels, seed, self.scheme))
         if isinstance(self.scheme, UniformScheme):
             return _released_categories(self.scheme, self.original, self.copies, every, seed, self.state)
         return _released(self.scheme, self.original, self.copies, every, seed)
@@ -143,11 +143,18 @@ def perturb(X: Microdata, scheme: str, levels: Any, seed: int | None = None, **p
     """
     chosen: Scheme = make_plugin("scheme", scheme, parameters)
     if isinstance(chosen, UniformScheme):
-        return _released_categories(chosen, X, (), _levels(levels, seed, chosen), seed)
-    return _released(chosen, X, (), _levels(levels, seed, chosen), seed)
+        return _released_categories(chosen, X, (), checked_levels(levels, seed, chosen), seed)
+    return _released(chosen, X, (), checked_levels(levels, seed, chosen), seed)
 
 
-def _levels(levels: Any, seed: int | None, scheme: Scheme) -> tuple[float, ...]:
+def checked_levels(levels: Any, seed: int | None, scheme: Scheme) -> tuple[float, ...]:
+    """Return levels as numbers, drawn if a range was given.
+
+    Raises
+    ------
+    AuditorError
+        They are no levels, or none of this scheme.
+    """
     try:
         resolved = parse_levels(levels).resolve(_checked_seed(seed))
     except ValueError as error:
@@ -183,18 +190,38 @@ def make_plugin(kind: str, name: str, parameters: Mapping[str, Any]) -> Any:
 
 def _released(scheme: Scheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None) -> Release:
     table = as_table(X)
-    moments = table_moments(table)
-    if scheme.makes_copies and hasattr(scheme, "table"):
-        scheme.table = table
-    key = Key(_checked_seed(seed), scheme.name)
     shape = (table.rows, scheme.output_width(table.width))
     new = [np.empty(shape) for _ in range(len(levels) - len(before))]
-    copies = _Held(before, new, shape)
-    sampler = scheme.sampler(levels, moments, key, len(before))
     with threadpool_limits(limits=1):
-        for index, (a, b) in enumerate(row_blocks(table.rows, table.width)):
-            sampler.block(index, table.read(a, b), RowsOf(copies, a, b), len(before))
+        for _ in drawn_blocks(scheme, table, levels, seed, _Held(before, new, shape), len(before)):
+            pass
     return Release(X, (*before, *(like(X, copy) for copy in new)), levels, scheme)
+
+
+def drawn_blocks(
+    scheme: Scheme, table: Table, levels: tuple[float, ...], seed: int | None, copies: Sequence[Array] | None = None, existing: int = 0
+) -> Iterator[tuple[int, int, Sequence[Array]]]:
+    """Make the copies of a table block by block; yield first and last row (exclusive) and the block's rows of every copy.
+
+    Parameters
+    ----------
+    scheme : Scheme
+    table : Table
+    levels : tuple of M floats
+    seed : int, optional
+        Left out, the system's randomness.
+    copies : sequence of M ndarrays of shape (n, columns), optional
+        Where to write them; the first ``existing`` are only read. Without it each block is written over the one before.
+    """
+    if scheme.makes_copies and hasattr(scheme, "table"):
+        scheme.table = table
+    sampler = scheme.sampler(levels, table_moments(table), Key(_checked_seed(seed), scheme.name), existing)
+    bounds = row_blocks(table.rows, table.width)
+    memory = None if copies is not None else [np.empty((bounds[0][1], scheme.output_width(table.width))) for _ in levels]
+    for index, (a, b) in enumerate(bounds):
+        out = RowsOf(copies, a, b) if copies is not None else [block[: b - a] for block in memory or ()]
+        sampler.block(index, table.read(a, b), out, existing)
+        yield a, b, out
 
 
 def _released_categories(
@@ -250,8 +277,9 @@ def as_table(X: Microdata) -> Table:
     if np.isnan(values).any():
         raise DataError(f"missing values in column {names[int(np.isnan(values).any(axis=0).argmax())]!r}")
     check_finite(names, values)
-    check_varied(names, values)
-    return Table(names, np.ascontiguousarray(values), source="array")
+    table = Table(names, np.ascontiguousarray(values), source="array")
+    check_varied(names, table.scan.low, table.scan.high, np.diag(table.scan.covariance))
+    return table
 
 
 def _copy_values(copy: Microdata, rows: int) -> Array:

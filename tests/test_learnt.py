@@ -7,12 +7,12 @@ import pytest
 
 import auditor
 from auditor.audit import audit_release
-from auditor.engine import table_of
 from auditor.gathered import varied, without_each
 from auditor.learnt import Learnt, expected_moments
 from auditor.moments import Moments
 from auditor.noise import GaussianNoise
 from auditor.scenario.read import read_scenario
+from auditor.tasks import table_of
 
 
 def test_expected_moments_are_the_expectation():

@@ -17,7 +17,6 @@ from scipy import stats
 import auditor
 from auditor import registry
 from auditor.additive import ORIGINAL, Step
-from auditor.engine import carry_out, plan
 from auditor.expectation import Evidence, Pooling, ReleaseEvidence
 from auditor.expectations.metric import MetricBound
 from auditor.expectations.no_collusion_gain import NoCollusionGain
@@ -40,6 +39,7 @@ from auditor.statistics import (
     share_tests,
     two_sided,
 )
+from auditor.tasks import carry_out, plan
 
 properties = settings(max_examples=60, deadline=None, derandomize=True)
 GAUSSIAN = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 20_000}

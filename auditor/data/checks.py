@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -70,26 +71,122 @@ def numeric(frame: pd.DataFrame, *, booleans: bool) -> NDArray[np.float64]:
     DataError
         A column holds something else; the message says what, for every such column, and names the usable ones.
     """
-    kinds = {name: kind_of(frame[name]) for name in frame}
-    fit = {"numbers", "booleans"} if booleans else {"numbers"}
-    unfit = [name for name, kind in kinds.items() if kind not in fit]
-    if unfit:
-        usable = [name for name in kinds if name not in unfit]
-        remedy = f"choose columns of numbers with `columns:`, here {listed(usable)}" if usable else ""
-        _refuse((_why_unfit(name, frame[name], kinds[name]) for name in unfit), remedy)
-    values = np.empty(frame.shape, dtype=np.float64)
-    for j, name in enumerate(frame):
-        values[:, j] = _floats(frame[name])
+    survey = Survey(tuple(frame.columns), booleans)
+    values = survey.add(frame)
+    survey.check_kinds()
     return values
 
 
-def _why_unfit(name: object, column: pd.Series[Any], kind: str) -> str:
-    if kind != "text":
-        return f"column {quoted(name)} holds {kind}, not numbers"
-    wrong = (pd.to_numeric(column.astype(object), errors="coerce").isna() & column.notna()).to_numpy(dtype=bool)
-    if not wrong.any():
-        return f"column {quoted(name)} holds numbers stored as text; store them as numbers"
-    return f"column {quoted(name)} holds text, not numbers ({_where(wrong, 'such cell')})"
+@dataclass
+class Cells:
+    """How many cells of each column are something, and the first row of each that is, from 0; arrays of shape (N,)."""
+
+    count: NDArray[np.int64]
+    first: NDArray[np.int64]
+
+    @classmethod
+    def none(cls, width: int) -> Cells:
+        """Nothing found yet."""
+        return cls(np.zeros(width, dtype=np.int64), np.zeros(width, dtype=np.int64))
+
+    def add(self, j: int, found: NDArray[np.bool_], start: int) -> None:
+        """Count what was found in rows from ``start`` on of one column."""
+        number = int(np.count_nonzero(found))
+        if number and not self.count[j]:
+            self.first[j] = start + int(np.argmax(found))
+        self.count[j] += number
+
+    def where(self, j: int, noun: str) -> str:
+        """Return ``2 missing values, the first in data row 3``."""
+        number = int(self.count[j])
+        return f"{counted(number, noun)}, {'in' if number == 1 else 'the first in'} data row {int(self.first[j]) + 1:,}"
+
+
+class Survey:
+    """What the columns of a table hold, found piece by piece: kinds, and missing and infinite values, before anything is computed.
+
+    Parameters
+    ----------
+    names : tuple of N str
+    booleans : bool
+        As for ``numeric``.
+    """
+
+    def __init__(self, names: tuple[str, ...], booleans: bool) -> None:
+        self.names = names
+        self.rows = 0
+        self.missing, self.infinite = Cells.none(len(names)), Cells.none(len(names))
+        self._fit = {"numbers", "booleans"} if booleans else {"numbers"}
+        self._kinds: list[set[str]] = [set() for _ in names]
+        self._text = Cells.none(len(names))
+
+    def add(self, frame: pd.DataFrame) -> NDArray[np.float64]:
+        """Note what some records hold and return them as numbers, shape (b, N); NaN in columns that hold something else."""
+        values = np.empty((len(frame), len(self.names)))
+        for j, name in enumerate(self.names):
+            values[:, j] = self._column(j, frame[name])
+        # a sum is finite unless a value is not (or their sum overflows), and costs a third of looking at each
+        with np.errstate(over="ignore", invalid="ignore"):
+            suspect = np.flatnonzero(~np.isfinite(values.sum(axis=0))).tolist()
+        for j in suspect:
+            self.missing.add(j, np.isnan(values[:, j]), self.rows)
+            self.infinite.add(j, np.isinf(values[:, j]), self.rows)
+        self.rows += len(values)
+        return values
+
+    def _column(self, j: int, column: pd.Series[Any]) -> NDArray[np.float64]:
+        kind = kind_of(column)
+        if kind == "numbers":
+            floats = _floats(column)
+            if "numbers" not in self._kinds[j] and not np.isnan(floats).all():
+                self._kinds[j].add(kind)
+            return floats
+        there = column.notna().to_numpy(dtype=bool)
+        if isinstance(column.dtype, pd.CategoricalDtype) or there.any():
+            self._kinds[j].add(kind)
+        if kind == "text":
+            there = (pd.to_numeric(column.astype(object), errors="coerce").isna() & column.notna()).to_numpy(dtype=bool)
+        self._text.add(j, there, self.rows)
+        return _floats(column) if kind in self._fit else np.full(len(column), np.nan)
+
+    @property
+    def _unfit(self) -> list[int]:
+        return [j for j, kinds in enumerate(self._kinds) if not kinds <= self._fit or len(kinds) > 1]
+
+    def check_kinds(self) -> None:
+        """Raise `DataError` when a column holds something else than numbers."""
+        unfit = self._unfit
+        if unfit:
+            usable = [name for j, name in enumerate(self.names) if j not in unfit]
+            remedy = f"choose columns of numbers with `columns:`, here {listed(usable)}" if usable else ""
+            _refuse((self._why_unfit(j) for j in unfit), remedy)
+
+    def _why_unfit(self, j: int) -> str:
+        column = f"column {quoted(self.names[j])}"
+        kinds = self._kinds[j]
+        if not kinds <= {"text", "numbers", "booleans"}:
+            return f"{column} holds {next(iter(kinds)) if len(kinds) == 1 else 'mixed or nested values'}, not numbers"
+        if kinds == {"booleans"}:
+            return f"{column} holds booleans, not numbers"
+        if not self._text.count[j]:
+            return f"{column} holds numbers stored as text; store them as numbers"
+        return f"{column} holds text, not numbers ({self._text.where(j, 'such cell')})"
+
+    def check_values(self, missing: Missing) -> None:
+        """Raise `DataError` when values are infinite, or missing and may not be."""
+        _each(self.names, self.infinite.count > 0, lambda j: f"has {self.infinite.where(j, 'infinite value')}")
+        _each(self.names, self.missing.count >= self.rows, lambda j: "has no values at all")
+        if missing == "refuse":
+            remedy = "set `missing: drop` to leave those records out, or `missing: mean` to fill them in"
+            _each(self.names, self.missing.count > 0, lambda j: f"has {self.missing.where(j, 'missing value')}", remedy)
+
+
+def floats(frame: pd.DataFrame) -> NDArray[np.float64]:
+    """Return columns that are known to hold numbers, shape (n, N), missing cells as NaN."""
+    values = np.empty(frame.shape, dtype=np.float64)
+    for j in range(frame.shape[1]):
+        values[:, j] = _floats(frame.iloc[:, j])
+    return values
 
 
 def _floats(column: pd.Series[Any]) -> NDArray[np.float64]:
@@ -109,59 +206,28 @@ def _float(cell: Any) -> float:
         return float("nan") if isinstance(cell, Decimal) else float("inf")
 
 
-def without_missing(names: tuple[str, ...], values: NDArray[np.float64], missing: Missing) -> NDArray[np.float64]:
-    """Return the values after the scenario's choice about missing ones: refuse, drop the record, or put the mean.
-
-    Raises
-    ------
-    DataError
-        There are missing values and ``refuse`` was asked for, or a column has no others.
-    """
-    gaps = np.isnan(values)
-    if not gaps.any():
-        return values
-    _each(names, gaps.all(axis=0), lambda j: "has no values at all")
-    if missing == "refuse":
-        remedy = "set `missing: drop` to leave those records out, or `missing: mean` to fill them in"
-        _each(names, gaps.any(axis=0), lambda j: f"has {_where(gaps[:, j], 'missing value')}", remedy)
-    if missing == "drop":
-        return np.ascontiguousarray(values[~gaps.any(axis=1)])
-    with np.errstate(over="ignore"):
-        return np.where(gaps, np.nanmean(values, axis=0), values)
-
-
 def check_finite(names: tuple[str, ...], values: NDArray[np.float64]) -> None:
     """Raise `DataError` when a value is infinite."""
-    infinite = np.isinf(values)
-    _each(names, infinite.any(axis=0), lambda j: f"has {_where(infinite[:, j], 'infinite value')}")
+    infinite = Cells.none(len(names))
+    for j in range(len(names)):
+        infinite.add(j, np.isinf(values[:, j]), 0)
+    _each(names, infinite.count > 0, lambda j: f"has {infinite.where(j, 'infinite value')}")
 
 
-def check_varied(names: tuple[str, ...], values: NDArray[np.float64]) -> None:
-    """Raise `DataError` when a column is constant, or its variance is not a number that can be computed with."""
-    if values.shape[1] == 0:
-        return
+def check_varied(names: tuple[str, ...], low: NDArray[np.float64], high: NDArray[np.float64], variance: NDArray[np.float64]) -> None:
+    """Raise `DataError` when a column is constant, or its variance is not a number that can be computed with.
+
+    Parameters
+    ----------
+    names : tuple of N str
+    low, high, variance : ndarrays of shape (N,)
+        Least and largest value, and variance, of each column.
+    """
     remedy = "leave such columns out with `columns:`"
-    constant = values.max(axis=0) == values.min(axis=0)
     why = "is constant: there is nothing to protect, and the normalized error is undefined"
-    _each(names, constant, lambda j: why, remedy)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        variance = values.var(axis=0)
+    _each(names, low == high, lambda j: why, remedy)
     lost = ~np.isfinite(variance) | (variance < np.finfo(np.float64).tiny)
     _each(names, lost, lambda j: "has a variance outside the range of double precision; change its unit")
-
-
-def standardized(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return columns with mean 0 and variance 1 (divisor n)."""
-    centred = values - values.mean(axis=0)
-    centred -= centred.mean(axis=0)  # the first mean is rounded in the unit of the data, this one in that of the spread
-    scaled: NDArray[np.float64] = centred / centred.std(axis=0)
-    return scaled
-
-
-def _where(wrong: NDArray[np.bool_], noun: str) -> str:
-    first = int(np.argmax(wrong)) + 1
-    number = int(wrong.sum())
-    return f"{counted(number, noun)}, {'in' if number == 1 else 'the first in'} data row {first:,}"
 
 
 def _each(names: tuple[str, ...], wrong: ArrayLike, why: Callable[[int], str], remedy: str = "") -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
@@ -13,10 +14,14 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from auditor.data import checks, reading
+from auditor.data.categorical import CategoricalTable
 from auditor.data.categories import Categories
 from auditor.data.checks import Missing
+from auditor.data.intake import Asked, check_rows, numbers_of_frame, numbers_of_pieces
 from auditor.data.naming import counted, listed, nearest, quoted
+from auditor.data.pieces import Piece, first_rows, parts, pieces_of, whole_frame
 from auditor.data.source import Source
+from auditor.data.streamed import FileRows, Scale
 from auditor.data.table import Table
 from auditor.errors import DataError, PluginError
 from auditor.registry import PluginParameters, get
@@ -91,25 +96,41 @@ def load_table(
     (('petal_length',), (50, 1))
     """
     _check_options(columns, rows, missing)
+    asked = Asked(rows, missing, columns is not None)
+    chosen = categories or Categories()
+    if is_file(source) and not chosen.columns:
+        names, pieces = _pieces(source, columns, rows, parameters or {}, base)
+        return _finished(Table(names, numbers_of_pieces(pieces, names, asked), source), standardize)
     if is_file(source):
         raw = _from_file(source, columns, rows, parameters or {}, base)
     else:
         raw = _from_plugin(source, columns, rows, parameters or {}, rng)
-    _check_rows(len(raw.frame), rows)
-    chosen = (categories or Categories()).with_defaults(raw.domains, list(raw.frame.columns))
+    check_rows(len(raw.frame), rows)
+    chosen = chosen.with_defaults(raw.domains, list(raw.frame.columns))
     whole = chosen.complete(raw.frame, missing)
     frame = chosen.numeric(whole)
     names = tuple(frame.columns)
-    values = checks.numeric(frame, booleans=columns is not None)
-    checks.check_finite(names, values)
-    values = checks.without_missing(names, values, missing)
-    if len(values) < 2:
-        raise DataError(f"an audit needs at least 2 records; `missing: drop` leaves {counted(len(values), 'record')}")
-    checks.check_varied(names, values)
-    categorical = chosen.table(whole, names, values)
-    values = np.ascontiguousarray(checks.standardized(values) if standardize else values)
-    values.setflags(write=False)
-    return Table(names, values, source, raw.description, raw.licence, categorical)
+    values = numbers_of_frame(frame, asked)
+    held = Table(names, values, source, raw.description, raw.licence)
+    return _finished(held, standardize, lambda: chosen.table(whole, names, values))
+
+
+def _finished(table: Table, standardize: bool, categorical: Callable[[], CategoricalTable | None] = lambda: None) -> Table:
+    """Return a table of finite numbers, scanned and checked, rescaled if it shall be."""
+    found = table.scan
+    checks.check_varied(table.attributes, found.low, found.high, np.diag(found.covariance))
+    categories = categorical()
+    content = table.content
+    if standardize:
+        scale = Scale.of(found)
+        if isinstance(content, FileRows):
+            content = content.with_scale(scale)
+        else:
+            content = content.copy()
+            scale.apply(content)
+    if not isinstance(content, FileRows):
+        content.setflags(write=False)
+    return replace(table, content=content, categorical=categories, scanned=found, standardized=standardize)
 
 
 def load_target(
@@ -176,13 +197,6 @@ def _check_options(columns: Sequence[str] | None, rows: int | None, missing: str
         raise DataError(f"missing must be one of {listed(get_args(Missing))}; got {quoted(missing)}")
 
 
-def _check_rows(found: int, asked: int | None) -> None:
-    if asked is not None and found < asked:
-        raise DataError(f"rows: {asked} asks for more than there are; the table has {counted(found, 'record')}", ("rows",))
-    if found < 2:
-        raise DataError(f"an audit needs at least 2 records; the table has {counted(found, 'record')}")
-
-
 def _select(known: Sequence[str], columns: Sequence[str] | None, labels: Sequence[str] = ()) -> list[str]:
     """Return the names to take, in order; an empty name stands for a column that has none and cannot be asked for."""
     if columns is None:
@@ -203,10 +217,36 @@ def _select(known: Sequence[str], columns: Sequence[str] | None, labels: Sequenc
 def _from_file(
     source: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], base: Path | None
 ) -> _Raw:
+    """Return whole columns, of any kind: for categories and for targets."""
+    names, pieces = _pieces(source, columns, rows, parameters, base)
+    return _Raw(whole_frame(pieces, names, rows))
+
+
+def _pieces(
+    source: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], base: Path | None
+) -> tuple[tuple[str, ...], list[Piece]]:
+    """Return the columns to take of a file or a folder of parts, and the pieces that hold the first ``rows`` records."""
+    paths = _found(source, parameters, base)
+    names = _chosen_names(paths[0], columns)
+    pieces: list[Piece] = []
+    for path in paths:
+        known = reading.header(path, empty=len(paths) > 1)
+        lacks = [name for name in names if name not in known]
+        if lacks:
+            raise DataError(f"{path.name}: lacks column {listed(lacks)}, which {paths[0].name} has")
+        pieces += pieces_of(path)
+    return tuple(names), first_rows(pieces, rows)
+
+
+def _found(source: str, parameters: Mapping[str, Any], base: Path | None) -> list[Path]:
     path = _find(source, base)
     if parameters:
         name = next(iter(parameters))
         raise DataError(f"a file has no parameter {quoted(name)}{nearest(name, OPTIONS)}")
+    return parts(path) if path.is_dir() else [path]
+
+
+def _chosen_names(path: Path, columns: Sequence[str] | None) -> list[str]:
     known = reading.header(path)
     names = _select(known, columns)
     if "" in names:
@@ -214,19 +254,22 @@ def _from_file(
         remedy = f"; choose the others with `columns:`, here {listed(others)}" if others else ""
         where = f"{path.name}: column {names.index('') + 1}"
         raise DataError(f"{where} has no name (is it the index of a data frame?){remedy}")
-    return _Raw(reading.read(path, names, rows))
+    return names
 
 
 def _find(source: str, base: Path | None) -> Path:
     written = Path(source).expanduser()
+    folders = [path for folder in (base, Path()) if (path := written if folder is None else folder / written).is_dir()]
     if written.suffix.lower() not in reading.SUFFIXES:
-        raise DataError(f"source {quoted(source)} is neither a registered source nor a .csv or .parquet file")
+        if folders:
+            return folders[0]
+        raise DataError(f"source {quoted(source)} is neither a registered source nor a .csv or .parquet file, nor a folder of them")
     for folder in (base, Path()):
         path = written if folder is None else folder / written
         if path.is_file():
             return path
-        if path.is_dir():
-            raise DataError(f"source {quoted(source)} is a folder; name one .csv or .parquet file")
+    if folders:
+        return folders[0]
     where = "the scenario's folder or the current one" if base is not None else "the current folder"
     raise DataError(f"there is no file {quoted(source)}" + ("" if written.is_absolute() else f" in {where}"))
 

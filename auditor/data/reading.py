@@ -7,11 +7,11 @@ read first and on its own, a file whose shape is in doubt is refused, and no mes
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -38,54 +38,38 @@ _PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
 _EXACT_FLOATS: dict[str, Any] = {} if _PANDAS >= (3, 1) else {"float_precision": "round_trip"}
 
 
-def header(path: Path) -> list[str]:
+def header(path: Path, empty: bool = False) -> list[str]:
     """Return a file's column names, in order and unchanged; an unnamed column is an empty string.
+
+    Parameters
+    ----------
+    path : Path
+    empty : bool
+        Whether the file may do without records, as one of many parts may.
 
     Raises
     ------
     DataError
         The file cannot be read, is empty, is not what its suffix says, or names a column twice.
     """
-    with _told_as(path):
+    with told_as(path):
         _not_empty(path)
-        names = _csv_header(path) if path.suffix.lower() == ".csv" else _parquet_header(path)
+        names = csv_header(path, empty) if path.suffix.lower() == ".csv" else _parquet_header(path, empty)
     repeated = [name for name, times in Counter(names).items() if name and times > 1]
     if repeated:
         raise DataError(f"{path.name}: more than one column is called {listed(repeated)}")
     return names
 
 
-def read(path: Path, columns: Sequence[str], rows: int | None = None) -> pd.DataFrame:
-    """Return some columns of a file, in the order asked for.
-
-    Parameters
-    ----------
-    path : Path
-        A ``.csv`` or ``.parquet`` file.
-    columns : sequence of str
-        Names that `header` returned.
-    rows : int or None
-        Read no more than so many records from the start of the file.
-
-    Raises
-    ------
-    DataError
-        The file cannot be read or is damaged.
-    """
-    with _told_as(path):
-        reader = _read_csv if path.suffix.lower() == ".csv" else _read_parquet
-        return reader(path, columns, rows)
-
-
 @contextmanager
-def _told_as(path: Path) -> Iterator[None]:
+def told_as(path: Path) -> Iterator[None]:
     """Turn what a reader raises into a `DataError` without the reader's own words, which may quote a cell."""
     try:
         yield
     except UnicodeDecodeError:
         raise DataError(f"{path.name}: is not UTF-8 text; save it with that encoding") from None
     except pd.errors.ParserError as error:
-        raise DataError(f"{path.name}: {_shape_of(str(error))}") from None
+        raise DataError(f"{path.name}: {shape_of(str(error))}") from None
     except (pa.ArrowException, csv.Error, ValueError, OverflowError):
         kind = "CSV" if path.suffix.lower() == ".csv" else "Parquet"
         raise DataError(f"{path.name}: cannot be read as {kind}; the file is damaged or is something else") from None
@@ -94,11 +78,12 @@ def _told_as(path: Path) -> Iterator[None]:
         raise DataError(f"{path.name}: cannot be read: {why}") from None
 
 
-def _shape_of(message: str) -> str:
+def shape_of(message: str, lines: int = 0) -> str:
+    """Return what is wrong with the shape of a CSV file, by pandas' message about a piece of it that begins after so many lines."""
     uneven = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", message)
     if uneven:
         expected, line, found = uneven.groups()
-        return f"line {line} has {found} cells under {expected} column names"
+        return f"line {int(line) + lines} has {found} cells under {expected} column names"
     return "cannot be read as CSV; is a quotation mark left open?"
 
 
@@ -110,7 +95,8 @@ def _not_empty(path: Path) -> None:
 # -- CSV ---------------------------------------------------------------------------------------------------------------
 
 
-def _csv_header(path: Path) -> list[str]:
+def csv_header(path: Path, empty: bool = False) -> list[str]:
+    """Return the column names of a CSV file, after a look at its first records."""
     _is_text(path)
     with path.open(encoding="utf-8-sig", newline="") as lines:
         records = (record for record in csv.reader(lines) if "".join(record).strip() or len(record) > 1)
@@ -118,6 +104,8 @@ def _csv_header(path: Path) -> list[str]:
     if names is None:
         raise DataError(f"{path.name}: the file is empty")
     _has_names(path, names)
+    if first is None and empty:
+        return names
     if first is None:
         raise DataError(f"{path.name}: has a header but no records")
     _has_commas(path, names, first)
@@ -157,11 +145,11 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _read_csv(path: Path, columns: Sequence[str], rows: int | None) -> pd.DataFrame:
-    names = _csv_header(path)
+def csv_frame(source: Path | io.BytesIO, path: Path, names: Sequence[str], columns: Sequence[str], rows: int | None) -> pd.DataFrame:
+    """Return some columns of CSV text, a file or a piece of one that begins with its header."""
     # All columns are read, since with `usecols` pandas no longer notices a record with too many cells.
     frame: pd.DataFrame = pd.read_csv(
-        path, encoding="utf-8-sig", index_col=False, low_memory=False, nrows=rows, **_EXACT_FLOATS
+        source, encoding="utf-8-sig", index_col=False, low_memory=False, nrows=rows, **_EXACT_FLOATS
     )
     if len(frame.columns) != len(names):
         raise DataError(f"{path.name}: the first line cannot be read as column names")
@@ -180,34 +168,12 @@ def _numbers_if_all_are(column: pd.Series[Any]) -> pd.Series[Any]:
 # -- Parquet -----------------------------------------------------------------------------------------------------------
 
 
-def _parquet_header(path: Path) -> list[str]:
+def _parquet_header(path: Path, empty: bool) -> list[str]:
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         names, records = list(file.schema_arrow.names), file.metadata.num_rows
     if not names:
         raise DataError(f"{path.name}: has no columns")
-    if not records:
+    if not records and not empty:
         raise DataError(f"{path.name}: has {counted(len(names), 'column')} but no records")
     # pandas stores an unnamed index as a column of this name.
     return ["" if re.fullmatch(r"__index_level_\d+__", name) else name for name in names]
-
-
-def _read_parquet(path: Path, columns: Sequence[str], rows: int | None) -> pd.DataFrame:
-    batches, held = [], 0
-    with pq.ParquetFile(path, page_checksum_verification=True) as file:
-        # A dot means a nested field to the reader, so a name with a dot is picked afterwards.
-        wanted = None if any("." in name for name in columns) else list(columns)
-        for batch in file.iter_batches(row_groups=_first_groups(file.metadata, rows), columns=wanted):
-            batches.append(batch)
-            held += batch.num_rows
-            if rows is not None and held >= rows:
-                break
-    table = pa.Table.from_batches(batches).select(list(columns)).slice(0, rows)
-    # The metadata would turn a named index back into one, and lose the column.
-    frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
-    return frame
-
-
-def _first_groups(metadata: pq.FileMetaData, rows: int | None) -> list[int]:
-    """Return the row groups that hold the first ``rows`` records: batches would run on into the next ones."""
-    ends = accumulate(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
-    return [group for group, start in enumerate((0, *ends)) if rows is None or start < rows][: metadata.num_row_groups]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.data.categorical import CategoricalTable
+from auditor.data.scan import Scan, scan
+from auditor.data.streamed import FileRows
 
 
 @dataclass(frozen=True)
@@ -19,41 +22,70 @@ class Table:
     ----------
     attributes : tuple of str
         Column names, unique.
-    values : ndarray of shape (n, N)
-        Finite, C-contiguous float64, in data units.
+    content : ndarray of shape (n, N), or FileRows
+        Finite, C-contiguous float64, in data units; of a large file not the values but where they are.
     source : str
         Where it came from, as written in the scenario.
     description, licence : str
         Shown wherever the data are named.
     categorical : CategoricalTable or None
         The same records as categories, when the scenario bins a column or names categories; ``N`` may be 0 then.
+    scanned : Scan or None
+        What a pass over the records told, before they were standardised; found when it is asked for if nobody has yet.
+    standardized : bool
+        Whether the content is the records brought to mean 0 and variance 1.
     """
 
     attributes: tuple[str, ...]
-    values: NDArray[np.float64] = field(repr=False)
+    content: NDArray[np.float64] | FileRows = field(repr=False)
     source: str = "array"
     description: str = ""
     licence: str = ""
     categorical: CategoricalTable | None = field(default=None, repr=False)
+    scanned: Scan | None = field(default=None, repr=False)
+    standardized: bool = False
 
     @property
     def rows(self) -> int:
         """Number of records ``n``."""
-        return int(self.values.shape[0])
+        return int(self.content.shape[0])
 
     @property
     def width(self) -> int:
         """Number of attributes ``N``."""
-        return int(self.values.shape[1])
+        return int(self.content.shape[1])
+
+    @property
+    def streamed(self) -> bool:
+        """Whether the records stay in their file, to be read block by block."""
+        return isinstance(self.content, FileRows)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """All records, shape (n, N): for what cannot be done block by block. Of a large file they are read into memory, every time."""
+        return self.content.read(0, self.rows) if isinstance(self.content, FileRows) else self.content
 
     def read(self, start: int, stop: int) -> NDArray[np.float64]:
         """Return rows ``start`` to ``stop`` (exclusive) as an array of shape (stop − start, N); do not write to it."""
-        return self.values[start:stop]
+        return self.content.read(start, stop) if isinstance(self.content, FileRows) else self.content[start:stop]
+
+    @cached_property
+    def scan(self) -> Scan:
+        """What a pass over the records tells, before they were standardised."""
+        return self.scanned if self.scanned is not None else scan(self.read, self.rows, self.width)
+
+    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the exact mean, shape (N,), and covariance with divisor n, shape (N, N)."""
+        found = self.scan
+        if not self.standardized:
+            return found.mean, found.covariance
+        std = np.sqrt(np.diag(found.covariance))
+        return np.zeros(self.width), found.covariance / np.outer(std, std)
 
     def fingerprint(self) -> str:
         """Return a SHA-256 over names, shape and values: tells tables apart, says nothing of a large one's content."""
-        digest = hashlib.sha256(repr((self.attributes, self.values.shape)).encode())
-        digest.update(np.ascontiguousarray(self.values).data)
+        shape = (self.rows, self.width)
+        digest = hashlib.sha256(repr((self.attributes, shape, self.standardized, self.scan.digest)).encode())
         if self.categorical is not None:
             digest.update(self.categorical.fingerprint().encode())
         return digest.hexdigest()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import auditor
 from attacks.known_io_regression import RIDGES, ridge_map
 from auditor.errors import AuditorError
-from auditor.gathered import chosen_rows
+from auditor.gathering import chosen_rows
 from auditor.knowledge import KnownRecords
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)

@@ -90,7 +90,7 @@ def test_the_sample_is_not_among_the_rows_that_are_attacked():
     X = table("exponential", 3, 500, 1.5, 6)
     changed = X.copy()
     release = perturb(X, "rotation", [0], seed=5)
-    from auditor.gathered import chosen_rows
+    from auditor.gathering import chosen_rows
     from auditor.knowledge import KnownSample
 
     rows = chosen_rows(KnownSample(100), 500, 0, 1)

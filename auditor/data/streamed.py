@@ -1,0 +1,174 @@
+"""Records that stay in their files: read block by block, cleaned and rescaled on the way, never all in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.data.pieces import Piece, numbers
+from auditor.data.scan import Scan
+from auditor.errors import DataError
+
+Array = NDArray[np.float64]
+
+HELD_BYTES = 2**26
+"""Tables up to this size are held in memory (64 MB, in every process): the results are the same, as both go through the same blocks."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How records are brought to mean 0 and variance 1: ``(x − shift − residue) / std``, arrays of shape (N,)."""
+
+    shift: Array = field(repr=False)
+    residue: Array = field(repr=False)
+    std: Array = field(repr=False)
+
+    @classmethod
+    def of(cls, scan: Scan) -> Scale:
+        """Return the scale of a table from its own moments (divisor n)."""
+        return cls(scan.shift, scan.residue, np.sqrt(np.diag(scan.covariance)))
+
+    def apply(self, x: Array) -> None:
+        """Rescale rows in place. The residue is taken off apart: the shift is rounded in the unit of the data, it in that of the spread."""
+        x -= self.shift
+        x -= self.residue
+        x /= self.std
+
+
+@dataclass(frozen=True)
+class FileRows:
+    """The records of some columns of large files, in order; what travels to other processes are places and counts.
+
+    Attributes
+    ----------
+    columns : tuple of N str
+    pieces : tuple of Piece
+    counts : tuple of int
+        Records that each piece yields.
+    drop : bool
+        Whether records with a missing value are left out.
+    fill : ndarray of shape (N,) or None
+        What stands for a missing value.
+    scale : Scale or None
+        How values are rescaled.
+    """
+
+    columns: tuple[str, ...]
+    pieces: tuple[Piece, ...] = field(repr=False)
+    counts: tuple[int, ...] = field(repr=False)
+    drop: bool = False
+    fill: Array | None = field(default=None, repr=False)
+    scale: Scale | None = field(default=None, repr=False)
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Number of the first record of each piece, and of the record after the last."""
+        return (0, *accumulate(self.counts))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(n, N)``."""
+        return self.starts[-1], len(self.columns)
+
+    def with_scale(self, scale: Scale) -> FileRows:
+        """Return the same records, rescaled."""
+        return replace(self, scale=scale)
+
+    def read(self, start: int, stop: int) -> Array:
+        """Return records ``start`` to ``stop`` (exclusive), shape (stop − start, N).
+
+        Cheapest in order: a piece is decoded from its start.
+
+        Raises
+        ------
+        DataError
+            A file cannot be read any more, or is no longer what it was.
+        """
+        out = np.empty((stop - start, len(self.columns)))
+        self._cursor(start).take(start, out)
+        if self.fill is not None:
+            np.copyto(out, self.fill, where=np.isnan(out))
+        if self.scale is not None:
+            self.scale.apply(out)
+        return out
+
+    def _cursor(self, start: int) -> _Cursor:
+        """Return where the last block was read if the next one follows in the same piece, or else the start of the piece it is in."""
+        piece = int(np.searchsorted(self.starts, start, side="right")) - 1
+        cursor: _Cursor | None = self.__dict__.get("_open")
+        if cursor is None or not self.starts[piece] <= cursor.position <= start:
+            cursor = _Cursor(self, piece)
+            self.__dict__["_open"] = cursor
+        return cursor
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels: not the file that happens to be open."""
+        return {name: value for name, value in self.__dict__.items() if name != "_open"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+class _Cursor:
+    """Reads on from the start of a piece, and keeps what was decoded and not yet asked for."""
+
+    def __init__(self, rows: FileRows, piece: int) -> None:
+        self.position = rows.starts[piece]
+        self._parts = _parts(rows, piece)
+        self._left = np.empty((0, len(rows.columns)))
+
+    def take(self, start: int, out: Array) -> None:
+        """Fill ``out`` with the records from ``start`` on."""
+        filled = 0
+        while filled < len(out):
+            if not len(self._left):
+                self._left = next(self._parts)
+            skip = min(len(self._left), start - self.position)
+            part = self._left[skip : skip + len(out) - filled]
+            out[filled : filled + len(part)] = part
+            self._left = self._left[skip + len(part) :]
+            self.position += skip + len(part)
+            filled += len(part)
+            start += len(part)
+
+
+def _parts(rows: FileRows, first: int) -> Iterator[Array]:
+    for piece, expected in zip(rows.pieces[first:], rows.counts[first:], strict=True):
+        found = 0
+        for part in numbers(piece, rows.columns):
+            part = complete(part) if rows.drop else part
+            found += len(part)
+            yield part
+        if found != expected:
+            break
+    raise DataError(f"{Path(rows.pieces[-1].path).name}: was changed while it was read")
+
+
+def complete(values: Array) -> Array:
+    """Return the records without missing values."""
+    gaps = np.isnan(values)
+    return values[~gaps.any(axis=1)] if gaps.any() else values
+
+
+def fill_values(rows: FileRows | Array, bounds: Sequence[tuple[int, int]], missing: NDArray[np.int64]) -> Array:
+    """Return the means of the values that are there, shape (N,), summed block by block.
+
+    Parameters
+    ----------
+    rows : FileRows or ndarray of shape (n, N)
+    bounds : sequence of (int, int)
+        The blocks.
+    missing : ndarray of shape (N,)
+        How many values each column lacks.
+    """
+    read = rows.read if isinstance(rows, FileRows) else lambda a, b: rows[a:b]
+    with np.errstate(over="ignore"):
+        total = sum(np.nansum(read(a, b), axis=0) for a, b in bounds)
+    return np.asarray(total / (rows.shape[0] - missing))

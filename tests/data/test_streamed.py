@@ -1,0 +1,304 @@
+"""Tables that stay in their files: the same numbers, bytes and messages as the same table held in memory."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from auditor.blocks import row_blocks
+from auditor.data import pieces, streamed
+from auditor.data.load import load_table
+from auditor.data.table import Table
+from auditor.errors import DataError
+
+ROWS = 150_000
+FORMS = ["groups.parquet", "one-group.parquet", "table.csv", "parts-parquet/", "parts-csv/"]
+
+
+def load(source: Path | str, **request: object) -> Table:
+    return load_table(str(source), rng=np.random.default_rng(0), **request)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """A table of a hundred kilobytes is large, and CSV is read in pieces of 64 KB."""
+    monkeypatch.setattr(streamed, "HELD_BYTES", 100_000)
+    monkeypatch.setattr(pieces, "CSV_BYTES", 2**16)
+
+
+def columns(rows: int = ROWS, gaps: bool = False) -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({
+        "age": rng.integers(18, 80, rows),
+        "far": 1e7 + rng.standard_normal(rows).cumsum() / 100,
+        "salary": np.exp(10 + rng.standard_normal(rows)),
+    })  # fmt: skip
+    if gaps:
+        for k, name in enumerate(frame):
+            frame[name] = frame[name].astype(float).mask(rng.random(rows) < 0.01 * (k + 1))
+    return frame
+
+
+def write(frame: pd.DataFrame, folder: Path, form: str) -> Path:
+    path = folder / form
+    if form == "groups.parquet":
+        frame.to_parquet(path, row_group_size=7_001)
+    elif form == "one-group.parquet":
+        frame.to_parquet(path)
+    elif form == "table.csv":
+        frame.to_csv(path, index=False)
+    else:
+        path.mkdir()
+        for k, start in enumerate(range(0, len(frame), 40_000)):
+            part = frame.iloc[start : start + 40_000]
+            if form == "parts-csv/":
+                part.to_csv(path / f"part-{k:03}.csv", index=False)
+            else:
+                part[frame.columns[::-1]].to_parquet(path / f"part-{k:03}.parquet")
+        (path / "_SUCCESS").touch()
+    return path
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "request_",
+    [{}, {"standardize": True}, {"columns": ["salary", "age"]}, {"rows": 70_001}, {"rows": 70_001, "standardize": True}],
+    ids=["plain", "standardize", "columns", "rows", "rows and standardize"],
+)
+def test_the_same_bytes_as_in_memory(tmp_path, small, monkeypatch, form, request_):
+    path = write(columns(), tmp_path, form)
+    large = load(path, **request_)
+    monkeypatch.setattr(streamed, "HELD_BYTES", 2**30)
+    held = load(path, **request_)
+    assert (large.streamed, held.streamed) == (True, False)
+    same(large, held)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("missing", ["drop", "mean"])
+def test_missing_values_are_left_out_or_filled_in_as_in_memory(tmp_path, small, monkeypatch, form, missing):
+    path = write(columns(gaps=True), tmp_path, form)
+    large = load(path, missing=missing, standardize=True, rows=140_000)
+    monkeypatch.setattr(streamed, "HELD_BYTES", 2**30)
+    same(large, load(path, missing=missing, standardize=True, rows=140_000))
+    complete = columns(gaps=True).head(140_000).notna().all(axis=1).sum()
+    assert large.rows == (complete if missing == "drop" else 140_000)
+
+
+def same(large: Table, held: Table) -> None:
+    assert (large.attributes, large.rows, large.width) == (held.attributes, held.rows, held.width)
+    assert large.fingerprint() == held.fingerprint()
+    for a, b in zip(large.moments(), held.moments(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    for a, b in row_blocks(large.rows, large.width):
+        np.testing.assert_array_equal(large.read(a, b), held.read(a, b))
+    np.testing.assert_array_equal(large.values, held.values)
+
+
+def test_rows_are_read_in_any_order(tmp_path, small):
+    frame = columns()
+    table = load(write(frame, tmp_path, "groups.parquet"))
+    for start in np.random.default_rng(1).integers(0, ROWS - 9_000, 30).tolist():
+        np.testing.assert_array_equal(table.read(start, start + 9_000), frame[start : start + 9_000].to_numpy(float))
+
+
+def test_a_table_travels_as_places_and_counts(tmp_path, small):
+    table = load(write(columns(), tmp_path, "groups.parquet"))
+    table.read(0, 10)  # a file is open now
+    sent = pickle.dumps(table)
+    assert len(sent) < 5_000
+    np.testing.assert_array_equal(pickle.loads(sent).read(5, 50_000), table.read(5, 50_000))
+
+
+def test_moments_are_those_of_two_passes(tmp_path, small):
+    """Offset 10⁷, trending: raw squares would lose nine digits. Two passes on centred values lose none that matter."""
+    frame = columns()
+    table = load(write(frame, tmp_path, "groups.parquet"))
+    mean, covariance = table.moments()
+    x = frame.to_numpy(np.longdouble)
+    exact = x.mean(axis=0)
+    assert (np.abs(mean - exact) <= 1e-14 * x.std(axis=0) + 2.3e-16 * np.abs(exact)).all()
+    np.testing.assert_allclose(covariance, np.asarray((x - exact).T @ (x - exact) / ROWS, float), rtol=1e-12)
+
+
+def test_standardized_records_have_mean_0_and_variance_1(tmp_path, small):
+    values = load(write(columns(), tmp_path, "groups.parquet"), standardize=True).values
+    np.testing.assert_allclose(values.mean(axis=0), 0, atol=1e-13)
+    np.testing.assert_allclose(values.var(axis=0), 1, rtol=1e-12)
+
+
+def test_fingerprints_tell_tables_apart(tmp_path, small):
+    frame = columns()
+    path = write(frame, tmp_path, "groups.parquet")
+    prints = {load(path).fingerprint(), load(path, standardize=True).fingerprint(), load(path, rows=149_999).fingerprint()}
+    frame.loc[149_999, "age"] += 1
+    prints |= {load(write(frame, tmp_path, "groups.parquet")).fingerprint(), load(path, columns=["age", "far"]).fingerprint()}
+    assert len(prints) == 5
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+def spoilt(what: str) -> pd.DataFrame:
+    frame = columns().astype(float)
+    if what == "missing":
+        frame.loc[[90_001, 120_000], "age"] = np.nan
+    elif what == "infinite":
+        frame.loc[100_000, "far"] = np.inf
+    elif what == "constant":
+        frame["age"] = 7.0
+    elif what == "no values":
+        frame["age"] = np.nan
+    elif what == "range":
+        frame["age"] *= 1e200
+    return frame
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("what", ["missing", "infinite", "constant", "no values", "range"])
+def test_the_same_refusals_as_in_memory(tmp_path, small, monkeypatch, form, what):
+    path = write(spoilt(what), tmp_path, form)
+    told = []
+    for held in (100_000, 2**30):
+        monkeypatch.setattr(streamed, "HELD_BYTES", held)
+        with pytest.raises(DataError) as caught:
+            load(path)
+        told.append(str(caught.value))
+    assert told[0] == told[1]
+    assert "column '" in told[0]
+
+
+def test_too_many_rows_asked_for(tmp_path, small):
+    for form in FORMS:
+        with pytest.raises(DataError, match="150001 asks for more than there are; the table has 150,000 records"):
+            load(write(columns(), tmp_path, form), rows=150_001)
+
+
+def test_text_late_in_a_csv_file(tmp_path, small):
+    frame = columns()
+    path = write(frame, tmp_path, "table.csv")
+    lines = path.read_text().splitlines()
+    for line in (120_000, 140_000):
+        lines[line] = "CANARY" + lines[line]
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(DataError) as caught:
+        load(path)
+    assert str(caught.value) == (
+        "column 'age' holds text, not numbers (2 such cells, the first in data row 120,000); "
+        "choose columns of numbers with `columns:`, here 'far', 'salary'"
+    )
+
+
+def test_booleans_and_numbers_in_one_csv_column_are_text(tmp_path, small):
+    frame = pd.DataFrame({"a": ["True"] * 30_000 + ["1"] * 30_000, "b": np.arange(60_000.0)})
+    path = write(frame, tmp_path, "table.csv")
+    with pytest.raises(DataError, match=r"'a' holds text, not numbers \(30,000 such cells, the first in data row 1\)"):
+        load(path, columns=["a", "b"])
+
+
+@pytest.mark.parametrize(("line", "place"), [(0, "line 2 "), (1, "line 140002"), (70_000, "line 70002")])
+def test_a_record_too_long_late_in_a_csv_file(tmp_path, small, line, place):
+    """Wherever it stands in its piece; the first record of all is told as such."""
+    path = write(columns(), tmp_path, "table.csv")
+    lines = path.read_text().splitlines()
+    at = {0: 1, 1: 140_001, 70_000: 70_001}[line]
+    lines[at] += ",9"
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(DataError) as caught:
+        load(path)
+    told = "data row 1 has 4 cells" if line == 0 else f"{place.strip()} has 4 cells under 3 column names"
+    assert told in str(caught.value)
+
+
+def test_every_first_record_of_a_piece_is_checked(tmp_path, small):
+    """pandas takes the number of cells from the first record it sees."""
+    path = write(columns(), tmp_path, "table.csv")
+    cut = pieces.csv_pieces(path)
+    assert len(cut) > 50
+    content = path.read_bytes()
+    first = content.index(b"\n", cut[3].place)
+    path.write_bytes(content[:first] + b",9" + content[first:])
+    with pytest.raises(DataError, match=f"line {cut[3].line + 1} has 4 cells under 3 column names"):
+        load(path)
+
+
+# -- CSV ---------------------------------------------------------------------------------------------------------------
+
+
+def test_csv_is_never_cut_inside_quotation_marks(tmp_path, small):
+    """Line breaks, commas and doubled marks inside quoted cells and names."""
+    rng = np.random.default_rng(4)
+    note = rng.choice(['two\nlines\n', "plain", 'say "x"', ",\n,", "x" * 300], 40_000)
+    frame = pd.DataFrame({"two\nlines": rng.standard_normal(40_000), "note": note, "b": rng.standard_normal(40_000)})
+    path = write(frame, tmp_path, "table.csv")
+    table = load(path, columns=["b", "two\nlines"])
+    assert table.streamed
+    assert len(pieces.csv_pieces(path)) > 10
+    np.testing.assert_array_equal(table.values, frame[["b", "two\nlines"]].to_numpy())
+
+
+def test_marks_that_are_letters_of_a_cell_delay_a_cut_only(tmp_path, small):
+    rng = np.random.default_rng(5)
+    mark = '"'
+    lines = ["a,height,b", *(f"{x},5'11{mark * (k % 7_000 == 3)},{k}" for k, x in enumerate(rng.standard_normal(50_000)))]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(lines))
+    table = load(path, columns=["a", "b"])
+    np.testing.assert_array_equal(table.values[:, 1], np.arange(50_000.0))
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("last", [True, False])
+@pytest.mark.parametrize("start", ["", "\ufeff", "\n\n"])
+def test_line_endings_marks_and_blank_lines(tmp_path, small, ending, last, start):
+    frame = columns(60_000)
+    path = tmp_path / "t.csv"
+    text = frame.to_csv(index=False, lineterminator=ending)
+    path.write_text(start + (text if last else text.rstrip()) , newline="", encoding="utf-8")
+    np.testing.assert_array_equal(load(path).values, frame.to_numpy(float))
+
+
+# -- folders -----------------------------------------------------------------------------------------------------------
+
+
+def test_parts_are_taken_in_the_order_of_their_names_and_may_be_empty(tmp_path):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for name, cells in (("b", [3.0, 4.0]), ("a", [1.0, 2.0]), ("c", [])):
+        pq.write_table(pa.table({"x": pa.array(cells, pa.float64())}), folder / f"{name}.parquet")
+    assert load(f"{folder}/").values[:, 0].tolist() == [1, 2, 3, 4]
+
+
+def test_folders_that_are_no_table(tmp_path):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for name, content, told in [
+        (None, "", "holds no .csv or .parquet file"),
+        ("a.csv", "a,b\n1,2\n3,5\n", None),
+        ("b.csv", "b,c\n1,2\n3,5\n", "b.csv: lacks column 'a', which a.csv has"),
+        ("notes.txt", "x", "holds more than parts of one table: 'notes.txt'"),
+    ]:
+        if name:
+            (folder / name).write_text(content)
+        if told is None:
+            assert load(f"{folder}/").rows == 2
+            continue
+        with pytest.raises(DataError, match=told):
+            load(f"{folder}/")
+    (folder / "notes.txt").unlink()
+    pq.write_table(pa.table({"a": [1.0, 2.0]}), folder / "c.parquet")
+    with pytest.raises(DataError, match="parts of one table are of one kind"):
+        load(f"{folder}/")
+
+
+def test_a_file_that_changes_while_it_is_read(tmp_path, small):
+    table = load(write(columns(), tmp_path, "groups.parquet"))
+    write(columns(100_000), tmp_path, "groups.parquet")
+    with pytest.raises(DataError, match=r"groups\.parquet"):
+        table.values  # noqa: B018

@@ -1,0 +1,124 @@
+"""Copies written block by block: the values that ``auditor.perturb`` makes in memory, whole files or none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import auditor
+from auditor.copies import write_copies
+from auditor.data import streamed
+from auditor.data.reading import _EXACT_FLOATS
+from auditor.errors import AuditorError
+
+ROWS, LEVELS = 150_000, [0.25, 1.0, 0.5]
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    rng = np.random.default_rng(2)
+    return pd.DataFrame({"age": rng.integers(18, 80, ROWS), "salary": np.exp(10 + rng.standard_normal(ROWS)), "tax": rng.random(ROWS)})
+
+
+@pytest.fixture(params=[0, 2**30], ids=["streamed", "held"])
+def held(request, monkeypatch):
+    monkeypatch.setattr(streamed, "HELD_BYTES", request.param)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("scheme", "parameters"),
+    [("corner-wave", {"algorithm": "bridge"}), ("independent", {}), ("rotation-noise", {"noise": "corner-wave"}), ("random-projection", {"dimensions": 2})],
+)
+def test_the_values_that_perturb_makes(tmp_path, frame, held, form, scheme, parameters):
+    source = tmp_path / "table.parquet"
+    frame.to_parquet(source, row_group_size=40_000)
+    levels = [0.0] if scheme == "random-projection" else LEVELS
+    release = auditor.perturb(frame, scheme, levels, seed=5, **parameters)
+    written = write_copies(str(source), scheme, levels, 5, tmp_path / "out", parameters=parameters, form=form)
+    assert [path.name for path in written] == [*(f"copy-{k + 1}.{form}" for k in range(len(levels))), "release.json"]
+    for path, copy in zip(written, release.copies, strict=False):
+        read = pd.read_csv(path, **_EXACT_FLOATS) if form == "csv" else pd.read_parquet(path)
+        pd.testing.assert_frame_equal(read, copy, check_exact=True)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(path.name for path in written)
+
+
+def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):
+    from auditor import writing
+
+    source, appended = tmp_path / "table.parquet", []
+    frame.to_parquet(source)
+    append = writing._Parquet.append
+
+    def full(self, part):
+        appended.append(part)
+        if len(appended) == 5:
+            raise OSError(28, "No space left on device")
+        append(self, part)
+
+    monkeypatch.setattr(writing._Parquet, "append", full)
+    with pytest.raises(AuditorError, match="No space left on device"):
+        write_copies(str(source), "corner-wave", LEVELS, 5, tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_copies_that_are_there_already_stay_until_new_ones_are_whole(tmp_path, frame, held, monkeypatch):
+    from auditor import writing
+
+    source, out = tmp_path / "table.parquet", tmp_path / "out"
+    frame.to_parquet(source)
+    write_copies(str(source), "independent", LEVELS, 5, out)
+    before = [path.read_bytes() for path in sorted(out.iterdir())]
+    monkeypatch.setattr(writing._Parquet, "finish", lambda self: (_ for _ in ()).throw(OSError(5, "Input/output error")))
+    with pytest.raises(AuditorError):
+        write_copies(str(source), "independent", LEVELS, 6, out)
+    assert [path.read_bytes() for path in sorted(out.iterdir())] == before
+
+
+SLOW = """
+import sys, time
+from auditor import writing
+append = writing._Csv.append
+def slow(self, frame):
+    append(self, frame)
+    self._handle.flush()
+    time.sleep(0.2)
+writing._Csv.append = slow
+from auditor.copies import write_copies
+from pathlib import Path
+write_copies(sys.argv[1], "corner-wave", [0.25, 1.0], 5, Path(sys.argv[2]), form="csv")
+"""
+
+
+def test_a_kill_leaves_no_half_file_under_a_final_name(tmp_path, frame):
+    source, out = tmp_path / "table.parquet", tmp_path / "out"
+    frame.to_parquet(source)
+    process = subprocess.Popen([sys.executable, "-c", SLOW, str(source), str(out)], env=os.environ | {"PYTHONPATH": str(Path.cwd())})
+    started = time.monotonic()
+    while not any(path.stat().st_size for path in out.glob(".copy-*")) if out.exists() else True:
+        assert process.poll() is None, "it finished before it could be killed"
+        assert time.monotonic() - started < 120
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert out.exists()
+    assert [path.name for path in out.iterdir() if not path.name.startswith(".")] == []
+
+
+def test_uniform_copies(tmp_path):
+    """Categories are perturbed in memory, and written as they were."""
+    frame = pd.DataFrame({"job": np.random.default_rng(1).choice(["a", "b", "c"], 5_000)})
+    source = tmp_path / "table.csv"
+    frame.to_csv(source, index=False)
+    written = write_copies(str(source), "uniform-multilevel", [0.3, 0.6], 5, tmp_path / "out", columns=["job"])
+    release = auditor.perturb(frame.astype("category"), "uniform-multilevel", [0.3, 0.6], seed=5)
+    for path, copy in zip(written, release.copies, strict=False):
+        assert pd.read_csv(path)["job"].tolist() == copy["job"].tolist()
