@@ -22,7 +22,7 @@ from auditor.categorical.law import history_size
 from auditor.categorical.marginal import marginal_test
 from auditor.categorical.measures import Expected, Frame, Sums, expected, quantities
 from auditor.categorical.neighbours import MOST_COPIES, drawn_between
-from auditor.categorical.pooling import PairGains
+from auditor.categorical.pooling import CoalitionLooks
 from auditor.categorical.records import Cell, cell_records, gain_record
 from auditor.categorical.scheme import Copies, UniformScheme, categories_of
 from auditor.data.categorical import CategoricalTable
@@ -170,8 +170,8 @@ class UniformSession:
 
     def pooling(self) -> dict[Coalition, Any]:
         """Return the evidence on what pooling buys each coalition of two copies or more."""
-        pairs = PairGains(self.data.codes, self.data.prior, self.groups, self.copy, self.context.levels)
-        return {c: pairs.evidence(c, self.law.of(c).best_is_sufficient()) for c in self.needed if len(c) > 1}
+        looks = CoalitionLooks(self.data.codes, self.data.size, self.copy, self.context.levels)
+        return {c: looks.evidence(c, self.law.of(c).best_is_sufficient()) for c in self.needed if len(c) > 1}
 
     # -- attacks --------------------------------------------------------------------------------------------------------------
 
