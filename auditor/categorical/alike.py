@@ -13,7 +13,8 @@ so the collusion gain of the best attack of any kind is that distance over ``1 �
 | --- | --- |
 | ``c, n`` | records of outcome o by original value, and all |
 | ``C, N`` | records that show the same best copy; ``M = N − n`` of them show another outcome |
-| blind | share of records whose outcome no other record shows: nothing is known of these, and each might be given away |
+| blind | share of records whose outcome no other record shows, and 3 in n more for outcomes that n records may not have shown at all, as |
+| | their share is below 3/n with 95 % confidence: nothing is known of these, and each might be given away |
 
 An outcome is seen in two ways. *By values* it is what the copies show: any leak is seen, but there are many outcomes. *By patterns* it is
 which of the copies agree with which: few outcomes, exact for schemes that treat all values alike (xiao2009, eq. 1), and the gain is then
@@ -37,6 +38,8 @@ Array = NDArray[np.float64]
 
 MOST_NUMBERS = 2**22
 """Counts times row groups up to which every group is left out in turn; beyond, outcomes are many enough to be the sample."""
+UNSEEN = 3.0
+"""``−ln 0.05``: what happens in a share of 3/n of the cases stays out of n records one time in twenty."""
 MOST_LABELLED = 12
 """Copies whose pattern of agreement is worked out whole: their number of comparisons grows with the square."""
 
@@ -73,7 +76,7 @@ def by_patterns(x: Codes, copies: Sequence[Codes], size: int, groups: NDArray[np
     kinds, place = np.unique(pattern, return_inverse=True)
     G, P = int(groups.max()) + 1, kinds.size
     if G * P * (k + 1) > MOST_NUMBERS:
-        return Alike(math.nan, math.nan, 0.0, float((np.bincount(place) == 1).sum() / x.size))
+        return Alike(math.nan, math.nan, 0.0, _blind(np.bincount(place)))
     counts = np.bincount((groups * P + place) * (k + 1) + block, minlength=G * P * (k + 1)).reshape(G, P, k + 1)
     return from_patterns(counts, blocks_of(kinds, k), size)
 
@@ -105,11 +108,9 @@ def blocks_of(kinds: NDArray[np.int64], k: int) -> NDArray[np.intp]:
 def from_patterns(counts: NDArray[np.integer], blocks: NDArray[np.intp], size: int) -> Alike:
     """Return the gain from counts by row group, pattern and block of the truth, shape (G, P, k + 1); block 0 is the best copy's."""
     whole = counts.sum(axis=0)
-    n = whole.sum()
     if size < 2:
         return NOTHING
-    met = whole.sum(axis=1)
-    blind = float(met[met == 1].sum() / n)
+    blind = _blind(whole.sum(axis=1))
     gain = float(_pattern_gain(whole[None].astype(np.float64), blocks, size)[0])
     left_out = _pattern_gain((whole - counts).astype(np.float64), blocks, size)
     return Alike(gain, float(jackknife_error(left_out)) if len(counts) > 1 else math.nan, max(1, len(counts) - 1), blind)
@@ -135,6 +136,11 @@ def _pattern_gain(counts: Array, blocks: NDArray[np.intp], size: int) -> Array:
     met = n_o >= 2
     total = np.where(met, n_o * (here - by_best + apart), 0.0).sum(axis=-1)
     return _share(total, np.where(met, n_o, 0.0).sum(axis=-1), alone)
+
+
+def _blind(outcomes: NDArray[np.integer]) -> float:
+    """Share of records that nothing is known of, from how many records show each outcome."""
+    return min(1.0, float((np.count_nonzero(outcomes == 1) + UNSEEN) / outcomes.sum()))
 
 
 def _alike_in_best(right: Array, n: Array, size: int) -> Array:
@@ -170,7 +176,7 @@ def by_values(x: Codes, copies: Sequence[Codes], size: int, groups: NDArray[np.i
     for copy in copies:  # numbered anew after each copy, so that no product overflows
         outcome = np.unique(outcome * size + copy, return_inverse=True)[1]
     met = np.bincount(outcome)
-    blind = float((met == 1).sum() / x.size)
+    blind = _blind(met)
     pair_codes, pair = np.unique(copies[0].astype(np.int64) * size + x, return_inverse=True)
     cell_codes, first, cell = np.unique(outcome * size + x, return_index=True, return_inverse=True)
     best_of_outcome = np.zeros(met.size, dtype=np.intp)

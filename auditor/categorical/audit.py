@@ -203,7 +203,7 @@ class UniformSession:
         if not isinstance(attack, CategoricalAttack):
             raise NotApplicable(f"{use.name} does not attack categories")
         view = self.view(knowledge)
-        predicates = attack.predicates(view)
+        predicates = attack.predicates(self.data.labels)
         found: dict[Coalition, Measured] = {}
         wants_gap = self.scenario.measure("belief-gap") is not None and not isinstance(knowledge, KnownRecords)
         hidden = self._hidden_rows(knowledge)

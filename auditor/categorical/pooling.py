@@ -87,7 +87,8 @@ class CoalitionLooks:
         return Pooling(sufficient, (), (), 1, looks=tuple(look for look in looks if not np.isnan(look.gain)))
 
     def _look(self, how: str, coalition: Coalition, found: Alike) -> Look:
-        return Look(how, coalition, *found, guard=not found.blind <= MOST_BLIND)
+        narrow = how == "patterns" and len(coalition) <= 3  # nothing smaller to fall back on
+        return Look(how, coalition, *found, guard=not narrow and not found.blind <= MOST_BLIND)
 
     def _threes_of(self, order: list[int]) -> list[Coalition]:
         best, others = order[0], order[1:]

@@ -64,7 +64,7 @@ def test_by_values_equals_the_formula_pair_by_pair():
     same = lambda i, j: float(x[i] == x[j])  # noqa: E731
     assert found.gain == pytest.approx(naive_gain(x, copies, same, same), abs=1e-12)
     shown = [tuple(row) for row in np.stack(copies).T]
-    assert found.blind == sum(shown.count(o) == 1 for o in shown) / 150
+    assert found.blind == (sum(shown.count(o) == 1 for o in shown) + 3) / 150
 
 
 def test_by_patterns_is_by_values_when_every_renaming_of_the_values_is_as_likely():
@@ -212,6 +212,12 @@ def test_a_coalition_too_wide_is_judged_by_threes_and_says_so(lying):
     honest = audit("uniform-multilevel", levels, ["all"]).expectations[0]
     assert honest.status == "holds"
     assert "one coalition is too wide" in honest.why
+
+
+def test_three_records_acquit_nobody():
+    x = np.zeros(3, np.uint8)
+    assert all(look.blind == 1.0 for look in looks_at(x, [x, x], (0.5, 0.3), (1, 2)))
+    assert look_tests(looks_at(x, [x, x], (0.5, 0.3), (1, 2)), 0.01)[0] > 0.5
 
 
 def test_too_few_records_leave_it_undecided_and_say_how_many_would_do():
