@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +60,9 @@ class Posterior(CategoricalAttack):
         """How the prior is estimated, and statements to measure."""
 
         prior: Literal["em", "inversion"] = Field("em", description="with estimated knowledge: maximum likelihood, or matrix inversion")
-        predicates: dict[str, list[Any]] = Field(default_factory=dict, description="statements Q(X): a name, and the values it holds for")
+        predicates: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
+            default_factory=dict, description="statements Q(X): a name, and the values it holds for"
+        )
 
     def infer(self, view: CategoricalView) -> Inference:
         """Return Bayes' rule for one coalition."""
@@ -74,9 +76,9 @@ class Posterior(CategoricalAttack):
             raise NotApplicable("needs the prior, which this knowledge does not give")
         return Bayes(view.prior, view.law)
 
-    def predicates(self, view: CategoricalView) -> Mapping[str, NDArray[np.bool_]]:
+    def predicates(self, labels: Sequence[Any]) -> Mapping[str, NDArray[np.bool_]]:
         """Return the statements asked for."""
-        return {name: mask(view.labels, values, name) for name, values in self.parameters.predicates.items()}
+        return {name: mask(labels, values, name) for name, values in self.parameters.predicates.items()}
 
     def _estimated(self, view: CategoricalView) -> Array:
         """The prior from the least perturbed copy, which holds most of what is known of it."""

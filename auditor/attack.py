@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.blocks import chunks
+from auditor.data.table import Table
 from auditor.errors import NotApplicable
 from auditor.knowledge import Estimated, Knowledge, KnownAttributes, Perfect
 from auditor.linear_algebra import RowProduct, best_unbiased_combination, clip_to_psd
@@ -275,6 +276,16 @@ class Attack(Plugin):
             raise NotApplicable(f"{self.name} attacks {' and '.join(sorted(self.families))} perturbation, not {family}")
         if self.knowledge and knowledge.name not in self.knowledge:
             raise NotApplicable(f"{self.name} cannot use {knowledge.name} knowledge; it uses {' or '.join(self.knowledge)}")
+
+    def check_table(self, table: Table) -> None:
+        """Refuse parameters that this table makes impossible, before anything runs.
+
+        Raises
+        ------
+        AuditorError
+            Saying which.
+        """
+        return
 
 
 class LinearAttack(Attack):

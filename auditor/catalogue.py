@@ -111,7 +111,7 @@ def _reference(reference: str) -> str:
 def _parameters(model: type[BaseModel]) -> str:
     lines = []
     for name, field in model.model_fields.items():
-        default = "required" if field.is_required() else f"default {_shown(field.default)}"
+        default = "required" if field.is_required() else f"default {_shown(field.get_default(call_default_factory=True))}"
         lines.append((field.alias or name, f"{_type(field.annotation)}{_range(field)}; {default}. {field.description or ''}".rstrip()))
     return _columns(lines, indent="  ")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -44,6 +45,41 @@ class NoiseGain(NamedTuple):
     observations: int
 
 
+class Look(NamedTuple):
+    """What some copies gain over the best of them, from records that look alike to them, whatever the law (``auditor.categorical.alike``).
+
+    Attributes
+    ----------
+    how : str
+        ``patterns`` or ``values``: what counts as alike.
+    copies : tuple of int
+        A coalition, or three copies of one that is too wide.
+    gain, std_error, degrees : float
+        The collusion gain of the best attack of any kind, its standard error and degrees of freedom.
+    blind : float
+        Share of records nothing is known of: each of them might be given away.
+    guard : bool
+        Whether it can only refute.
+    """
+
+    how: str
+    copies: Coalition
+    gain: float
+    std_error: float
+    degrees: float
+    blind: float
+    guard: bool
+
+
+def averaged(looks: Sequence[Look]) -> Look:
+    """Return the mean of the same look in several replicates, which are separate noise."""
+    R, first = len(looks), looks[0]
+    return Look(
+        first.how, first.copies, math.fsum(look.gain for look in looks) / R, math.sqrt(math.fsum(look.std_error**2 for look in looks)) / R,
+        math.fsum(look.degrees for look in looks), math.fsum(look.blind for look in looks) / R, any(look.guard for look in looks),
+    )  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Pooling:
     """What one coalition gains, judged without trusting the scheme's word.
@@ -61,6 +97,8 @@ class Pooling:
         Their degrees of freedom.
     noise : NoiseGain or None
         What the measured noise of the copies says, where the law states one shape for all of them.
+    looks : tuple of Look
+        What records that look alike say of categorical copies.
     """
 
     sufficient: bool | None
@@ -68,6 +106,7 @@ class Pooling:
     std_error: tuple[float, ...]
     degrees: int
     noise: NoiseGain | None = None
+    looks: tuple[Look, ...] = ()
 
 
 PairedCell = tuple[str, str, Coalition, str]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from auditor import metrics
+from auditor import metrics, registry
+from auditor.attack import Attack
 from auditor.audit import make_scheme, release_levels
 from auditor.blocks import JACKKNIFE_GROUPS
 from auditor.data.table import Table
@@ -14,7 +15,7 @@ from auditor.gathered import check_knowledge
 from auditor.knowledge import Estimated
 from auditor.noise import GaussianNoise, NoiseLaw
 from auditor.scenario.coalitions import expand_all
-from auditor.scenario.model import Scenario, SchemeUse
+from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.scenario.read import at_point
 from auditor.scheme import TableMoments
@@ -79,7 +80,19 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
         found.add(("utility", *path), message)
     for place, use in enumerate(here.schemes):
         _check_scheme(here, place, use, table, moments, found)
+    for place, attack in enumerate(here.attacks):
+        _check_attack(place, attack, table, found)
     return table
+
+
+def _check_attack(place: int, use: PluginUse, table: Table, found: Problems) -> None:
+    try:
+        attack: Attack = registry.get("attack", use.name)(use.parameters)
+        attack.check_table(table)
+    except AuditorError as error:
+        found.add(("attacks", place), f"({use.id}) cannot be used: {error}")
+    except Exception:  # a third party's slip: the run records it
+        return
 
 
 def _check_knowledge(here: Scenario, table: Table, found: Problems) -> None:

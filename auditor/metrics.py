@@ -114,6 +114,13 @@ METRICS = {
             "theory: that of the computed posteriors.",
             "high",
         ),
+        Metric(
+            "marginal_gap",
+            "squared probability",
+            "Squared L2 distance of a copy's law given the original from uniform perturbation's, averaged over records, corrected for "
+            "sampling; theory: 0.",
+            "neither",
+        ),
         Metric("epsilon", "nats", "Local differential privacy of the copies: largest log-ratio of chances under two originals.", "high"),
         Metric("history_size", "elements", "Elements of a tuple's compressed history of releases, on average.", "neither"),
         Metric("rho_breach", "share of records", "Share of the records whose probability rises from below ρ1 to above ρ2.", "high"),

@@ -59,7 +59,7 @@ class MeasurePoint(NamedTuple):
 
 
 def measure_points(reading: Reading) -> list[MeasurePoint]:
-    """Return what attacks achieve in other terms than the error, by number of copies; empty unless some size varies."""
+    """Return what attacks achieve in other terms than the error, by number of copies; empty where a size does not vary."""
     points = []
     for setting, metric, attribute in reading.keys():
         if metric in SHOWN_ELSEWHERE or setting.attack is None:
@@ -67,8 +67,9 @@ def measure_points(reading: Reading) -> list[MeasurePoint]:
         sizes: dict[int, list[Figure]] = {}
         for coalition, shown in reading.figures(setting, metric, attribute).items():
             sizes.setdefault(len(coalition), []).append(shown)
-        points += [MeasurePoint(metric, setting, attribute, size, best(group)) for size, group in sorted(sizes.items())]
-    return points if len({point.size for point in points}) > 1 else []
+        if len(sizes) > 1:
+            points += [MeasurePoint(metric, setting, attribute, size, best(group)) for size, group in sorted(sizes.items())]
+    return points
 
 
 class FrontierPoint(NamedTuple):

@@ -51,7 +51,9 @@ def sweep_data(reading: Reading, path: str, leading: Setting | None = None, limi
     rows: list[dict[str, Any]] = []
     table: list[list[str]] = []
     points = [point for point in sweep_lines(reading) if point.path == path and (point.metric == SECONDS) == runtime]
-    points.sort(key=lambda point: (point.metric != ERROR, point.attribute != EVERYTHING))
+    # what the scenario makes a statement of is what its figure is about
+    stated = [record.expectation for record in reading.result.expectations if record.expectation in {p.metric for p in points}][:1]
+    points.sort(key=lambda point: (point.metric not in stated, point.metric != ERROR, point.attribute != EVERYTHING))
     for point in points[:limit]:
         setting, what = point.setting, f"{point.metric}, {attribute_text(point.attribute)}"
         along = {"f": figures(what), "x": _axis_value(point.at), "o": clean(point.others)}

@@ -47,8 +47,8 @@ def curve(reading: Reading, setting: Setting, attribute: str = EVERYTHING) -> li
     for coalition, figure in found.items():
         sizes.setdefault(len(coalition), []).append(figure)
     total = reading.copies_of(setting.scheme, setting.point)
-    prefixes = [tuple(range(1, size + 1)) for size in range(1, total + 1)]
-    by_prefix = all(prefix in found for prefix in prefixes)
+    # one after another: all prefixes of thousands of copies together would not fit in memory
+    by_prefix = all(tuple(range(1, size + 1)) in found for size in range(1, total + 1))
     points = []
     for size, group in sorted(sizes.items()):
         shown = found[tuple(range(1, size + 1))] if by_prefix else lowest(group)

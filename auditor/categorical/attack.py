@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from auditor.attack import Attack
 from auditor.categorical.draws import Codes
 from auditor.categorical.law import UniformLaw
+from auditor.data.table import Table
 from auditor.errors import AuditorError, PluginError
 from auditor.knowledge import Knowledge
 
@@ -125,24 +126,40 @@ class CategoricalAttack(Attack):
             The view lacks what the attack needs; the message is the reason.
         """
 
-    def predicates(self, view: CategoricalView) -> Mapping[str, NDArray[np.bool_]]:
-        """Return statements ``Q(X)`` to be measured besides single values, as masks of shape (s,) by name."""
+    def predicates(self, labels: Sequence[Any]) -> Mapping[str, NDArray[np.bool_]]:
+        """Return statements ``Q(X)`` to be measured besides single values, as masks of shape (s,) by name; ``labels`` are the domain."""
         return {}
+
+    def check_table(self, table: Table) -> None:
+        """Refuse statements about values that are not in the table's domain."""
+        data = table.categorical
+        if data is None:
+            return
+        try:
+            self.predicates(data.labels)
+        except AuditorError as error:
+            if len(data.names) == 1:
+                raise
+            raise AuditorError(f"{error}: a value there is a list of one of each of {', '.join(data.names)}, in this order") from None
+
+
+def _text(value: Any) -> Any:
+    """A value as YAML may spell it: of several attributes a list, of numbers whatever type they have here."""
+    return tuple(str(part) for part in value) if isinstance(value, (list, tuple)) else str(value)
 
 
 def mask(labels: Sequence[Any], wanted: Sequence[Any], name: str) -> NDArray[np.bool_]:
-    """Return which values of a domain a statement names; bins may be given by number.
+    """Return which values of a domain a statement names; of several attributes each is a list of one value for each.
 
     Raises
     ------
     AuditorError
         A value is not in the domain.
     """
-    places = {repr(label): k for k, label in enumerate(labels)}
-    places |= {str(label): k for k, label in enumerate(labels)} | {f"'bin {k + 1}'": k for k in range(len(labels))}
+    places = {_text(label): k for k, label in enumerate(labels)}
     chosen = np.zeros(len(labels), dtype=bool)
     for value in wanted:
-        place = places.get(repr(value), places.get(str(value)))
+        place = places.get(_text(value))
         if place is None:
             raise AuditorError(f"predicate {name!r} names {value!r}, which is not in the domain")
         chosen[place] = True

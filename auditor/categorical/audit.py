@@ -19,10 +19,10 @@ from auditor.categorical.attack import CategoricalAttack, CategoricalView, Infer
 from auditor.categorical.draws import Codes
 from auditor.categorical.gap import Gap, belief_gap
 from auditor.categorical.law import history_size
-from auditor.categorical.marginal import marginal_test
+from auditor.categorical.marginal import marginal_gap, marginal_test
 from auditor.categorical.measures import Expected, Frame, Sums, expected, quantities
 from auditor.categorical.neighbours import MOST_COPIES, drawn_between
-from auditor.categorical.pooling import PairGains
+from auditor.categorical.pooling import CoalitionLooks
 from auditor.categorical.records import Cell, cell_records, gain_record
 from auditor.categorical.scheme import Copies, UniformScheme, categories_of
 from auditor.data.categorical import CategoricalTable
@@ -137,6 +137,8 @@ class UniformSession:
             records.append(scheme_record(self.context, "seconds", self.seconds))
         if self.scenario.measure("history-size") and self.law.multilevel:
             records.append(self._history())
+        if self.scenario.measure("marginal-gap"):
+            records += [self._marginal_gap(number) for number in self._singles]
         for coalition in self.coalitions:
             epsilon = self.law.of(coalition).epsilon()
             if math.isfinite(epsilon):
@@ -146,32 +148,36 @@ class UniformSession:
         return records
 
     def _history(self) -> Measurement:
-        """Elements of a tuple's compressed history, ``1 +`` the changes of its value by falling level, and Lemma 2's exact mean."""
-        order = self.law.descending
-        changes = np.zeros(self.data.rows, dtype=np.uint16)
-        before = self.copy(order[0] + 1)
-        for place in order[1:]:
-            after = self.copies.copy(place + 1)
-            changes += before != after
-            before = after
-        cell = Cell(self.context, None, None, tuple(range(1, len(order) + 1)))
-        error = float(changes.std() / math.sqrt(changes.size))
-        cell.add("history_size", 1.0 + float(changes.mean()), error, history_size(self.law.levels, self.law.size), "jackknife")
+        """Elements of a tuple's compressed history, and Lemma 2's exact mean."""
+        sizes = self.copies.history_sizes()
+        cell = Cell(self.context, None, None, tuple(range(1, len(self.context.levels) + 1)))
+        error = float(sizes.std() / math.sqrt(sizes.size))
+        cell.add("history_size", float(sizes.mean()), error, history_size(self.law.levels, self.law.size), "jackknife")
         return cell.records[0]
+
+    def _marginal_gap(self, number: int) -> Measurement:
+        cell, level = Cell(self.context, None, None, (number,)), self.context.levels[number - 1]
+        gap, error = marginal_gap(self.data.codes, self.copy(number), level, self.data.size)
+        cell.add("marginal_gap", gap, error, 0.0, "closed-form")
+        return cell.records[0]
+
+    @property
+    def _singles(self) -> list[int]:
+        """Copies that some coalition holds."""
+        return [coalition[0] for coalition in self.needed if len(coalition) == 1]
 
     def marginal(self) -> list[tuple[int, float, float, int]]:
         """Return for every copy that some coalition holds: number, level, p-value of the chi-square test, degrees of freedom."""
-        singles = [coalition[0] for coalition in self.needed if len(coalition) == 1]
         tests = []
-        for number in singles:
+        for number in self._singles:
             level = self.context.levels[number - 1]
             tests.append((number, level, *marginal_test(self.data.codes, self.copy(number), level, self.data.size)))
         return tests
 
     def pooling(self) -> dict[Coalition, Any]:
         """Return the evidence on what pooling buys each coalition of two copies or more."""
-        pairs = PairGains(self.data.codes, self.data.prior, self.groups, self.copy, self.context.levels)
-        return {c: pairs.evidence(c, self.law.of(c).best_is_sufficient()) for c in self.needed if len(c) > 1}
+        looks = CoalitionLooks(self.data.codes, self.data.size, self.copy, self.context.levels)
+        return {c: looks.evidence(c, self.law.of(c).best_is_sufficient()) for c in self.needed if len(c) > 1}
 
     # -- attacks --------------------------------------------------------------------------------------------------------------
 
@@ -197,7 +203,7 @@ class UniformSession:
         if not isinstance(attack, CategoricalAttack):
             raise NotApplicable(f"{use.name} does not attack categories")
         view = self.view(knowledge)
-        predicates = attack.predicates(view)
+        predicates = attack.predicates(self.data.labels)
         found: dict[Coalition, Measured] = {}
         wants_gap = self.scenario.measure("belief-gap") is not None and not isinstance(knowledge, KnownRecords)
         hidden = self._hidden_rows(knowledge)
@@ -225,7 +231,7 @@ class UniformSession:
 
     def view(self, knowledge: Knowledge) -> CategoricalView:
         """Return the view of an adversary that holds every copy that some coalition does."""
-        members = tuple(coalition[0] for coalition in self.needed if len(coalition) == 1)
+        members = tuple(self._singles)
         sample, pairs = None, None
         if isinstance(knowledge, Estimated):
             rows = self._rows("estimated", knowledge.rows)

@@ -38,6 +38,11 @@ class History:
         """Elements held for all tuples."""
         return int(self._p.size)
 
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Elements held for each tuple, shape (n,)."""
+        return np.diff(self._start)
+
     def place(self, level: float) -> NDArray[np.int64]:
         """Return, for each tuple, where in the flat arrays the element is that holds its value at a released level."""
         held = np.zeros(self._p.size + 1, dtype=np.int64)

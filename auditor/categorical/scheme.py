@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor.blocks import row_blocks
 from auditor.categorical.bridge import Bridge
@@ -73,6 +74,17 @@ class Copies(ABC):
     @abstractmethod
     def copy(self, number: int) -> Codes:
         """Return copy ``number`` (from 1) again, shape (n,)."""
+
+    def history_sizes(self) -> NDArray[np.integer[Any]]:
+        """Return the elements of each tuple's compressed history, shape (n,): 1, and 1 for each change of its value by falling level."""
+        order = sorted(range(len(self.levels)), key=lambda place: (-self.levels[place], place))
+        before = self.copy(order[0] + 1)
+        sizes = np.ones(before.size, dtype=np.uint16)
+        for place in order[1:]:
+            after = self.copy(place + 1)
+            sizes += before != after
+            before = after
+        return sizes
 
 
 T = TypeVar("T")
@@ -177,6 +189,10 @@ class MultiPertCopies(Copies):
     def copy(self, number: int) -> Codes:
         """Return copy ``number`` again, from the history."""
         return self.algorithm.history.value(self.levels[number - 1])
+
+    def history_sizes(self) -> NDArray[np.integer[Any]]:
+        """Return how many elements the algorithm holds of each tuple, shape (n,)."""
+        return self.algorithm.history.sizes
 
 
 class UniformScheme(Scheme):

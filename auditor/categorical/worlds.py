@@ -140,6 +140,8 @@ def _grid(x: Array, std: float) -> tuple[float, float, int]:
 
 def _likelihood(x: Array, data: CategoricalTable, low: float, width: float, cells: int, std: float) -> Array:
     """Return ``P(T in cell | bin)``, shape (s, cells)."""
+    from scipy.signal import fftconvolve  # half a second to import, which every other audit would pay for
+
     place = np.rint((x - low) / width).astype(np.intp)
     counts = np.bincount(data.codes.astype(np.intp) * cells + place, minlength=data.size * cells).reshape(data.size, cells)
     reach = int(np.ceil(REACH * std / width))

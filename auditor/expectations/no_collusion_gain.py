@@ -10,6 +10,7 @@
    copy measured best is the luckiest. Attacks that use the law may be blind to the copies by law, so the noise that was drawn must show
    it too: the auditor has ``Y_i − X``, and the share of its best copy's noise that a coalition can take off is tested exactly against the
    margin. Beside that test the best linear attack is a guard that can only refute; where no law is stated it must show no gain itself.
+   Of categorical copies the best attack of any kind is judged instead, by the originals of records that look alike to a coalition.
 
 Only a gain refutes the claim. A coalition that does *worse* than its best copy, as one does that estimates too much from too few rows,
 is no leak, and is told in the reason.
@@ -18,7 +19,7 @@ is no leak, and is told in the reason.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pydantic import Field
@@ -28,10 +29,12 @@ from auditor.expectation import (
     Expectation,
     Filter,
     Judgement,
+    Look,
     NoiseGain,
     Pooling,
     Selector,
     Share,
+    averaged,
     copies_released,
     selector,
     worst,
@@ -60,11 +63,15 @@ class Gain:
     """Whether it can only refute: the best linear attack where the noise itself can be measured, which is the finer test."""
     noise: tuple[NoiseGain, ...] = ()
     """Measured shares of noise taken off, one a replicate; they are tested exactly."""
+    looks: tuple[Look, ...] = ()
+    """What records that look alike say: all that may decide must show no gain, and any one may refute."""
 
     def p_values(self, margin: float) -> tuple[float, float]:
         """Return p-values against «the gain is at least the margin» and «the gain is at most the margin»."""
         if self.noise:
             return share_tests(self.noise, margin)
+        if self.looks:
+            return look_tests(self.looks, margin)
         above = one_sided(-self.gain, -margin, self.std_error, self.degrees)
         return (0.0 if self.guard else one_sided(self.gain, margin, self.std_error, self.degrees)), above
 
@@ -74,12 +81,33 @@ class Gain:
             regressors = sum(part.regressors for part in self.noise)
             looks = sum(part.observations for part in self.noise)
             return math.ceil(self.rows * observations_needed(regressors, margin, level, POWER) / looks)
+        if self.looks:
+            blind = max(look.blind for look in deciding(self.looks))
+            # half the margin for either; the share of records like no other falls as fast as their number grows
+            distinct = math.ceil(2.0 * self.rows * blind / margin)
+            return max(distinct, rows_needed(self.rows, self.std_error, margin / 2.0, quantile(1 - level) + quantile(POWER)) or 0)
         return rows_needed(self.rows, self.std_error, margin, quantile(1 - level) + quantile(POWER))
 
     @property
     def measured(self) -> bool:
         """Whether there is anything to test."""
         return math.isfinite(self.gain) and math.isfinite(self.std_error)
+
+
+def deciding(looks: Sequence[Look]) -> list[Look]:
+    """Return the looks that may say «no gain»; all of them if none may."""
+    return [look for look in looks if not look.guard] or list(looks)
+
+
+def look_tests(looks: Sequence[Look], margin: float) -> tuple[float, float]:
+    """Return p-values against «some look gains at least the margin» and «every look gains at most the margin».
+
+    The first is the largest of those looks that may decide, records like no other counted as given away (an intersection of claims needs
+    no correction); the second Bonferroni's over all of them.
+    """
+    below = [one_sided(look.gain + look.blind, margin, look.std_error, look.degrees) for look in looks if not look.guard]
+    above = [one_sided(-look.gain, -margin, look.std_error, look.degrees) for look in looks]
+    return max(below, default=1.0), min(1.0, len(above) * min(above))
 
 
 @register
@@ -152,7 +180,9 @@ class NoCollusionGain(Expectation):
         return [record for record in evidence.measurements if record.status == "ok" and selected(record)]
 
     def _on_data(self, evidence: Evidence) -> Judgement:
-        everything = (*self._attack_gains(evidence), *self._noise_gains(evidence), *self._best_linear_gains(evidence))
+        everything = (
+            *self._attack_gains(evidence), *self._noise_gains(evidence), *self._best_linear_gains(evidence), *self._best_gains(evidence)
+        )  # fmt: skip
         tested = [gain for gain in everything if gain.measured]
         if not tested:
             return Judgement("undecided", "on the data: too few rows to test anything")
@@ -218,6 +248,21 @@ class NoCollusionGain(Expectation):
                 guard = all(pooling.noise is not None for pooling, _ in parts)
                 yield Gain(who, coalition, math.fsum(values) / len(values), error, degrees, sum(rows for _, rows in parts), guard)
 
+    def _best_gains(self, evidence: Evidence) -> Iterable[Gain]:
+        """Gains of the best attack of any kind on categorical copies, replicates averaged look by look."""
+        for (_, scheme, coalition), parts in self._pooled(evidence).items():
+            same: dict[tuple[str, tuple[int, ...]], list[Look]] = {}
+            for pooling, _ in parts:
+                for look in pooling.looks:
+                    same.setdefault((look.how, look.copies), []).append(look)
+            if same:
+                looks = tuple(averaged(group) for group in same.values())
+                worst_look = max(looks, key=lambda look: look.gain - 3.0 * look.std_error)
+                largest = max(deciding(looks), key=lambda look: look.gain + look.blind + 2.0 * look.std_error)
+                told = worst_look if worst_look.gain - 3.0 * worst_look.std_error > self.parameters.margin else largest
+                who = f"the best attack of any kind, learnt from the originals, on {scheme}"
+                yield Gain(who, coalition, told.gain, told.std_error, told.degrees, sum(rows for _, rows in parts), looks=looks)
+
     def _data_reason(self, tested: list[Gain], verdicts: list[Verdict], gain: Gain, status: Verdict) -> str:
         margin = self.parameters.margin
         bar = f"{gain.gain:+.2%} ± {1.96 * gain.std_error:.2%}"
@@ -225,6 +270,10 @@ class NoCollusionGain(Expectation):
         hurt = sum(g.gain + 3.0 * g.std_error < -margin for g in tested)
         worse = f" (pooling does harm in {hurt} of them)" if hurt else ""
         if status == "holds":
+            threes = sum(any(look.copies != g.coalition for look in g.looks) for g in tested)
+            if threes:
+                which = f"{threes} coalitions are" if threes > 1 else "one coalition is"
+                worse += f"; {which} too wide for these rows and judged by threes of copies, the best among them"
             guards = [g for g in tested if g.guard]
             if guards:
                 widest = max(1.96 * g.std_error for g in guards)
@@ -236,4 +285,6 @@ class NoCollusionGain(Expectation):
         # For the claim, a true gain of nothing: the estimate itself is too uncertain here to plan with.
         needed = gain.rows_to_decide(margin, self.parameters.level / len(tested))
         rows = f"about {needed:,} rows would settle it if there is no gain"
+        blind = max((look.blind for look in deciding(gain.looks)), default=0.0) if gain.looks else 0.0
+        bar += f" and {blind:.2%} of records like no other" if blind > 0 else ""
         return f"on the data: cannot tell {bar} from the margin of {margin:.1%} ({cell}, {gain.rows:,} rows); {rows}"

@@ -20,6 +20,7 @@ MEASURES: dict[str, tuple[str, ...]] = {
     "geometry": (),
     "rho-breach": ("rho1", "rho2"),
     "belief-gap": (),
+    "marginal-gap": (),
     "history-size": (),
     "seconds": (),
 }

@@ -88,9 +88,12 @@ def test_estimated_knowledge_uses_the_best_copy():
 def test_uniform_prior_and_predicates():
     view = CategoricalView((1,), UniformLaw((0.5,), 4, True), UniformPrior(), ("a", "b", "c", "d"), prior=PRIOR)
     np.testing.assert_allclose(Posterior().infer(view).prior, 0.25)
-    assert Posterior(predicates={"q": ["b", "d"]}).predicates(view)["q"].tolist() == [False, True, False, True]
+    assert Posterior(predicates={"q": ["b", "d"]}).predicates(view.labels)["q"].tolist() == [False, True, False, True]
+    assert Posterior(predicates={"q": [["a", 2]]}).predicates((("a", np.int64(1)), ("a", np.int64(2))))["q"].tolist() == [False, True]
     with pytest.raises(AuditorError, match="not in the domain"):
-        Posterior(predicates={"q": ["x"]}).predicates(view)
+        Posterior(predicates={"q": ["x"]}).predicates(view.labels)
+    with pytest.raises(ValueError, match="at least 1 item"):
+        Posterior(predicates={"q": []})
 
 
 def test_learnt_retention():

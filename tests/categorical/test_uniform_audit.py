@@ -239,3 +239,20 @@ def test_command_line_perturbs_categories(tmp_path):
     assert first["disease"].tolist() == ["flu", "HIV"] * 30
     assert set(second["disease"]) == {"flu", "HIV"}
     assert list(second) == ["disease"]
+
+
+@pytest.mark.parametrize(
+    ("predicates", "message"),
+    [
+        ({"q": []}, "1"),
+        ({"q": ["nobody has this"]}, r"attacks\[0\].*not in the domain"),
+        ({"q": [["flu", 1]]}, "one of each of age, disease, in this order"),
+    ],
+)
+def test_statements_about_values_that_do_not_exist_are_refused_before_anything_runs(tmp_path, predicates, message):
+    pd.DataFrame({"age": np.arange(60) % 3, "disease": ["flu", "HIV"] * 30}).to_csv(tmp_path / "people.csv", index=False)
+    data = {"source": str(tmp_path / "people.csv"), "categorical": ["age", "disease"]}
+    with pytest.raises(AuditorError, match=message):
+        auditor.run(scenario(data=data, attacks=[{"name": "posterior", "predicates": predicates}]))
+    right = auditor.run(scenario(data=data, attacks=[{"name": "posterior", "predicates": {"q": [[1, "flu"], [2, "HIV"]]}}]))
+    assert "q" in set(right.frame().attribute)
