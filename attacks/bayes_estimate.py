@@ -44,8 +44,8 @@ class BayesEstimate(LinearAttack):
     knowledge = (Perfect.name, Estimated.name)
     assumes = "The adversary knows the law of the noise, and the data's mean and covariance or rows to estimate them from."
     wins = (
-        "Best of all with known covariances; with covariances estimated from few rows an attribute, simpler attacks beat it "
-        "where they fit: pca-filter when weak components vanish, udr when nothing is correlated."
+        "Best of all linear attacks on one copy with known covariances; with covariances estimated from few rows an attribute, simpler "
+        "attacks beat it where they fit: pca-filter when weak components vanish, udr when nothing is correlated."
     )
 
     class Parameters(PluginParameters):

@@ -43,7 +43,10 @@ class JointLLSE(LinearAttack):
     reference = "li2012, eq. 6"
     knowledge = (Perfect.name, Estimated.name)
     assumes = "The adversary knows the law of the noise, and the data's mean and covariance or rows to estimate them from."
-    wins = "Optimal for Gaussian data; gains with every copy of fresh noise, recovers the table from linearly dependent ones."
+    wins = (
+        "Optimal for Gaussian data; gains with every copy of fresh noise, recovers the table from linearly dependent ones; gains nothing "
+        "under corner-wave noise, and loses to map-estimate on clustered data."
+    )
 
     def affine(self, view: View) -> Affine:
         """Return equation 6 for one coalition."""

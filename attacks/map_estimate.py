@@ -47,7 +47,10 @@ class MaximumAPosteriori(RowAttack):
     name = "map-estimate"
     reference = "liu2008, section 3.5"
     assumes = "The adversary knows the law of the noise; a gaussian prior needs the data's moments, the others only the copies."
-    wins = "Wins on skewed or clustered attributes under strong noise; a gaussian prior equals bayes-estimate, a flat one ndr."
+    wins = (
+        "Wins on skewed or clustered attributes while their shape shows through the noise; on normal data a learnt prior loses to llse; "
+        "a gaussian prior equals bayes-estimate, a flat one ndr."
+    )
 
     class Parameters(PluginParameters):
         """The prior, and what to take of the posterior."""

@@ -69,7 +69,7 @@ class PCAFilter(LinearAttack):
     assumes = "The adversary knows the data's mean and covariance, or the law of the noise and rows to estimate them from."
     wins = (
         "Wins when attributes are so correlated that few components hold nearly all variance; loses to udr when the components "
-        "dropped matter, and to bayes-estimate always when covariances are known."
+        "dropped matter, to the copy as it is under noise shaped like the data, and to bayes-estimate always when covariances are known."
     )
 
     class Parameters(FilterParameters):

@@ -7,7 +7,8 @@
 
 Three stomach diseases, or three salaries at the low end, are 3-diverse and tell what there is to tell. For coded categories the edges are
 the semantic hierarchy: codes of one branch lie between two of them. Wins where ℓ-diversity does not look at meaning; fails on classes whose
-values spread over groups, as t-closeness by rank makes sure.
+values spread over groups. t-closeness bounds how much more a class says than the table: where most of the table is of one group, so may be
+all of a class that is close to it.
 """
 
 from __future__ import annotations

@@ -37,7 +37,8 @@ class SVDFilter(LinearAttack):
     assumes = "Noise is white, of known variance unless `noise-variance: unknown`; nothing is known of the data."
     wins = (
         "Picks near the best number of directions when rows are many; with fewer than about six rows an attribute it keeps "
-        "pure noise, and it loses to bayes-estimate wherever components are comparable to the noise."
+        "pure noise, and it loses to bayes-estimate wherever components are comparable to the noise, and to the copy as it is "
+        "under noise shaped like the data."
     )
 
     class Parameters(FilterParameters):

@@ -264,6 +264,14 @@ class Attack(Plugin):
     wins: ClassVar[str] = ""
     """When it succeeds and when it fails, for `auditor show`."""
 
+    def form(self) -> Attack:
+        """Return the attack that runs: itself, unless its parameters choose between a linear and a row-level form.
+
+        A class that is both is registered as one of them and overrides this to return the other, made from the same parameters. What it
+        returns states its own ``name``, ``families`` and ``knowledge``.
+        """
+        return self
+
     def check(self, family: str, knowledge: Knowledge) -> None:
         """Refuse a pairing that makes no sense.
 

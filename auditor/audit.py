@@ -322,7 +322,7 @@ class Session:
         return [self.context.empty(use.id, knowledge.label, coalition, status, reason) for coalition in self.coalitions]
 
     def _attack(self, use: PluginUse, knowledge: Knowledge) -> tuple[list[Measurement], list[Distribution]]:
-        attack: Attack = registry.get("attack", use.name)(use.parameters)
+        attack: Attack = registry.get("attack", use.name)(use.parameters).form()
         if isinstance(attack, CategoricalAttack) and self.release.table.categorical is not None:
             release, context = self.release, self.context
             copies = release.whole_copies()

@@ -123,9 +123,10 @@ def reconstruct(y: Array, counts: Array, edges: Array, noise: NoiseDensity, meth
     -----
     Source: agrawal2000, section 3.1 (``iteration``); agrawal2001, section 3 (``em``). Cells that no bin can have led to are left out.
     """
+    y, c = y[counts > 0], counts[counts > 0]
     L = noise.likelihood(y, edges, midpoints=method == "iteration")
-    possible = (counts > 0) & (L.sum(axis=1) > 0)
-    L, c = L[possible], counts[possible]
+    possible = L.sum(axis=1) > 0
+    L, c = L[possible], c[possible]
     n, B = float(c.sum()), len(edges) - 1
     mass = np.diff(edges) / (edges[-1] - edges[0])
     if n == 0:

@@ -409,7 +409,7 @@ def attack(
     AuditorError
         A name, a copy number or a parameter is wrong.
     """
-    plugin: Attack = make_plugin("attack", name, parameters)
+    plugin: Attack = make_plugin("attack", name, parameters).form()
     if isinstance(release.scheme, UniformScheme):
         knows, coalition = _knowledge(knowledge), _coalition(coalition, len(release.copies))
         plugin.check(release.scheme.family, knows)

@@ -198,7 +198,7 @@ class UniformSession:
         return [self.context.empty(use.id, knowledge.label, coalition, status, reason) for coalition in self.coalitions]
 
     def _attack(self, use: PluginUse, knowledge: Knowledge) -> list[Measurement]:
-        attack: Attack = registry.get("attack", use.name)(use.parameters)
+        attack: Attack = registry.get("attack", use.name)(use.parameters).form()
         attack.check(self.scheme.family, knowledge)
         if not isinstance(attack, CategoricalAttack):
             raise NotApplicable(f"{use.name} does not attack categories")
