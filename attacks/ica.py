@@ -126,6 +126,9 @@ class Unmixing:
     @classmethod
     def of(cls, y: Array, components: int, rng: np.random.Generator) -> Unmixing:
         """Learn it from rows of shape (m, n')."""
+        from sklearn.decomposition import FastICA  # here, since importing it takes a second and attacks are all imported
+        from sklearn.exceptions import ConvergenceWarning
+
         mean = y.mean(axis=0)
         singular = np.linalg.svd(y - mean, full_matrices=False)[1]
         if len(y) <= components or singular[components - 1] <= 1e-9 * singular[0]:

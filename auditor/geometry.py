@@ -63,6 +63,9 @@ def kept(x: Array, y: Array) -> dict[str, float]:
     >>> {name: round(value, 6) for name, value in kept(x, -x).items()}
     {'geometry_distances': 0.0, 'geometry_neighbours': 1.0, 'geometry_clusters': 1.0}
     """
+    from sklearn.cluster import KMeans  # here, since importing it takes a second
+    from sklearn.metrics import adjusted_rand_score
+
     before, after = pdist(x), pdist(y)
     apart = before > 0
     ratio = after[apart] / before[apart]

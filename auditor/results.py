@@ -5,11 +5,13 @@ Renderers read this module and nothing else. Results hold aggregates only: no or
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -251,15 +253,15 @@ class AuditResult(BaseModel):
 
     def to_json(self) -> str:
         """Return the results as JSON; NaN and infinity become null, as JSON has neither."""
-        document = {
+        head = {
             "schema_version": self.schema_version,
             "name": self.name,
             **self.model_dump(mode="json", include={"scenario", "provenance", "data", "releases", "plugins", "references"}),
             "expectations": [record.model_dump(mode="json") for record in self.expectations],
-            "measurements": [record._asdict() for record in self.measurements],
-            "distributions": [record._asdict() for record in self.distributions],
         }
-        return json.dumps(_finite(document), allow_nan=False, ensure_ascii=False, separators=(",", ":")) + "\n"
+        long = (("measurements", self.measurements), ("distributions", self.distributions))
+        lists = (f'"{name}":[{",".join(_written(record._asdict()) for record in records)}]' for name, records in long)
+        return f"{_written(head)[:-1]},{','.join(lists)}}}\n"
 
     def save(self, directory: str | os.PathLike[str]) -> Path:
         """Write ``results.json`` and ``results.parquet`` atomically.
@@ -308,6 +310,11 @@ class AuditResult(BaseModel):
         file = Path(path)
         if file.is_dir():
             file = file / "results.json"
+        with _without_collector():
+            return cls._read(file)
+
+    @classmethod
+    def _read(cls, file: Path) -> AuditResult:
         try:
             document = json.loads(file.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -345,6 +352,29 @@ def _distribution(record: dict[str, Any]) -> Distribution:
     for field in ("coalition", "edges", "shares"):
         known[field] = tuple(known[field])
     return Distribution(**known)
+
+
+_encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
+
+
+def _written(value: dict[str, Any]) -> str:
+    """Write JSON; NaN and infinity, which are rare and cost a walk over everything, are looked for only where JSON refuses them."""
+    try:
+        return _encode(value)
+    except ValueError:
+        return _encode(_finite(value))
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Hold the cyclic garbage collector back while many records are made that all stay: it would walk them again and again."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _finite(value: Any) -> Any:
@@ -411,9 +441,11 @@ def mean_theory(records: Sequence[Measurement]) -> float | None:
 def cells(records: Iterable[Measurement]) -> dict[tuple[Any, ...], list[Measurement]]:
     """Group measurements of one cell over replicates, in order of first appearance."""
     groups: dict[tuple[Any, ...], list[Measurement]] = {}
+    points: dict[str, str] = {}
     sweep, text = None, ""
     for record in records:
-        if record.sweep is not sweep:  # neighbours mostly share one
-            sweep, text = record.sweep, json.dumps(record.sweep, sort_keys=True)
+        if record.sweep is not sweep:  # neighbours mostly share one, and records read from a file hold equal ones
+            sweep, told = record.sweep, repr(record.sweep)
+            text = points.get(told) or points.setdefault(told, json.dumps(sweep, sort_keys=True))
         groups.setdefault((text, *record[1:5], record.attribute, record.metric), []).append(record)
     return groups

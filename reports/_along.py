@@ -67,9 +67,12 @@ def measure_points(reading: Reading) -> list[MeasurePoint]:
         sizes: dict[int, list[Figure]] = {}
         for coalition, shown in reading.figures(setting, metric, attribute).items():
             sizes.setdefault(len(coalition), []).append(shown)
-        if len(sizes) > 1:
-            points += [MeasurePoint(metric, setting, attribute, size, best(group)) for size, group in sorted(sizes.items())]
-    return points
+        points += [MeasurePoint(metric, setting, attribute, size, best(group)) for size, group in sorted(sizes.items())]
+    sizes_at: dict[int, set[int]] = {}
+    for point in points:
+        sizes_at.setdefault(point.setting.point, set()).add(point.size)
+    # where each sweep point has one size only, the chart along the sweep says all there is
+    return points if any(len(sizes) > 1 for sizes in sizes_at.values()) else []
 
 
 class FrontierPoint(NamedTuple):

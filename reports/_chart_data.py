@@ -38,11 +38,18 @@ class ChartData:
     table: list[list[str]]
     left_out: int = 0
     facts: dict[str, Any] = field(default_factory=dict)
+    titles: dict[str, list[str]] = field(default_factory=dict)
+    """For a control whose options differ in unit: the title of the axis for each of them; see `title_of`."""
 
     @property
     def shown(self) -> list[list[str]]:
         """The rows that the page's table shows."""
         return self.table[:TABLE_ROWS]
+
+
+def title_of(control: str) -> list[str]:
+    """Return what stands in a chart's document for the title that a control's option gives its axis."""
+    return [f"${control}"]
 
 
 class Options:

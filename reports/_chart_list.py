@@ -31,7 +31,7 @@ class Chart:
     @property
     def block(self) -> dict[str, Any]:
         """What the page's script needs to draw it."""
-        return {"columns": packed(self.data.columns), "views": self.views}
+        return {"columns": packed(self.data.columns), "views": self.views, "titles": self.data.titles}
 
 
 def charts(reading: Reading, prefix: str, limit: int = ROWS) -> list[Chart]:
@@ -74,7 +74,8 @@ def _map(reading: Reading, name: str, lead: Setting | None, limit: int) -> Chart
     data = map_data(reading, lead, limit)
     if not data.facts["coalitions"]:
         return None
-    caption = "Every coalition that was measured, by size. The ring marks the coalition with the lowest error in each scheme."
+    caption = "Every coalition that was measured, by size. Bars: 95 % interval. Short lines: theory. "
+    caption += "The ring marks the coalition with the lowest error in each scheme."
     if data.left_out:
         caption += f" {data.left_out:,} points between the lowest and the highest of their size are left out here."
     alt = f"Scatter chart: normalized error of every coalition by the number of its copies, for {_count(reading)}."
@@ -85,7 +86,7 @@ def _spread(reading: Reading, name: str, lead: Setting | None, limit: int) -> Ch
     data = distribution_data(reading, lead, limit)
     if not data.table:
         return None
-    caption = "How the absolute errors are spread over the records: by bin on the left, cumulated on the right."
+    caption = "How the absolute errors are spread over the records: by bin, and cumulated with a 95 % band."
     if data.left_out:
         caption += " Shown here: the largest coalition, and single copies and prefixes as far as they fit."
     alt = "Two line charts: share of the records by absolute error of the reconstruction, and share up to each error."
@@ -128,4 +129,4 @@ def _runtime(reading: Reading, name: str, path: str, limit: int) -> Chart | None
         return None
     caption = "Wall-clock seconds to make the copies, on the machine that ran the audit. Bars: 95 % interval over replicates."
     alt = f"Line chart: seconds against the swept parameter {clean(path)}, a line for each of {_count(reading)}."
-    return Chart(name, f"Runtime against {clean(path)}", caption, alt, data, [sweep_chart(data, names(reading), "seconds")])
+    return Chart(name, f"Runtime against {clean(path)}", caption, alt, data, [sweep_chart(data, names(reading), "time (seconds)")])

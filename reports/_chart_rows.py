@@ -18,9 +18,10 @@ from reports._chart_data import (
     values,
 )
 from reports._curves import coalition_map, curves
-from reports._figures import braces, clean, number
+from reports._figures import braces, clean, number, plus_minus
 from reports._reading import Reading, Setting
 from reports._spreads import Spread, spreads
+from reports._units import data_unit
 
 
 def collusion_data(reading: Reading, leading: Setting | None = None, limit: int = ROWS) -> ChartData:
@@ -70,24 +71,29 @@ def distribution_data(reading: Reading, leading: Setting | None = None, limit: i
             rows += _bins(place, spread)
         table += _table(reading, spread)
     rows += [_empty_bin(place) | {"n": f"rebuilt exactly: {', '.join(names)}"} for place, names in exact.values()]
-    headers = [*setting_headers(reading), "coalition", "error from", "to", "share of records", "share up to"]
+    headers = [*setting_headers(reading), "coalition", "error from", "to", "share of records", "share up to", "± 95 %"]
     controls = [*choices.controls(), coalition.control(0)]
-    return ChartData(columns(rows), controls, headers, table, left_out)
+    titles = {"attribute": [clean(f"absolute error of {name} ({data_unit(reading)})") for name in choices.attribute.numbers]}
+    return ChartData(columns(rows), controls, headers, table, left_out, titles=titles)
 
 
 def _bins(place: dict[str, Any], spread: Spread) -> list[dict[str, Any]]:
     """Return a row for each bin, after one where the cumulative curve starts."""
-    start = {"x": 0.0, "x2": 0.0, "y": 0.0, "u": 0.0, "n": None}
-    told = [{"x": one.low, "x2": one.high, "y": one.share, "u": one.cumulative, "n": None} for one in spread.bins]
+    start = {"x": 0.0, "x2": 0.0, "y": 0.0, "u": 0.0, "e": 0.0, "b": 0.0, "n": None}
+    told = [
+        {"x": one.low, "x2": one.high, "y": one.share, "u": one.cumulative,
+         "e": spread.half(one.cumulative), "b": spread.half(one.share), "n": None}
+        for one in spread.bins
+    ]  # fmt: skip
     return [place | row for row in (start, *told)]
 
 
 def _empty_bin(place: dict[str, Any]) -> dict[str, Any]:
-    return place | {"s": "", "x": 0.0, "x2": 0.0, "y": 0.0, "u": 0.0}
+    return place | {"s": "", "x": 0.0, "x2": 0.0, "y": 0.0, "u": 0.0, "e": None, "b": None}
 
 
 def _table(reading: Reading, spread: Spread) -> Sequence[list[str]]:
     names = [*setting_cells(reading, spread.setting, spread.attribute), clean(braces(spread.coalition))]
     if spread.exact:
-        return [[*names, "0", "0", "1", "1"]]
-    return [[*names, *map(number, one)] for one in spread.bins]
+        return [[*names, "0", "0", "1", "1", ""]]
+    return [[*names, *map(number, one), plus_minus(spread.half(one.cumulative), one.cumulative)] for one in spread.bins]

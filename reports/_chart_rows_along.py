@@ -20,6 +20,7 @@ from reports._chart_data import (
 )
 from reports._figures import clean, with_error
 from reports._reading import ERROR, EVERYTHING, Reading, Setting, adversary_text, unique
+from reports._units import metric_title, path_title
 
 SECONDS = "seconds"
 
@@ -54,8 +55,10 @@ def sweep_data(reading: Reading, path: str, leading: Setting | None = None, limi
     # what the scenario makes a statement of is what its figure is about
     stated = [record.expectation for record in reading.result.expectations if record.expectation in {p.metric for p in points}][:1]
     points.sort(key=lambda point: (point.metric not in stated, point.metric != ERROR, point.attribute != EVERYTHING))
+    titles: dict[str, str] = {}
     for point in points[:limit]:
         setting, what = point.setting, f"{point.metric}, {attribute_text(point.attribute)}"
+        titles.setdefault(what, metric_title(point.metric, reading, point.attribute))
         along = {"f": figures(what), "x": _axis_value(point.at), "o": clean(point.others)}
         rows.append({**series.row(setting), **along, **values(point.shown)})
         told = [setting.scheme, adversary_text(setting.knowledge, setting.attack), what, point.at, point.others]
@@ -64,14 +67,15 @@ def sweep_data(reading: Reading, path: str, leading: Setting | None = None, limi
     headers = ["scheme", "adversary", "metric", path, "other paths", *FIGURE_HEADERS]
     controls = [figures.control(), series.control.control(who)]
     facts = _axis(rows, path) | {"series": series.names if not runtime else [clean(name) for name in reading.schemes]}
-    return ChartData(columns(rows), controls, headers, table, len(points) - len(rows), facts)
+    return ChartData(columns(rows), controls, headers, table, len(points) - len(rows), facts, {"figure": list(titles.values())})
 
 
 def _axis(rows: list[dict[str, Any]], path: str) -> dict[str, Any]:
     numeric = all(isinstance(row["x"], (int, float)) for row in rows)
     at = unique(row["x"] for row in rows)
     wide = numeric and min(at, default=0) > 0 and max(at) / min(at) >= 30
-    return {"numeric": numeric, "log": wide, "others": any(row["o"] for row in rows), "path": clean(path), "at": at}
+    told = {"path": clean(path), "title": path_title(path), "others": any(row["o"] for row in rows)}
+    return told | {"numeric": numeric, "log": wide, "at": at}
 
 
 def _axis_value(value: Any) -> Any:
@@ -90,7 +94,8 @@ def measure_data(reading: Reading, leading: Setting | None = None, limit: int = 
         table.append([*where, clean(point.metric), str(point.size), *cells(point.shown)])
     headers = [*setting_headers(reading), "measure", "copies pooled", *FIGURE_HEADERS]
     facts = {"sizes": sorted({point.size for point in points})}
-    return ChartData(columns(rows), [figures.control(), *choices.controls()], headers, table, len(points) - len(rows), facts)
+    titles = {"figure": [metric_title(metric, reading) for metric in figures.numbers]}
+    return ChartData(columns(rows), [figures.control(), *choices.controls()], headers, table, len(points) - len(rows), facts, titles)
 
 
 def frontier_data(reading: Reading, leading: Setting | None = None, limit: int = ROWS) -> ChartData:
@@ -106,4 +111,5 @@ def frontier_data(reading: Reading, leading: Setting | None = None, limit: int =
         where = setting_cells(reading, point.setting, EVERYTHING)
         table.append([*where, clean(point.metric), with_error(point.utility), *cells(point.shown)])
     headers = [*setting_headers(reading), "metric", "utility", *FIGURE_HEADERS]
-    return ChartData(columns(rows), [figures.control(), *choices.controls()], headers, table, len(points) - len(rows))
+    titles = {"figure": [metric_title(metric, reading) for metric in figures.numbers]}
+    return ChartData(columns(rows), [figures.control(), *choices.controls()], headers, table, len(points) - len(rows), {}, titles)

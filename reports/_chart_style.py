@@ -34,7 +34,8 @@ CONFIG: dict[str, Any] = {
 
 TIP = [alt.Tooltip("s:N", title="scheme"), alt.Tooltip("c:N", title="coalition"), alt.Tooltip("m:N", title="measured")]
 THEORY_TIP = alt.Tooltip("t:Q", title="theory", format=".4~g")
-ERROR_AXIS = alt.Y("y:Q", title="normalized error", scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(tickCount=6))
+ERROR_TITLE = "normalized error (share of variance)"
+ERROR_AXIS = alt.Y("y:Q", title=ERROR_TITLE, scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(tickCount=6))
 
 
 def parameters(data: ChartData) -> list[Any]:
@@ -75,7 +76,7 @@ def _falling(count: int, first: float, last: float) -> alt.Scale:
     return alt.Scale(domain=[0, max(1, count - 1)], range=[first, last], zero=False)
 
 
-def quantity(title: str) -> alt.Y:
+def quantity(title: str | list[str]) -> alt.Y:
     """Return the axis of a metric of any size."""
     label = "abs(datum.value) >= 10000 ? format(datum.value, '~s') : format(datum.value, '~r')"
     return alt.Y("y:Q", title=title, scale=alt.Scale(zero=True), axis=alt.Axis(labelExpr=label, tickCount=6))

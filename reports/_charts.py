@@ -7,9 +7,10 @@ from typing import Any
 
 import altair as alt
 
-from reports._chart_data import ChartData
+from reports._chart_data import ChartData, title_of
 from reports._chart_style import (
     ERROR_AXIS,
+    ERROR_TITLE,
     RECORDS,
     THEORY_TIP,
     TIP,
@@ -30,7 +31,7 @@ def collusion_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
     chosen, opacity = faded()
     x = sizes_axis(data)
     base = alt.Chart(alt.NamedData("rows")).transform_filter(RECORDS).encode(x=x, color=colour(schemes), opacity=opacity)
-    band = base.mark_area(fillOpacity=0.18).encode(y=alt.Y("lo:Q", title="normalized error"), y2="hi:Q")
+    band = base.mark_area(fillOpacity=0.18).encode(y=alt.Y("lo:Q", title=ERROR_TITLE), y2="hi:Q")
     line = base.mark_line().encode(y=ERROR_AXIS, strokeWidth=width(schemes))
     theory = (
         base.transform_filter("isValid(datum.t)").mark_line(strokeDash=[3, 4], strokeWidth=1.25)
@@ -51,11 +52,14 @@ def map_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
         .transform_filter(RECORDS)
         .encode(x=x, xOffset=offset, y=ERROR_AXIS, color=colour(schemes), opacity=opacity)
     )
-    bars = base.mark_rule(strokeWidth=1, strokeOpacity=0.5).encode(y=alt.Y("lo:Q", title="normalized error"), y2="hi:Q")
+    bars = base.mark_rule(strokeWidth=1, strokeOpacity=0.5).encode(y=alt.Y("lo:Q", title=ERROR_TITLE), y2="hi:Q")
     tips = [*TIP, THEORY_TIP]
     points = base.mark_point(filled=True, size=42, fillOpacity=0.7).encode(shape=shape(schemes), tooltip=tips)
     ring = base.transform_filter("datum.w == 1").mark_point(filled=False, size=210, strokeWidth=2, shape="circle")
-    return document(alt.layer(bars, points.add_params(chosen), ring.encode(tooltip=tips)).add_params(*parameters(data)))
+    stated = base.transform_filter("isValid(datum.t)")
+    theory = stated.mark_tick(thickness=1, size=10, opacity=0.7).encode(y="t:Q", color=alt.value("var(--ink)"))
+    layers = [bars, theory, points.add_params(chosen), ring.encode(tooltip=tips)]
+    return document(alt.layer(*layers).add_params(*parameters(data)))
 
 
 def histogram_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
@@ -68,19 +72,27 @@ def histogram_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
     points = base.mark_point(filled=True, size=46, fillOpacity=0.001).encode(
         y=y, tooltip=[*tips, alt.Tooltip("y:Q", title="share", format=".2%")]
     )
-    layers = alt.layer(steps, points.add_params(chosen), _exactly(6))
+    middle = base.transform_filter("isValid(datum.b)").transform_calculate(
+        mid="(datum.x + datum.x2) / 2", low="max(0, datum.y - datum.b)", high="datum.y + datum.b"
+    )
+    bars = middle.mark_rule(strokeWidth=1.25).encode(x="mid:Q", y=alt.Y("low:Q", title=None), y2="high:Q")
+    layers = alt.layer(steps, bars, points.add_params(chosen), _exactly(6))
     return document(layers.add_params(*parameters(data)), 280)
 
 
 def cumulative_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
     """Share of the records with an absolute error up to a bound."""
     chosen, opacity = faded()
-    y = alt.Y("u:Q", title="share of records up to", axis=alt.Axis(format="~%", tickCount=5), scale=alt.Scale(domain=[0, 1]))
+    y = alt.Y("u:Q", title="share of records up to an error", axis=alt.Axis(format="~%", tickCount=5), scale=alt.Scale(domain=[0, 1]))
     base = _distribution(schemes, "x2:Q").encode(y=y, opacity=opacity)
     tips = [TIP[0], alt.Tooltip("x2:Q", title="error up to", format=".4~g"), alt.Tooltip("u:Q", title="share", format=".2%")]
     points = base.mark_point(filled=True, size=46, fillOpacity=0.001).encode(tooltip=tips)
     line = base.mark_line(strokeCap="butt").encode(strokeDash=dash(schemes), strokeWidth=width(schemes))
-    return document(alt.layer(line, points.add_params(chosen), _exactly(262)).add_params(*parameters(data)), 280)
+    around = base.transform_filter("isValid(datum.e)").transform_calculate(
+        low="max(0, datum.u - datum.e)", high="min(1, datum.u + datum.e)"
+    )
+    band = around.mark_area(fillOpacity=0.18).encode(y=alt.Y("low:Q", title=None), y2="high:Q")
+    return document(alt.layer(band, line, points.add_params(chosen), _exactly(262)).add_params(*parameters(data)), 280)
 
 
 _SPREAD = f"{RECORDS} && datum.g == coalition"
@@ -88,7 +100,7 @@ _SPREAD = f"{RECORDS} && datum.g == coalition"
 
 def _distribution(schemes: Sequence[str], field: str) -> Any:
     axis = alt.Axis(grid=False, tickCount=6, labelFlush=False)
-    x = alt.X(field, title="absolute error, data units", axis=axis, scale=alt.Scale(zero=True))
+    x = alt.X(field, title=title_of("attribute"), axis=axis, scale=alt.Scale(zero=True))
     chart = alt.Chart(alt.NamedData("rows")).transform_filter(f"{_SPREAD} && !isValid(datum.n)")
     return chart.encode(x=x, color=colour(schemes, lines=True))
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import altair as alt
 
-from reports._chart_data import ChartData
+from reports._chart_data import ChartData, title_of
 from reports._chart_style import (
     DASHES,
+    ERROR_TITLE,
     RECORDS,
     THEORY_TIP,
     TIP,
@@ -28,7 +29,7 @@ TICKS = 12
 """Up to so many swept values each has its own tick."""
 
 
-def sweep_chart(data: ChartData, schemes: Sequence[str], value: str = "value of the metric") -> dict[str, Any]:
+def sweep_chart(data: ChartData, schemes: Sequence[str], value: str | None = None) -> dict[str, Any]:
     """One metric against a swept path: error bars, and theory as a thin dashed line."""
     chosen, opacity = faded()
     wanted = "datum.f == figure && (datum.v == adversary || datum.v < 0)"
@@ -37,17 +38,18 @@ def sweep_chart(data: ChartData, schemes: Sequence[str], value: str = "value of 
     extra: dict[str, Any] = {"detail": alt.Detail("o:N")}
     if data.facts["others"]:
         extra = {"strokeDash": alt.StrokeDash("o:N", title=None, scale=alt.Scale(range=DASHES))}
-    y = quantity(value)
+    title = title_of("figure") if value is None else value
+    y = quantity(title)
     other = [alt.Tooltip("o:N", title="at")] if data.facts["others"] else []
     tips = [*TIP, alt.Tooltip("x", type="nominal", title="swept value"), *other, THEORY_TIP]
     points = base.mark_point(filled=True).encode(y=y, shape=shape(schemes), size=size(schemes), tooltip=tips)
-    layers = [_bars(base, value), base.mark_line().encode(y=y, strokeWidth=width(schemes), **extra), _theory(base, ["s:N", "o:N"])]
+    layers = [_bars(base, title), base.mark_line().encode(y=y, strokeWidth=width(schemes), **extra), _theory(base, ["s:N", "o:N"])]
     return document(alt.layer(*layers, points.add_params(chosen)).add_params(*parameters(data)))
 
 
 def _swept_axis(data: ChartData) -> alt.X:
     # the title is a list, so that a path is shown as text and never read as a number or a field
-    title = [data.facts["path"]]
+    title = [data.facts["title"]]
     if not data.facts["numeric"]:
         return alt.X("x:O", title=title, sort=None)
     if data.facts["log"]:
@@ -64,10 +66,10 @@ def measure_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
     x = sizes_axis(data)
     chart = alt.Chart(alt.NamedData("rows")).transform_filter(f"{RECORDS} && datum.f == figure")
     base = chart.encode(x=x, color=colour(schemes), opacity=opacity)
-    y = quantity("value of the measure")
+    y = quantity(title_of("figure"))
     tips = [*TIP, alt.Tooltip("k:Q", title="copies pooled"), THEORY_TIP]
     points = base.mark_point(filled=True).encode(y=y, shape=shape(schemes), size=size(schemes), tooltip=tips)
-    layers = [_bars(base, "value of the measure"), base.mark_line().encode(y=y, strokeWidth=width(schemes)), _theory(base, ["s:N"])]
+    layers = [_bars(base, title_of("figure")), base.mark_line().encode(y=y, strokeWidth=width(schemes)), _theory(base, ["s:N"])]
     return document(alt.layer(*layers, points.add_params(chosen)).add_params(*parameters(data)))
 
 
@@ -76,18 +78,19 @@ def frontier_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
     chosen, opacity = faded()
     wanted = "datum.f == figure && datum.v == adversary && datum.p == point"
     chart = alt.Chart(alt.NamedData("rows")).transform_filter(wanted)
-    x = alt.X("x:Q", title="utility", scale=alt.Scale(zero=False, nice=True, padding=14), axis=alt.Axis(grid=False))
+    x = alt.X("x:Q", title=title_of("figure"), scale=alt.Scale(zero=False, nice=True, padding=14), axis=alt.Axis(grid=False))
     base = chart.encode(x=x, color=colour(schemes), opacity=opacity)
-    y = alt.Y("y:Q", title="normalized error", scale=alt.Scale(zero=True))
-    line = base.mark_line().encode(y=y, order="x:Q", strokeWidth=width(schemes))
-    across = base.mark_rule(strokeWidth=1.5).encode(x=alt.X("xlo:Q", title="utility"), x2="xhi:Q", y=y)
+    y = alt.Y("y:Q", title=ERROR_TITLE, scale=alt.Scale(zero=True))
+    # in order of what is left unknown, which follows the levels: in order of utility, noise would make the line run to and fro
+    line = base.mark_line().encode(y=y, order="y:Q", strokeWidth=width(schemes))
+    across = base.mark_rule(strokeWidth=1.5).encode(x=alt.X("xlo:Q", title=title_of("figure")), x2="xhi:Q", y=y)
     tips = [*TIP, alt.Tooltip("n:N", title="utility"), THEORY_TIP]
     points = base.mark_point(filled=True).encode(y=y, shape=shape(schemes), size=size(schemes), tooltip=tips)
-    layers = [line, _bars(base, "normalized error"), across, points.add_params(chosen)]
+    layers = [line, _bars(base, ERROR_TITLE), across, points.add_params(chosen)]
     return document(alt.layer(*layers).add_params(*parameters(data)))
 
 
-def _bars(base: Any, title: str) -> Any:
+def _bars(base: Any, title: str | list[str]) -> Any:
     return base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("lo:Q", title=title), y2="hi:Q")
 
 

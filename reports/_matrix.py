@@ -50,6 +50,11 @@ class MatrixRow(NamedTuple):
     attack: str
     cells: list[MatrixCell]
 
+    @property
+    def tells(self) -> bool:
+        """Whether there is a figure, or a failure, against any scheme."""
+        return any(cell.worst is not None or cell.status == "failed" for cell in self.cells)
+
 
 def matrix(reading: Reading) -> list[MatrixRow]:
     """Return the comparison at one sweep point, in the order of the scenario; empty when no attack ran.
@@ -93,9 +98,9 @@ def _span(reading: Reading, setting: Setting) -> tuple[Figure, Figure] | None:
 
 def _empty(reading: Reading, setting: Setting) -> MatrixCell:
     """A cell without a normalized error: not applicable, failed, measured otherwise, or never asked for."""
-    for gap in reading.gaps():
-        if gap[:3] == setting[1:]:
-            return MatrixCell(setting.scheme, gap.status, gap.reason)
+    gap = reading.gap_of(*setting[1:])
+    if gap is not None:
+        return MatrixCell(setting.scheme, gap.status, gap.reason)
     return MatrixCell(setting.scheme, "missing", "no normalized error was measured for this pairing")
 
 

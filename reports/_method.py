@@ -7,6 +7,7 @@ from typing import NamedTuple
 from auditor.metrics import METRICS as KNOWN
 from auditor.metrics import base
 from reports._reading import Reading, unique
+from reports._units import utility_meaning
 
 
 class Definition(NamedTuple):
@@ -64,7 +65,7 @@ def _definition(name: str) -> Definition:
     if name in METRICS:
         return Definition(name, *METRICS[name])
     if name.startswith("utility_"):
-        return Definition(name, "", "usefulness of the released copies")
+        return Definition(name, "", utility_meaning(name))
     known = KNOWN.get(base(name))
     return Definition(name, "", known.meaning if known else "as its plugin defines it")
 

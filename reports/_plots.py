@@ -104,8 +104,18 @@ def drawn(chart: Chart, chosen: dict[str, str], schemes: list[str]) -> alt.Chart
         "params": _parameters(chart.views, values), "datasets": {"rows": _rows(chart.data, values)}, "title": chart.title,
         "config": CONFIG | {"background": "#ffffff"}, "$schema": chart.views[0]["$schema"],
     }  # fmt: skip
-    made: alt.Chart = alt.Chart.from_dict(json.loads(_coloured(json.dumps(document))))
+    made: alt.Chart = alt.Chart.from_dict(json.loads(_coloured(json.dumps(titled(document, chart.data, values)))))
     return made
+
+
+def titled(part: Any, data: ChartData, values: dict[str, int]) -> Any:
+    """Return a document in which the titles that hang on a choice are those of the choices made."""
+    if isinstance(part, dict):
+        return {key: value if key == "datasets" else titled(value, data, values) for key, value in part.items()}
+    if isinstance(part, list):
+        known = {f"${name}": titles[values[name]] for name, titles in data.titles.items() if titles}
+        return [known[one] if isinstance(one, str) and one in known else titled(one, data, values) for one in part]
+    return part
 
 
 def _choices(data: ChartData, chosen: dict[str, str]) -> dict[str, int]:

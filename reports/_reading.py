@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from auditor.results import AuditResult, Measurement, cells
@@ -54,10 +55,11 @@ class Reading:
 
     def __init__(self, result: AuditResult) -> None:
         self.result = result
+        self._keys: dict[str, str] = {}
         self.points: list[dict[str, Any]] = list(
-            {_key(r.sweep): r.sweep for r in self._points_of(result)}.values()
+            {self._key(r.sweep): r.sweep for r in self._points_of(result)}.values()
         ) or [{}]
-        self._numbers = {_key(point): index for index, point in enumerate(self.points)}
+        self._numbers = {self._key(point): index for index, point in enumerate(self.points)}
         self._figures: dict[tuple[Setting, str, str], dict[tuple[int, ...], Figure]] = {}
         errors: dict[tuple[Setting, str], Replicates] = {}
         for records in cells(result.measurements).values():
@@ -69,6 +71,7 @@ class Reading:
                     told = {record.replicate: record.value for record in records if record.value is not None}
                     errors.setdefault((setting, first.attribute), {})[first.coalition] = told
         self._pair(errors)
+        self._copies = self._count_copies()
         measured = result.measurements
         self.schemes = unique([*(release.scheme for release in result.releases), *(r.scheme for r in measured)])
         self.adversaries = unique((str(r.knowledge), str(r.attack)) for r in measured if r.attack is not None)
@@ -92,11 +95,18 @@ class Reading:
         yield from result.releases
 
     def _setting(self, record: Measurement) -> Setting:
-        return Setting(self._numbers[_key(record.sweep)], record.scheme, record.knowledge, record.attack)
+        return Setting(self._numbers[self._key(record.sweep)], record.scheme, record.knowledge, record.attack)
+
+    def _key(self, sweep: dict[str, Any]) -> str:
+        """Write a sweep point as JSON, once for the many records that share it."""
+        told = repr(sweep)
+        if told not in self._keys:
+            self._keys[told] = json.dumps(sweep, sort_keys=True, default=str)
+        return self._keys[told]
 
     def point_of(self, sweep: dict[str, Any]) -> int:
         """Return the number of a sweep point; 0 for one that was never measured."""
-        return self._numbers.get(_key(sweep), 0)
+        return self._numbers.get(self._key(sweep), 0)
 
     def figures(
         self, setting: Setting, metric: str = ERROR, attribute: str = EVERYTHING
@@ -112,22 +122,52 @@ class Reading:
         """Return every (setting, metric, attribute) that has figures."""
         return list(self._figures)
 
+    def given(self, knowledge: str | None) -> set[str]:
+        """Return the attributes whose true values a state of knowledge holds already: nobody rebuilds those."""
+        stated = self.result.scenario.get("knowledge")
+        found: set[str] = set()
+        for use in stated if isinstance(stated, list) else []:
+            known = use.get("known-attributes") if isinstance(use, dict) else None
+            if isinstance(known, list) and knowledge == f"known-attributes({', '.join(map(str, known))})":
+                found.update(map(str, known))
+        return found
+
+    def rows_of(self, point: int) -> int:
+        """Return how many records the table of a sweep point has; 0 where that is not told."""
+        return next((table.rows for table in self.result.data if self.point_of(table.sweep) == point), 0)
+
     def copies_of(self, scheme: str, point: int = 0) -> int:
         """Return how many copies a scheme released at a sweep point."""
-        released = [
-            len(r.levels) for r in self.result.releases if r.scheme == scheme and self.point_of(r.sweep) == point
-        ]
-        measured = [c[-1] for (s, _, _), found in self._figures.items() if s[:2] == (point, scheme) for c in found if c]
-        return max([*released, *measured], default=0)
+        return self._copies.get((point, scheme), 0)
 
+    def _count_copies(self) -> dict[tuple[int, str], int]:
+        """Count the copies at each sweep point of each scheme, as released and as any coalition holds them."""
+        counted: dict[tuple[int, str], int] = {}
+        for release in self.result.releases:
+            place = (self.point_of(release.sweep), release.scheme)
+            counted[place] = max(counted.get(place, 0), len(release.levels))
+        for (setting, _, _), found in self._figures.items():
+            highest = max((coalition[-1] for coalition in found if coalition), default=0)
+            counted[setting[:2]] = max(counted.get(setting[:2], 0), highest)
+        return counted
+
+    @cached_property
     def gaps(self) -> list[Gap]:
-        """Return the settings that are not applicable or failed, each reason once, with the number of cells."""
+        """The settings that are not applicable or failed, each reason once, with the number of cells."""
         found: dict[tuple[str, str | None, str | None, str, str], set[tuple[Any, ...]]] = {}
         for record in self.result.measurements:
             if record.status != "ok":
                 key = (*record[1:4], record.status, record.reason or "no reason was given")
-                found.setdefault(key, set()).add((_key(record.sweep), record.coalition, record.replicate))
+                found.setdefault(key, set()).add((self._key(record.sweep), record.coalition, record.replicate))
         return [Gap(*key, len(where)) for key, where in found.items()]
+
+    def gap_of(self, scheme: str, knowledge: str | None, attack: str | None) -> Gap | None:
+        """Return why an adversary has no figures against a scheme; None where nothing says so."""
+        return self._first_gaps.get((scheme, knowledge, attack))
+
+    @cached_property
+    def _first_gaps(self) -> dict[tuple[str, str | None, str | None], Gap]:
+        return {gap[:3]: gap for gap in reversed(self.gaps)}
 
     def point_text(self, point: int) -> str:
         """Write a sweep point: ``data.rows = 1000, replicates = 3``; empty when nothing is swept."""
@@ -192,7 +232,3 @@ def plain(value: Any) -> str:
 def adversary_text(knowledge: str | None, attack: str | None) -> str:
     """Name who attacks: ``llse, perfect knowledge``."""
     return f"{attack}, {knowledge} knowledge" if attack else "the release itself"
-
-
-def _key(sweep: dict[str, Any]) -> str:
-    return json.dumps(sweep, sort_keys=True, default=str)

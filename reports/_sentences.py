@@ -28,7 +28,7 @@ def paying(gain: Figure, pooled: Figure, single: Figure | None, total: int) -> s
     before = f" from {share(single)}" if single else ""
     who = copies(gain.coalition, total)
     return (
-        f"Pooling {who} rebuilds the records {factor} more accurately than the best single copy: "
+        f"Pooling {who} rebuilds the records {factor} more accurately (in squared error) than the best single copy: "
         f"the share of the variance left unknown falls{before} to {share(pooled)}."
     )
 
@@ -101,9 +101,9 @@ def exposure(attribute: str, shown: Figure, rivals: Sequence[str]) -> list[tuple
     """Say which attribute is rebuilt best, in pieces; those with True are names, which a page sets apart."""
     said = [("Most exposed: ", False), (attribute, True), (f" ({share(shown)} of its variance unknown)", False)]
     if len(rivals) == 1:
-        said += [(", though ", False), (rivals[0], True), (" is within the error bars", False)]
+        said += [("; within the error bars, ", False), (rivals[0], True), (" is just as exposed", False)]
     elif rivals:
-        said += [(f", though {spelled(len(rivals))} others are within the error bars", False)]
+        said += [(f"; within the error bars, {spelled(len(rivals))} others are just as exposed", False)]
     return [*said, (".", False)]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from auditor.results import Distribution
+from reports._figures import Z95
 from reports._reading import ERROR, Reading, Setting, ceiling
 from reports._strongest import EXACT
 
@@ -21,13 +22,24 @@ class Bin(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """The errors of one coalition in one attribute, averaged over replicates; ``exact`` when all of them are 0."""
+    """The errors of one coalition in one attribute, averaged over replicates; ``exact`` when all of them are 0.
+
+    ``held`` is how many errors it holds, one a record and replicate; 0 where the size of the table is not known.
+    """
 
     setting: Setting
     coalition: tuple[int, ...]
     attribute: str
     bins: list[Bin]
     exact: bool
+    held: int = 0
+
+    def half(self, share: float) -> float | None:
+        """Return half the 95 % interval of a share of the records, as if their errors were independent draws.
+
+        Noise that is drawn record by record varies less: the records' own chances differ, and ``mean p(1 − p) ≤ share (1 − share)``.
+        """
+        return Z95 * math.sqrt(max(0.0, share * (1 - share)) / self.held) if self.held else None
 
     def quantile(self, share: float) -> float | None:
         """Return the error that a share of the records stays below; None when it lies beyond the last bin."""
@@ -82,7 +94,8 @@ def _spread(reading: Reading, records: list[Distribution]) -> Spread:
     setting = Setting(reading.point_of(first.sweep), first.scheme, first.knowledge, first.attack)
     shown = reading.figures(setting, ERROR, first.attribute).get(first.coalition)
     exact = shown is not None and ceiling(shown) < EXACT
-    return Spread(setting, first.coalition, first.attribute, list(_bins(records)), exact)
+    held = reading.rows_of(setting.point) * len(records)
+    return Spread(setting, first.coalition, first.attribute, list(_bins(records)), exact, held)
 
 
 def _bins(records: list[Distribution]) -> Iterator[Bin]:

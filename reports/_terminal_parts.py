@@ -12,6 +12,7 @@ from rich.text import Text
 from auditor.results import AuditResult
 from reports._curves import curve
 from reports._figures import clean, clipped, number, with_error
+from reports._gaps import gap_text, gathered
 from reports._plot import LETTERS, Line, plot, style_of
 from reports._reading import Reading, adversary_text
 from reports._strongest import leader
@@ -128,12 +129,10 @@ def _expectations(console: Console, result: AuditResult) -> None:
 
 
 def _notes(console: Console, reading: Reading) -> None:
-    gaps = reading.gaps()
-    if not gaps:
+    groups = gathered(reading.gaps)
+    if not groups:
         return
     heading(console, "Notes")
-    for gap in gaps:
-        who = f"{clipped(gap.scheme, 40)} · {clipped(adversary_text(gap.knowledge, gap.attack), 60)}"
-        kind = "✗ failed" if gap.status == "failed" else "not applicable"
-        where = f" ({gap.cells} {'cell' if gap.cells == 1 else 'cells'})"
-        console.print(Text(f"{kind}: {who}{where}: {clean(gap.reason)}"))
+    for group in groups:
+        kind = "✗ failed" if group.status == "failed" else "not applicable"
+        console.print(Text(f"{kind}: {gap_text(group)}: {clean(group.reason)}"))

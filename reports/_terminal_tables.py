@@ -11,6 +11,7 @@ from rich.text import Text
 
 from reports._along import swept_paths
 from reports._figures import braces, clean, clipped, number, with_error
+from reports._gaps import untold_text
 from reports._matrix import MatrixCell, Measure, matrix, measures, reference_point, sweep_table
 from reports._reading import ERROR, Reading, adversary_text, plain, unique
 from reports._severity import SCALE
@@ -31,6 +32,8 @@ def comparison(console: Console, reading: Reading) -> None:
     if len(reading.points) > 1:
         console.print(Text(f"at {clipped(reading.point_text(reference_point(reading)), console.width - 4)}", style="dim"))
     label = 15 if console.width < 100 else 24
+    untold = len([row for row in rows if not row.tells])
+    rows = [row for row in rows if row.tells]
     for knowledge in unique(row.knowledge for row in rows):
         console.print(Text(f"{clipped(knowledge, console.width - 12)} knowledge", style="italic"))
         for chosen in _chunks(console, reading.schemes, label):
@@ -41,7 +44,10 @@ def comparison(console: Console, reading: Reading) -> None:
                     made.add_row(title, *(_cell(cell) for cell in row.cells[chosen]))
             console.print(made)
     scale = (Text(f"{step.bars} {step.word}{_bound(step.below)}", style=step.style) for step in SCALE)
-    console.print(Text("  ").join(scale))
+    if rows:
+        console.print(Text("  ").join(scale))
+    if untold:
+        console.print(Text(f"{untold_text(untold)}; see further down", style="dim"))
 
 
 def _bound(below: float) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from auditor.results import ExpectationRecord
 from reports import _sentences as say
-from reports._figures import Z95, Figure, clipped
+from reports._figures import Z95, Figure, clipped, spelled
 from reports._reading import ERROR, EVERYTHING, Reading, Setting, adversary_text, best_single, lowest
 from reports._sentences import Bound
 from reports._severity import Severity, severity
@@ -90,6 +90,26 @@ class Verdict:
     def severity(self) -> Severity | None:
         """How bad the worst reconstruction is."""
         return None if self.worst is None else severity(self.worst.value)
+
+
+SUMMARY: dict[str, str] = {
+    "exact": "rebuilt exactly",
+    "gain": "rebuilt better by pooling copies",
+    "refuted": "not as its expectation promised",
+    "undecided": "undecided",
+    "no-gain": "where pooling gains nothing",
+    "alone": "with single copies only",
+    "not-measured": "not measured",
+}
+
+
+def summary(found: list[Verdict]) -> str:
+    """Count the verdicts of several schemes, worst first; empty for one scheme, whose own sentence says it."""
+    if len(found) < 2:
+        return ""
+    counts = [(kind, sum(verdict.finding == kind for verdict in found)) for kind in SUMMARY]
+    told = [f"{spelled(count)} {SUMMARY[kind]}" for kind, count in counts if count]
+    return f"{say.capital(spelled(len(found)))} schemes: {', '.join(told)}."
 
 
 def verdicts(reading: Reading) -> list[Verdict]:
@@ -191,7 +211,8 @@ def _simultaneous(gain: Figure, count: int) -> tuple[float | None, float | None]
 
 
 def _exposed(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Exposure | None:
-    named = [name for name in reading.attributes if name != EVERYTHING]
+    given = reading.given(setting.knowledge)
+    named = [name for name in reading.attributes if name != EVERYTHING and name not in given]
     found = [(name, reading.figures(setting, ERROR, name).get(coalition)) for name in named]
     measured = [(name, shown) for name, shown in found if shown is not None]
     if len(measured) < 2:

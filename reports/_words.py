@@ -54,8 +54,9 @@ def rows_text(result: AuditResult) -> str:
         return ""
     first, rows = result.data[0], sorted({table.rows for table in result.data})
     span = f"{rows[0]:,}" if len(rows) == 1 else f"{rows[0]:,} to {rows[-1]:,}"
-    count = len(first.attributes)
-    return f"{first.source}, {span} rows × {count} attribute{'s' if count != 1 else ''}"
+    counts = sorted({len(table.attributes) for table in result.data})
+    wide = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f"{first.source}, {span} rows × {wide} attribute{'s' if counts[-1] != 1 else ''}"
 
 
 def provenance_line(result: AuditResult) -> str:

@@ -34,7 +34,7 @@ class Junit(Renderer):
 
 
 def _suite(result: AuditResult) -> Element:
-    failed = [gap for gap in Reading(result).gaps() if gap.status == "failed"]
+    failed = [gap for gap in Reading(result).gaps if gap.status == "failed"]
     suite = Element("testsuite", {
         "name": clean(result.title), "tests": str(len(result.expectations) + len(failed)),
         "failures": str(sum(record.status != "holds" for record in result.expectations)), "errors": str(len(failed)),

@@ -11,6 +11,7 @@ from auditor.rendering import Renderer
 from auditor.results import AuditResult
 from reports._differences import Part, basis, headline, more_text, parts
 from reports._figures import clean, with_error
+from reports._gaps import gap_text, gathered
 from reports._matrix import MatrixCell, matrix, measures, reference_point
 from reports._reading import Reading, adversary_text
 from reports._verdict import Verdict, verdicts
@@ -140,7 +141,6 @@ def _expectations(result: AuditResult) -> str:
 
 def _notes(reading: Reading) -> str:
     lines = [
-        f"- {gap.status}: {safe(f'{adversary_text(gap.knowledge, gap.attack)} against {gap.scheme}: {gap.reason}')}\n"
-        for gap in reading.gaps()
+        f"- {group.status}: {safe(f'{gap_text(group)}: {group.reason}')}\n" for group in gathered(reading.gaps)
     ]
     return "### Notes\n\n" + "".join(lines) if lines else ""

@@ -265,7 +265,7 @@ class NoCollusionGain(Expectation):
 
     def _data_reason(self, tested: list[Gain], verdicts: list[Verdict], gain: Gain, status: Verdict) -> str:
         margin = self.parameters.margin
-        bar = f"{gain.gain:+.2%} ± {1.96 * gain.std_error:.2%}"
+        bar = f"{_share(gain.gain, signed=True)} ± {_share(1.96 * gain.std_error)}"
         cell = f"{gain.who}, copies {describe(gain.coalition)}"
         hurt = sum(g.gain + 3.0 * g.std_error < -margin for g in tested)
         worse = f" (pooling does harm in {hurt} of them)" if hurt else ""
@@ -277,7 +277,7 @@ class NoCollusionGain(Expectation):
             guards = [g for g in tested if g.guard]
             if guards:
                 widest = max(1.96 * g.std_error for g in guards)
-                worse += f"; nor does the best linear attack learnt from the originals gain, to ± {widest:.2%} or finer"
+                worse += f"; nor does the best linear attack learnt from the originals gain, to ± {_share(widest)} or finer"
             return f"on the data: {len(tested) - len(guards)} gains are all below {margin:.1%}, the largest {bar} ({cell}){worse}"
         if status == "fails":
             count = verdicts.count("fails")
@@ -288,3 +288,10 @@ class NoCollusionGain(Expectation):
         blind = max((look.blind for look in deciding(gain.looks)), default=0.0) if gain.looks else 0.0
         bar += f" and {blind:.2%} of records like no other" if blind > 0 else ""
         return f"on the data: cannot tell {bar} from the margin of {margin:.1%} ({cell}, {gain.rows:,} rows); {rows}"
+
+
+def _share(value: float, *, signed: bool = False) -> str:
+    """Write a share with two decimals, or as many significant digits where that would read as exactly nothing."""
+    percent = 100 * value
+    form = ".2f" if percent == 0 or abs(percent) >= 0.01 else ".1g"
+    return f"{percent:{'+' if signed else ''}{form}}%"

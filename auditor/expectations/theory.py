@@ -65,7 +65,7 @@ def compare(groups: Sequence[Sequence[Measurement]], expected: Sequence[float], 
     if coarse:
         return Judgement("undecided", f"{len(coarse)} of {len(groups)} cells are measured too coarsely to tell; add rows or replicates")
     widest = max((1.96 * (e or 0.0) / abs(t) for (_, e), t in zip(values, expected, strict=True) if t), default=0.0)
-    least = f"the least likely {value:.6g}{bar} against {truth:.6g}"
+    least = f"the one furthest from it in error bars: {value:.6g}{bar} against {truth:.6g}"
     why = f"{len(groups)} cells agree with theory; intervals of ± {widest:.1%} or finer; {least}"
     return Judgement("holds", why, value, truth)
 

@@ -25,6 +25,18 @@
     return config;
   }
 
+  // Titles of axes that hang on a choice, as the unit does on the metric.
+  function titled(part, titles, chosen) {
+    if (Array.isArray(part)) {
+      return part.map((one) => {
+        const name = typeof one === "string" && one.startsWith("$") ? one.slice(1) : "";
+        return Object.hasOwn(titles, name) ? titles[name][chosen.get(name) || 0] : titled(one, titles, chosen);
+      });
+    }
+    if (part === null || typeof part !== "object") return part;
+    return Object.fromEntries(Object.entries(part).map(([key, value]) => [key, titled(value, titles, chosen)]));
+  }
+
   // `ast` runs expressions in an interpreter, so that the page's policy can forbid eval.
   async function draw(figure) {
     const block = parsed(figure.dataset.block);
@@ -33,7 +45,7 @@
     const chosen = new Map($("select", figure).map((select) => [select.name, Number(select.value)]));
     (figure.drawn || []).forEach((one) => one.finalize());
     figure.drawn = [];
-    for (const [at, view] of block.views.entries()) {
+    for (const [at, view] of titled(block.views, block.titles, chosen).entries()) {
       const spec = { ...view, datasets: { rows: rows.map((row) => ({ ...row })) } };
       spec.params = (spec.params || []).map((p) => (chosen.has(p.name) ? { ...p, value: chosen.get(p.name) } : p));
       figure.drawn.push(await window.vegaEmbed(hosts[at], spec, {
@@ -54,8 +66,11 @@
   }
 
   function wireFigure(figure) {
+    const titles = parsed(figure.dataset.block).titles;
     $("select", figure).forEach((select) => select.addEventListener("change", () => {
+      if (Object.hasOwn(titles, select.name)) return draw(figure);
       (figure.drawn || []).forEach((one) => one.view.signal(select.name, Number(select.value)).runAsync());
+      return undefined;
     }));
     $("button[data-export]", figure).forEach((button) => button.addEventListener("click", () => {
       (figure.drawn || []).forEach((one, at) => save(one.view, `${figure.id}${at ? "-" + (at + 1) : ""}`, button.dataset.export));

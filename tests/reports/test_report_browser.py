@@ -164,6 +164,16 @@ def test_a_control_changes_the_chart_and_hovering_tells_the_value(browser: Brows
         assert "measured" in tip.inner_text()
 
 
+def test_the_axis_names_what_a_control_chose(browser: Browser, files: dict[str, Path]) -> None:
+    with Opened(browser, files["swept"]) as opened:
+        titles = opened.page.locator("#audit-1-sweep-0 svg .role-axis-title text")
+        assert "normalized_error (share of variance)" in titles.all_text_contents()
+        opened.page.locator("#audit-1-sweep-0 select[name=figure]").select_option(label="distortion, all attributes")
+        opened.page.wait_for_timeout(500)
+        assert "distortion (squared data units)" in titles.all_text_contents()
+        assert opened.said == []
+
+
 def test_the_charts_open_with_the_strongest_attack(browser: Browser, files: dict[str, Path]) -> None:
     with Opened(browser, files["quickstart"]) as opened:
         for name in ("collusion", "map", "errors"):

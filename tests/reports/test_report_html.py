@@ -133,7 +133,7 @@ def test_hostile_names_stay_text(pages: dict[str, Page]) -> None:
     assert "{{7*7}}" in page.text
     assert "49" not in page.text.split("Verdict")[0]
     assert len([s for s in page.scripts if "type" not in s[0]]) <= 2 + page.source.count("<script>")
-    fields = {"s", "a", "v", "p", "k", "y", "lo", "hi", "t", "m", "c", "w", "g", "x", "x2", "u", "f", "o", "n", "i", "xlo", "xhi"}
+    fields = {"s", "a", "v", "p", "k", "y", "lo", "hi", "t", "m", "c", "w", "g", "x", "x2", "u", "e", "b", "f", "o", "n", "i", "xlo", "xhi"}
     for name, block in page.blocks().items():
         if name != "chart-config":
             assert set(block["columns"]) <= fields

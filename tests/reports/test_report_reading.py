@@ -10,16 +10,19 @@ import pytest
 import report_cases
 
 from auditor.results import AuditResult, ExpectationRecord, cells, pooled
-from reports._along import swept_paths
+from reports._along import measure_points, swept_paths
 from reports._curves import coalition_map, curve
 from reports._figures import Figure, braces, clean, copies, figure, number, percent, plus_minus, student, times, told_apart, with_error
+from reports._gaps import gap_text, gathered
 from reports._matrix import matrix, measures
 from reports._pairing import paired_gain
-from reports._reading import ERROR, Reading, Setting, best, lowest
+from reports._reading import ERROR, Gap, Reading, Setting, best, lowest
 from reports._severity import SCALE, severity
 from reports._spreads import Bin, Spread, spreads
 from reports._strongest import gain_of, leader
-from reports._verdict import verdict, verdicts
+from reports._units import metric_title, path_title
+from reports._verdict import summary, verdict, verdicts
+from reports._words import rows_text
 
 LLSE = Setting(0, "correlated", "perfect", "llse")
 
@@ -329,3 +332,79 @@ def test_a_sweep_is_read_point_by_point(swept: AuditResult) -> None:
     assert swept_paths(reading) == ["data.rows"]
     assert [reading.point_text(point) for point in range(4)] == [f"data.rows = {n}" for n in (1000, 4000, 16000, 64000)]
     assert [row.metric for row in measures(reading)] == ["seconds"]
+
+
+def test_an_attribute_that_the_adversary_knew_is_not_called_exposed(quickstart: AuditResult) -> None:
+    known = "known-attributes(salary)"
+    told = [r._replace(knowledge=known) if r.knowledge == "perfect" else r for r in quickstart.measurements]
+    scenario = {**quickstart.scenario, "knowledge": [{"known-attributes": ["salary"]}]}
+    assert Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": told})).given(known) == {"salary"}
+    found = verdict(Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": told})), "correlated")
+    assert found.adversary == f"llse, {known} knowledge"
+    assert found.exposed is None  # age alone is left, and there is nothing to compare it with
+
+
+def test_the_verdicts_are_counted(quickstart: AuditResult) -> None:
+    found = verdicts(Reading(quickstart))
+    assert summary(found) == "Four schemes: one rebuilt exactly, two rebuilt better by pooling copies, one where pooling gains nothing."
+    assert summary(found[:1]) == ""
+
+
+def test_gaps_of_one_reason_are_told_once_and_what_failed_first() -> None:
+    gaps = [
+        Gap("rotation", "perfect", "ica", "not-applicable", "needs pairs", 2),
+        Gap("rotation", "uniform-prior", "ica", "not-applicable", "needs pairs", 2),
+        Gap("k-anonymity", "perfect", "ica", "not-applicable", "needs pairs", 1),
+        Gap("k-anonymity", "perfect", "llse", "failed", "LinAlgError", 1),
+    ]
+    failed, unsuited = gathered(gaps)
+    assert (failed.status, failed.cells) == ("failed", 1)
+    assert gap_text(unsuited) == (
+        "ica with perfect and uniform-prior knowledge against rotation; with perfect knowledge against k-anonymity (5 cells)"
+    )
+    pairs = {(scheme, state) for states, schemes in unsuited.places for scheme in schemes for state in states}
+    assert pairs == {(gap.scheme, gap.knowledge) for gap in gaps[:3]}
+
+
+def test_rows_of_the_comparison_without_any_figure_are_known(failed: AuditResult) -> None:
+    rows = matrix(Reading(failed))
+    assert [row.attack for row in rows if not row.tells] == ["distribution-analysis"]
+    assert any(cell.status == "failed" and cell.worst is None for row in rows if row.tells for cell in row.cells)
+
+
+def test_measures_by_size_need_two_sizes_at_one_sweep_point(quickstart: AuditResult) -> None:
+    sizes = [(1, (1,)), (2, (1, 2))]
+    swept = [
+        report_cases.measurement(sweep={"n": n}, attack="posterior", knowledge="perfect", scheme="uniform", coalition=c, levels=(0.5,) * n,
+                                 metric="accuracy", value=0.5, error_bar="none")
+        for n, c in sizes
+    ]  # fmt: skip
+    result = quickstart.model_copy(update={"measurements": swept, "releases": [], "distributions": []})
+    assert measure_points(Reading(result)) == []
+    both = [record._replace(sweep={}) for record in swept]
+    assert [point.size for point in measure_points(Reading(result.model_copy(update={"measurements": both})))] == [1, 2]
+
+
+def test_a_share_of_the_records_has_the_binomial_interval(quickstart: AuditResult) -> None:
+    spread = Spread(LLSE, (1,), "age", [Bin(0, 1, 1.0, 1.0)], False, 10_000)
+    assert spread.half(0.5) == pytest.approx(1.959964 * 0.005, rel=1e-6)
+    assert spread.half(1.0) == 0
+    assert spread._replace(held=0).half(0.5) is None
+    found, _ = spreads(Reading(quickstart), 10**6)
+    assert {one.held for one in found} == {report_cases.ROWS}
+
+
+def test_axes_say_what_is_measured_and_in_which_unit(quickstart: AuditResult) -> None:
+    raw = Reading(quickstart)
+    scaled = Reading(quickstart.model_copy(update={"scenario": {**quickstart.scenario, "data": {"standardize": True}}}))
+    assert metric_title("rmse", raw, "age") == "rmse of age (data units)"
+    assert metric_title("rmse", scaled) == "rmse (standard deviations)"
+    assert metric_title("distortion", scaled) == "distortion (variances)"
+    assert metric_title("utility_loss_decision_tree", raw) == "utility_loss_decision_tree (accuracy or R² lost)"
+    assert metric_title("theirs", raw) == "theirs"
+    assert (path_title("data.rows"), path_title("x.y")) == ("records (data.rows)", "x.y")
+
+
+def test_the_table_is_told_by_the_span_of_its_attributes(quickstart: AuditResult) -> None:
+    wide = quickstart.data[0].model_copy(update={"attributes": quickstart.data[0].attributes * 5, "sweep": {"n": 2}})
+    assert rows_text(quickstart.model_copy(update={"data": [*quickstart.data, wide]})).endswith("20,000 rows × 2 to 10 attributes")

@@ -1,0 +1,70 @@
+"""Cells without a figure, gathered: each reason once, with everyone it holds for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from reports._figures import clean, clipped
+from reports._reading import Gap
+
+
+class Gathered(NamedTuple):
+    """One attack's gaps of one reason.
+
+    Attributes
+    ----------
+    places : list of (list of str, list of str)
+        States of knowledge, and the schemes against which each of them has the gap; no pair is listed twice.
+    cells : int
+        Sweep points, coalitions and replicates of all of them.
+    """
+
+    status: str
+    attack: str | None
+    reason: str
+    places: list[tuple[list[str], list[str]]]
+    cells: int
+
+
+def gathered(gaps: Iterable[Gap]) -> list[Gathered]:
+    """Gather gaps by attack and reason, what failed first; otherwise in order of first appearance."""
+    found: dict[tuple[str, str | None, str], list[Gap]] = {}
+    for gap in gaps:
+        found.setdefault((gap.status, gap.attack, gap.reason), []).append(gap)
+    groups = [Gathered(*key, _places(group), sum(gap.cells for gap in group)) for key, group in found.items()]
+    return sorted(groups, key=lambda group: group.status != "failed")
+
+
+def _places(gaps: Sequence[Gap]) -> list[tuple[list[str], list[str]]]:
+    """Turn pairs of scheme and knowledge into products: schemes with the same states of knowledge stand together."""
+    knowledge: dict[str, dict[str, None]] = {}
+    for gap in gaps:
+        knowledge.setdefault(gap.scheme, {})[gap.knowledge or ""] = None
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for scheme, states in knowledge.items():
+        alike.setdefault(tuple(states), []).append(scheme)
+    return [([state for state in states if state], schemes) for states, schemes in alike.items()]
+
+
+def place_text(place: tuple[list[str], list[str]]) -> str:
+    """Write a place: ``perfect and estimated(rows=400) knowledge against rotation, k-anonymity``."""
+    states, schemes = ([clipped(name, 60) for name in names] for names in place)
+    who = f"{_listed(states)} knowledge " if states else ""
+    return f"{who}against {_listed(schemes)}"
+
+
+def gap_text(group: Gathered) -> str:
+    """Write who a reason holds for: ``ica with perfect knowledge against rotation (3 cells)``."""
+    name = clean(group.attack) if group.attack else "the release"
+    where = "; ".join(f"{'with ' if states else ''}{place_text((states, schemes))}" for states, schemes in group.places)
+    return f"{name} {where} ({group.cells:,} {'cell' if group.cells == 1 else 'cells'})"
+
+
+def untold_text(count: int) -> str:
+    """Say how many adversaries the comparison leaves out, because they have no figure against any scheme."""
+    return f"{count} {'adversary has' if count == 1 else 'adversaries have'} no normalized error against any scheme"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""
