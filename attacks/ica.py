@@ -133,8 +133,6 @@ class Unmixing:
         singular = np.linalg.svd(y - mean, full_matrices=False)[1]
         if len(y) <= components or singular[components - 1] <= 1e-9 * singular[0]:
             raise NotApplicable(f"the rows do not vary in {components} directions, so they cannot be unmixed into as many components")
-        from sklearn.decomposition import FastICA  # here, since importing it takes a second and attacks are all imported
-        from sklearn.exceptions import ConvergenceWarning
 
         ica = FastICA(components, whiten="unit-variance", max_iter=1000, tol=1e-6, random_state=int(rng.integers(2**31)))
         with warnings.catch_warnings():

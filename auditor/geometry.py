@@ -71,8 +71,6 @@ def kept(x: Array, y: Array) -> dict[str, float]:
     ratio = after[apart] / before[apart]
     spread = float(ratio.std() / ratio.mean()) if ratio.size and ratio.mean() > 0 else 0.0
     clusters = min(CLUSTERS, len(np.unique(x, axis=0)))
-    from sklearn.cluster import KMeans  # here, since importing it takes a second and few audits need it
-    from sklearn.metrics import adjusted_rand_score
 
     labels = [KMeans(clusters, n_init=10, random_state=0).fit_predict(rows) for rows in (x, y)]
     return {

@@ -146,7 +146,6 @@ def _likelihood(x: Array, data: CategoricalTable, low: float, width: float, cell
     counts = np.bincount(data.codes.astype(np.intp) * cells + place, minlength=data.size * cells).reshape(data.size, cells)
     reach = int(np.ceil(REACH * std / width))
     kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * width / std) ** 2)
-    from scipy.signal import fftconvolve  # here, since importing it takes a second and few audits need it
 
     spread = fftconvolve(counts, (kernel / kernel.sum())[None, :], mode="same", axes=1)
     spread = np.where(spread > 1e-9, spread, 0.0)  # what is below is rounding of the transform
