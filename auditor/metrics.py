@@ -108,6 +108,18 @@ METRICS = {
             "high",
         ),
         Metric(
+            "growth_bound",
+            "probability",
+            "Largest growth of belief in any statement whatever the adversary believed before: (√R − 1)/(√R + 1), with R = exp(ε).",
+            "high",
+        ),
+        Metric(
+            "admissible_retention",
+            "probability",
+            "Largest retention of one copy at which no belief, whatever it was, can grow as the bounds asked for forbid.",
+            "neither",
+        ),
+        Metric(
             "belief_gap",
             "squared probability",
             "Squared L2 distance of a coalition's posterior and its best copy's, averaged over records, corrected for sampling; "
@@ -159,6 +171,11 @@ MEASURED_BY = {
     "geometry_distances": "geometry",
     "geometry_neighbours": "geometry",
     "geometry_clusters": "geometry",
+    "belief_gap": "belief-gap",
+    "marginal_gap": "marginal-gap",
+    "growth_bound": "delta-growth",
+    "rho_breach": "rho-breach",
+    "history_size": "history-size",
     "seconds": "seconds",
 }
 """Which entry of ``measures:`` a metric needs."""

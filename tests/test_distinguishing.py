@@ -37,6 +37,31 @@ def test_the_bound_exceeds_the_truth_no_more_often_than_it_says():
     assert above / 2000 <= 0.5 + 4 * math.sqrt(0.25 / 2000)
 
 
+@pytest.mark.parametrize(("k", "trials", "confidence"), [(2, 300, 0.8), (5, 2000, 0.8), (25, 20_000, 0.8), (25, 400, 0.95)])
+def test_the_bound_corrected_for_the_search_stays_below_the_truth(k, trials, confidence):
+    # 1,000 audits of k-ary randomized response at ε = 1: the bound may exceed ε in a share 1 − confidence of them, and 4 standard errors
+    rng, runs, above = np.random.default_rng(k * trials), 1000, 0
+    for _ in range(runs):
+        audit = empirical_epsilon(k_ary(0, k, 1.0, trials, rng), k_ary(1, k, 1.0, trials, rng), k, confidence)
+        above += audit.epsilon > 1.0
+    assert above / runs <= (1 - confidence) + 4 * math.sqrt(confidence * (1 - confidence) / runs)
+
+
+def test_without_the_correction_for_the_search_the_bound_would_exceed_the_truth_too_often():
+    # the same audits, each event at the whole level: what the correction is for. The test above could fail, then.
+    from auditor.distinguishing import _log_ratio, _split, events
+
+    rng, runs, above, confidence = np.random.default_rng(7), 400, 0, 0.8
+    for _ in range(runs):
+        counts = [_split(k_ary(value, 25, 0.0, 20_000, rng), 25) for value in (0, 1)]
+        masks = events(counts[0][0], counts[1][0])
+        hits = [masks @ judged for _, judged in counts]
+        n = int(counts[0][1].sum())
+        bounds = [_log_ratio(hits[i], n, hits[1 - i], n, (1 - confidence) / 2) for i in (0, 1)]
+        above += max(bound.max() for bound in bounds) > 0.0
+    assert above / runs > (1 - confidence) + 4 * math.sqrt(confidence * (1 - confidence) / runs)
+
+
 @pytest.mark.parametrize(("name", "together"), [("uniform-multilevel", math.log(1 + 5 * 0.5 / 0.5)), ("uniform", 2 * math.log(6.0))])
 def test_epsilon_of_a_coalition_is_that_of_the_best_copy_only_for_multilevel_copies(name, together):
     scheme = get("scheme", name)()

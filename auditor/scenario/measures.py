@@ -19,12 +19,20 @@ MEASURES: dict[str, tuple[str, ...]] = {
     "dissimilarity": (),
     "geometry": (),
     "rho-breach": ("rho1", "rho2"),
+    "delta-growth": ("delta",),
     "belief-gap": (),
     "marginal-gap": (),
     "history-size": (),
     "seconds": (),
 }
 """Measures, and the options of each."""
+
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "error-distribution": {"bins": 40, "reach": 3.0},
+    "rho-breach": {"rho1": 0.1, "rho2": 0.5},
+    "delta-growth": {"delta": 0.5},
+    "records-within": {"tolerance": 0.1},
+}
 
 KINDS_OF_TOLERANCE = ("std", "absolute", "relative")
 MODELS = ("decision-tree", "svm-rbf", "logistic", "ridge")
@@ -52,11 +60,13 @@ def measure_options(path: Path, name: str, options: Any, problems: Problems) -> 
         merged = {"confidence": 0.95} | problems.mapping(path, given, MEASURES[name])
         _probabilities((*path, "confidence"), [merged["confidence"]], 0.5, problems)
         return merged
-    defaults: dict[str, Any] = {"error-distribution": {"bins": 40, "reach": 3.0}, "rho-breach": {"rho1": 0.1, "rho2": 0.5},
-                                "records-within": {"tolerance": 0.1}}.get(name, {})  # fmt: skip
-    merged = defaults | problems.mapping(path, options or {}, MEASURES[name])
+    merged = DEFAULTS.get(name, {}) | problems.mapping(path, options or {}, MEASURES[name])
     for key, value in merged.items():
         _positive((*path, key), value, problems)
+        if key in ("rho1", "rho2", "delta") and isinstance(value, (int, float)) and value >= 1:
+            problems.add((*path, key), f"must be a probability below 1; got {shown(value)}")
+    if name == "rho-breach" and not problems.found and not merged["rho1"] < merged["rho2"]:
+        problems.add((*path, "rho2"), f"must be above rho1, which is {shown(merged['rho1'])}; got {shown(merged['rho2'])}")
     if "bins" in merged and not isinstance(merged["bins"], int):
         problems.add((*path, "bins"), f"must be an integer; got {shown(merged['bins'])}")
     return merged

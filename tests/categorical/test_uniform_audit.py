@@ -7,7 +7,8 @@ from scipy.stats import kstest
 
 import auditor
 from auditor.categorical.draws import Draws
-from auditor.categorical.marginal import marginal_test
+from auditor.categorical.law import UniformLaw
+from auditor.categorical.marginal import marginal_gap, marginal_test
 from auditor.categorical.scheme import Copies, UniformScheme
 from auditor.errors import AuditorError
 from auditor.registry import _plugins, get, register
@@ -256,3 +257,38 @@ def test_statements_about_values_that_do_not_exist_are_refused_before_anything_r
         auditor.run(scenario(data=data, attacks=[{"name": "posterior", "predicates": predicates}]))
     right = auditor.run(scenario(data=data, attacks=[{"name": "posterior", "predicates": {"q": [[1, "flu"], [2, "HIV"]]}}]))
     assert "q" in set(right.frame().attribute)
+
+
+def test_bounds_on_growth_of_belief_are_measured_and_reached_by_the_adversary_they_are_about():
+    result = auditor.run(scenario(data={"source": "uniform-values", "values": 4, "rows": 500},
+                                  measures=[{"delta-growth": {"delta": 0.4}}, {"rho-breach": {"rho1": 0.2, "rho2": 0.6}}]))  # fmt: skip
+    frame = result.frame()
+    for name, multilevel in (("uniform", False), ("uniform-multilevel", True)):
+        for record in frame[(frame.scheme == name) & (frame.metric == "growth_bound")].itertuples():
+            # naive: every prior of a statement on a fine grid, every outcome of the coalition's law under two values
+            given = UniformLaw(tuple(record.levels), 4, multilevel).given_original()
+            odds = (given[0] / given[1]).max()
+            prior = np.linspace(1e-4, 1 - 1e-4, 9999)
+            assert record.value == pytest.approx((prior * odds / (prior * odds + 1 - prior) - prior).max(), abs=1e-6)
+    largest = frame[frame.metric.str.startswith("admissible_retention")].drop_duplicates("metric").set_index("metric").value
+    R = lambda p: 1 + 4 * p / (1 - p)  # noqa: E731
+    delta, rho = largest["admissible_retention(delta 0.4)"], largest["admissible_retention(rho 0.2 0.6)"]
+    assert (np.sqrt(R(delta)) - 1) / (np.sqrt(R(delta)) + 1) == pytest.approx(0.4)
+    assert 0.2 * R(rho) / (0.2 * R(rho) + 0.8) == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("options", [{"rho1": 0.6, "rho2": 0.5}, {"rho1": 0.1, "rho2": 1.5}])
+def test_bounds_that_are_no_probabilities_are_refused(options):
+    with pytest.raises(AuditorError, match=r"rho2.*must be"):
+        auditor.run(scenario(measures=[{"rho-breach": options}]))
+
+
+def test_distance_of_a_copy_from_its_law_is_none_on_average_and_its_bar_is_right():
+    rng = np.random.default_rng(1)
+    x = rng.choice(5, 2000, p=[0.4, 0.3, 0.2, 0.0995, 0.0005]).astype(np.uint8)
+    made = [marginal_gap(x, get("scheme", "uniform")().copies(x, 5, Key(seed, "u")).ask(0.4), 0.4, 5) for seed in range(300)]
+    gaps, errors = np.array(made).T
+    assert abs(gaps.mean()) < 4 * gaps.std() / np.sqrt(300)
+    # the spread over 300 copies has a relative error of about 1/sqrt(600) = 4 %, more for a skewed law: 5 of them
+    assert gaps.std() == pytest.approx(errors.mean(), rel=0.2)
+    assert marginal_gap(x, get("scheme", "uniform")().copies(x, 5, Key(0, "u")).ask(0.5), 0.4, 5)[0] > 10 * errors.mean()

@@ -124,6 +124,17 @@ def test_history_has_as_many_elements_as_the_formula_says():
     assert (sizes * weight).sum() / 3 == pytest.approx(history_size(LEVELS, 3), abs=1e-12)
 
 
+def test_history_sizes_are_those_the_copies_have():
+    original = np.random.default_rng(0).integers(0, 5, 3000).astype(np.uint8)
+    algorithm = get("scheme", "uniform-multilevel")(implementation="multi-pert").copies(original, 5, Key(2, "u"))
+    naive = get("scheme", "uniform-multilevel")(implementation="bridge").copies(original, 5, Key(2, "u"))
+    for level in (0.3, 0.7, 0.05, 0.5, 0.3, 0.4):
+        algorithm.ask(level)
+        naive.ask(level)
+    assert np.array_equal(algorithm.history_sizes(), naive.history_sizes())  # one draw, so one history: held in one, counted in the other
+    assert algorithm.history_sizes().sum() == algorithm.algorithm.history.elements
+
+
 def test_posterior_of_every_coalition_equals_that_of_its_best_copy():
     prior = np.array([0.6, 0.3, 0.1])
     joint = UniformLaw(LEVELS, 3, True).joint(prior)
