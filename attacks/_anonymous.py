@@ -60,7 +60,7 @@ class Layout:
 
     def bounds(self, copies: Sequence[Array]) -> Array:
         """Return the bounds of every copy side by side."""
-        return np.hstack([copy[:, : 2 * len(self.quasi)] for copy in copies])
+        return np.hstack([copy[:, : 2 * len(self.quasi)] for copy in copies]) + 0.0  # −0 and 0 are one bound, and two as bytes
 
     def values(self, copies: Sequence[Array]) -> tuple[Array, NDArray[np.bool_]]:
         """Return the sensitive values released, shape (b,), and which are, shape (b,): by the first copy that has them."""

@@ -2,26 +2,27 @@
 
 | symbol | meaning | source |
 | --- | --- | --- |
-| group | sensitive values that count as one: between two neighbouring ``edges``, in the attribute's unit | li2007, section 3 |
+| group | sensitive values that count as one: of one node of their hierarchy, or between two neighbouring ``edges`` | li2007, section 3 |
 | claim | the commonest group of the class, if its share is at least c (``confidence``) | |
 
-Three stomach diseases, or three salaries at the low end, are 3-diverse and tell what there is to tell. For coded categories the edges are
-the semantic hierarchy: codes of one branch lie between two of them. Wins where ℓ-diversity does not look at meaning; fails on classes whose
-values spread over groups. t-closeness bounds how much more a class says than the table: where most of the table is of one group, so may be
-all of a class that is close to it.
+Three stomach diseases, or three salaries at the low end, are 3-diverse and tell what there is to tell. ``height`` takes the nodes of the
+hierarchy declared under ``data: hierarchies:``, 1 being the lowest, and ``edges`` cut a column of numbers. Wins where ℓ-diversity does not
+look at meaning; fails on classes whose values spread over groups. t-closeness bounds how much more a class says than the table: where most
+of the table is of one group, so may be all of a class that is close to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from attacks._anonymous import Classes, ClassReading, Layout
 from auditor.attack import Reconstruction, RowAttack, View
+from auditor.errors import AuditorError
 from auditor.knowledge import KnownAttributes
 from auditor.registry import PluginParameters, register
 
@@ -38,16 +39,44 @@ class Similarity(RowAttack):
     wins = "Wins on classes diverse in value but not in meaning; fails where values spread over groups."
 
     class Parameters(PluginParameters):
-        """What counts as alike."""
+        """What counts as alike: either ``height`` or ``edges``."""
 
-        edges: list[float] = Field(min_length=1, description="borders between groups of values; a border belongs to the upper one")
+        height: Annotated[int, Field(ge=1)] | None = Field(None, description="height of the nodes in the declared hierarchy; 1 the lowest")
+        edges: list[float] | None = Field(
+            None, min_length=1, description="borders between groups of values, in their unit; a border belongs to the upper one"
+        )
         confidence: Annotated[float, Field(gt=0, le=1)] = Field(1.0, description="share of one group in a class from which it is claimed")
+
+        @model_validator(mode="after")
+        def _one(self) -> Any:
+            if (self.height is None) == (self.edges is None):
+                raise ValueError("give either height or edges")
+            return self
+
+    def check_scheme(self, public: Mapping[str, Any]) -> None:
+        """Refuse a height that the sensitive attribute's hierarchy does not have below its root."""
+        height, sensitive = self.parameters.height, public.get("sensitive")
+        if height is None or sensitive is None:
+            return
+        hierarchy = public["hierarchies"].get(sensitive)
+        if hierarchy is None:
+            raise AuditorError(f"height needs a hierarchy of {sensitive!r} under data.hierarchies")
+        if height >= hierarchy.height:
+            raise AuditorError(f"height must be below the root's, {hierarchy.height} in the hierarchy of {sensitive!r}; got {height}")
 
     def fit(self, view: View, blocks: Iterable[list[NDArray[np.float64]]]) -> Reconstruction:
         """Return the reading of the coalition's classes."""
         classes = Classes.of(Layout.of(view), blocks)
-        groups = np.searchsorted(np.sort(self.parameters.edges), classes.values, side="right")
+        groups = self._groups(view, classes.values)
         share = classes.posterior @ np.eye(int(groups.max()) + 1)[groups]
         sure = (share.max(axis=1) >= self.parameters.confidence - 1e-12) & (classes.sizes > 0)
         claims = np.where(sure, share.argmax(axis=1), -1)
         return ClassReading(classes, groups, claims, view.attributes.index(view.scheme["sensitive"]))
+
+    def _groups(self, view: View, values: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the group of each value, shape (V,)."""
+        if self.parameters.edges is not None:
+            return np.searchsorted(np.sort(self.parameters.edges), values, side="right")
+        self.check_scheme(view.scheme)
+        hierarchy = view.scheme["hierarchies"][view.scheme["sensitive"]]
+        return np.asarray(hierarchy.groups(self.parameters.height)[values.astype(np.intp)], dtype=np.intp)

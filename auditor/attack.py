@@ -295,6 +295,16 @@ class Attack(Plugin):
         """
         return
 
+    def check_scheme(self, public: Mapping[str, Any]) -> None:
+        """Refuse parameters that do not fit what is public of a scheme it attacks, before anything runs.
+
+        Raises
+        ------
+        AuditorError
+            Saying what was expected.
+        """
+        return
+
 
 class LinearAttack(Attack):
     """An attack whose estimate is an affine map of the copies: its error needs only second moments, never a row."""

@@ -27,6 +27,8 @@ Array = NDArray[np.float64]
 Method = Literal["em", "iteration"]
 
 MOST_STEPS = 2000
+LEAST_LIKELIHOOD = 1e-250
+"""A cell that is less likely than this under every bin is one that no bin can have led to; dividing by less would overflow."""
 GAIN = 0.1
 """EM stops when a step gains less log-likelihood than this, in nats over all records."""
 CHI_SQUARE_SHARE = 0.01
@@ -69,8 +71,17 @@ class NoiseDensity:
         """Return the likelihood of values given bins, shape (len(y), B), averaged over each bin or at its midpoint."""
         if midpoints:
             return self.pdf(y[:, None] - (edges[:-1] + edges[1:]) / 2.0)
-        upper = self.cdf(y[:, None] - edges)
-        return -np.diff(upper, axis=1) / np.diff(edges)
+        return self._between(y[:, None] - edges) / np.diff(edges)
+
+    def _between(self, t: Array) -> Array:
+        """Return the noise's probability between neighbours of t, falling along the last axis."""
+        if self.distribution == "uniform":
+            return -np.diff(self.cdf(t), axis=-1)
+        # Φ(a) − Φ(b) from the tails beyond |a| and |b|: above the mean both Φ are 1 but for rounding, and their difference would be 0
+        tail, positive = ndtr(-np.abs(t) / self.std), t > 0
+        above, below = tail[..., 1:] - tail[..., :-1], tail[..., :-1] - tail[..., 1:]
+        inside = 1.0 - tail[..., :-1] - tail[..., 1:]
+        return np.asarray(np.where(positive[..., 1:], above, np.where(positive[..., :-1], inside, below)))
 
 
 @dataclass(frozen=True)
@@ -121,11 +132,12 @@ def reconstruct(y: Array, counts: Array, edges: Array, noise: NoiseDensity, meth
 
     Notes
     -----
-    Source: agrawal2000, section 3.1 (``iteration``); agrawal2001, section 3 (``em``). Cells that no bin can have led to are left out.
+    Source: agrawal2000, section 3.1 (``iteration``); agrawal2001, section 3 (``em``). Cells that no bin can have led to are left out;
+    all of them left out, the distribution is flat.
     """
     y, c = y[counts > 0], counts[counts > 0]
     L = noise.likelihood(y, edges, midpoints=method == "iteration")
-    possible = L.sum(axis=1) > 0
+    possible = L.max(axis=1) > LEAST_LIKELIHOOD
     L, c = L[possible], c[possible]
     n, B = float(c.sum()), len(edges) - 1
     mass = np.diff(edges) / (edges[-1] - edges[0])

@@ -188,8 +188,8 @@ def _summaries_of_plugins(scenario: Scenario) -> list[PluginSummary]:
             cls = registry.get(kind, use.name)
             parameters = use.parameters.model_dump(mode="json", by_alias=True)
             summary = PluginSummary(
-                kind=kind, id=use.id, name=use.name, summary=cls.summary(), assumes=cls.assumes, reference=cls.reference,
-                parameters=parameters,
+                kind=kind, id=use.id, name=use.name, summary=cls.summary(), assumes=cls.assumes,
+                wins=getattr(cls, "wins", ""), reference=cls.reference, parameters=parameters,
             )  # fmt: skip
             summaries.append(summary)
     return summaries

@@ -81,14 +81,19 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
     for place, use in enumerate(here.schemes):
         _check_scheme(here, place, use, table, moments, found)
     for place, attack in enumerate(here.attacks):
-        _check_attack(place, attack, table, found)
+        _check_attack(here, place, attack, table, found)
     return table
 
 
-def _check_attack(place: int, use: PluginUse, table: Table, found: Problems) -> None:
+def _check_attack(here: Scenario, place: int, use: PluginUse, table: Table, found: Problems) -> None:
     try:
         attack: Attack = registry.get("attack", use.name)(use.parameters)
         attack.check_table(table)
+        for scheme in (make_scheme(released, here.base) for released in here.schemes):
+            if hasattr(scheme, "table"):
+                scheme.table = table
+            if scheme.family in attack.families:
+                attack.check_scheme(scheme.public)
     except AuditorError as error:
         found.add(("attacks", place), f"({use.id}) cannot be used: {error}")
     except Exception:  # a third party's slip: the run records it

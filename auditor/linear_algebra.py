@@ -100,7 +100,7 @@ class Pencil:
         Attributes are scaled to unit variance first, so that a salary in dollars does not drown an age in years.
         """
         T = K_X + K_0
-        scale = np.sqrt(np.diag(T))
+        scale = np.sqrt(np.clip(np.diag(T), 0.0, None))  # of no variance at all rounding may leave less than none
         scale = np.where(scale > 0, scale, 1.0)
         values, Q = np.linalg.eigh(T / np.outer(scale, scale))
         keep = values > T.shape[0] * np.finfo(float).eps * max(float(values[-1]), 0.0)

@@ -129,6 +129,7 @@ class PluginSummary(BaseModel):
     name: str
     summary: str
     assumes: str = ""
+    wins: str = ""
     reference: str = ""
     parameters: dict[str, Any] = Field(default_factory=dict)
 

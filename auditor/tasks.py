@@ -23,6 +23,7 @@ from auditor import registry
 from auditor.audit import Drawing, Release, ReleaseAudit, Taken, audit_release, failure_reason, open_release, release_levels, table_moments
 from auditor.blocks import row_blocks, stripes
 from auditor.data.categories import Categories
+from auditor.data.hierarchy import hierarchy_of
 from auditor.data.load import is_file, load_table
 from auditor.data.table import Table
 from auditor.gathering import Draw, Gatherer, Stripe, draws_of
@@ -284,7 +285,9 @@ def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
     """Return the scenario's table and its exact moments; kept, as every task of a run reads the same few tables."""
     base = None if scenario.base is None else str(scenario.base)
     with threadpool_limits(limits=1):
-        return _table(json.dumps(scenario.data.spec(), sort_keys=True), base, scenario.seed, _stamp(scenario.data.source, scenario.base))
+        spec = json.dumps(scenario.data.spec(), sort_keys=True)
+        declared = json.dumps(scenario.data.hierarchies)  # in the order of the declaration, which is the order of the leaves
+        return _table(spec, declared, base, scenario.seed, _stamp(scenario.data.source, scenario.base))
 
 
 def _stamp(source: str, base: Path | None) -> tuple[tuple[str, int, int], ...]:
@@ -298,7 +301,9 @@ def _stamp(source: str, base: Path | None) -> tuple[tuple[str, int, int], ...]:
 
 
 @lru_cache(maxsize=4)
-def _table(spec: str, base: str | None, seed: int, stamp: tuple[tuple[str, int, int], ...]) -> tuple[Table, TableMoments]:
+def _table(
+    spec: str, declared: str, base: str | None, seed: int, stamp: tuple[tuple[str, int, int], ...]
+) -> tuple[Table, TableMoments]:
     data = json.loads(spec)
     own = {key: value for key, value in data.items() if key not in DATA_FIELDS}
     table = load_table(
@@ -311,5 +316,6 @@ def _table(spec: str, base: str | None, seed: int, stamp: tuple[tuple[str, int, 
         rng=stream(seed, "data"),
         base=None if base is None else Path(base),
         categories=Categories(data.get("bin", {}), data.get("categorical", {})),
+        hierarchies={name: hierarchy_of(tree) for name, tree in json.loads(declared).items()},
     )
     return table, table_moments(table)

@@ -4,26 +4,28 @@
 | --- | --- | --- |
 | cut | a part split at the median of the quasi-identifier with the widest range, in shares of its domain | lefevre2006 |
 | rules | what every part must satisfy, or the cut is not made: size ≥ k, and ℓ, α, t if asked for | |
-| rung | how coarse a quasi-identifier is made: bins of one width over its domain; the last rung is the whole domain | samarati2001 |
+| rung | how coarse a quasi-identifier is made: bins of one width, or its hierarchy's nodes of one height; last, the domain | samarati2001 |
 | lattice | all combinations of rungs, by total height; the lowest that satisfies the rules, suppression allowed | samarati2001 |
 
-Numbers only. Categories are coded beforehand so that what belongs together in their hierarchy lies together; an interval of codes is then a
-node, or close to one.
+Numbers only. Categories are places among the leaves of their hierarchy (``auditor.data.hierarchy``), so that what belongs together lies
+together: every node is an interval of places. Mondrian's intervals need not be nodes.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.anonymity.classes import earth_mover, entropies
+from auditor.anonymity.classes import Ground, earth_mover, entropies
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Rung = float | Array
+"""A bin width (0: as it is; infinity: the whole domain), or the rising first places of a hierarchy's nodes."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,9 @@ class Rules:
     alpha : float
         Largest share of one sensitive value.
     t : float
-        Largest earth mover's distance from the table, by rank.
+        Largest earth mover's distance from the table.
+    ground : Ground
+        How far sensitive values are apart: by rank, or for each place the ancestors in a hierarchy.
     """
 
     k: int
@@ -48,6 +52,7 @@ class Rules:
     entropy: float = 1.0
     alpha: float = 1.0
     t: float = 1.0
+    ground: Ground = field(default="ordered", repr=False)
 
     def hold(self, codes: Indices, P: Array) -> bool:
         """Whether a class with these sensitive values, as places among the table's, satisfies them; ``P`` is the table's shares."""
@@ -58,7 +63,7 @@ class Rules:
             (P_E > 0).sum() >= self.distinct
             and np.exp(entropies(P_E)[0]) >= self.entropy - 1e-12
             and P_E.max() <= self.alpha + 1e-12
-            and earth_mover(P_E, P, range(P.size), "ordered")[0] <= self.t + 1e-12
+            and earth_mover(P_E, P, range(P.size), self.ground)[0] <= self.t + 1e-12
         )
 
 
@@ -113,20 +118,20 @@ def bounds(Q: Array, classes: Sequence[Indices]) -> tuple[Array, Array]:
 
 
 def full_domain(
-    Q: Array, codes: Indices, rules: Rules, rungs: Sequence[Sequence[float]], most_suppressed: float
+    Q: Array, codes: Indices, rules: Rules, rungs: Sequence[Sequence[Rung]], most_suppressed: float
 ) -> tuple[Array, Array, NDArray[np.bool_]] | None:
     """Return lower and upper bounds, shapes (n, q), and which records are suppressed; None when no rung satisfies the rules.
 
     Parameters
     ----------
-    rungs : sequence of q sequences of float
-        Bin widths of each quasi-identifier in its unit, rising; 0 leaves it as it is, infinity is the whole domain.
+    rungs : sequence of q sequences of Rung
+        Of each quasi-identifier, from fine to coarse: bin widths in its unit, or the borders of its hierarchy's nodes.
     most_suppressed : float
         Share of the records that may be suppressed.
     """
     P, start = np.bincount(codes) / len(codes), Q.min(axis=0)
     for heights in sorted(itertools.product(*(range(len(steps)) for steps in rungs)), key=lambda h: (sum(h), h)):
-        low, high = _binned(Q, start, np.array([steps[h] for steps, h in zip(rungs, heights, strict=True)]))
+        low, high = _binned(Q, start, [steps[h] for steps, h in zip(rungs, heights, strict=True)])
         _, classes = np.unique(low, axis=0, return_inverse=True)
         order = np.argsort(classes.ravel(), kind="stable")
         parts = np.split(order, np.cumsum(np.bincount(classes.ravel()))[:-1])
@@ -139,11 +144,15 @@ def full_domain(
     return None
 
 
-def _binned(Q: Array, start: Array, widths: Array) -> tuple[Array, Array]:
-    """Return the bin of every value."""
+def _binned(Q: Array, start: Array, rungs: Sequence[Rung]) -> tuple[Array, Array]:
+    """Return the bin, or the node, of every value."""
     low, high = Q.copy(), Q.copy()
-    for j, width in enumerate(widths):
-        if np.isinf(width):
+    for j, width in enumerate(rungs):
+        if isinstance(width, np.ndarray):
+            node = np.searchsorted(width, Q[:, j], side="right") - 1
+            low[:, j], high[:, j] = width[node], np.append(width[1:], np.inf)[node] - 1.0
+            high[:, j] = np.minimum(high[:, j], Q[:, j].max())
+        elif np.isinf(width):
             low[:, j], high[:, j] = start[j], Q[:, j].max()
         elif width > 0:
             low[:, j] = start[j] + np.floor((Q[:, j] - start[j]) / width) * width

@@ -17,6 +17,7 @@ from auditor.data import checks, reading
 from auditor.data.categorical import CategoricalTable
 from auditor.data.categories import Categories
 from auditor.data.checks import Missing
+from auditor.data.hierarchy import Hierarchy, coded
 from auditor.data.intake import Asked, check_rows, numbers_of_frame, numbers_of_pieces
 from auditor.data.naming import counted, listed, nearest, quoted
 from auditor.data.pieces import Piece, first_rows, parts, pieces_of, whole_frame
@@ -50,6 +51,7 @@ def load_table(
     rng: np.random.Generator,
     base: Path | None = None,
     categories: Categories | None = None,
+    hierarchies: Mapping[str, Hierarchy] = MappingProxyType({}),
 ) -> Table:
     """Return the table a scenario asks for, fit to be audited.
 
@@ -76,6 +78,8 @@ def load_table(
         The scenario's folder.
     categories : Categories, optional
         Columns to take as categories, for uniform schemes; those that are numbers stay in the numeric table too.
+    hierarchies : mapping
+        Columns of text or numbers to take as places among the leaves of a declared hierarchy.
 
     Returns
     -------
@@ -98,7 +102,7 @@ def load_table(
     _check_options(columns, rows, missing)
     asked = Asked(rows, missing, columns is not None)
     chosen = categories or Categories()
-    if is_file(source) and not chosen.columns:
+    if is_file(source) and not chosen.columns and not hierarchies:
         names, pieces = _pieces(source, columns, rows, parameters or {}, base)
         return _finished(Table(names, numbers_of_pieces(pieces, names, asked), source), standardize)
     if is_file(source):
@@ -106,12 +110,13 @@ def load_table(
     else:
         raw = _from_plugin(source, columns, rows, parameters or {}, rng)
     check_rows(len(raw.frame), rows)
+    raw = raw._replace(frame=coded(raw.frame, dict(hierarchies), missing))
     chosen = chosen.with_defaults(raw.domains, list(raw.frame.columns))
     whole = chosen.complete(raw.frame, missing)
     frame = chosen.numeric(whole)
     names = tuple(frame.columns)
     values = numbers_of_frame(frame, asked)
-    held = Table(names, values, source, raw.description, raw.licence)
+    held = Table(names, values, source, raw.description, raw.licence, hierarchies=dict(hierarchies))
     return _finished(held, standardize, lambda: chosen.table(whole, names, values))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.data.categorical import CategoricalTable
+from auditor.data.hierarchy import Hierarchy
 from auditor.data.scan import Scan, scan
 from auditor.data.streamed import FileRows
 
@@ -34,6 +36,8 @@ class Table:
         What a pass over the records told, before they were standardised; found when it is asked for if nobody has yet.
     standardized : bool
         Whether the content is the records brought to mean 0 and variance 1.
+    hierarchies : mapping
+        Column → its declared hierarchy; the content then holds places among its leaves.
     """
 
     attributes: tuple[str, ...]
@@ -44,6 +48,7 @@ class Table:
     categorical: CategoricalTable | None = field(default=None, repr=False)
     scanned: Scan | None = field(default=None, repr=False)
     standardized: bool = False
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict, repr=False)
 
     @property
     def rows(self) -> int:

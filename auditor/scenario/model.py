@@ -39,6 +39,8 @@ class DataUse:
         The source's own.
     bins, categorical : dict
         Columns to cut into bins, and columns that are categories: see ``auditor.data.categories``.
+    hierarchies : dict
+        Column → what its values have in common, as declared: see ``auditor.data.hierarchy``.
     """
 
     source: str
@@ -49,11 +51,13 @@ class DataUse:
     parameters: dict[str, Any] = field(default_factory=dict)
     bins: dict[str, Any] = field(default_factory=dict)
     categorical: dict[str, Any] = field(default_factory=dict)
+    hierarchies: dict[str, Any] = field(default_factory=dict)
 
     def spec(self) -> dict[str, Any]:
         """Return it as a scenario would spell it, defaults filled in."""
         categories = {"bin": self.bins} if self.bins else {}
         categories |= {"categorical": self.categorical} if self.categorical else {}
+        categories |= {"hierarchies": self.hierarchies} if self.hierarchies else {}
         return {
             "source": self.source,
             "columns": None if self.columns is None else list(self.columns),

@@ -17,6 +17,7 @@ from auditor.errors import AuditorError, PluginError, Problem, ScenarioError, di
 from auditor.knowledge import EXPECTED, KINDS, Estimated, Knowledge, KnownAttributes, KnownRecords, Perfect, UniformPrior
 from auditor.registry import PluginParameters
 from auditor.scenario.coalitions import Coalitions, parse_coalitions
+from auditor.scenario.hierarchies import parse_hierarchies
 from auditor.scenario.levels import Levels, parse_levels
 from auditor.scenario.measures import MEASURES, measure_options, parse_utility
 from auditor.scenario.model import SCENARIO_VERSION, DataUse, ExpectationUse, Measure, PluginUse, Scenario, SchemeUse, UtilityUse
@@ -28,7 +29,7 @@ FIELDS = (
     "schema", "title", "cite", "seed", "data", "schemes", "knowledge", "coalitions", "attacks",
     "measures", "utility", "sweep", "replicates", "expect",
 )  # fmt: skip
-DATA_FIELDS = ("source", "columns", "rows", "missing", "standardize", "bin", "categorical")
+DATA_FIELDS = ("source", "columns", "rows", "missing", "standardize", "bin", "categorical", "hierarchies")
 MISSING = ("refuse", "drop", "mean")
 SCHEME_FIELDS = ("name", "id", "levels", "already-out")
 MOST_REPLICATES = 100_000
@@ -238,7 +239,11 @@ def _data(value: Any, problems: Problems, base: FilePath | None) -> DataUse | No
     parameters = _source_parameters(source, own, problems, base)
     bins = problems.attempt(("data", "bin"), parse_bins, value.get("bin") or {}) or {}
     categorical = problems.attempt(("data", "categorical"), parse_domains, value.get("categorical") or {}) or {}
-    return DataUse(source, columns, rows, str(missing), bool(standardize), parameters, bins, categorical)
+    hierarchies = parse_hierarchies(value.get("hierarchies"), problems)
+    for name in hierarchies:
+        if name in bins or name in categorical or standardize is True:
+            problems.add(("data", "hierarchies", name), "cannot be binned, standardized or taken as categories as well", key=True)
+    return DataUse(source, columns, rows, str(missing), bool(standardize), parameters, bins, categorical, hierarchies)
 
 
 def _columns(value: Any, problems: Problems) -> tuple[str, ...] | None:

@@ -112,6 +112,9 @@ def _scheme_fields() -> JSON:
 
 
 def _data(definitions: JSON) -> JSON:
+    leaves = {"type": "array", "items": {"type": ["string", "number"]}, "minItems": 1}
+    branch = {"anyOf": [{"$ref": "#/$defs/hierarchy"}, leaves]}
+    definitions["hierarchy"] = {"type": "object", "minProperties": 1, "additionalProperties": branch}
     common: JSON = {
         "columns": {"anyOf": [{"type": "array", "items": {"type": "string"}, "minItems": 1}, {"type": ["string", "null"]}]},
         "rows": {"type": ["integer", "null"], "minimum": 2, "maximum": MOST_ROWS},
@@ -121,6 +124,8 @@ def _data(definitions: JSON) -> JSON:
                 "description": "columns cut into classes, for uniform schemes"},
         "categorical": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": ["object", "string", "null"]}],
                         "description": "columns that are categories: names, or names with their domains"},
+        "hierarchies": {"type": ["object", "null"], "additionalProperties": {"$ref": "#/$defs/hierarchy"},
+                        "description": "columns whose values belong together: nested mappings with lists of values at the ends"},
     }  # fmt: skip
     path = {"type": "string", "pattern": r"\.([cC][sS][vV]|[pP][aA][rR][qQ][uU][eE][tT])$"}
     choices: list[JSON] = [

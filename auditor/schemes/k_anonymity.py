@@ -6,7 +6,9 @@
 | copy | lower and upper bound of each quasi-identifier, the other attributes, a flag for suppression | 2q + (N − q) + 1 columns | |
 
 ``method: mondrian`` cuts the table at medians while the rules allow; ``full-domain`` gives every quasi-identifier bins of one width, by the
-lowest rungs that satisfy the rules once a share of the records is suppressed (a suppressed record keeps no value at all).
+lowest rungs that satisfy the rules once a share of the records is suppressed (a suppressed record keeps no value at all). A column with a
+hierarchy under ``data: hierarchies:``, text or numbers, is generalised node by node: its rungs are the hierarchy's heights, its bounds the
+first and last place of a node among the leaves; and t-closeness of a sensitive column that has one goes by it.
 
 Broken on purpose where it promises nothing: k-anonymity hides who a record is, and not what it says. Fails when a class's sensitive values
 are all alike (homogeneity), or lopsided (skewness), or close in meaning (similarity): hence ℓ, α and t, which are options here. A quasi-
@@ -17,18 +19,22 @@ k records, unless one partition refines the other, as Mondrian's with k alone mo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from auditor.anonymity.partition import Rules, bounds, full_domain, mondrian
+from auditor.anonymity.classes import Ground
+from auditor.anonymity.partition import Rules, Rung, bounds, full_domain, mondrian
 from auditor.blocks import row_blocks
 from auditor.data.table import Table
 from auditor.errors import AuditorError, did_you_mean
 from auditor.registry import PluginParameters, register
 from auditor.scheme import Key, Scheme, TableMoments
+
+if TYPE_CHECKING:
+    from auditor.scenario.model import DataUse
 
 Array = NDArray[np.float64]
 
@@ -50,26 +56,47 @@ class KAnonymity(Scheme):
         sensitive: str = Field(description="the attribute to protect; released as it is")
         method: Literal["mondrian", "full-domain"] = Field("mondrian", description="median cuts, or one bin width per attribute")
         rungs: dict[str, list[float]] | None = Field(
-            None, description="full-domain: bin widths of each quasi-identifier, rising; the whole domain is tried last"
+            None, description="full-domain: bin widths, rising, of each quasi-identifier without a hierarchy; the whole domain comes last"
         )
         suppress: Annotated[float, Field(ge=0, lt=1)] = Field(0.05, description="full-domain: share of the records that may be suppressed")
         distinct: Annotated[int, Field(ge=1)] = Field(1, description="fewest distinct sensitive values in a class (distinct ℓ)")
         entropy: Annotated[float, Field(ge=1)] = Field(1.0, description="least entropy ℓ of a class")
         alpha: Annotated[float, Field(gt=0, le=1)] = Field(1.0, description="largest share of one sensitive value in a class")
-        t: Annotated[float, Field(ge=0, le=1)] = Field(1.0, description="largest earth mover's distance of a class from the table, by rank")
+        t: Annotated[float, Field(ge=0, le=1)] = Field(1.0, description="largest earth mover's distance of a class from the table")
 
         @model_validator(mode="after")
         def _consistent(self) -> Any:
             if len(set(self.quasi)) != len(self.quasi) or self.sensitive in self.quasi:
                 raise ValueError("must list each quasi-identifier once, and not the sensitive attribute among them")
-            if (self.method == "full-domain") != (self.rungs is not None) or (self.rungs and set(self.rungs) != set(self.quasi)):
-                raise ValueError("needs rungs for every quasi-identifier with method full-domain, and for none else")
+            if self.rungs is not None and (self.method != "full-domain" or not set(self.rungs) <= set(self.quasi)):
+                raise ValueError("has rungs for something other than the quasi-identifiers of method full-domain")
             if self.rungs and any(width < 0 for widths in self.rungs.values() for width in widths):
                 raise ValueError("has a bin width below 0 among its rungs")
             return self
 
     table: Table | None = None
     """The original, given by the engine: classes depend on all of it."""
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """The parameters, and what the data's owner declared of the columns."""
+        return super().public | {"hierarchies": {} if self.table is None else dict(self.table.hierarchies)}
+
+    def check_table(self, table: Table, asked: DataUse) -> None:
+        """Refuse a table without an attribute that is named, or a full domain of which it is not said how to make it coarse."""
+        self._check(table)
+
+    def _check(self, table: Table) -> None:
+        given = self.parameters
+        for name in (*given.quasi, given.sensitive):
+            if name not in table.attributes:
+                raise AuditorError(f"there is no attribute {name!r}{did_you_mean(name, table.attributes)}")
+        both = [name for name in given.rungs or {} if name in table.hierarchies]
+        if both:
+            raise AuditorError(f"{both[0]!r} has rungs and a hierarchy, where one must do")
+        neither = [name for name in given.quasi if name not in table.hierarchies and name not in (given.rungs or {})]
+        if given.method == "full-domain" and neither:
+            raise AuditorError(f"method full-domain needs rungs for {neither[0]!r}, or a hierarchy of it under data.hierarchies")
 
     def check_levels(self, levels: Sequence[float]) -> None:
         """Refuse a level that is no k."""
@@ -99,24 +126,33 @@ class KAnonymity(Scheme):
             An attribute does not exist, or no generalisation satisfies the rules.
         """
         given = self.parameters
-        for name in (*given.quasi, given.sensitive):
-            if name not in table.attributes:
-                raise AuditorError(f"k-anonymity: no attribute {name!r}{did_you_mean(name, table.attributes)}")
+        self._check(table)
         columns = [table.attributes.index(name) for name in given.quasi]
         X = table.values
-        codes = np.unique(X[:, table.attributes.index(given.sensitive)], return_inverse=True)[1].ravel()
-        rules = Rules(k, given.distinct, given.entropy, given.alpha, given.t)
+        values, codes = np.unique(X[:, table.attributes.index(given.sensitive)], return_inverse=True)
+        codes = codes.ravel()
+        rules = Rules(k, given.distinct, given.entropy, given.alpha, given.t, self._ground(values, table))
         if not rules.hold(codes, np.bincount(codes) / len(codes)):
             raise AuditorError(f"k-anonymity: the whole table as one class does not satisfy the rules with k = {k}")
         if given.method == "mondrian":
             low, high = bounds(X[:, columns], mondrian(X[:, columns], codes, rules))
             suppressed = np.zeros(len(X), dtype=bool)
         else:
-            rungs = [[*sorted({0.0, *given.rungs[name]}), np.inf] for name in given.quasi]
-            found = full_domain(X[:, columns], codes, rules, rungs, given.suppress)
+            found = full_domain(X[:, columns], codes, rules, [self._rungs(name, table) for name in given.quasi], given.suppress)
             assert found is not None, "the whole domain satisfies the rules"
             low, high, suppressed = found
         return compose(X, columns, low, high, suppressed)
+
+    def _rungs(self, name: str, table: Table) -> list[Rung]:
+        hierarchy = table.hierarchies.get(name)
+        if hierarchy is None:
+            return [*sorted({0.0, *self.parameters.rungs[name]}), np.inf]
+        return [0.0, *(hierarchy.borders(height) for height in range(1, hierarchy.height)), np.inf]
+
+    def _ground(self, values: Array, table: Table) -> Ground:
+        """Return how far the sensitive values found are apart: by their hierarchy, or else by rank."""
+        hierarchy = table.hierarchies.get(self.parameters.sensitive)
+        return "ordered" if hierarchy is None else {place: hierarchy.ancestors[int(value)] for place, value in enumerate(values)}
 
 
 def compose(X: Array, columns: Sequence[int], low: Array, high: Array, suppressed: NDArray[np.bool_]) -> Array:

@@ -135,3 +135,23 @@ def test_intervals_hold_what_they_claim():
 def test_the_surveys_example_as_a_scenario():
     result = auditor.run("scenarios/survey-example-3.6.yaml")
     assert {e.status for e in result.expectations} == {"holds"}
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_domain_far_from_the_data_is_no_overflow():
+    """A cell 37.3 deviations off has a likelihood of some 1e-304, by which no count can be divided: no bin can have led to it."""
+    noise = NoiseDensity("gaussian", 1.0)
+    edges = np.array([0.0, 0.5, 1.0])
+    found = reconstruct(np.array([-37.3, 0.5]), np.array([1e6, 1.0]), edges, noise)
+    assert np.isfinite(found.mass).all()
+    assert found.mass.sum() == pytest.approx(1.0)
+    np.testing.assert_array_equal(reconstruct(np.array([1e6]), np.ones(1), edges, noise).mass, [0.5, 0.5])
+
+
+def test_likelihoods_are_as_exact_above_a_bin_as_below():
+    """N(0, 1) beyond 20 deviations: 2.75e-89 on either side, though Φ(20) is 1 to rounding; and inside, what the two Φ give."""
+    noise, edges = NoiseDensity("gaussian", 1.0), np.array([-1.0, 0.0, 1.0])
+    found = noise.likelihood(np.array([21.0, -21.0, 0.3]), edges)
+    assert found[0, 1] == pytest.approx(2.7536e-89, rel=1e-4)
+    np.testing.assert_allclose(found[0], found[1][::-1], rtol=1e-12)
+    np.testing.assert_allclose(found[2], -np.diff(noise.cdf(0.3 - edges)), rtol=1e-12)

@@ -265,3 +265,14 @@ def test_errata_6_2_unstructured_estimate_gets_worse_with_copies():
     levels = list(np.linspace(0.5, 1.6, 12))
     errors = estimated_errors([200], levels, "corner-wave", "data", "none")["estimated(rows=200, structure=none)"].to_numpy()
     assert errors[-1] > errors[5] > errors[0]
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_rows_that_do_not_vary_teach_nothing_and_break_nothing():
+    """Three rows alike: less the noise nothing is left of their variance, rounded to a little less than nothing."""
+    X = np.repeat([[0.0, 1.0], [1.0, 0.0]], 20, axis=0)
+    release = auditor.perturb(X, "linearly-dependent", [0.5, 1.0], seed=1)
+    for seed in range(6):
+        for attack, parameters in (("llse", {}), ("map-estimate", {"prior": "gaussian"})):
+            values = auditor.attack(attack, release, knowledge={"estimated": {"rows": 3}}, seed=seed, **parameters).values
+            assert np.isfinite(np.asarray(values)).all()

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attacks._anonymous import Classes, Layout
 from auditor.anonymity.classes import (
     distinct_diversity,
     earth_mover,
@@ -237,6 +238,14 @@ def test_pooled_copies_whose_classes_cross_break_k():
     mondrian_copy = perturb(frame, "k-anonymity", [4], quasi=["a", "b"], sensitive="s").copies[0]
     low_high = np.hstack([first.copies[0].to_numpy()[:, :4], mondrian_copy.to_numpy()[:, :4]])
     assert np.unique(low_high, axis=0, return_counts=True)[1].min() < 4
+
+
+def test_minus_zero_is_zero():
+    """Four records of quasi-identifier 0, two of them written −0, are one class of four."""
+    frame = pd.DataFrame({"q": [0.0, -0.0, 0.0, -0.0, 9.0, 9.0, 9.0, 9.0], "s": [1.0, 2, 3, 4, 1, 2, 3, 4]})
+    release = perturb(frame, "k-anonymity", [4], quasi=["q"], sensitive="s", method="full-domain", rungs={"q": [5.0]})
+    layout = Layout((0,), (1,), 0)
+    assert sorted(Classes.of(layout, [[release.copies[0].to_numpy()]]).sizes) == [4, 4]
 
 
 def test_refusals_say_what_is_wrong():

@@ -1,0 +1,42 @@
+"""Where there is no closed form: a jackknife in few draws, the spread between replicates from five on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import auditor
+from auditor.statistics import quantile
+
+NON_LINEAR = [
+    {"name": "udr", "id": "udr-learnt", "prior": "reconstructed"},
+    {"name": "map-estimate", "prior": "histogram"},
+    "distribution-analysis",
+]
+
+
+def audited(replicates):
+    rng = np.random.default_rng(1)
+    document = {
+        "data": {"source": "inline", "values": {"x": rng.exponential(size=200).tolist(), "y": rng.normal(size=200).tolist()}},
+        "schemes": [{"name": "independent", "levels": [0.5]}],
+        "knowledge": ["perfect"],
+        "coalitions": ["singles"],
+        "attacks": [*NON_LINEAR, "llse"],
+        "replicates": replicates,
+    }
+    return [m for m in auditor.run(document).measurements if m.metric == "distortion" and m.attribute == "*"]
+
+
+def test_replicates_replace_the_jackknife_from_five_on():
+    bars = {m.attack: m.error_bar for m in audited(4)}
+    assert bars == {"udr-learnt": "jackknife", "map-estimate": "jackknife", "distribution-analysis": "jackknife", "llse": "closed-form"}
+    cells = audited(5)
+    assert {m.error_bar for m in cells if m.attack != "llse"} == {"replicates"}
+    assert {m.error_bar for m in cells if m.attack == "llse"} == {"closed-form"}
+    for attack in ("udr-learnt", "map-estimate", "distribution-analysis"):
+        own = [m for m in cells if m.attack == attack]
+        spread = np.std([m.value for m in own], ddof=1)
+        for m in own:
+            assert m.std_error == pytest.approx(spread)
+            assert m.ci_high - m.value == pytest.approx(quantile(0.975, 4) * spread)
