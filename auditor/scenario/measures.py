@@ -12,7 +12,7 @@ from auditor.tally import HIGHEST, LOWEST
 MEASURES: dict[str, tuple[str, ...]] = {
     "within": ("tolerance", "of", "tolerances"),
     "records-within": ("tolerance",),
-    "error-distribution": ("bins", "reach"),
+    "error-distribution": ("bins", "reach", "records"),
     "error-quantiles": ("probabilities",),
     "interval-privacy": ("confidence",),
     "entropy-privacy": (),
@@ -25,6 +25,8 @@ MEASURES: dict[str, tuple[str, ...]] = {
 }
 """Measures, and the options of each."""
 
+SPREAD_RECORDS = 2**18
+"""Records that a spread of errors is counted over: a share is then known to a thousandth, whatever it is."""
 KINDS_OF_TOLERANCE = ("std", "absolute", "relative")
 MODELS = ("decision-tree", "svm-rbf", "logistic", "ridge")
 """What utility may be measured with (``auditor.utility``)."""
@@ -51,13 +53,15 @@ def measure_options(path: Path, name: str, options: Any, problems: Problems) -> 
         merged = {"confidence": 0.95} | problems.mapping(path, given, MEASURES[name])
         _probabilities((*path, "confidence"), [merged["confidence"]], 0.5, problems)
         return merged
-    defaults: dict[str, Any] = {"error-distribution": {"bins": 40, "reach": 3.0}, "rho-breach": {"rho1": 0.1, "rho2": 0.5},
+    defaults: dict[str, Any] = {"error-distribution": {"bins": 40, "reach": 3.0, "records": SPREAD_RECORDS},
+                                "rho-breach": {"rho1": 0.1, "rho2": 0.5},
                                 "records-within": {"tolerance": 0.1}}.get(name, {})  # fmt: skip
     merged = defaults | problems.mapping(path, options or {}, MEASURES[name])
     for key, value in merged.items():
         _positive((*path, key), value, problems)
-    if "bins" in merged and not isinstance(merged["bins"], int):
-        problems.add((*path, "bins"), f"must be an integer; got {shown(merged['bins'])}")
+    for key in {"bins", "records"} & set(merged):
+        if not isinstance(merged[key], int):
+            problems.add((*path, key), f"must be an integer; got {shown(merged[key])}")
     return merged
 
 
