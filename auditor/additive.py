@@ -285,6 +285,9 @@ class AdditiveSampler:
     one product with the root of ``K_0`` and one scaled addition for each parent, each a single pass over the block.
     """
 
+    in_order = True
+    """The first rows of a block can be had without the rest: every stream is drawn from row by row."""
+
     def __init__(
         self, steps: Sequence[Step], shape: Array, levels: Sequence[float], key: Key, distribution: Distribution = "gaussian"
     ) -> None:

@@ -65,6 +65,7 @@ class Release:
     key: Key
     seconds: float = 0.0
     _kept: list[Array] | None = field(default=None, repr=False)
+    _heads: tuple[int, list[tuple[int, Array, list[Array]]]] | None = field(default=None, repr=False)
 
     @property
     def copies(self) -> int:
@@ -79,6 +80,23 @@ class Release:
                 yield index, self.table.read(a, b), [copy[a:b] for copy in self._kept]
             return
         yield from self._drawn(bounds)
+
+    def heads(self, rows: int) -> Iterator[tuple[int, Array, list[Array]]]:
+        """Yield the same for the first records of every block; drawn anew, once, rather than taken from what was kept of all."""
+        if self._heads is None or self._heads[0] != rows:
+            kept = list(self._drawn_heads(rows))
+            self._heads = (rows, kept) if sum(copy.nbytes for _, _, copies in kept for copy in copies) <= KEEP_BYTES // 4 else None
+            yield from kept
+        else:
+            yield from self._heads[1]
+
+    def _drawn_heads(self, rows: int) -> Iterator[tuple[int, Array, list[Array]]]:
+        drawing, columns = self.drawing(), self.scheme.output_width(self.table.width)
+        for index, (a, b) in enumerate(row_blocks(self.table.rows, self.table.width)):
+            x = self.table.read(a, min(a + rows, b) if drawing.in_order else b)
+            copies = [np.empty((len(x), columns)) for _ in self.levels]
+            drawing.block(index, x, copies)
+            yield index, x[:rows], [copy[:rows] for copy in copies]
 
     def whole_copies(self) -> list[Array]:
         """Return the copies as arrays of shape (n, N), for what cannot be done block by block."""
@@ -115,6 +133,7 @@ class Drawing:
 
     def __init__(self, requests: Sequence[tuple[int, Sampler]]) -> None:
         self._requests = requests
+        self.in_order = all(getattr(sampler, "in_order", False) for _, sampler in requests)
 
     def block(self, index: int, x: Array, out: Sequence[Array]) -> float:
         """Write the copies of one block of rows; return the seconds that the last request took."""
@@ -353,7 +372,7 @@ class Session:
         return cells, spreads
 
     def _tally(self) -> Tally:
-        return wanted_tally(self.scenario, np.sqrt(np.diag(self.release.moments.covariance)))
+        return wanted_tally(self.scenario, np.sqrt(np.diag(self.release.moments.covariance)), self.release.table.rows)
 
     def _whole_records(self) -> list[WholeRecords]:
         measure = self.scenario.measure("records-within")
@@ -365,11 +384,25 @@ class Session:
         check_finite_maps(maps)
         K_X = self.release.moments.covariance
         judged = self.gathered.measured(knowledge)
-        if tally.wanted:
-            blocks, _ = self.gathered.measured_rows(knowledge)
-            tally_linear(maps, blocks, self.release.moments.mean, tally, K_X, self.law)
+        self._count(maps, knowledge, tally)
         learnt = None if maps.fixed else self._learnt(attack, knowledge, affines, Moments.merge(judged))
         return audit_linear(self.needed, maps, judged, K_X, self.law, learnt, self._rivals())
+
+    def _count(self, maps: Maps, knowledge: Knowledge, tally: Tally) -> None:
+        """Count errors record by record, if that was asked for; a spread from the heads of the blocks where those are enough."""
+        centre, K_X = self.release.moments.mean, self.release.moments.covariance
+        if tally.head is not None and tally.bins:
+            head = tally.head
+            spread = tally.spread_alone
+            heads, _ = self.gathered.measured_rows(knowledge, lambda: self.release.heads(head))
+            tally_linear(maps, heads, centre, spread, K_X, self.law)
+            tally.counts, tally.spread_rows = spread.counts, spread.spread_rows
+            bins, tally.bins = tally.bins, 0
+            if tally.wanted:
+                tally_linear(maps, self.gathered.measured_rows(knowledge)[0], centre, tally, K_X, self.law)
+            tally.bins = bins
+        elif tally.wanted:
+            tally_linear(maps, self.gathered.measured_rows(knowledge)[0], centre, tally, K_X, self.law)
 
     def _affines(self, attack: LinearAttack, view: View) -> list[Affine]:
         affines = [affine for _, batch in by_size(self.needed) for affine in attack.affine_batch(view, batch)]

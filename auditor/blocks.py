@@ -71,6 +71,22 @@ def row_groups(rows: int, width: int) -> list[list[tuple[int, int]]]:
     return [_split(start, stop, max(1, round((stop - start) / target))) for start, stop in blocks]
 
 
+def block_head(rows: int, width: int, wanted: int) -> int | None:
+    """Return how many records from the start of every block make up some ``wanted`` of a table's; None for all of them.
+
+    Records from all over the table, and the same ones in every run. Where neighbours are alike they say less than as many at random.
+
+    Examples
+    --------
+    >>> block_head(100_000, 2, 262_144), block_head(20_000_000, 4, 262_144)
+    (None, 859)
+    """
+    if rows <= wanted:
+        return None
+    start, stop = row_blocks(rows, width)[0]
+    return math.ceil(wanted * (stop - start) / rows)
+
+
 def moment_groups(rows: int, width: int) -> list[list[tuple[int, int, int]]]:
     """Return, block by block, ``(group, start, stop)`` of the row groups that joint moments are kept for.
 

@@ -172,17 +172,25 @@ class Gathered:
         rest = [group - taken[number] if number in taken else group for number, group in enumerate(self.groups)]
         return [group for group in rest if group.count]
 
-    def measured_rows(self, knowledge: Knowledge) -> tuple[Blocks, list[list[int]]]:
-        """Return the blocks of those rows, and the number of them in each row group, block by block."""
+    def measured_rows(self, knowledge: Knowledge, source: Blocks | None = None) -> tuple[Blocks, list[list[int]]]:
+        """Return the blocks of those rows, and the number of them in each row group, block by block.
+
+        Parameters
+        ----------
+        knowledge : Knowledge
+        source : callable, optional
+            What to take them from instead: the first rows of every block.
+        """
+        every = self._blocks if source is None else source
         given = self._given(knowledge)
         if given is None:
-            return self._blocks, [[b - a for a, b in groups] for groups in self.cuts]
+            return every, [[b - a for a, b in groups] for groups in self.cuts]
         rows = given[0].rows
 
         def blocks() -> Iterator[Block]:
-            for index, x, copies in self._blocks():
-                keep = np.ones(len(x), dtype=bool)
-                keep[given[0].within(self.cuts[index][0][0], self.cuts[index][-1][1])[0]] = False
+            for index, x, copies in every():
+                keep, first = np.ones(len(x), dtype=bool), self.cuts[index][0][0]
+                keep[given[0].within(first, first + len(x))[0]] = False
                 yield index, x[keep], [copy[keep] for copy in copies]
 
         return blocks, [[b - a - int(np.diff(np.searchsorted(rows, (a, b)))[0]) for a, b in groups] for groups in self.cuts]

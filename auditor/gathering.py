@@ -187,12 +187,16 @@ class Gatherer:
         The rows each state of knowledge chooses.
     joint : bool
         Whether copies have the table's columns; without that there are no moments.
+    memory : ndarray of shape (any,), optional
+        Written over with every block: the same for gatherers that take turns.
     """
 
-    def __init__(self, rows: int, width: int, centre: Array, draws: Mapping[str, Draw], joint: bool = True) -> None:
+    def __init__(
+        self, rows: int, width: int, centre: Array, draws: Mapping[str, Draw], joint: bool = True, memory: Array | None = None
+    ) -> None:
         self._width, self._centre, self._draws, self._joint = width, centre, draws, joint
         self._groups = moment_groups(rows, width)
-        self._buffer: Array | None = None
+        self._memory = np.empty(0) if memory is None else memory
 
     def stripes(self, blocks: Iterable[Block]) -> Iterator[Stripe]:
         """Yield what is gathered of each stripe of some blocks, which come in order and whole stripes at a time."""
@@ -212,9 +216,10 @@ class Gatherer:
         """Take one block."""
         parts = copies if self._joint else []
         into.finite = into.finite and (self._joint or all(bool(np.isfinite(copy).all()) for copy in copies))
-        if self._buffer is None or len(self._buffer) < len(x):
-            self._buffer = np.empty((len(x), (len(parts) + 1) * self._width))
-        v = stack(x, parts, self._centre, self._buffer)
+        d = (len(parts) + 1) * self._width
+        if self._memory.size < len(x) * d:
+            self._memory = np.empty(len(x) * d)
+        v = stack(x, parts, self._centre, self._memory[: len(x) * d].reshape(len(x), d))
         first = self._groups[index][0][1]
         for number, a, b in self._groups[index]:
             plus(into.groups, number, Moments.of(v[a - first : b - first]))

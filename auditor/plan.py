@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from auditor.audit import release_levels
-from auditor.blocks import row_blocks, row_groups
+from auditor import registry
+from auditor.attack import LinearAttack
+from auditor.audit import KEEP_BYTES, make_scheme, release_levels
+from auditor.blocks import moment_groups, row_blocks
+from auditor.data.pieces import BATCH_ROWS
+from auditor.data.table import Table
 from auditor.feasibility import check_data
+from auditor.rows import CHUNK_VALUES
 from auditor.scenario.coalitions import expand_all
-from auditor.scenario.model import Scenario
+from auditor.scenario.model import Scenario, SchemeUse
 from auditor.scenario.read import at_point
 
 SECONDS_PER_NORMAL = 1.2e-8
 """Measured here for drawing and adding one normal variate (NUMBERS: 7.5 ns to draw, 1.1 to 1.2 times that in all)."""
+ROW_MEASURES = {"within", "error-distribution", "error-quantiles", "interval-privacy"}
+"""Measures for which linear attacks, too, go through the rows."""
 SECONDS_PER_COALITION = 1e-4
 """An upper figure for one linear attack on one coalition of a few copies, its records included."""
 
@@ -46,7 +53,7 @@ def outline(scenario: Scenario) -> str:
         f"{scenario.name}: {scenario.title}",
         f"  valid; {len(lines)} releases × {scenario.replicates} replicates, {cells:,} cells, {len(scenario.expect)} expectations",
         f"  about {values:,} values to draw, {max(1, round(seconds))} s on one core; "
-        f"{max(line.memory for line in lines) / 2**20:,.0f} MB of working memory a worker",
+        f"{max(line.memory for line in lines) / 2**20:,.0f} MB of memory in each worker process",
     ]
     body = [f"  {line.where}: {line.rows:,} rows × {line.width}, {line.copies} copies, {line.coalitions:,} coalitions, {line.cells:,} cells"
             for line in lines[:40]]  # fmt: skip
@@ -66,16 +73,34 @@ def plan_lines(scenario: Scenario) -> list[Line]:
             cells = coalitions * len(here.knowledge) * len(here.attacks) * here.replicates
             n, N, M = table.rows, table.width, len(levels)
             name = f"{use.id}{f' at {where}' if where else ''}"
-            lines.append(Line(name, n, N, M, coalitions, cells, n * N * M * here.replicates, working_memory(n, N, M)))
+            memory = working_memory(here, table, use, M, coalitions)
+            lines.append(Line(name, n, N, M, coalitions, cells, n * N * M * here.replicates, memory))
     return lines
 
 
-def working_memory(n: int, N: int, M: int) -> int:
-    """Return bytes of moments, and of copies kept or blocks drawn, for one release."""
-    from auditor.audit import KEEP_BYTES
+INTERPRETER = 170 * 2**20
+"""Resident memory of one process with numpy, scipy, pandas and pyarrow loaded and nothing done yet (measured: 150 to 180 MiB)."""
 
-    blocks = row_blocks(n, N)
+
+def working_memory(here: Scenario, table: Table, use: SchemeUse, copies: int, coalitions: int) -> int:
+    """Return bytes at the peak of one worker process, the interpreter included, for one release.
+
+    An estimate: what is large is counted, and what comes and goes within a step by rule of thumb. Within a factor of 1.6 of what
+    was measured (tests hold that) for tables in memory and in files.
+    """
+    n, N, M = table.rows, table.width, copies
+    scheme = make_scheme(use, here.base)
+    block = row_blocks(n, N)[0][1] * 8
     d = (M + 1) * N
-    groups = sum(len(cuts) for cuts in row_groups(n, N))
-    copies = n * N * M * 8
-    return 8 * d * d * groups + (copies if copies <= KEEP_BYTES else M * (blocks[0][1]) * N * 8) + n * N * 8
+    moments = 8 * d * d * 3 * max(group for parts in moment_groups(n, N) for group, _, _ in parts)
+    blocks = block * (M * scheme.output_width(N) + d + 4 * N)
+    rowwise = [not issubclass(registry.get("attack", attack.name), LinearAttack) for attack in here.attacks]
+    counted = {measure.name for measure in here.measures}
+    linear_rows = CHUNK_VALUES * 8 * 4 if counted & ROW_MEASURES and not all(rowwise) else 0
+    each_row = 3 * coalitions * N * block if any(rowwise) else 0
+    whole = n * N * 8 * (1 + M) if here.utility is not None or hasattr(scheme, "table") else 0
+    if table.streamed:
+        return INTERPRETER + moments + blocks + max(linear_rows, each_row) + whole + BATCH_ROWS * N * 8 * 4
+    kept = n * M * scheme.output_width(N) * 8
+    copies_kept = kept if kept <= KEEP_BYTES else 0
+    return INTERPRETER + moments + blocks + max(linear_rows, each_row) + 3 * n * N * 8 + copies_kept

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.blocks import block_head
 from auditor.data.table import Table
 from auditor.density import NoiseDensity
 from auditor.entropy import attribute_histogram, entropy, information
@@ -42,8 +43,8 @@ def tolerances(scenario: Scenario) -> tuple[Tolerance, ...]:
     return tuple(Tolerance(float(entry["tolerance"]), entry.get("of", "std")) for entry in entries)
 
 
-def wanted_tally(scenario: Scenario, scale: Array) -> Tally:
-    """Return an empty tally of what a scenario asks to be measured row by row."""
+def wanted_tally(scenario: Scenario, scale: Array, rows: int) -> Tally:
+    """Return an empty tally of what a scenario asks to be measured row by row of so many."""
     spread, intervals = scenario.measure("error-distribution"), scenario.measure("interval-privacy")
     return Tally(
         scale,
@@ -52,6 +53,7 @@ def wanted_tally(scenario: Scenario, scale: Array) -> Tally:
         reach=3.0 if spread is None else float(spread.options["reach"]),
         sizes=intervals is not None or scenario.measure("error-quantiles") is not None,
         confidence=None if intervals is None else float(intervals.options["confidence"]),
+        head=None if spread is None else block_head(rows, len(scale), int(spread.options["records"])),
     )
 
 

@@ -123,7 +123,7 @@ def distribution_records(
     """Return the spread of absolute errors over the records, by attribute."""
     if tally.counts is None:
         return []
-    shares = tally.counts / tally.rows
+    shares = tally.counts / tally.spread_rows
     spreads = []
     for place in wanted:
         for column, attribute in enumerate(context.attributes):

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-CHUNK_VALUES = 2**22
-"""Errors held at once (32 MB)."""
+CHUNK_VALUES = 2**19
+"""Errors held at once (4 MB, and as much again for each step of their counting)."""
 
 Blocks = Callable[[], Iterable[tuple[int, Array, list[Array]]]]
 """Yields (block number, original rows, all copies' rows), anew at every call."""

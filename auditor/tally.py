@@ -68,6 +68,10 @@ class Tally:
         Whether to count errors by size, for quantiles.
     confidence : float or None
         Share of the posterior that intervals should hold, for attacks that give any.
+    head : int or None
+        Records of each block whose spread is counted, from its start; None: all.
+    spread_rows : int
+        Records whose spread was counted.
     hits, expected_hits, hit_variance : lists of ndarrays of shape (B, N)
         By tolerance.
     counts, size_counts : ndarrays of shape (B, N, bins)
@@ -81,7 +85,9 @@ class Tally:
     reach: float = 3.0
     sizes: bool = False
     confidence: float | None = None
+    head: int | None = None
     rows: int = 0
+    spread_rows: int = 0
     hits: list[Array] = field(default_factory=list)
     counts: Counts | None = None
     size_counts: Counts | None = None
@@ -96,17 +102,23 @@ class Tally:
         """Whether anything is to be counted row by row."""
         return bool(self.tolerances or self.bins or self.sizes or self.confidence)
 
+    @property
+    def spread_alone(self) -> Tally:
+        """An empty tally of the spread and nothing else, of all records it is shown."""
+        return Tally(self.scale, bins=self.bins, reach=self.reach)
+
     def add(self, errors: Array, x: Array) -> None:
         """Count one block's errors, shape (b, B, N), at true values of shape (b, N)."""
         distance = np.abs(errors)
         self.rows += len(errors)
         hits = [(distance <= t.reach(self.scale, x)).sum(axis=0, dtype=np.float64) for t in self.tolerances]
         self.hits = _added(self.hits, hits)
-        if self.bins or self.sizes:
-            size = distance / self.scale
         if self.bins:
-            self.counts = _plus(self.counts, _by_cell(np.minimum(size * (self.bins / self.reach), self.bins), self.bins + 1))
+            near = distance[: self.head] * (self.bins / self.reach / self.scale)
+            self.counts = _plus(self.counts, _by_cell(np.minimum(near, self.bins), self.bins + 1))
+            self.spread_rows += len(near)
         if self.sizes:
+            size = distance / self.scale
             place = np.log10(np.maximum(size, FLOOR) / FLOOR) * PER_DECADE
             self.size_counts = _plus(self.size_counts, _by_cell(np.minimum(place, DECADES * PER_DECADE), DECADES * PER_DECADE + 1))
 

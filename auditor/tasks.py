@@ -217,7 +217,8 @@ def gather(task: GatherTask) -> dict[int, list[Stripe] | str]:
     with threadpool_limits(limits=1):
         here, table = task.place.scenario(), task.table
         moments = table_moments(table)
-        passing = {scheme: _Pass(here, table, moments, scheme, task) for scheme in task.schemes}
+        memory = _Memory(*row_blocks(table.rows, table.width)[0])
+        passing = {scheme: _Pass(here, table, moments, scheme, task, memory) for scheme in task.schemes}
         blocks = row_blocks(table.rows, table.width)
         for cut in stripes(table.rows, table.width)[task.first : task.stop]:
             for each in passing.values():
@@ -229,19 +230,41 @@ def gather(task: GatherTask) -> dict[int, list[Stripe] | str]:
         return {scheme: each.failure or each.found for scheme, each in passing.items()}
 
 
+class _Memory:
+    """Blocks that schemes take turns to write over: touching fresh memory costs more than the arithmetic, and it adds up."""
+
+    def __init__(self, first: int, stop: int) -> None:
+        self._block = stop - first
+        self._copies: dict[int, list[Array]] = {}
+        self._rows = np.empty(0)
+
+    def copies(self, columns: int, count: int) -> list[Array]:
+        """Return a block for each of so many copies."""
+        held = self._copies.setdefault(columns, [])
+        held += [np.empty((self._block, columns)) for _ in range(len(held), count)]
+        return held[:count]
+
+    def rows(self, columns: int) -> Array:
+        """Return room for a block of rows of so many columns."""
+        if self._rows.size < self._block * columns:
+            self._rows = np.empty(self._block * columns)
+        return self._rows
+
+
 class _Pass:
     """One scheme's part in a pass over the rows; where it fails, the others go on."""
 
-    def __init__(self, here: Scenario, table: Table, moments: TableMoments, scheme: int, task: GatherTask) -> None:
+    def __init__(self, here: Scenario, table: Table, moments: TableMoments, scheme: int, task: GatherTask, memory: _Memory) -> None:
         self.found: list[Stripe] = []
         self.failure = ""
         try:
             use = here.schemes[scheme]
             release: Release = open_release(here, table, moments, use, release_levels(use, here), task.replicate)
             columns = release.scheme.output_width(table.width)
-            self._memory = [np.empty((row_blocks(table.rows, table.width)[0][1], columns)) for _ in release.levels]
+            self._memory = memory.copies(columns, len(release.levels))
             self._drawing: Drawing = release.drawing()
-            self._gatherer = Gatherer(table.rows, table.width, moments.mean, task.draws, columns == table.width)
+            room = memory.rows((len(release.levels) + 1) * table.width)
+            self._gatherer = Gatherer(table.rows, table.width, moments.mean, task.draws, columns == table.width, room)
         except Exception as error:
             self.failure = failure_reason(error)
 

@@ -157,3 +157,43 @@ def test_entropy_of_a_release_is_of_its_best_copy_under_corner_wave_noise():
     assert loss[2,].value == pytest.approx(1 - 3**-0.5, abs=0.01)
     assert left[2,].value == pytest.approx(np.sqrt(2 * np.pi * np.e / 3), rel=0.02)  # 2^h(X|Y) of a normal with variance 1/3
     assert all(r.attack is None and r.knowledge is None and r.std_error is None for r in loss.values())
+
+
+# -- the spread of a large table's errors ------------------------------------------------------------------------------
+
+
+def test_a_spread_from_the_heads_of_blocks_is_that_of_all_records_but_for_chance():
+    """Shares of cells: standard errors sqrt(p(1−p)/m) over m records, which are independent here; 4.5 of them at worst of 492."""
+    document = {
+        "seed": 3,
+        "data": {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 400_000},
+        "schemes": [{"name": "independent", "levels": [0.5, 1.0]}],
+        "attacks": ["llse", "udr"],
+        "knowledge": ["perfect", {"known-records": 3}],
+        "measures": [{"error-distribution": {"records": 400_000}}],
+    }
+    whole = auditor.run(document)
+    part = auditor.run(document | {"measures": [{"error-distribution": {"records": 50_000}}]})
+    assert whole.measurements == part.measurements
+    compared = 0
+    for all_, some in zip(whole.distributions, part.distributions, strict=True):
+        assert all_[:-3] == some[:-3]
+        p, q = np.array([*all_.shares, all_.above]), np.array([*some.shares, some.above])
+        compared += p.size
+        assert (np.abs(p - q) <= 4.5 * np.sqrt(np.maximum(p, 1e-3) / 50_000)).all()
+        assert not np.array_equal(p, q)
+    assert compared == 12 * 41
+
+
+def test_another_measure_changes_no_spread():
+    document = {
+        "seed": 3,
+        "data": {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 30_000},
+        "schemes": [{"name": "independent", "levels": [0.5, 1.0]}],
+        "attacks": ["llse"],
+        "measures": [{"error-distribution": {"records": 9_000}}],
+    }
+    more = auditor.run(document | {"measures": [*document["measures"], "within"]})
+    assert more.distributions == auditor.run(document).distributions
+    everything = auditor.run(document | {"measures": ["within"]})
+    assert [r for r in more.measurements if r.metric == "within"] == [r for r in everything.measurements if r.metric == "within"]

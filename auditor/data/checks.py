@@ -96,6 +96,11 @@ class Cells:
             self.first[j] = start + int(np.argmax(found))
         self.count[j] += number
 
+    def join(self, other: Cells, start: int) -> None:
+        """Add what was found in rows from ``start`` on."""
+        self.first = np.where((self.count == 0) & (other.count > 0), other.first + start, self.first)
+        self.count = self.count + other.count
+
     def where(self, j: int, noun: str) -> str:
         """Return ``2 missing values, the first in data row 3``."""
         number = int(self.count[j])
@@ -133,6 +138,14 @@ class Survey:
             self.infinite.add(j, np.isinf(values[:, j]), self.rows)
         self.rows += len(values)
         return values
+
+    def join(self, other: Survey) -> None:
+        """Add what was found in the records that follow."""
+        for mine, theirs in ((self.missing, other.missing), (self.infinite, other.infinite), (self._text, other._text)):
+            mine.join(theirs, self.rows)
+        for kinds, more in zip(self._kinds, other._kinds, strict=True):
+            kinds |= more
+        self.rows += other.rows
 
     def _column(self, j: int, column: pd.Series[Any]) -> NDArray[np.float64]:
         kind = kind_of(column)

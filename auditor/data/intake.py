@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from auditor.data.checks import Missing, Survey
 from auditor.data.naming import counted
 from auditor.data.pieces import Piece
 from auditor.data.streamed import FileRows, complete, fill_values
+from auditor.data.threads import in_threads
 from auditor.errors import DataError
 
 Array = NDArray[np.float64]
@@ -71,24 +73,39 @@ def numbers_of_pieces(pieces: Sequence[Piece], names: tuple[str, ...], asked: As
     """
     survey = Survey(names, asked.booleans)
     held: list[Array] = []
-    small, counts, taken = True, [], []
-    for piece in pieces:
-        if asked.rows is not None and piece.rows < 0:
-            piece = replace(piece, rows=asked.rows - survey.rows)
-        before, kept = survey.rows, 0
-        for frame in piece.frames(names):
-            values = survey.add(frame)
-            kept += len(complete(values) if asked.missing == "drop" else values)
-            small = small and survey.rows * len(names) * 8 <= streamed.HELD_BYTES
-            held = [*held, values] if small else []
+    counts, taken = [], []
+    known = sum(piece.rows for piece in pieces) if all(piece.rows >= 0 for piece in pieces) else 0
+    small = known * len(names) * 8 <= streamed.HELD_BYTES
+    found_in = in_threads(partial(_surveyed, names=names, asked=asked, hold=small), pieces)
+    for piece, (found, values, kept) in zip(pieces, found_in, strict=False):
+        left = found.rows if asked.rows is None else asked.rows - survey.rows
+        if left < found.rows:  # a piece whose records nobody had counted goes beyond those asked for
+            piece = replace(piece, rows=left)
+            found, values, kept = _surveyed(piece, names, asked, small)
+        survey.join(found)
+        small = small and survey.rows * len(names) * 8 <= streamed.HELD_BYTES
+        held = [*held, *values] if small else []
         counts.append(kept)
-        taken.append(replace(piece, rows=survey.rows - before))
+        taken.append(replace(piece, rows=found.rows))
         if survey.rows == asked.rows:
             break
     check_rows(survey.rows, asked.rows)
     if small:
         return _cleaned(np.concatenate(held), survey, asked)
     return _cleaned(FileRows(names, tuple(taken), tuple(counts), asked.missing == "drop"), survey, asked)
+
+
+def _surveyed(piece: Piece, names: tuple[str, ...], asked: Asked, hold: bool) -> tuple[Survey, list[Array], int]:
+    """Return what one piece holds, its records if they are wanted, and how many of them will be kept."""
+    survey, kept = Survey(names, asked.booleans), 0
+    held: list[Array] = []
+    if asked.rows is not None and piece.rows < 0:
+        piece = replace(piece, rows=asked.rows)
+    for frame in piece.frames(names):
+        values = survey.add(frame)
+        kept += len(complete(values) if asked.missing == "drop" else values)
+        held += [values] if hold else []
+    return survey, held, kept
 
 
 def _cleaned(rows: Array | FileRows, survey: Survey, asked: Asked) -> Array | FileRows:

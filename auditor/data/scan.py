@@ -19,8 +19,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from auditor.blocks import row_blocks, stripes
+from auditor.data.threads import in_threads
 
 Array = NDArray[np.float64]
 Read = Callable[[int, int], Array]
@@ -133,7 +135,17 @@ def scan_stripes(read: Read, rows: int, width: int, shift: Array, wanted: Sequen
                 for number in (range(len(cuts)) if wanted is None else wanted)]  # fmt: skip
 
 
-def scan(read: Read, rows: int, width: int) -> Scan:
-    """Return what one pass over a table of finite numbers tells."""
-    shift = first_shift(read, rows, width)
-    return Scan.join(scan_stripes(read, rows, width, shift), shift)
+def scan(open_: Callable[[], Read], rows: int, width: int) -> Scan:
+    """Return what one pass over a table of finite numbers tells.
+
+    Parameters
+    ----------
+    open_ : callable
+        Returns a reader for one thread's own use.
+    rows, width : int
+        The table's shape.
+    """
+    with threadpool_limits(limits=1):  # the sums of linear algebra depend on its number of threads
+        shift = first_shift(open_(), rows, width)
+        found = in_threads(lambda number: scan_stripes(open_(), rows, width, shift, [number]), range(len(stripes(rows, width))))
+        return Scan.join((part for parts in found for part in parts), shift)

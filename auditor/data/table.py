@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -77,7 +77,11 @@ class Table:
     @cached_property
     def scan(self) -> Scan:
         """What a pass over the records tells, before they were standardised."""
-        return self.scanned if self.scanned is not None else scan(self.read, self.rows, self.width)
+        return self.scanned if self.scanned is not None else scan(self._reader, self.rows, self.width)
+
+    def _reader(self) -> Callable[[int, int], NDArray[np.float64]]:
+        """Return what reads rows in a thread of its own."""
+        return replace(self.content).read if isinstance(self.content, FileRows) else self.read
 
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the exact mean, shape (N,), and covariance with divisor n, shape (N, N)."""

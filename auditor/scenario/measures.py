@@ -12,7 +12,7 @@ from auditor.tally import HIGHEST, LOWEST
 MEASURES: dict[str, tuple[str, ...]] = {
     "within": ("tolerance", "of", "tolerances"),
     "records-within": ("tolerance",),
-    "error-distribution": ("bins", "reach"),
+    "error-distribution": ("bins", "reach", "records"),
     "error-quantiles": ("probabilities",),
     "interval-privacy": ("confidence",),
     "entropy-privacy": (),
@@ -27,8 +27,11 @@ MEASURES: dict[str, tuple[str, ...]] = {
 }
 """Measures, and the options of each."""
 
+SPREAD_RECORDS = 2**18
+"""Records that a spread of errors is counted over: a share is then known to a thousandth, whatever it is."""
+
 DEFAULTS: dict[str, dict[str, Any]] = {
-    "error-distribution": {"bins": 40, "reach": 3.0},
+    "error-distribution": {"bins": 40, "reach": 3.0, "records": SPREAD_RECORDS},
     "rho-breach": {"rho1": 0.1, "rho2": 0.5},
     "delta-growth": {"delta": 0.5},
     "records-within": {"tolerance": 0.1},
@@ -67,8 +70,9 @@ def measure_options(path: Path, name: str, options: Any, problems: Problems) -> 
             problems.add((*path, key), f"must be a probability below 1; got {shown(value)}")
     if name == "rho-breach" and not problems.found and not merged["rho1"] < merged["rho2"]:
         problems.add((*path, "rho2"), f"must be above rho1, which is {shown(merged['rho1'])}; got {shown(merged['rho2'])}")
-    if "bins" in merged and not isinstance(merged["bins"], int):
-        problems.add((*path, "bins"), f"must be an integer; got {shown(merged['bins'])}")
+    for key in ("bins", "records"):
+        if key in merged and not isinstance(merged[key], int):
+            problems.add((*path, key), f"must be an integer; got {shown(merged[key])}")
     return merged
 
 

@@ -90,6 +90,8 @@ CASES: dict[str, dict[str, Any]] = {
         "data": {"source": "", "columns": ["age", "x1"], "rows": 30_000},
         "measures": ["error-distribution", {"within": 0.2}, "error-quantiles", "geometry", "entropy-privacy"],
     },
+    "heads": {"measures": [{"error-distribution": {"records": 5_000}}], "schemes": SCHEMES[:3]},
+    "heads of every row": {"measures": [{"error-distribution": {"records": 5_000}}, "within"], "attacks": ["udr"], "coalitions": ["all"]},
     "rotation": {
         "schemes": [{"name": "rotation", "copies": 2}],
         "knowledge": [{"known-records": 2}],
