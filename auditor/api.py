@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from auditor import registry
 from auditor.engine import Listener, run_scenario
+from auditor.errors import AuditorError, StorageError
 from auditor.feasibility import check_data
+from auditor.keeper import Keep
 from auditor.results import AuditResult
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import read_scenario
@@ -24,6 +27,7 @@ def run(
     overrides: Mapping[str, Any] | None = None,
     listener: Listener | None = None,
     output: str | os.PathLike[str] | None = None,
+    resume: bool = False,
 ) -> AuditResult:
     """Run an audit and return everything it found.
 
@@ -42,21 +46,38 @@ def run(
     listener : callable, optional
         Told how far the run is after every task.
     output : path, optional
-        Folder to save ``results.json`` and ``results.parquet`` in.
+        Folder to save ``results.json`` and ``results.parquet`` in. What is finished is kept there in ``journal.jsonl`` as it is.
+    resume : bool
+        Whether to use what earlier runs have finished in ``output``; only what is missing or has changed is carried out.
 
     Raises
     ------
     ScenarioError
         Everything that is wrong with the scenario, at once.
     AuditorError
-        The data cannot be audited.
+        The data cannot be audited; ``resume`` without ``output``; another run is writing to the folder.
+    StorageError
+        The disk is full, or the folder cannot be written; what was finished is kept.
+    WorkersLost
+        Worker processes were killed again and again; what was finished is kept.
     """
+    if resume and output is None:
+        raise AuditorError("resume needs `output`, the folder where finished work is kept")
     registry.discover()
     for failure in registry.failures:
         warnings.warn(str(failure), stacklevel=2)
     checked = read_scenario(scenario, tuple((overrides or {}).items()), seed)
     check_data(checked)
-    result = run_scenario(checked, workers=workers, cluster=cluster, listener=listener)
+    keep = None if output is None else Keep(_made(Path(output)), resume)
+    result = run_scenario(checked, workers=workers, cluster=cluster, listener=listener, keep=keep)
     if output is not None:
         result.save(output)
     return result
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"{folder}: cannot be written ({error.strerror or type(error).__name__})") from None
+    return folder

@@ -6,17 +6,18 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from auditor.errors import AuditorError
+from auditor.errors import AuditorError, StorageError
 
 if TYPE_CHECKING:
     from auditor.engine import Progress
     from auditor.results import AuditResult
+    from auditor.scenario.model import Scenario
 
 click.rich_click.TEXT_MARKUP = "markdown"
 
@@ -40,7 +41,8 @@ seed_option = click.option("--seed", type=click.IntRange(min=0), help="Instead o
 def cli() -> None:
     """How well does every known attack rebuild the private records from every coalition's perturbed copies?
 
-    Exit status: 0 every expectation holds; 1 one does not; 2 the request is wrong; 3 an attack or scheme failed while running.
+    Exit status: 0 every expectation holds; 1 one does not; 2 the request is wrong; 3 something failed while running (an attack, a scheme,
+    a full disk, killed workers); 130 or 143 stopped by Ctrl-C or SIGTERM, with a partial report.
     """
 
 
@@ -53,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         cli.main(args=None if arguments is None else list(arguments), prog_name="auditor", standalone_mode=True)
     except AuditorError as error:
         click.echo(f"error: {error}", err=True)
-        sys.exit(WRONG_REQUEST)
+        sys.exit(FAILED_RUNNING if isinstance(error, StorageError) else WRONG_REQUEST)
     except KeyboardInterrupt:
         click.echo("interrupted", err=True)
         sys.exit(130)
@@ -73,28 +75,84 @@ def main(arguments: Sequence[str] | None = None) -> None:
 @seed_option
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="What to print.")
 @click.option("--quiet", is_flag=True, help="No progress, and only the verdict.")
+@click.option("--resume", is_flag=True, help="Use what earlier runs have finished; only what is missing or has changed is carried out.")
 def run(
     scenarios: tuple[str, ...], output: str, workers: int, cluster: str | None, changes: tuple[str, ...], seed: int | None,
-    form: str, quiet: bool,
+    form: str, quiet: bool, resume: bool,
 ) -> None:  # fmt: skip
-    """Run audits, print the report, and write `results.json`, `results.parquet` and `report.html`."""
-    from auditor.engine import run_scenario
+    """Run audits, print the report, and write `results.json`, `results.parquet` and `report.html`.
 
-    checked = _read_all(scenarios, changes, seed)
+    What is finished is kept in `journal.jsonl` beside them. After a crash, a kill or a full disk, the same command with `--resume` goes on
+    from there. Ctrl-C ends a run with a partial report; a second one stops at once.
+    """
+    from auditor import interrupt
+    from auditor.engine import run_scenario
+    from auditor.keeper import Keep
+    from auditor.workers import dismiss
+
+    checked: list[Scenario] = []
+    results: list[AuditResult] = []
+    with interrupt.interruptible():
+        with suppress(interrupt.Interrupted):
+            checked += _ready(scenarios, changes, seed)
+            for scenario, folder in zip(checked, _folders(Path(output), [scenario.name for scenario in checked]), strict=True):
+                keep = Keep(folder, resume, _telling(scenario.title, quiet))
+                with _progress(scenario.title, quiet) as listener:
+                    result = run_scenario(scenario, workers, cluster, listener, _command(scenario.name, changes, seed), keep)
+                results.append(result)
+                with interrupt.shielded():
+                    _deposit(result, folder, quiet)
+                if interrupt.exit_status() is not None:
+                    break
+            dismiss()
+        with suppress(interrupt.Interrupted), interrupt.shielded():
+            if results:
+                _print(results, form, quiet)
+            _tell_stopped(checked, results)
+        status = interrupt.exit_status()
+    sys.exit(status or max(result.exit_status for result in results))
+
+
+def _ready(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -> list[Scenario]:
+    """Return the scenarios, read and checked against their data."""
+    checked: list[Scenario] = _read_all(scenarios, changes, seed)
     _warn_of_broken_plugins()
     _check_all(checked)
-    folders = _folders(Path(output), [scenario.name for scenario in checked])
-    results = []
-    for scenario, folder in zip(checked, folders, strict=True):
-        with _progress(scenario.title, quiet) as listener:
-            result = run_scenario(scenario, workers, cluster, listener, command=_command(scenario.name, changes, seed))
-        with _writing(folder):
-            _write(result, folder)
-        results.append(result)
-        if not quiet:
-            click.echo(f"written: {folder / 'report.html'}", err=True)
-    _print(results, form, quiet)
-    sys.exit(max(result.exit_status for result in results))
+    return checked
+
+
+def _telling(title: str, quiet: bool) -> Callable[[str], None]:
+    return lambda message: None if quiet else click.echo(f"{title}: {message}", err=True)
+
+
+def _deposit(result: AuditResult, folder: Path, quiet: bool) -> None:
+    """Write the results, unless they are of nothing and would replace better ones."""
+    if result.partial is not None and not result.partial.finished and (folder / "results.json").exists():
+        click.echo(f"stopped before any task was finished: {folder} is left as it was", err=True)
+        return
+    try:
+        _write(result, folder)
+    except OSError as error:
+        told = f"{folder}: cannot be written ({error.strerror or type(error).__name__})"
+        raise StorageError(f"{told}; every finished task is kept there: make room, and run again with --resume") from None
+    if not quiet:
+        click.echo(f"written: {folder / 'report.html'}", err=True)
+
+
+def _tell_stopped(checked: Sequence[Scenario], results: Sequence[AuditResult]) -> None:
+    """Say what is missing of a run that was stopped or broke, and how to go on."""
+    from auditor.interrupt import exit_status
+
+    for result in results:
+        if result.partial is not None:
+            done = f"{result.partial.finished} of {result.partial.tasks} tasks are finished"
+            click.echo(f"{result.name}: PARTIAL: {done}; {result.partial.why}. The same command with --resume goes on from here.", err=True)
+    if exit_status() is None:
+        return
+    for scenario in checked[len(results) :]:
+        click.echo(f"{scenario.name}: not carried out", err=True)
+    if checked and len(results) == len(checked) and not any(result.partial for result in results):
+        click.echo("interrupted, but everything was finished and written", err=True)
 
 
 def _check_all(scenarios: Sequence[Any]) -> None:

@@ -116,7 +116,7 @@ def compare_results(old: AuditResult, new: AuditResult) -> Comparison:
         worsened=[change for change in changes if change.worse],
         improved=[change for change in changes if not change.worse],
         verdicts=better,
-        broken=[*broken, *(f"{label}: no longer measured" for label in lost)],
+        broken=[*broken, *(f"{label}: no longer measured" for label in lost), *_stopped(new)],
         new=_distinct(group for key, group in after.items() if key not in before),
         missing=_distinct(group for key, group in before.items() if key not in after),
         compared=len(shared),
@@ -126,7 +126,15 @@ def compare_results(old: AuditResult, new: AuditResult) -> Comparison:
 
 
 def _called(result: AuditResult) -> str:
-    return f"{result.title}, {result.provenance.start}"
+    part = result.partial
+    cut = "" if part is None else f" (partial: {part.finished} of {part.tasks} tasks)"
+    return f"{result.title}, {result.provenance.start}{cut}"
+
+
+def _stopped(result: AuditResult) -> list[str]:
+    """An audit that was stopped has not shown that nothing got worse."""
+    part = result.partial
+    return [] if part is None else [f"the audit is partial: {part.finished} of {part.tasks} tasks were finished"]
 
 
 def _leaks(record: Measurement, dropped: set[str]) -> bool:

@@ -6,6 +6,7 @@ import math
 import platform
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -16,13 +17,19 @@ import numpy as np
 from auditor import bibliography, registry
 from auditor.audit import ReleaseAudit, failure_reason, release_levels
 from auditor.data.table import Table
+from auditor.errors import WorkersLost
 from auditor.expectation import Evidence
+from auditor.identity import identify
+from auditor.interrupt import Interrupted
+from auditor.keeper import Keep, Keeper, Numbered
+from auditor.partial import Missing, undecided
 from auditor.results import (
     AttributeSummary,
     AuditResult,
     DataSummary,
     ExpectationRecord,
     Measurement,
+    Partial,
     PluginSummary,
     Provenance,
     Reference,
@@ -33,7 +40,7 @@ from auditor.scenario.model import ExpectationUse, Scenario
 from auditor.scenario.read import at_point
 from auditor.scheme import TableMoments
 from auditor.statistics import quantile
-from auditor.tasks import carry_out_all, plan, table_of
+from auditor.tasks import Task, carry_out_all, plan, table_of
 from auditor.workers import Crew
 
 FEWEST_REPLICATES = 5
@@ -52,8 +59,9 @@ Listener = Callable[[Progress], None]
 
 
 def run_scenario(
-    scenario: Scenario, workers: int = 1, cluster: str | None = None, listener: Listener | None = None, command: str = ""
-) -> AuditResult:
+    scenario: Scenario, workers: int = 1, cluster: str | None = None, listener: Listener | None = None, command: str = "",
+    keep: Keep | None = None,
+) -> AuditResult:  # fmt: skip
     """Run an audit.
 
     Parameters
@@ -67,6 +75,13 @@ def run_scenario(
         Told after every task.
     command : str
         How the run was asked for, for the record.
+    keep : Keep, optional
+        Where to keep what is finished, and whether to use what an earlier run kept there.
+
+    Returns
+    -------
+    AuditResult
+        ``partial`` when ``Interrupted`` was raised while tasks were carried out, or workers were lost.
 
     Raises
     ------
@@ -77,30 +92,70 @@ def run_scenario(
     points = scenario.sweep_points()
     summaries = [_summary_of_data(at_point(scenario, point), point) for point in points]
     tasks = list(plan(scenario, points))
-    results: dict[str, list[ReleaseAudit]] = {}
-
-    def advance(done: int, total: int, label: str) -> None:
-        if listener is not None:
-            listener(Progress(done, total, label))
-
-    with Crew(workers, cluster) as crew:
-        for task, result in carry_out_all(tasks, crew, advance):
-            results[task.identity] = result
-    audits = [audit for task in tasks for audit in results[task.identity]]
+    found: dict[int, list[ReleaseAudit]] = {}
+    partial = None
+    keeper = None if keep is None else _keeper(keep, scenario, tasks, points, summaries)
+    try:
+        with Crew(workers, cluster) as crew, closing(_finished(tasks, crew, keeper, listener)) as finished:
+            found.update(finished)
+    except (Interrupted, WorkersLost) as reason:
+        if len(found) < len(tasks):
+            partial = Partial(finished=len(found), tasks=len(tasks), why=str(reason), signal=getattr(reason, "signal", None))
+    audits = [audit for number in sorted(found) for audit in found[number]]
+    duration = time.perf_counter() - clock + (keeper.spent if keeper is not None else 0.0)
+    missing = [_missing(task) for number, task in enumerate(tasks) if number not in found]
     measurements = spread_over_replicates([record for audit in audits for record in audit.measurements])
     evidence = Evidence(measurements, [audit.evidence for audit in audits])
     return AuditResult(
         name=scenario.name,
         scenario=scenario.spec(),
-        provenance=_provenance(scenario, summaries, started, time.perf_counter() - clock, command),
+        provenance=_provenance(scenario, summaries, started, duration, command),
         data=_distinct(summaries),
         releases=_summaries_of_schemes(scenario, points),
         plugins=_summaries_of_plugins(scenario),
         references=_references(scenario),
-        expectations=judge(scenario, evidence),
+        expectations=judge(scenario, evidence, missing),
         measurements=measurements,
         distributions=[spread for audit in audits for spread in audit.distributions],
+        partial=partial,
     )
+
+
+def _keeper(
+    keep: Keep, scenario: Scenario, tasks: Sequence[Task], points: Sequence[dict[str, Any]], summaries: Sequence[DataSummary]
+) -> Keeper[list[ReleaseAudit]]:
+    fingerprints = [(point, summary.fingerprint) for point, summary in zip(points, summaries, strict=True)]
+    return Keeper(keep, identify(scenario, tasks, fingerprints), list[ReleaseAudit], _complete)
+
+
+def _complete(audits: list[ReleaseAudit]) -> bool:
+    """Whether a task is done for good: what failed may have failed for want of memory or disk, and is tried again."""
+    return not any(record.status == "failed" for audit in audits for record in audit.measurements)
+
+
+def _missing(task: Task) -> Missing:
+    return Missing(dict(task.place.point), task.place.scenario().schemes[task.scheme].id)
+
+
+def _finished(
+    tasks: Sequence[Task], crew: Crew, keeper: Keeper[list[ReleaseAudit]] | None, listener: Listener | None
+) -> Numbered[list[ReleaseAudit]]:
+    """Yield place and result of every task as it is finished, or was by an earlier run."""
+
+    def work(some: Sequence[Task]) -> Numbered[list[ReleaseAudit]]:
+        places = {task.identity: place for place, task in enumerate(some)}
+        before = len(tasks) - len(some)
+
+        def advance(done: int, total: int, label: str) -> None:
+            if listener is not None:
+                listener(Progress(before + done, before + total, label))
+
+        if before and not some:
+            advance(0, 0, "")
+        for task, result in carry_out_all(some, crew, advance):
+            yield places[task.identity], result
+
+    return work(tasks) if keeper is None else keeper.finished(tasks, work)
 
 
 def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]:
@@ -123,9 +178,9 @@ def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]
     return [improved.get(place, record) for place, record in enumerate(measurements)]
 
 
-def judge(scenario: Scenario, evidence: Evidence) -> list[ExpectationRecord]:
-    """Return the verdict on every expectation of the scenario."""
-    return [_judged(use, evidence) for use in scenario.expect]
+def judge(scenario: Scenario, evidence: Evidence, missing: Sequence[Missing] = ()) -> list[ExpectationRecord]:
+    """Return the verdict on every expectation of the scenario; what tasks are missing leaves those that cover them undecided."""
+    return [undecided(_judged(use, evidence), use.expectation, missing) for use in scenario.expect]
 
 
 def _judged(use: ExpectationUse, evidence: Evidence) -> ExpectationRecord:

@@ -29,6 +29,14 @@ class PluginError(AuditorError):
     """A plugin is unknown, registered twice, or broke its contract."""
 
 
+class StorageError(AuditorError):
+    """A disk is full, or broken, while an audit runs: not the request's fault, so the exit status is that of a failure while running."""
+
+
+class WorkersLost(AuditorError):  # noqa: N818 - what happened, told in the report
+    """Worker processes died again and again: killed from outside, or by the system for want of memory."""
+
+
 class NotApplicable(AuditorError):  # noqa: N818 - an outcome that is reported, not a fault
     """A pairing that makes no sense; the message is the reason, and it is reported, never dropped."""
 

@@ -6,10 +6,11 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, TypedDict
 
 from pydantic import Field
 
+from auditor.categorical.neighbours import Drawn
 from auditor.registry import Plugin, PluginParameters
 from auditor.results import ExpectationRecord, Measurement, Verdict
 from auditor.scenario.coalitions import Coalition, parse_coalitions
@@ -115,6 +116,17 @@ PairedGain = tuple[float, float, float]
 """Gain over the coalition's copy with least noise by law, its standard error and degrees of freedom."""
 
 
+class Facts(TypedDict, total=False):
+    """What was found out about a uniform release beyond its cells.
+
+    ``marginal``: for every copy held, its number, level, p-value of the chi-square test, and degrees of freedom; ``drawn``: copies drawn
+    between two others.
+    """
+
+    marginal: list[tuple[int, float, float, int]]
+    drawn: list[Drawn]
+
+
 @dataclass(frozen=True)
 class ReleaseEvidence:
     """One release that was audited: a scheme at a sweep point, in one replicate."""
@@ -127,7 +139,7 @@ class ReleaseEvidence:
     rows: int
     pooling: dict[Coalition, Pooling] = field(default_factory=dict)
     paired: dict[PairedCell, PairedGain] = field(default_factory=dict)
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
 
 
 @dataclass(frozen=True)

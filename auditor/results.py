@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA_VERSION = 1
+READABLE = 0o666
+"""Permissions of a new file, before the user's mask: temporary files are private, results are read by others."""
+STOPPED = {"SIGINT": 130, "SIGTERM": 143}
+"""Exit status by the signal that stopped an audit: 128 and its number, as shells have it."""
 
 Status = Literal["ok", "not-applicable", "failed"]
 Verdict = Literal["holds", "fails", "undecided"]
@@ -196,6 +200,27 @@ class Provenance(BaseModel):
     command: str = ""
 
 
+class Partial(BaseModel):
+    """How far an audit came that did not come to its end.
+
+    Attributes
+    ----------
+    finished, tasks : int
+        Tasks whose measurements are in the results, of how many; a task is some replicates of one scheme at one sweep point.
+    why : str
+        What stopped it.
+    signal : str or None
+        The signal that did, ``SIGINT`` (Ctrl-C) or ``SIGTERM``; None when something broke.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    finished: int
+    tasks: int
+    why: str
+    signal: str | None = None
+
+
 class AuditResult(BaseModel):
     """Everything an audit found.
 
@@ -215,6 +240,7 @@ class AuditResult(BaseModel):
     expectations: list[ExpectationRecord]
     measurements: list[Measurement]
     distributions: list[Distribution] = Field(default_factory=list)
+    partial: Partial | None = Field(None, description="how far the audit came, if it was stopped; None when it is whole")
 
     @property
     def title(self) -> str:
@@ -233,8 +259,10 @@ class AuditResult(BaseModel):
 
     @property
     def exit_status(self) -> int:
-        """0 every expectation holds; 1 one does not; 3 an attack or scheme failed while running."""
-        if self.failed:
+        """0 every expectation holds; 1 one does not; 3 something failed while running; 130 or 143 stopped by SIGINT or SIGTERM."""
+        if self.partial is not None and self.partial.signal in STOPPED:
+            return STOPPED[self.partial.signal]
+        if self.failed or self.partial is not None:
             return 3
         return 0 if self.holds else 1
 
@@ -259,6 +287,7 @@ class AuditResult(BaseModel):
             "name": self.name,
             **self.model_dump(mode="json", include={"scenario", "provenance", "data", "releases", "plugins", "references"}),
             "expectations": [record.model_dump(mode="json") for record in self.expectations],
+            **({} if self.partial is None else {"partial": self.partial.model_dump(mode="json")}),
         }
         long = (("measurements", self.measurements), ("distributions", self.distributions))
         lists = (f'"{name}":[{",".join(_written(record._asdict()) for record in records)}]' for name, records in long)
@@ -397,14 +426,17 @@ def write_atomically(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(descriptor, "wb") as handle:
             handle.write(content)
-        os.chmod(temporary, 0o666 & ~_umask())  # noqa: PTH101 - mkstemp makes it private; results are read by others
+            handle.flush()
+            os.fsync(descriptor)  # a full disk may say so only now, and a name must not be given to what is not there yet
+        os.chmod(temporary, READABLE & ~umask())  # noqa: PTH101
         os.replace(temporary, path)  # noqa: PTH105
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
 
 
-def _umask() -> int:
+def umask() -> int:
+    """Return the mask of permissions that the user wants new files to lack."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

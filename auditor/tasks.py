@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -130,7 +131,7 @@ def plan(scenario: Scenario, points: Sequence[dict[str, Any]]) -> Iterator[Task]
 def carry_out_all(
     tasks: Sequence[Task], crew: Crew, advance: Callable[[int, int, str], None] = lambda done, total, label: None
 ) -> Iterator[tuple[Task, list[ReleaseAudit]]]:
-    """Yield every task with its result; tables in memory first.
+    """Yield every task with its result as it is finished; tables in memory first.
 
     Parameters
     ----------
@@ -153,10 +154,11 @@ def carry_out_all(
             done += 1
             advance(done, total, step.label)
         ready = [replace(task, taken=joined.of(task.scheme)) for task in batch]
-        for task, result in zip(batch, crew.carry_out(carry_out, ready), strict=True):
-            done += 1
-            advance(done, total, task.label)
-            yield task, result
+        with closing(crew.as_done(carry_out, ready)) as finished:
+            for place, result in finished:
+                done += 1
+                advance(done, total, batch[place].label)
+                yield batch[place], result
 
 
 def gather_tasks(batch: Sequence[Task]) -> list[GatherTask]:

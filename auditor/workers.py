@@ -1,20 +1,34 @@
-"""Who carries tasks out: this process, several processes here, or a Dask cluster; results come in the tasks' order, whoever did them.
+"""Who carries tasks out: this process, several processes here, or a Dask cluster.
 
-A worker that is killed loses nothing: its tasks are done again. Tasks carry paths and places, results are aggregates.
+A worker that is killed loses nothing: its tasks are done again. Tasks carry paths and places, results are aggregates. Processes here are
+deaf to Ctrl-C, which is their parent's to hear, and gone when it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import lru_cache
 from typing import Any, TypeVar
 
-from auditor.errors import AuditorError
+from auditor.errors import AuditorError, WorkersLost
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 MOST_DEATHS = 3
 """Times in a row that workers may die before any task gets done: then it is the task that kills them, for want of memory mostly."""
+
+
+WATCH_SECONDS = 1.0
+
+Numbered = Generator[tuple[int, R], None, None]
 
 
 class Crew:
@@ -40,38 +54,106 @@ class Crew:
             self._client.close()
 
     def carry_out(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
-        """Yield the result of each task, in order.
+        """Yield the result of each task, in order; see ``as_done``."""
+        early: dict[int, R] = {}
+        due = 0
+        with closing(self.as_done(work, tasks)) as done:
+            for place, result in done:
+                early[place] = result
+                while due in early:
+                    yield early.pop(due)
+                    due += 1
+
+    def as_done(self, work: Callable[[T], R], tasks: Sequence[T]) -> Numbered[R]:
+        """Yield place and result of each task as it is finished: what is to be kept should not wait for slower ones before it.
 
         Raises
         ------
-        AuditorError
+        WorkersLost
             Workers die again and again over one task.
         """
         if self._client is not None:
             yield from _on_cluster(self._client, work, tasks)
-        elif self._workers == 1 or len(tasks) == 1:
-            yield from map(work, tasks)
+        elif self._workers == 1 or len(tasks) <= 1:
+            yield from ((place, work(task)) for place, task in enumerate(tasks))
         else:
             yield from _in_processes(self._workers, work, tasks)
 
 
-def _in_processes(workers: int, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
-    from joblib import Parallel, delayed
+def _in_processes(workers: int, work: Callable[[T], R], tasks: Sequence[T]) -> Numbered[R]:
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    done = deaths = 0
-    while done < len(tasks):
+    left, deaths = dict(enumerate(tasks)), 0
+    while left:
         try:
-            for result in Parallel(n_jobs=workers, return_as="generator", batch_size=1)(delayed(work)(task) for task in tasks[done:]):
-                done, deaths = done + 1, 0
-                yield result
+            with closing(_pool(workers, work, left)) as done:
+                for place, result in done:
+                    del left[place]
+                    deaths = 0
+                    yield place, result
         except TerminatedWorkerError:
             deaths += 1
             if deaths == MOST_DEATHS:
-                raise AuditorError(
+                raise WorkersLost(
                     f"worker processes were killed {deaths} times in a row over the same work, for want of memory perhaps: "
                     "`auditor check` tells what a worker needs; try fewer --workers"
                 ) from None
+
+
+def _pool(workers: int, work: Callable[[T], R], tasks: dict[int, T]) -> Numbered[R]:
+    from joblib import Parallel, delayed
+
+    calls = [delayed(_numbered)(work, place, task) for place, task in tasks.items()]
+    with _deaf_children():
+        results = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)(calls)
+    try:
+        yield from results
+    finally:
+        with warnings.catch_warnings():  # that it ends early is no surprise here
+            warnings.simplefilter("ignore")
+            results.close()
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Start processes that a terminal's Ctrl-C does not reach: it is sent to a whole group, and only the parent can make an end of it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _numbered(work: Callable[[T], R], place: int, task: T) -> tuple[int, R]:
+    _follow_parent()
+    return place, work(task)
+
+
+@lru_cache(maxsize=1)
+def _follow_parent() -> None:
+    """Let this process end when the one that started it does: one that was killed cannot say goodbye, and work would go on for nobody."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(WATCH_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="auditor-parent", daemon=True).start()
+
+
+def dismiss() -> None:
+    """End the processes that wait for more tasks.
+
+    Left to themselves they are asked to go when the program ends, and an answer is waited for; one that was killed meanwhile gives none.
+    """
+    if "joblib" in sys.modules:
+        from joblib.externals.loky import get_reusable_executor
+
+        get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
 
 
 def _connected(address: str) -> Any:
@@ -86,17 +168,18 @@ def _connected(address: str) -> Any:
         raise AuditorError(f"no Dask scheduler answers at {address!r} ({type(error).__name__})") from None
 
 
-def _on_cluster(client: Any, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
+def _on_cluster(client: Any, work: Callable[[T], R], tasks: Sequence[T]) -> Numbered[R]:
     """The scheduler gives a dead worker's tasks to others, and does again those whose results died with it."""
+    import distributed
     from distributed.scheduler import KilledWorker
 
-    futures = client.map(work, tasks, pure=False)
+    places = {future: place for place, future in enumerate(client.map(work, tasks, pure=False))}
+    in_turn: Callable[..., Any] = distributed.as_completed
     try:
-        for place, future in enumerate(futures):
+        for future in in_turn(list(places)):
             result: R = future.result()
-            futures[place] = None  # the cluster need not keep it
-            yield result
+            yield places.pop(future), result  # forgotten here, so that the cluster need not keep it
     except KilledWorker:
-        raise AuditorError(
+        raise WorkersLost(
             "cluster workers died again and again over the same work, for want of memory perhaps: `auditor check` tells what a worker needs"
         ) from None

@@ -14,7 +14,7 @@ from reports._matrix import MatrixRow, Measure, matrix, measures, reference_poin
 from reports._method import Definition, error_bars, metric_definitions
 from reports._reading import Reading
 from reports._verdict import Verdict, summary, verdicts
-from reports._words import provenance_line, reproduce, rows_text
+from reports._words import outcome, partial_text, provenance_line, reproduce, rows_text
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Page:
     reproduce: str
     provenance: str
     table: str
+    partial: str
 
     @property
     def point(self) -> str:
@@ -71,11 +72,7 @@ class Page:
     @property
     def outcome(self) -> str:
         """Whether everything that was expected was proved."""
-        if self.result.failed:
-            return "failed"
-        if not self.result.expectations:
-            return "nothing expected"
-        return "holds" if self.result.holds else "does not hold"
+        return outcome(self.result)
 
 
 def page(result: AuditResult, number: int, limit: int) -> Page:
@@ -87,5 +84,5 @@ def page(result: AuditResult, number: int, limit: int) -> Page:
         charts(reading, f"audit-{number}", limit), gathered(reading.gaps), metric_definitions(reading), error_bars(reading),
         yaml.safe_dump(scenario, sort_keys=False, allow_unicode=True, width=100),
         json.dumps(scenario, indent=2, ensure_ascii=False),
-        reproduce(result), provenance_line(result), rows_text(result),
+        reproduce(result), provenance_line(result), rows_text(result), partial_text(result),
     )  # fmt: skip

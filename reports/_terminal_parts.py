@@ -18,7 +18,17 @@ from reports._reading import Reading, adversary_text
 from reports._strongest import leader
 from reports._terminal_tables import comparison, distributions, hanging, heading, other_measures, sweeps, table
 from reports._verdict import Verdict, verdicts
-from reports._words import STATUS_MARKS, bound_text, counts, observed_text, provenance_line, reproduce, where_text
+from reports._words import (
+    STATUS_MARKS,
+    bound_text,
+    counts,
+    observed_text,
+    outcome,
+    partial_text,
+    provenance_line,
+    reproduce,
+    where_text,
+)  # fmt: skip
 
 STATUS_STYLES = {"holds": "color(31)", "fails": "bold color(166)", "undecided": "color(172)"}
 FINDING_MARKS = {
@@ -38,6 +48,8 @@ def audit(console: Console, result: AuditResult) -> None:
     reading = Reading(result)
     title = clipped(result.title, console.width - 4)
     console.print(Rule(Text(title, style="bold"), align="left", characters="━"))
+    if result.partial is not None:
+        console.print(Text(clean(partial_text(result)), style=STATUS_STYLES["fails"]))
     found = verdicts(reading)
     _verdict(console, found)
     comparison(console, reading)
@@ -61,9 +73,9 @@ def summary(console: Console, results: Sequence[AuditResult]) -> None:
         worst = [verdict for verdict in verdicts(Reading(result)) if verdict.worst]
         lowest = min(worst, key=lambda verdict: verdict.worst.value if verdict.worst else 0.0, default=None)
         told = f"{with_error(lowest.worst)} {clipped(lowest.scheme, 24)}" if lowest else "–"
-        outcome = "failed" if result.failed else "holds" if result.holds else "does not hold"
-        style = STATUS_STYLES["holds" if outcome == "holds" else "fails"]
-        rows.add_row(Text(clipped(result.title, 40)), Text(outcome, style=style), Text(counts(result)), Text(told))
+        came = outcome(result)
+        style = STATUS_STYLES["holds" if came in ("holds", "nothing expected") else "fails"]
+        rows.add_row(Text(clipped(result.title, 40)), Text(came, style=style), Text(counts(result)), Text(told))
     console.print(rows)
 
 

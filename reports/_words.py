@@ -48,6 +48,26 @@ def counts(result: AuditResult) -> str:
     return ", ".join([*parts, *([f"{open_} undecided"] if open_ else [])])
 
 
+def partial_text(result: AuditResult) -> str:
+    """Say that the audit did not come to its end, how far it came, and what that means; empty when it is whole."""
+    part = result.partial
+    if part is None:
+        return ""
+    done = f"{part.finished} of {part.tasks} task{'s' if part.tasks != 1 else ''} finished; {part.why}"
+    return f"Partial: {done}. Every figure is of these alone; what is missing leaves expectations undecided. Run again with --resume."
+
+
+def outcome(result: AuditResult) -> str:
+    """Return the outcome of an audit in a word or three."""
+    if result.partial is not None:
+        return "partial"
+    if result.failed:
+        return "failed"
+    if not result.expectations:
+        return "nothing expected"
+    return "holds" if result.holds else "does not hold"
+
+
 def rows_text(result: AuditResult) -> str:
     """Say which table was audited: ``cps, 20,000 rows × 2 attributes``."""
     if not result.data:

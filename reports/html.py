@@ -73,7 +73,7 @@ def environment() -> Environment:
     )
     filters = (
         _figures.number, _figures.plus_minus, _figures.with_error, _figures.percent, _figures.copies, _figures.braces,
-        _figures.clean, _figures.clipped, _words.where_text, _words.bound_text, _words.observed_text, _words.counts,
+        _figures.clean, _figures.clipped, _words.where_text, _words.bound_text, _words.observed_text, _words.counts, _words.partial_text,
         _gaps.gap_text, _gaps.untold_text, _detail.agreement, _detail.assumptions, _differences.more_text, attribute_text, json_block,
     )  # fmt: skip
     made.filters.update({function.__name__: function for function in filters})

@@ -11,12 +11,12 @@ from auditor.rendering import Renderer
 from auditor.results import AuditResult, ExpectationRecord
 from reports._figures import clean
 from reports._reading import Gap, Reading, adversary_text
-from reports._words import bound_text, observed_text, where_text
+from reports._words import bound_text, observed_text, partial_text, where_text
 
 
 @register
 class Junit(Renderer):
-    """One test case an expectation, its reason as the failure's text; a failed cell is an error."""
+    """One test case an expectation, its reason as the failure's text; a failed cell is an error, and so is an audit that was stopped."""
 
     name = "junit"
     suffix: ClassVar[str] = ".xml"
@@ -35,15 +35,21 @@ class Junit(Renderer):
 
 def _suite(result: AuditResult) -> Element:
     failed = [gap for gap in Reading(result).gaps if gap.status == "failed"]
+    stopped = result.partial is not None
+    skipped = sum(record.status == "undecided" for record in result.expectations) if stopped else 0
     suite = Element("testsuite", {
-        "name": clean(result.title), "tests": str(len(result.expectations) + len(failed)),
-        "failures": str(sum(record.status != "holds" for record in result.expectations)), "errors": str(len(failed)),
-        "skipped": "0", "time": f"{result.provenance.duration:.3f}", "timestamp": clean(result.provenance.start),
+        "name": clean(result.title), "tests": str(len(result.expectations) + len(failed) + stopped),
+        "failures": str(sum(record.status != "holds" for record in result.expectations) - skipped),
+        "errors": str(len(failed) + stopped), "skipped": str(skipped),
+        "time": f"{result.provenance.duration:.3f}", "timestamp": clean(result.provenance.start),
     })  # fmt: skip
     for record in result.expectations:
         _expectation(suite, result, record)
     for gap in failed:
         _failed_cell(suite, result, gap)
+    if stopped:
+        case = SubElement(suite, "testcase", {"classname": clean(result.name), "name": "the audit is whole", "time": "0"})
+        SubElement(case, "error", {"message": "partial", "type": "partial"}).text = clean(partial_text(result))
     return suite
 
 
@@ -53,7 +59,9 @@ def _expectation(suite: Element, result: AuditResult, record: ExpectationRecord)
         "testcase",
         {"classname": clean(result.name), "name": clean(record.expectation + where_text(record.where)), "time": "0"},
     )
-    if record.status != "holds":
+    if record.status == "undecided" and result.partial is not None:
+        SubElement(case, "skipped", {"message": clean(record.why)})
+    elif record.status != "holds":
         told = f"{record.status}: observed {observed_text(record)}, bound {bound_text(record)}"
         SubElement(case, "failure", {"message": told, "type": record.status}).text = clean(record.why)
 

@@ -15,7 +15,16 @@ from reports._gaps import gap_text, gathered
 from reports._matrix import MatrixCell, matrix, measures, reference_point
 from reports._reading import Reading, adversary_text
 from reports._verdict import Verdict, verdicts
-from reports._words import STATUS_MARKS, bound_text, counts, observed_text, provenance_line, where_text
+from reports._words import (
+    STATUS_MARKS,
+    bound_text,
+    counts,
+    observed_text,
+    outcome,
+    partial_text,
+    provenance_line,
+    where_text,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from auditor.comparison import Comparison
@@ -74,8 +83,8 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _summary(results: Sequence[AuditResult]) -> str:
-    outcome = {0: "✓ holds", 1: "✗ does not hold", 3: "✗ failed"}
-    rows = [[safe(result.title), outcome[result.exit_status], counts(result)] for result in results]
+    marks = {"holds": "✓ holds", "nothing expected": "✓ holds", "partial": "✗ partial"}
+    rows = [[safe(result.title), marks.get(outcome(result), f"✗ {outcome(result)}"), counts(result)] for result in results]
     return f"# {len(results)} audits\n\n{_table(['audit', 'outcome', 'expectations'], rows)}"
 
 
@@ -83,6 +92,7 @@ def _audit(result: AuditResult) -> str:
     reading = Reading(result)
     parts = [
         f"## {safe(result.title)}\n",
+        f"**{safe(partial_text(result))}**\n" if result.partial is not None else "",
         _verdicts(reading),
         _comparison(reading),
         _measures(reading),

@@ -1,0 +1,140 @@
+"""Never twice the same work: keeps what every finished task yielded, and hands it out again when a run is resumed."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from auditor import interrupt
+from auditor.codec import CodecError, codec
+from auditor.identity import Identity
+from auditor.journal import Journal
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+Numbered = Generator[tuple[int, R], None, None]
+"""Places of tasks, from 0, with what they yielded, in whatever order they were finished."""
+
+
+def quiet(message: str) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Where a run keeps what it has finished.
+
+    Attributes
+    ----------
+    folder : Path
+        The folder of its results, which is there.
+    resume : bool
+        Whether to use what an earlier run kept there.
+    tell : callable
+        Told in one line what is reused and why the rest is not.
+    """
+
+    folder: Path
+    resume: bool = False
+    tell: Callable[[str], None] = quiet
+
+
+class Keeper(Generic[R]):
+    """Between a run and the carrying out of its tasks: agnostic of what a task is.
+
+    Parameters
+    ----------
+    keep : Keep
+    identity : Identity
+        With one key for each task.
+    declared : type
+        What a task yields, for the codec.
+    complete : callable
+        Whether a result is worth keeping; others are tried again by the next run.
+
+    Attributes
+    ----------
+    spent : float
+        Seconds that the results handed out again took when they were computed.
+    """
+
+    def __init__(self, keep: Keep, identity: Identity, declared: Any, complete: Callable[[R], bool]) -> None:
+        self._keep, self._identity, self._complete = keep, identity, complete
+        self._encode, self._decode = codec(declared)
+        self.spent = 0.0
+
+    def finished(self, tasks: Sequence[T], carry_out: Callable[[Sequence[T]], Numbered[R]]) -> Numbered[R]:
+        """Yield every task's result: those kept first, then the others as they are finished.
+
+        Raises
+        ------
+        StorageError
+            A result cannot be kept, as on a full disk.
+        """
+        keys = self._identity.keys
+        with Journal(self._keep.folder, self._identity.parts, self._keep.resume) as journal:
+            known = {}
+            for number, key in enumerate(keys):
+                entry = self._read(journal, key)
+                if entry is not None:
+                    known[number] = entry
+            self._announce(journal, len(known), len(keys))
+            yield from known.items()
+            missing = [number for number in range(len(keys)) if number not in known]
+            with closing(_renumbered(carry_out([tasks[number] for number in missing]), missing)) as results:
+                before = time.perf_counter()
+                for number, result in results:
+                    now = time.perf_counter()
+                    yield number, self._kept(journal, keys[number], result, now - before)
+                    before = time.perf_counter()
+            journal.finish(keys)
+
+    def _read(self, journal: Journal, key: str) -> R | None:
+        """Return what was kept; None when there is nothing, or nothing that can be made sense of."""
+        entry = journal.read(key)
+        try:
+            seconds, plain = entry
+            result: R = self._decode(plain)
+            self.spent += float(seconds)
+        except (CodecError, TypeError, ValueError, RecursionError):
+            return None
+        return result
+
+    def _kept(self, journal: Journal, key: str, result: R, seconds: float) -> R:
+        """Keep a result, and return it as the next run would read it: one that is resumed must not differ in so much as a type."""
+        changed = self._identity.files_changed()
+        if changed:
+            self._keep.tell(f"{', '.join(changed)} changed while it was audited: what was computed since is not kept for --resume")
+            self._identity.stamps.clear()
+            self._identity.unsure = True
+        if self._identity.unsure or not self._complete(result):
+            return result
+        text = journal.append(key, [round(seconds, 6), self._encode(result)])
+        decoded: R = self._decode(json.loads(text)[1])
+        return decoded
+
+    def _announce(self, journal: Journal, known: int, total: int) -> None:
+        tell, told = self._keep.tell, f"{known} of {total} tasks"
+        if not self._keep.resume:
+            if journal.entries and not journal.whole:
+                tell(f"an earlier run was not finished; its {journal.entries} finished tasks are replaced (--resume would have used them)")
+            return
+        if not journal.entries and not journal.damaged:
+            tell(f"nothing to resume in {journal.path.parent}: every task is carried out")
+            return
+        why = f"; changed since: {', '.join(journal.changed)}" if journal.changed else ""
+        torn = f"; {journal.damaged} damaged {'entry is' if journal.damaged == 1 else 'entries are'} left out" if journal.damaged else ""
+        tell(f"resumed: {told} are finished already{why}{torn}")
+
+
+def _renumbered(results: Numbered[R], numbers: Sequence[int]) -> Numbered[R]:
+    with closing(results) as made:
+        for place, result in made:
+            interrupt.check()
+            yield numbers[place], result
