@@ -1,4 +1,4 @@
-"""Make the pictures of the quickstart's report: docs/report-1280.png, report-1280-dark.png and report-400.png.
+"""Make the pictures of the quickstart's report, from top to bottom: docs/report-1280.png, report-1280-dark.png and report-400.png.
 
 Run ``python docs/make_screenshots.py audit/quickstart/report.html`` after ``auditor run scenarios/quickstart.yaml``. Needs Chromium on the
 path and the packages ``playwright`` and ``pillow``.
@@ -15,9 +15,9 @@ from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 DOCS = Path(__file__).resolve().parent
-SHOTS = (("report-1280", 1280, 3000, "light"), ("report-1280-dark", 1280, 3000, "dark"), ("report-400", 400, 2600, "light"))
-"""Name, width and height in pixels, colour scheme."""
-COLOURS = 128
+SHOTS = (("report-1280", 1280, "light"), ("report-1280-dark", 1280, "dark"), ("report-400", 400, "light"))
+"""Name, width in pixels, colour scheme."""
+COLOURS = 96
 
 
 def main() -> None:
@@ -25,18 +25,18 @@ def main() -> None:
     page = Path(sys.argv[1]).resolve().as_uri()
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
-        for name, width, height, scheme in SHOTS:
-            content = _shot(browser, page, width, height, scheme)
+        for name, width, scheme in SHOTS:
+            content = _shot(browser, page, width, scheme)
             picture = Image.open(BytesIO(content)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
             picture.save(DOCS / f"{name}.png", optimize=True)
         browser.close()
 
 
-def _shot(browser: Browser, page: str, width: int, height: int, scheme: str) -> bytes:
-    view = browser.new_page(viewport={"width": width, "height": height}, color_scheme="dark" if scheme == "dark" else "light")
+def _shot(browser: Browser, page: str, width: int, scheme: str) -> bytes:
+    view = browser.new_page(viewport={"width": width, "height": 900}, color_scheme="dark" if scheme == "dark" else "light")
     view.goto(page)
     view.locator("html[data-charts=drawn]").wait_for(state="attached")
-    content: bytes = view.screenshot()
+    content: bytes = view.screenshot(full_page=True)
     view.close()
     return content
 

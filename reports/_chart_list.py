@@ -118,7 +118,8 @@ def _sweep(reading: Reading, name: str, path: str, lead: Setting | None, limit: 
     data = sweep_data(reading, path, lead, limit)
     if not data.table:
         return None
-    caption = "Errors at the worst coalition of each point, others at the largest. Bars: 95 % interval. Dashed: theory."
+    theory = "Dashed: theory." if data.facts["numeric"] else "Short lines: theory."
+    caption = f"Errors at the worst coalition of each point, others at the largest. Bars: 95 % interval. {theory}"
     alt = f"Line chart: a metric against the swept parameter {clean(path)}, a line for each of {len(data.facts['series'])} series."
     return Chart(name, f"Sweep of {clean(path)}", caption, alt, data, [sweep_chart(data, data.facts["series"])])
 

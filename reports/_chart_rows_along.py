@@ -31,13 +31,15 @@ class _Series:
     def __init__(self, reading: Reading) -> None:
         self.by_attack = len(reading.schemes) == 1 and len({attack for _, attack in reading.adversaries}) > 1
         attacks = unique(clean(attack) for _, attack in reading.adversaries)
-        self.names = attacks if self.by_attack else [clean(name) for name in reading.schemes]
+        itself = any(setting.attack is None for setting in reading.settings())
+        schemes = [clean(name) for name in reading.schemes]
+        self.names = unique([*attacks, *(schemes if itself else [])]) if self.by_attack else schemes
         self.control = Options("adversary", "Knowledge" if self.by_attack else "Adversary")
 
     def row(self, setting: Setting) -> dict[str, Any]:
         """Return the fields that say whose line a row is on."""
         if setting.attack is None:
-            return {"s": clean(setting.scheme), "i": 0, "v": -1}
+            return {"s": clean(setting.scheme), "i": self.names.index(clean(setting.scheme)), "v": -1}
         name = clean(setting.attack if self.by_attack else setting.scheme)
         return {"s": name, "i": self.names.index(name), "v": self.control(self.choice(setting))}
 
@@ -52,9 +54,10 @@ def sweep_data(reading: Reading, path: str, leading: Setting | None = None, limi
     rows: list[dict[str, Any]] = []
     table: list[list[str]] = []
     points = [point for point in sweep_lines(reading) if point.path == path and (point.metric == SECONDS) == runtime]
-    # what the scenario makes a statement of is what its figure is about
+    # within the limit every metric of all attributes together has its place before single attributes do, and the first is the one
+    # that the scenario makes a statement of, as its figure is about it
     stated = [record.expectation for record in reading.result.expectations if record.expectation in {p.metric for p in points}][:1]
-    points.sort(key=lambda point: (point.metric not in stated, point.metric != ERROR, point.attribute != EVERYTHING))
+    points.sort(key=lambda point: (point.attribute != EVERYTHING, point.metric not in stated, point.metric != ERROR))
     titles: dict[str, str] = {}
     for point in points[:limit]:
         setting, what = point.setting, f"{point.metric}, {attribute_text(point.attribute)}"
@@ -79,6 +82,8 @@ def _axis(rows: list[dict[str, Any]], path: str) -> dict[str, Any]:
 
 
 def _axis_value(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return clean(", ".join(map(str, value)))
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else clean(value)
 
 

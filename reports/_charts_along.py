@@ -43,15 +43,27 @@ def sweep_chart(data: ChartData, schemes: Sequence[str], value: str | None = Non
     other = [alt.Tooltip("o:N", title="at")] if data.facts["others"] else []
     tips = [*TIP, alt.Tooltip("x", type="nominal", title="swept value"), *other, THEORY_TIP]
     points = base.mark_point(filled=True).encode(y=y, shape=shape(schemes), size=size(schemes), tooltip=tips)
+    if not data.facts["numeric"]:
+        return _side_by_side(base, title, points.add_params(chosen), data, schemes)
     layers = [_bars(base, title), base.mark_line().encode(y=y, strokeWidth=width(schemes), **extra), _theory(base, ["s:N", "o:N"])]
     return document(alt.layer(*layers, points.add_params(chosen)).add_params(*parameters(data)))
+
+
+def _side_by_side(base: Any, title: str | list[str], points: Any, data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
+    """Draw words on the axis without lines between them, as they have no order: series side by side, theory as a short line."""
+    aside = {"xOffset": alt.XOffset("s:N", scale=alt.Scale(domain=list(schemes)))}
+    stated = base.transform_filter("isValid(datum.t)").mark_tick(thickness=1.25, size=16)
+    theory = stated.encode(y="t:Q", color=alt.value("var(--ink)"), **aside)
+    layers = [_bars(base, title).encode(**aside), theory, points.encode(**aside)]
+    return document(alt.layer(*layers).add_params(*parameters(data)))
 
 
 def _swept_axis(data: ChartData) -> alt.X:
     # the title is a list, so that a path is shown as text and never read as a number or a field
     title = [data.facts["title"]]
     if not data.facts["numeric"]:
-        return alt.X("x:O", title=title, sort=None)
+        # a list of words is broken into lines, so that labels stand upright side by side
+        return alt.X("x:O", title=title, sort=None, axis=alt.Axis(labelAngle=0, labelExpr="split(datum.label, ', ')", grid=False))
     if data.facts["log"]:
         ticks = alt.Axis(grid=False, format="~s", tickCount=6)
         return alt.X("x:Q", title=title, scale=alt.Scale(type="log", nice=False, padding=14), axis=ticks)

@@ -1,0 +1,298 @@
+"""What the gallery shows: each figure of the papers, what the paper claims of it, and the pictures that answer it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One chart: a method of ``result.plot`` (or a drawing of the gallery's own), the choices made above it, and what it shows."""
+
+    plot: str
+    caption: str
+    choices: tuple[tuple[str, str], ...] = ()
+
+    def name(self, entry: str) -> str:
+        """Return the file's name, made of what was chosen."""
+        told = "-".join([entry, self.plot, *(value for _, value in self.choices)])
+        plain = "".join(c if c.isascii() and (c.isalnum() or c == "-") else "-" for c in told)
+        return "-".join(part for part in plain.split("-") if part)[:90] + ".png"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One figure, table or worked example of a paper; ``scenario`` is empty for a picture that no audit is needed for."""
+
+    scenario: str
+    title: str
+    claims: tuple[str, ...]
+    pictures: tuple[Picture, ...]
+    note: str = ""
+
+
+LI, HUANG = "Li, Chen, Li & Zhang (2012)", "Huang, Du & Chen (2005)"
+XIAO, LIU = "Xiao, Tao & Chen (2009)", "Liu, Giannella & Kargupta (2008)"
+RMSE = (("figure", "rmse, all attributes"),)
+ESTIMATED = (*RMSE, ("adversary", "estimated(rows=1000)"))
+
+
+def of(measure: str, *more: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return the choice of a metric over all attributes."""
+    return (("figure", f"{measure}, all attributes"), *more)
+
+
+LI2012 = (
+    Entry(
+        "li2012-example",
+        f"{LI}, sections 4.2 and 4.3: Alice and Bob",
+        (
+            "Alone, Alice (σ² = 1) leaves 0.5 and Bob (σ² = 4) leaves 0.8 unknown.",
+            "Together: 4/9 from independent noise, 0 from linearly dependent noise, 0.5 (Alice's own) from corner-wave noise.",
+        ),
+        (Picture("collusion", "One copy, and both pooled, under the three kinds of noise"),),
+    ),
+    Entry(
+        "",
+        f"{LI}, Figure 1: distribution of Age and Income",
+        ("The census extract cannot be redistributed: Table 3 gives its moments, Figure 1 its look.",),
+        (Picture("census", "The stand-in `census-like`: the table's moments exactly, and the figure's look"),),
+    ),
+    Entry(
+        "li2012-fig2",
+        f"{LI}, Figure 2: error against the number of copies",
+        (
+            "Independent noise: pooling copies reduces the normalized estimation error dramatically.",
+            "The proposed scheme: the curve of attacks with all copies overlaps that of the least perturbed copy.",
+            "With moments estimated from few rows the error flattens and even slightly increases; more samples perform better.",
+        ),
+        (
+            Picture("collusion", "Perfect knowledge, Age", (("attribute", "age"),)),
+            Picture("collusion", "Perfect knowledge, Income", (("attribute", "income"),)),
+            Picture(
+                "collusion",
+                "Moments estimated from 400 rows without structure, Age: with more copies the error rises again",
+                (("attribute", "age"), ("adversary", "llse, estimated(rows=400, structure=none) knowledge")),
+            ),
+        ),
+    ),
+    Entry(
+        "li2012-fig3",
+        f"{LI}, Figure 3: errors of single records",
+        (
+            "Independent noise: as M grows, the cumulative histograms approach the vertical axis.",
+            "The proposed scheme: the cumulative histograms are almost identical for all M, and approach 1 much slower.",
+        ),
+        (
+            Picture("errors", "5 copies pooled, Age", (("coalition", "{1–5}"),)),
+            Picture("errors", "30 copies pooled, Age", (("coalition", "{1–30}"),)),
+        ),
+    ),
+    Entry(
+        "li2012-fig4-iris",
+        f"{LI}, Figure 4: usefulness of the copies (Iris)",
+        ("At all noise levels, the accuracies on data perturbed by either scheme are identical.",),
+        (
+            Picture("frontier", "Accuracy of a decision tree against what is left unknown", (("figure", "utility_decision_tree"),)),
+            Picture("frontier", "The same for a support vector machine", (("figure", "utility_svm_rbf"),)),
+        ),
+    ),
+    Entry(
+        "li2012-fig4-wisconsin",
+        f"{LI}, Figure 4: usefulness of the copies (Wisconsin breast cancer)",
+        ("At all noise levels, the accuracies on data perturbed by either scheme are identical.",),
+        (
+            Picture("frontier", "Accuracy of a decision tree against what is left unknown", (("figure", "utility_decision_tree"),)),
+            Picture("frontier", "The same for a support vector machine", (("figure", "utility_svm_rbf"),)),
+        ),
+    ),
+    Entry(
+        "li2012-fig5",
+        f"{LI}, Figure 5: time to make copies on demand",
+        (
+            "The runtime increases only about linearly in M, far below the bound of M³.",
+            "The difference from the independent noise scheme is considerably small.",
+        ),
+        (Picture("runtime", "Seconds for the last M − L copies of 100,000 records, on the machine that made this page"),),
+    ),
+)
+
+HUANG2005 = (
+    Entry(
+        "huang2005-exp1",
+        f"{HUANG}, Figure 1: number of attributes",
+        (
+            "All correlation-based reconstructions have lower errors when the number of attributes increases.",
+            "UDR is not sensitive to the change of correlations; BE-DR performs better than PCA-DR and SF.",
+        ),
+        (
+            Picture("sweep", "Root mean squared error of each attack, perfect knowledge", RMSE),
+            Picture("sweep", "The same with everything estimated from the 1,000 released rows", ESTIMATED),
+        ),
+    ),
+    Entry(
+        "huang2005-exp2",
+        f"{HUANG}, Figure 2: number of principal components",
+        (
+            "SF, PCA-DR and BE-DR achieve better accuracy when the number of principal components becomes less.",
+            "BE-DR is always better.",
+        ),
+        (
+            Picture("sweep", "Root mean squared error of each attack, perfect knowledge", RMSE),
+            Picture("sweep", "The same with everything estimated: where nothing is correlated, UDR beats BE-DR", ESTIMATED),
+        ),
+    ),
+    Entry(
+        "huang2005-exp3",
+        f"{HUANG}, Figure 3: eigenvalues of the non-principal components",
+        (
+            "When these eigenvalues become larger, SF, PCA-DR and BE-DR all become worse, and after certain points SF and PCA-DR are "
+            "even worse than UDR.",
+            "BE-DR converges to UDR when the correlations of the data are low.",
+        ),
+        (
+            Picture("sweep", "Root mean squared error of each attack, perfect knowledge", RMSE),
+            Picture("sweep", "The same with everything estimated from the 1,000 released rows", ESTIMATED),
+        ),
+    ),
+    Entry(
+        "huang2005-exp4",
+        f"{HUANG}, Figure 4: noise that is correlated as the data are",
+        (
+            "When the dissimilarity of noise and data increases, privacy becomes worse, with SF the exception.",
+            "Independent noise, the figure's vertical line, is at 0.5 here.",
+        ),
+        (
+            Picture("sweep", "Root mean squared error of each attack, perfect knowledge", RMSE),
+            Picture("sweep", "Dissimilarity (the paper's Definition 8.1), the figure's own axis", of("dissimilarity")),
+        ),
+    ),
+)
+
+XIAO2009 = (
+    Entry(
+        "xiao2009-examples",
+        f"{XIAO}, Figure 1 and Examples 1 and 2: HIV, Alice and Bob",
+        (
+            "By sharing, recipients gain nothing more than having only the data of the one with the highest retention probability.",
+            "A copy at 20 % shows HIV with probability 28 % when it was HIV, of ten diseases.",
+        ),
+        (Picture("measures", "Share of the records that the best guess gets right", (("figure", "accuracy"),)),),
+    ),
+    Entry(
+        "",
+        f"{XIAO}, Figure 4: distribution of sensitive values",
+        ("Uniform, Gaussian, Salary and Occupation; the last two are of a census extract that cannot be redistributed.",),
+        (Picture("values", "The four sources that stand in for them"),),
+    ),
+    Entry(
+        "xiao2009-fig5",
+        f"{XIAO}, Figure 5: effect of collusion",
+        (
+            "What Alice, Bob and Charlie believe together (30 %, 10 %, 50 % retained, asked for in this order) is what Charlie believes "
+            "alone, for all four distributions.",
+        ),
+        (Picture("sweep", "Squared distance between the beliefs of all three and of Charlie alone", of("belief_gap")),),
+    ),
+    Entry(
+        "xiao2009-fig6",
+        f"{XIAO}, Figure 6: each copy alone is conventional uniform perturbation",
+        ("The empirical values perfectly match the theoretical ones, for all four distributions.",),
+        (Picture("sweep", "Accuracy of the best guess from the best copy, by implementation; short lines: theory", of("accuracy")),),
+    ),
+    Entry(
+        "xiao2009-fig7",
+        f"{XIAO}, Figure 7: failure of independent perturbation",
+        (
+            "Independent perturbation: the average reconstruction probability quickly surges to nearly 1 after only 30 releases.",
+            "The multi-level algorithm retains about 30 %.",
+        ),
+        (Picture("sweep", "Reconstruction probability by the number of recipients who pool", of("reconstruction_probability")),),
+    ),
+    Entry(
+        "xiao2009-fig8",
+        f"{XIAO}, Figure 8: overhead of multi-pert",
+        (
+            "A tuple's compressed history stays small: below 1 + ln(p_max/p_min) elements.",
+            "One more release costs the same, whether 10 or 10,000 went before.",
+        ),
+        (
+            Picture("sweep", "Elements of a tuple's history, on average; theory dashed", of("history_size")),
+            Picture("runtime", "Seconds of one more release, on the machine that made this page"),
+        ),
+    ),
+)
+
+LIU2008 = (
+    Entry(
+        "",
+        f"{LIU}, Figure 12.1: Wigner's semicircle law",
+        ("The eigenvalues of (A + Aᵀ)/(2√(2p)) for a large random p × p matrix A follow a semicircle.",),
+        (Picture("wigner", "Eigenvalues for p = 500, entries standard normal, and the semicircle"),),
+    ),
+    Entry(
+        "survey-example-3.6",
+        f"{LIU}, section 3.6: distribution analysis",
+        (
+            "Records lie in [0, 1] or [5, 6], noise is uniform on [−1, 1]: a released 1 leaves [0, 2], and only [0, 1] once the clusters "
+            "are known.",
+        ),
+        (Picture("matrix", "What each attack leaves unknown"),),
+    ),
+    Entry(
+        "survey-additive",
+        f"{LIU}, Table 12.1: attacks on additive perturbation",
+        ("Each attack needs what the table says it assumes; where the assumption fails, so does the attack.",),
+        (Picture("matrix", "Every attack on every kind of additive noise, by what the adversary knows"),),
+    ),
+    Entry(
+        "survey-tables",
+        f"{LIU}, Tables 12.1 and 12.2 as one matrix",
+        (
+            "Known pairs rebuild a rotated or projected table once they span it; a sample does if the data are skewed; independent "
+            "components are found unless they are Gaussian.",
+        ),
+        (Picture("matrix", "Every attack with a figure against any scheme, by what the adversary knows"),),
+    ),
+    Entry(
+        "survey-rotation",
+        f"{LIU}, section 4.1: a rotated table against a few known records (equation 12.6)",
+        (
+            "Who knows p linearly independent records and their rows rebuilds a record within ε of its length with a probability that "
+            "rises with p.",
+        ),
+        (
+            Picture(
+                "sweep",
+                "Share of the records rebuilt within ε, seven records known; theory dashed",
+                of("records_within", ("adversary", "known-io-rotation, known-records(7) knowledge")),
+            ),
+        ),
+    ),
+    Entry(
+        "survey-projection",
+        f"{LIU}, section 4.1: a randomly projected table against known records",
+        ("Accuracy rises with the number of dimensions kept, and with the number of known records.",),
+        (Picture("matrix", "Normalized error by dimensions and known records"),),
+    ),
+    Entry(
+        "survey-known-sample",
+        f"{LIU}, section 4.2: a rotated table against a sample of its population",
+        ("Principal axes of the sample are matched to the copy's: it works on skewed data and not on data symmetric about 0.",),
+        (Picture("sweep", "Share of the records rebuilt within a fifth of their length", of("records_within")),),
+    ),
+    Entry(
+        "survey-ica",
+        f"{LIU}, section 4.3: independent component analysis",
+        ("ICA undoes any matrix if attributes are independent and at most one is Gaussian.",),
+        (Picture("sweep", "Normalized error, twenty known records tell the components apart", of("normalized_error")),),
+    ),
+    Entry(
+        "survey-kanonymity",
+        f"{LIU}, section 5: k-anonymity",
+        ("k-anonymity stops linkage by quasi-identifiers, and nothing else: each promise fails to the next attack.",),
+        (Picture("learnt", "Share of the records whose sensitive value an attack claims, and claims rightly"),),
+    ),
+)
+
+ENTRIES = (*LI2012, *HUANG2005, *XIAO2009, *LIU2008)
