@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, sync_playwright
 DOCS = Path(__file__).resolve().parent
 SHOTS = (("report-1280", 1280, "light"), ("report-1280-dark", 1280, "dark"), ("report-400", 400, "light"))
 """Name, width in pixels, colour scheme."""
-COLOURS = 96
+COLOURS = 256
 
 
 def main() -> None:
@@ -27,7 +27,7 @@ def main() -> None:
         browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
         for name, width, scheme in SHOTS:
             content = _shot(browser, page, width, scheme)
-            picture = Image.open(BytesIO(content)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+            picture = Image.open(BytesIO(content)).convert("RGB").quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
             picture.save(DOCS / f"{name}.png", optimize=True)
         browser.close()
 

@@ -17,6 +17,7 @@ from reports._reading import ERROR, Reading, adversary_text, plain, unique
 from reports._severity import SCALE
 from reports._spreads import Spread, spreads
 from reports._strongest import leader
+from reports._units import data_unit
 
 SWEEP_ROWS = 12
 COLUMN = 16
@@ -90,7 +91,7 @@ def distributions(console: Console, reading: Reading) -> None:
         return
     who = clipped(f"{adversary_text(lead.knowledge, lead.attack)}, {braces(told[0].coalition)}", 60)
     heading(console, "Error distributions", who)
-    console.print(Text("absolute error that half | 9 in 10 of the records stay below, data units", style="dim"))
+    console.print(Text(f"absolute error that half | 9 in 10 of the records stay below, {data_unit(reading)}", style="dim"))
     for chosen in _chunks(console, reading.schemes, 15):
         made = _scheme_table(console, "", reading.schemes[chosen], 15)
         for attribute in unique(one.attribute for one in told):
