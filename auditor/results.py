@@ -207,10 +207,10 @@ class AuditResult(BaseModel):
     name: str = "audit"
     scenario: dict[str, Any]
     provenance: Provenance
-    data: list[DataSummary]
-    releases: list[SchemeSummary]
-    plugins: list[PluginSummary]
-    references: list[Reference]
+    data: list[DataSummary] = Field(default_factory=list)
+    releases: list[SchemeSummary] = Field(default_factory=list)
+    plugins: list[PluginSummary] = Field(default_factory=list)
+    references: list[Reference] = Field(default_factory=list)
     expectations: list[ExpectationRecord]
     measurements: list[Measurement]
     distributions: list[Distribution] = Field(default_factory=list)
@@ -344,6 +344,8 @@ def _display() -> Any:
 def _measurement(record: dict[str, Any]) -> Measurement:
     known = {field: record.get(field) for field in Measurement._fields}
     known["coalition"], known["levels"] = tuple(record["coalition"]), tuple(record["levels"])
+    if known["error_bar"] is None:
+        known["error_bar"] = "none"  # another version, or another program, may not say where its error bars come from
     return Measurement(**known)  # type: ignore[arg-type]
 
 

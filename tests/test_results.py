@@ -210,6 +210,20 @@ def test_what_are_no_results_is_refused_in_one_message(document, tmp_path, make,
     assert told in str(caught.value)
 
 
+def test_a_file_with_the_fields_of_the_contract_alone_is_read(document, tmp_path):
+    """So that audits compare across versions: what one adds, another need not have, and what it does not know it leaves."""
+    fields = ("sweep scheme knowledge attack coalition levels replicate attribute metric value std_error ci_low ci_high theory status reason")
+    least = {key: document[key] for key in ("schema_version", "scenario", "provenance", "expectations")}
+    least["measurements"] = [{field: record[field] for field in fields.split()} | {"of_a_later_version": 1} for record in document["measurements"]]
+    (tmp_path / "results.json").write_text(json.dumps(least | {"of_a_later_version": {}}))
+    read = AuditResult.load(tmp_path)
+    assert [record.value for record in read.measurements] == [record["value"] for record in document["measurements"]]
+    assert {record.error_bar for record in read.measurements} == {"none"}
+    from auditor.comparison import compare_results
+
+    assert not compare_results(read, read).worse
+
+
 def test_missing_and_binary_files_are_refused(tmp_path):
     with pytest.raises(AuditorError, match=r"no such file; expected the results\.json of an audit"):
         AuditResult.load(tmp_path)
