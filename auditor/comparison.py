@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from auditor.metrics import METRICS, base
@@ -58,6 +59,8 @@ class Comparison:
         Cells that only the new, or only the old, audit has.
     compared : int
         Cells that both have.
+    only_new, only_old : dict of str to int
+        The same cells counted by scheme, attack, knowledge and sweep point.
     old, now : str
         What the audits are called and when they ran.
     """
@@ -71,6 +74,8 @@ class Comparison:
     compared: int
     old: str = ""
     now: str = ""
+    only_new: dict[str, int] = field(default_factory=dict)
+    only_old: dict[str, int] = field(default_factory=dict)
 
     @property
     def worse(self) -> bool:
@@ -122,6 +127,8 @@ def compare_results(old: AuditResult, new: AuditResult) -> Comparison:
         compared=len(shared),
         old=_called(old),
         now=_called(new),
+        only_new=_counted(group for key, group in after.items() if key not in before),
+        only_old=_counted(group for key, group in before.items() if key not in after),
     )
 
 
@@ -178,6 +185,14 @@ def _label(record: Measurement) -> str:
 def _group(record: Measurement) -> str:
     sweep = ", ".join(f"{path}={value}" for path, value in record.sweep.items())
     return ", ".join(part for part in (record.scheme, record.attack, record.knowledge, sweep) if part)
+
+
+def _counted(groups: Iterable[list[Measurement]]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for group in groups:
+        name = _group(group[0])
+        counts[name] = counts.get(name, 0) + 1
+    return counts
 
 
 def _distinct(groups: Any) -> list[str]:

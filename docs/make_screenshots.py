@@ -28,6 +28,7 @@ def main() -> None:
         for name, width, scheme in SHOTS:
             content = _shot(browser, page, width, scheme)
             picture = Image.open(BytesIO(content)).convert("RGB")
+            # the mode that keeps colours of few pixels, as a thin line's
             picture = picture.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
             picture.save(DOCS / f"{name}.png", optimize=True)
         browser.close()

@@ -54,8 +54,8 @@ def sweep_data(reading: Reading, path: str, leading: Setting | None = None, limi
     rows: list[dict[str, Any]] = []
     table: list[list[str]] = []
     points = [point for point in sweep_lines(reading) if point.path == path and (point.metric == SECONDS) == runtime]
-    # What the scenario makes a statement of is what its figure is about; and within the limit every metric of all attributes together has
-    # its place before single attributes do.
+    # within the limit every metric of all attributes together has its place before single attributes do, and the first is the one
+    # that the scenario makes a statement of, as its figure is about it
     stated = [record.expectation for record in reading.result.expectations if record.expectation in {p.metric for p in points}][:1]
     points.sort(key=lambda point: (point.attribute != EVERYTHING, point.metric not in stated, point.metric != ERROR))
     titles: dict[str, str] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from reports._figures import Z95, clean, number, plus_minus, told_apart
@@ -29,11 +29,12 @@ class Part(NamedTuple):
     title: str
     rows: list[Row]
     lines: list[str]
+    cells: int = 0
 
     @property
     def size(self) -> int:
         """How many differences it holds."""
-        return sum(1 + row.more for row in self.rows) + len(self.lines)
+        return self.cells or sum(1 + row.more for row in self.rows) + len(self.lines)
 
 
 def parts(comparison: Comparison) -> list[Part]:
@@ -41,10 +42,16 @@ def parts(comparison: Comparison) -> list[Part]:
     made = [
         Part("worse", "Worse", _rows(comparison.worsened), [clean(line) for line in comparison.broken]),
         Part("better", "Better", _rows(comparison.improved), [clean(line) for line in comparison.verdicts]),
-        Part("new", "Only in the new audit", [], [clean(line) for line in comparison.new]),
-        Part("missing", "Only in the old audit", [], [clean(line) for line in comparison.missing]),
+        Part("new", "Only in the new audit", [], *_counted(comparison.only_new)),
+        Part("missing", "Only in the old audit", [], *_counted(comparison.only_old)),
     ]
     return [part for part in made if part.size]
+
+
+def _counted(groups: Mapping[str, int]) -> tuple[list[str], int]:
+    """Return a line for each scheme, attack and knowledge, and how many cells they have together."""
+    lines = [f"{clean(name)}: {count:,} {'cell' if count == 1 else 'cells'}" for name, count in groups.items()]
+    return lines, sum(groups.values())
 
 
 def headline(comparison: Comparison) -> str:

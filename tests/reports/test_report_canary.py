@@ -83,6 +83,45 @@ def test_no_command_tells_a_value(folder: Path, values: list[float]) -> None:
         assert leaks(path.read_bytes().decode("latin-1"), values) == []
 
 
+COMMANDS: dict[str, list[list[str]]] = {
+    "run": [["canary.yaml", "--output", "all"], ["missing.yaml"], ["canary.yaml", "--output", "all", "--set", "data.columns=[pay]"]],
+    "check": [["canary.yaml"], ["broken.yaml"]],
+    "list": [[], ["attacks"]],
+    "show": [["llse"], ["canary.yaml"]],
+    "new": [["mine.yaml"]],
+    "schema": [[]],
+    "report": [["all/canary", "--format", form] for form in (*FORMATS[:-1], "nothing")],
+    "compare": [["all/canary", "all/canary", "--format", form] for form in ("table", "html", "markdown", "json")],
+    # the copies are files of records that the owner asks for by name; what the command says of them, or of a bad file, is not
+    "perturb": [
+        ["data.csv", "--scheme", "correlated", "--levels", "0.5", "--output", "copies"],
+        ["broken.csv", "--scheme", "correlated", "--levels", "0.5", "--output", "copies"],
+        ["broken.csv", "--scheme", "correlated", "--levels", "0.5", "--columns", "pay,tax", "--output", "copies"],
+    ],
+}
+"""Every command as it is used, and as it goes wrong."""
+
+
+def test_every_command_there_is_has_its_canary() -> None:
+    from auditor.cli import cli
+
+    assert set(COMMANDS) == set(cli.commands)
+
+
+@pytest.fixture(scope="module")
+def audited(folder: Path) -> Path:
+    command(folder, "run", "canary.yaml", "--output", "all")
+    return folder
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_nothing_that_a_command_says_is_a_value(audited: Path, values: list[float], name: str) -> None:
+    for arguments in COMMANDS[name]:
+        told = command(audited, name, *arguments)
+        assert told
+        assert leaks(told, values) == []
+
+
 def test_no_report_tells_a_value(folder: Path, values: list[float]) -> None:
     result = auditor.run(folder / "canary.yaml")
     for form in FORMATS:

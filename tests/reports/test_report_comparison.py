@@ -74,7 +74,11 @@ def test_new_and_missing_cells_are_listed(quickstart: AuditResult) -> None:
     fewer = [record for record in quickstart.measurements if record.scheme != "corner-wave"]
     less = quickstart.model_copy(update={"measurements": fewer})
     assert [part.key for part in parts(compare_results(quickstart, less))] == ["missing"]
-    assert [part.key for part in parts(compare_results(less, quickstart))] == ["new"]
+    (part,) = parts(compare_results(less, quickstart))
+    assert part.key == "new"
+    gone = compare_results(quickstart, less)
+    assert part.size == sum(gone.only_old.values()) > len(part.lines) == len(gone.only_old)
+    assert part.lines[0] == f"corner-wave, ndr, perfect: {gone.only_old['corner-wave, ndr, perfect']} cells"
 
 
 @pytest.mark.parametrize("width", [60, 80, 160])
