@@ -198,7 +198,10 @@ XIAO2009 = (
         "xiao2009-fig6",
         f"{XIAO}, Figure 6: each copy alone is conventional uniform perturbation",
         ("The empirical values perfectly match the theoretical ones, for all four distributions.",),
-        (Picture("sweep", "Accuracy of the best guess from the best copy, by implementation; short lines: theory", of("accuracy")),),
+        (
+            Picture("sweep", "Squared distance of empirical and theoretical values, corrected for sampling", of("marginal_gap")),
+            Picture("sweep", "Accuracy of the best guess from the best copy, by implementation; short lines: theory", of("accuracy")),
+        ),
     ),
     Entry(
         "xiao2009-fig7",
