@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -88,16 +90,38 @@ def memory(pid: int) -> tuple[float, float]:
     return total["Pss:"] / 2**20, total["Rss:"] / 2**20
 
 
-def measured(arguments: Sequence[str]) -> tuple[float, float, float, int]:
-    """Return wall seconds, peak PSS and RSS in GiB, and the exit status of a command."""
+def busy(pid: int, seconds: dict[int, float]) -> None:
+    """Note the processor seconds of a process and its family so far."""
+    for member in family(pid):
+        try:
+            fields = Path(f"/proc/{member}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        seconds[member] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Measured(NamedTuple):
+    """Wall and processor seconds, peak PSS and RSS in GiB, exit status."""
+
+    wall: float
+    cpu: float
+    pss: float
+    rss: float
+    status: int
+
+
+def measured(arguments: Sequence[str]) -> Measured:
+    """Run a command and measure it with all processes that came of it."""
     start = time.perf_counter()
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     pss = rss = 0.0
+    seconds: dict[int, float] = {}
     while process.poll() is None:
         now = memory(process.pid)
         pss, rss = max(pss, now[0]), max(rss, now[1])
+        busy(process.pid, seconds)
         time.sleep(SAMPLED)
-    return time.perf_counter() - start, pss, rss, process.returncode
+    return Measured(time.perf_counter() - start, sum(seconds.values()), pss, rss, process.returncode)
 
 
 def told(folder: Path) -> dict:
@@ -159,11 +183,11 @@ def compare(path: Path, folder: Path, given: argparse.Namespace) -> int:
     measured([sys.executable, "-c", FLOOR, str(path)])  # so that the file is in the page cache for everybody
     floor = measured([sys.executable, "-c", FLOOR, str(path)])
     draw = measured([sys.executable, "-c", DRAW, str(normals)])
-    print("| what | wall s | × reading | × (reading + drawing / 2) | peak PSS GiB | RSS GiB | results |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    both = floor[0] + draw[0] / 2
-    print(f"| reading the file alone, one process | {floor[0]:.2f} | 1 | | {floor[1]:.2f} | {floor[2]:.2f} | |")
-    print(f"| drawing {normals:,} normals alone, one process | {draw[0]:.2f} | | | {draw[1]:.2f} | {draw[2]:.2f} | |", flush=True)
+    print("| what | wall s | × reading | CPU s | × (reading + drawing) | peak PSS GiB | RSS GiB | results |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    both = floor.cpu + draw.cpu
+    for what, found in (("reading the file alone", floor), (f"drawing {normals:,} normals alone", draw)):
+        print(f"| {what}, one process | {found.wall:.2f} | {found.wall / floor.wall:.1f} | {found.cpu:.2f} | | {found.pss:.2f} | {found.rss:.2f} | |")
     settings = ["--set", f"data.source={path}", "--set", f"data.columns={given.columns}", "--set", f"data.rows={given.rows}",
                 "--set", f"measures={given.measures}", "--quiet"]  # fmt: skip
     large, never = 2**26, 2**62
@@ -181,16 +205,17 @@ def compare(path: Path, folder: Path, given: argparse.Namespace) -> int:
         for what, (held, shares, *options) in ways.items():
             out = folder / what
             command = [sys.executable, "-c", RUN, str(held), str(shares), "run", SCENARIO, *settings, *options, "--output", str(out)]
-            wall, pss, rss, status = measured(command)
-            if status not in (0, 1):
-                print(f"| {what} | exit status {status} |")
+            ran = measured(command)
+            if ran.status not in (0, 1):
+                print(f"| {what} | exit status {ran.status} |")
                 differ += 1
                 continue
             found = told(out)
             first = first or found
             same = "the first" if found is first else "the same" if found == first else "DIFFERENT"
             differ += same == "DIFFERENT"
-            print(f"| {what} | {wall:.1f} | {wall / floor[0]:.1f} | {wall / both:.2f} | {pss:.2f} | {rss:.2f} | {same} |", flush=True)
+            times = f"{ran.wall:.1f} | {ran.wall / floor.wall:.1f} | {ran.cpu:.1f} | {ran.cpu / both:.2f}"
+            print(f"| {what} | {times} | {ran.pss:.2f} | {ran.rss:.2f} | {same} |", flush=True)
     finally:
         cluster.stop()
     return int(differ > 0)

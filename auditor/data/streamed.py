@@ -104,7 +104,8 @@ class FileRows:
         piece = int(np.searchsorted(self.starts, start, side="right")) - 1
         cursor: _Cursor | None = self.__dict__.get("_open")
         if cursor is None or not self.starts[piece] <= cursor.position <= start:
-            cursor = _Cursor(self, piece)
+            parts = _parts(self.pieces[piece:], self.counts[piece:], self.columns, self.drop)
+            cursor = _Cursor(parts, self.starts[piece], len(self.columns))
             self.__dict__["_open"] = cursor
         return cursor
 
@@ -117,12 +118,15 @@ class FileRows:
 
 
 class _Cursor:
-    """Reads on from the start of a piece, and keeps what was decoded and not yet asked for."""
+    """Reads on from the start of a piece, and keeps what was decoded and not yet asked for.
 
-    def __init__(self, rows: FileRows, piece: int) -> None:
-        self.position = rows.starts[piece]
-        self._parts = _parts(rows, piece)
-        self._left = np.empty((0, len(rows.columns)))
+    It knows nothing of the rows it is kept by: in a circle, open files and their memory would wait for the garbage collector.
+    """
+
+    def __init__(self, parts: Iterator[Array], position: int, width: int) -> None:
+        self.position = position
+        self._parts = parts
+        self._left = np.empty((0, width))
 
     def take(self, start: int, out: Array) -> None:
         """Fill ``out`` with the records from ``start`` on."""
@@ -139,16 +143,16 @@ class _Cursor:
             start += len(part)
 
 
-def _parts(rows: FileRows, first: int) -> Iterator[Array]:
-    for piece, expected in zip(rows.pieces[first:], rows.counts[first:], strict=True):
+def _parts(pieces: Sequence[Piece], counts: Sequence[int], columns: tuple[str, ...], drop: bool) -> Iterator[Array]:
+    for piece, expected in zip(pieces, counts, strict=True):
         found = 0
-        for part in numbers(piece, rows.columns):
-            part = complete(part) if rows.drop else part
+        for part in numbers(piece, columns):
+            part = complete(part) if drop else part
             found += len(part)
             yield part
         if found != expected:
             break
-    raise DataError(f"{Path(rows.pieces[-1].path).name}: was changed while it was read")
+    raise DataError(f"{Path(pieces[-1].path).name}: was changed while it was read")
 
 
 def complete(values: Array) -> Array:

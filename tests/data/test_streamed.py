@@ -302,3 +302,20 @@ def test_a_file_that_changes_while_it_is_read(tmp_path, small):
     write(columns(100_000), tmp_path, "groups.parquet")
     with pytest.raises(DataError, match=r"groups\.parquet"):
         table.values  # noqa: B018
+
+
+def test_open_files_are_let_go_without_the_garbage_collector(tmp_path, small):
+    """A cursor in a circle with its rows kept half a gigabyte of decoded columns alive."""
+    import gc
+    import weakref
+
+    table = load(write(columns(), tmp_path, "groups.parquet"))
+    gc.disable()
+    try:
+        rows = pickle.loads(pickle.dumps(table.content))
+        rows.read(0, 10)
+        cursor = weakref.ref(rows.__dict__["_open"])
+        del rows
+        assert cursor() is None
+    finally:
+        gc.enable()
