@@ -428,7 +428,7 @@ def perturb(
     data: str, scheme: str, levels: str, seed: int | None, output: str, columns: str | None, rows: int | None,
     changes: tuple[str, ...], form: str | None,
 ) -> None:  # fmt: skip
-    """Write perturbed copies of DATA (a registered source or a .csv or .parquet file) as files."""
+    """Write perturbed copies of DATA (a registered source, a .csv or .parquet file, or a folder of them) as files, block by block."""
     from auditor.copies import write_copies
 
     _warn_of_broken_plugins()

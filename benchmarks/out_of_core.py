@@ -187,7 +187,8 @@ def compare(path: Path, folder: Path, given: argparse.Namespace) -> int:
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     both = floor.cpu + draw.cpu
     for what, found in (("reading the file alone", floor), (f"drawing {normals:,} normals alone", draw)):
-        print(f"| {what}, one process | {found.wall:.2f} | {found.wall / floor.wall:.1f} | {found.cpu:.2f} | | {found.pss:.2f} | {found.rss:.2f} | |")
+        times = f"{found.wall:.2f} | {found.wall / floor.wall:.1f} | {found.cpu:.2f} |"
+        print(f"| {what}, one process | {times} | {found.pss:.2f} | {found.rss:.2f} | |", flush=True)
     settings = ["--set", f"data.source={path}", "--set", f"data.columns={given.columns}", "--set", f"data.rows={given.rows}",
                 "--set", f"measures={given.measures}", "--quiet"]  # fmt: skip
     large, never = 2**26, 2**62

@@ -58,8 +58,8 @@ def load_table(
     Parameters
     ----------
     source : str
-        The name of a registered source, or a path to a ``.csv`` (UTF-8, commas, a header) or ``.parquet`` file,
-        relative to ``base`` or else to the current folder.
+        The name of a registered source, or a path to a ``.csv`` (UTF-8, commas, a header) or ``.parquet`` file, or to a folder of
+        parts (``parts/``), relative to ``base`` or else to the current folder.
     columns : sequence of str, optional
         Attributes to take, in this order; booleans asked for by name become 0 and 1. Without it, every column but a
         source's class labels, and then all must be numbers.
@@ -84,7 +84,8 @@ def load_table(
     Returns
     -------
     Table
-        Finite float64 values of shape (n, N), n ≥ 2, no attribute constant; marked read-only.
+        Finite float64 values of shape (n, N), n ≥ 2, no attribute constant; marked read-only. Above ``streamed.HELD_BYTES`` they
+        stay in their file and are read block by block, unless columns are taken as categories.
 
     Raises
     ------

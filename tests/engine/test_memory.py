@@ -70,7 +70,6 @@ def test_predicted_and_measured(folder, case):
     predicted = float(re.search(r"([\d,]+) MB of memory in each worker process", outline)[1].replace(",", ""))
     measured = float(said(RUN, held, file).split()[-1])
     assert measured / FACTOR <= predicted <= measured * FACTOR, f"predicted {predicted:.0f} MB, measured {measured:.0f}"
-    print(f"{case}: predicted {predicted:.0f} MB, measured {measured:.0f} MB")
 
 
 def said(code: str, held: int, file: Path) -> str:

@@ -219,3 +219,31 @@ def test_tasks_of_a_killed_worker_are_done_again(tmp_path):
 def test_work_that_kills_every_worker_is_given_up_with_a_message():
     with workers.Crew(2) as crew, pytest.raises(AuditorError, match="killed 3 times in a row over the same work"):
         list(crew.carry_out(die, [1, 2, 3, 4]))
+
+
+# -- rows that adversaries are given -----------------------------------------------------------------------------------
+
+
+def test_rows_of_very_large_tables_are_chosen_without_a_shuffle(monkeypatch):
+    """Distinct, uniform, a smaller choice the start of a larger one, and next to no memory."""
+    from scipy import stats
+
+    from auditor.gathering import chosen_rows
+    from auditor.knowledge import Estimated
+
+    n = 10**9
+    some, more = (chosen_rows(Estimated(r), n, 3, 1) for r in (400, 10_000))
+    assert np.array_equal(some, more[:400])
+    assert np.unique(more).size == 10_000
+    assert (more.min() >= 0) & (more.max() < n)
+    # 20 cells of 500: a chi-square that is seen by chance once in 10,000
+    counts = np.bincount(more * 20 // n, minlength=20)
+    assert stats.chisquare(counts).pvalue > 1e-4
+
+
+def test_rows_of_other_tables_are_chosen_as_ever():
+    from auditor.gathering import chosen_rows
+    from auditor.knowledge import Estimated
+    from auditor.streams import stream
+
+    assert np.array_equal(chosen_rows(Estimated(50), 10_000, 3, 1), stream(3, "estimated", 1).permutation(10_000)[:50])
