@@ -182,28 +182,3 @@ def chosen_regressions(K_xy: Array, K_y: Array, index: NDArray[np.intp]) -> tupl
     else:
         W, ranks = ranked_regression(cross, chosen)
     return W / scale[index][:, None, :], ranks
-
-
-class RowProduct:
-    """Multiplies rows by a matrix, ``y ↦ W y``, by the cheapest means its form allows.
-
-    A filter that keeps k of N directions has rank k: two products of n×N×k cost less than one of n×N×N when k is below N/2.
-    """
-
-    def __init__(self, W: Array) -> None:
-        diagonal = np.diag(W)
-        self._scale: Array | None = diagonal.copy() if not (W - np.diag(diagonal)).any() else None
-        U, s, Vt = np.linalg.svd(W)
-        rank = int((s > len(s) * np.finfo(float).eps * s[0]).sum()) if s[0] > 0 else 0
-        thin = 2 * rank < len(s)
-        self._first = np.ascontiguousarray(Vt[:rank].T if thin else W.T)
-        self._second = np.ascontiguousarray((U[:, :rank] * s[:rank]).T) if thin else None
-
-    def write(self, rows: Array, out: Array) -> None:
-        """Write ``rows · Wᵀ``, shape (b, N), to ``out``."""
-        if self._scale is not None:
-            np.multiply(rows, self._scale, out=out)
-        elif self._second is None:
-            np.matmul(rows, self._first, out=out)
-        else:
-            np.matmul(rows @ self._first, self._second, out=out)
