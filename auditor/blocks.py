@@ -11,8 +11,8 @@ import math
 BLOCK_VALUES = 2**18
 """Values (rows × attributes) in a block: large enough that seeding a stream is 5 % of filling it, small enough for the cache."""
 
-CHUNK_VALUES = 2**17
-"""Values in a piece that stays in the cache (one megabyte) while it is centred, multiplied and written."""
+CHUNK_VALUES = 2**18
+"""Values in a piece that stays in the cache (two megabytes) while it is centred, multiplied and written."""
 
 PIECE_VALUES = 2**16
 """Values of one table in a piece that many tables are read beside: half a megabyte, so that a core's own cache keeps one."""

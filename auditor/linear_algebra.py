@@ -68,7 +68,13 @@ def best_unbiased_combination(Sigma: Array) -> tuple[Array, Array]:
     inverse = np.where(null, 0.0, target / np.where(null, 1.0, values))
     precision = np.where(free, 1.0, np.einsum("...k,...k->...", inverse, target))
     coefficients = np.where(free[..., None], outside / np.where(free, outside_size, 1.0)[..., None], inverse / precision[..., None])
-    weights = b * np.einsum("...ik,...k->...i", vectors, coefficients)
+    u = np.einsum("...ik,...k->...i", vectors, coefficients)
+    # A copy that says nothing new (all but the best, under corner-wave noise) would get a weight of rounding's size, and be read for it.
+    # The target is known to eps times what it is summed from, an eigenvalue to eps times the largest, and so is their quotient.
+    size = np.einsum("...ij,...i->...j", np.abs(vectors), np.abs(b)) / precision[..., None] + np.abs(coefficients) * values[..., -1:]
+    doubt = np.where(null, 0.0, size / np.where(null, 1.0, values))
+    rounding = k * np.finfo(float).eps * np.einsum("...ik,...k->...i", np.abs(vectors), doubt)
+    weights = b * np.where(np.abs(u) > rounding, u, 0.0)
     return weights, np.where(free, 0.0, least[..., 0] ** 2 / precision)
 
 

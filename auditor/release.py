@@ -433,7 +433,7 @@ def attack(
         seen = CopyBlocks(gathered.seen_rows(knows), tuple(range(1, len(copies) + 1)))
         given = gathered.given_rows(knows)
         values, theory = _reconstruct(plugin, gathered.view(knows), table, moments, arrays, seen, given)
-    distortion = mean_squared_error(table.values, values, given)
+        distortion = mean_squared_error(table.values, values, given)
     scale = float(np.trace(moments.covariance)) / table.width
     return Estimate(like(X, values), theory, distortion, distortion / scale, copies)
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import daxpy
 
-from auditor.blocks import chunks
+from auditor.blocks import chunks, pieces
 from auditor.moments import subtract_row
 
 Array = NDArray[np.float64]
@@ -47,7 +47,7 @@ def write_estimates(weights: Array, offset: Array, centre: Array, copies: Sequen
     One copy is centred before it is multiplied. Several are combined as they are and the centre's share is taken off at the end: each value
     is then rounded to a multiple of its own size, as it was when the copy was stored, so nothing is lost by it beyond that.
     """
-    n, N = out.shape
+    N = out.shape[1]
     blocks = [weights[:, place * N : (place + 1) * N] for place in range(len(copies))]
     held = [place for place, W in enumerate(blocks) if W.any()]
     if not held:
@@ -55,12 +55,10 @@ def write_estimates(weights: Array, offset: Array, centre: Array, copies: Sequen
         return out
     used, blocks = [copies[place] for place in held], [blocks[place] for place in held]
     factors = factored(blocks)
-    cuts = chunks(n, N)
-    scratch = np.empty((2, cuts[0][1] - cuts[0][0], N))
-    if factors is not None:
-        _combined(*factors, offset, centre, used, out, cuts, scratch[0])
-    else:
-        _mixed(blocks, offset, centre, used, out, cuts, scratch)
+    if factors is None:
+        _mixed(blocks, offset, centre, used, out)
+        return out
+    _combined(*factors, offset, centre, used, out)
     return out
 
 
@@ -80,12 +78,15 @@ def factored(blocks: Sequence[Array]) -> tuple[Array, Array] | None:
     return (w, F) if same else None
 
 
-def _combined(
-    w: Array, F: Array, offset: Array, centre: Array, copies: Sequence[Array], out: Array, cuts: Sequence[tuple[int, int]], scratch: Array
-) -> None:
-    product = RowProduct(F)
+def _combined(w: Array, F: Array, offset: Array, centre: Array, copies: Sequence[Array], out: Array) -> None:
+    n, N = out.shape
     several = len(copies) > 1
     constant = centre + offset - (w.sum() * (F @ centre) if several else 0.0)
+    if several and not (F - F[0, 0] * np.eye(N)).any():  # noise of the data's own shape: no product at all
+        w, F = w * F[0, 0], np.eye(N)
+    product = RowProduct(F)
+    cuts = pieces(0, n, N) if several else chunks(n, N)
+    scratch = np.empty((max(b - a for a, b in cuts), N))
     for a, b in cuts:
         y = scratch[: b - a]
         if several:
@@ -97,11 +98,10 @@ def _combined(
         subtract_row(product.of(y, out[a:b]), -constant, out[a:b])
 
 
-def _mixed(
-    blocks: Sequence[Array], offset: Array, centre: Array, copies: Sequence[Array], out: Array, cuts: Sequence[tuple[int, int]],
-    scratch: Array,
-) -> None:  # fmt: skip
+def _mixed(blocks: Sequence[Array], offset: Array, centre: Array, copies: Sequence[Array], out: Array) -> None:
     """Maps that treat copies in ways of their own: one product a copy."""
+    cuts = chunks(*out.shape)
+    scratch = np.empty((2, cuts[0][1] - cuts[0][0], out.shape[1]))
     products = [RowProduct(W) for W in blocks]
     for a, b in cuts:
         centred, other = scratch[0, : b - a], scratch[1, : b - a]

@@ -7,6 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import auditor
+from attacks.llse import llse_weights
 from auditor.attack import Affine
 from auditor.linear_algebra import best_unbiased_combination
 from auditor.rowmap import RowProduct, factored, write_estimates
@@ -78,6 +80,18 @@ def test_a_copy_without_weight_is_not_read():
     weights = np.kron([0.0, 1.0], F)
     out = write_estimates(weights, np.zeros(2), np.ones(2), [unreadable, np.ones((40, 2))], np.empty((40, 2)))
     np.testing.assert_array_equal(out, 1.0)
+
+
+def test_under_corner_wave_noise_only_the_best_copy_is_read():
+    """Its weights are those of an eigen-decomposition: the others' are not 0, but rounding."""
+    X = np.random.default_rng(20).standard_normal((200, 2)) @ np.array([[1.0, 0.4], [0.0, 0.7]])
+    release = auditor.perturb(X, "corner-wave", np.random.default_rng(1).uniform(0.25, 1.0, 10).tolist(), noise="white", seed=3)
+    best = int(np.argmin(release.levels))
+    W = llse_weights(np.cov(X.T, ddof=0), release.law)
+    copies = [copy if place == best else np.full_like(copy, np.nan) for place, copy in enumerate(release.copies)]
+    out = write_estimates(W, np.zeros(2), X.mean(axis=0), copies, np.empty((200, 2)))
+    alone = at_once(W[:, 2 * best : 2 * best + 2], 0.0, X.mean(axis=0), [copies[best]])
+    np.testing.assert_allclose(out, alone, rtol=1e-12)
 
 
 def test_far_from_zero_an_estimate_is_as_exact_as_the_copies():
