@@ -57,11 +57,11 @@ class BayesEstimate(LinearAttack):
 
     def affine(self, view: View) -> Affine:
         """Return equation 13 on the coalition's combined copies."""
-        mean, covariance = view.combined(held_rows(view))
-        Sigma_r = combined_noise(view, covariance)
         if isinstance(view.knowledge, Perfect) and self.parameters.covariance == "knowledge":
             mu_x, Sigma_x = view.data_moments
-            return filter_map(view, bayes_gain(Sigma_x, Sigma_r), mu_x, fixed=True)
+            return filter_map(view, bayes_gain(Sigma_x, combined_noise(view, Sigma_x)), mu_x, fixed=True)
+        mean, covariance = view.combined(held_rows(view))
+        Sigma_r = combined_noise(view, covariance)
         return filter_map(view, bayes_gain(estimated_covariance(covariance, Sigma_r), Sigma_r), mean, fixed=False)
 
 

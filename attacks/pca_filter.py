@@ -85,9 +85,11 @@ class PCAFilter(LinearAttack):
     def affine(self, view: View) -> Affine:
         """Return the projection on the components kept, about the mean."""
         p, moments = self.parameters, held_rows(view)
-        mean, covariance = view.combined(moments)
         known = isinstance(view.knowledge, Perfect) and p.covariance == "knowledge"
-        noise = None if known and p.shrinkage == "none" else self._noise(view, covariance, moments.count)
+        exact = known and (p.shrinkage == "none" or p.noise_variance == "known")
+        # Whoever knows all that the map depends on need not look at the copies' moments.
+        mean, covariance = view.data_moments if exact else view.combined(moments)
+        noise = None if known and p.shrinkage == "none" else self._noise(view, covariance, 0 if exact else moments.count)
         if known and view.exact_mean is not None and view.exact_covariance is not None:
             mean, K_X = view.exact_mean, view.exact_covariance
         else:
@@ -97,7 +99,6 @@ class PCAFilter(LinearAttack):
         along = np.zeros(view.width) if noise is None else np.einsum("ij,ik,kj->j", V, noise, V, optimize=True)
         kept = components_kept(values, p.components)
         gains = direction_gains(values + along, kept, along, None if known else moments.count, p)
-        exact = known and (p.shrinkage == "none" or p.noise_variance == "known")
         return filter_map(view, (V * gains) @ V.T, mean, fixed=exact)
 
     def _noise(self, view: View, covariance: Array, rows: int) -> Array:

@@ -77,10 +77,11 @@ class UnivariateReconstruction(LinearAttack):
 
     def affine(self, view: View) -> Affine:
         """Return one gain an attribute, on the coalition's combined copies."""
+        if isinstance(view.knowledge, Perfect) and view.exact_mean is not None and view.exact_covariance is not None:
+            noise = np.diag(combined_noise(view, view.exact_covariance))
+            return filter_map(view, np.diag(univariate_gain(np.diag(view.exact_covariance), noise)), view.exact_mean, fixed=True)
         mean, covariance = view.combined(held_rows(view))
         noise = np.diag(combined_noise(view, covariance))
-        if isinstance(view.knowledge, Perfect) and view.exact_mean is not None and view.exact_covariance is not None:
-            return filter_map(view, np.diag(univariate_gain(np.diag(view.exact_covariance), noise)), view.exact_mean, fixed=True)
         spread = np.clip(np.diag(covariance) - noise, 0.0, None)
         return filter_map(view, np.diag(univariate_gain(spread, noise)), mean, fixed=False)
 

@@ -15,12 +15,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
-from scipy.linalg.blas import daxpy
 
 from auditor.errors import AuditorError
 from auditor.linear_algebra import correlation
 from auditor.noise import Distribution, GaussianNoise, psd_root
 from auditor.registry import PluginParameters
+from auditor.rowmap import add_scaled
 from auditor.scheme import Key, Scheme, TableMoments
 from auditor.streams import stream
 
@@ -383,8 +383,3 @@ def fill_uniform(rng: np.random.Generator, out: Array) -> None:
     rng.random(out=out)
     out -= 0.5
     out *= np.sqrt(12.0)
-
-
-def add_scaled(x: Array, weight: float, y: Array) -> None:
-    """Add ``weight · x`` to ``y`` in place, in one pass; both C-contiguous and of one shape."""
-    daxpy(x.reshape(-1), y.reshape(-1), a=weight)

@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.blocks import chunks
 from auditor.data.table import Table
 from auditor.errors import NotApplicable
 from auditor.knowledge import Estimated, Knowledge, KnownAttributes, Perfect
-from auditor.linear_algebra import RowProduct, best_unbiased_combination, clip_to_psd
-from auditor.moments import Moments, subtract_row
+from auditor.linear_algebra import best_unbiased_combination, clip_to_psd
+from auditor.moments import Moments
 from auditor.noise import GaussianNoise, NoiseLaw, attribute_index
 from auditor.registry import Plugin
+from auditor.rowmap import write_estimates
 
 Array = NDArray[np.float64]
 
@@ -233,24 +233,11 @@ class Affine:
         ----------
         copies : sequence of k ndarrays of shape (n, N)
         centre : ndarray of shape (N,)
-            The view's. Taken off before the product is formed: far from 0 the products would otherwise be rounding.
+            The view's.
         out : ndarray of shape (n, N)
             Overwritten; the only memory used that grows with n.
         """
-        n, N = out.shape
-        blocks = chunks(n, N)
-        products = [RowProduct(self.weights[:, place * N : (place + 1) * N]) for place in range(len(copies))]
-        centred, product = np.empty((blocks[0][1], N)), np.empty((blocks[0][1], N))
-        for a, b in blocks:
-            rows = b - a
-            for place, copy in enumerate(copies):
-                subtract_row(copy[a:b], centre, centred[:rows])
-                target = out[a:b] if place == 0 else product[:rows]
-                products[place].write(centred[:rows], target)
-                if place:
-                    out[a:b] += target
-            subtract_row(out[a:b], -(centre + self.offset), out[a:b])
-        return out
+        return write_estimates(self.weights, self.offset, centre, copies, out)
 
 
 class Attack(Plugin):

@@ -11,8 +11,11 @@ import math
 BLOCK_VALUES = 2**18
 """Values (rows × attributes) in a block: large enough that seeding a stream is 5 % of filling it, small enough for the cache."""
 
-CHUNK_VALUES = 2**17
-"""Values in a piece that stays in the cache (one megabyte) while it is centred, multiplied and written."""
+CHUNK_VALUES = 2**18
+"""Values in a piece that stays in the cache (two megabytes) while it is centred, multiplied and written."""
+
+PIECE_VALUES = 2**16
+"""Values of one table in a piece that many tables are read beside: half a megabyte, so that a core's own cache keeps one."""
 
 JACKKNIFE_GROUPS = 32
 """Groups of rows for jackknife errors: their variance is known to 1/sqrt(2·31) = 13 %, and t(31) is close to normal."""
@@ -58,6 +61,12 @@ def chunks(rows: int, width: int) -> list[tuple[int, int]]:
     """Return the ``(start, stop)`` of pieces small enough for the cache, for work whose result does not depend on the cut."""
     size = max(64, CHUNK_VALUES // max(1, width))
     return [(start, min(start + size, rows)) for start in range(0, rows, size)]
+
+
+def pieces(start: int, stop: int, width: int) -> list[tuple[int, int]]:
+    """Cut rows ``start`` to ``stop`` evenly into pieces that stay in the cache while their moments are taken."""
+    size = max(64, PIECE_VALUES // max(1, width))
+    return _split(start, stop, max(1, round((stop - start) / size)))
 
 
 def row_groups(rows: int, width: int) -> list[list[tuple[int, int]]]:

@@ -31,7 +31,7 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError, did_you_mean
 from auditor.gathering import FOLDS, Block, Blocks, Chosen, Draw, Gatherer, Stripe, draws_of, key_of
 from auditor.knowledge import Estimated, Knowledge, KnownAttributes, KnownRecords, KnownSample, Perfect, UnmatchedRecords
-from auditor.moments import Moments
+from auditor.moments import Awaited, Moments, of_rows
 from auditor.noise import NoiseLaw
 from auditor.scheme import TableMoments
 from auditor.streams import stream
@@ -85,6 +85,11 @@ class Gathered:
         The rows each state of knowledge chooses, if they are known already.
     stripes : iterable of Stripe, optional
         What was gathered already of every stripe, in order; without it one pass over the blocks is made.
+    copies : sequence of int, optional
+        Numbers of the copies; 1 … M unless told.
+    late : bool
+        Whether moments of rows that nobody was given are taken only when they are looked at, and without the original: for one attack on
+        copies in memory, which may need none. There are no ``groups`` then.
 
     Attributes
     ----------
@@ -98,6 +103,7 @@ class Gathered:
         self, table: Table, moments: TableMoments, levels: tuple[float, ...], law: NoiseLaw | None, blocks: Blocks,
         knowledge: Sequence[Knowledge], seed: int, replicate: int, columns: int | None = None, scheme: Mapping[str, Any] | None = None,
         draws: Mapping[str, Draw] | None = None, stripes: Iterable[Stripe] | None = None,
+        copies: Sequence[int] | None = None, late: bool = False,
     ) -> None:  # fmt: skip
         self.joint = columns is None or columns == table.width
         self._scheme = MappingProxyType(dict(scheme or {}))
@@ -108,8 +114,10 @@ class Gathered:
         self._draws = draws_of(knowledge, table.rows, seed, replicate) if draws is None else draws
         self.cuts = row_groups(table.rows, table.width)
         self._views: dict[str, View] = {}
+        self._copies, self._late = tuple(copies or range(1, len(levels) + 1)), late
         if stripes is None:
-            stripes = Gatherer(table.rows, table.width, moments.mean, self._draws, self.joint).stripes(blocks())
+            gatherer = Gatherer(table.rows, table.width, moments.mean, self._draws, self.joint)
+            stripes = [gatherer.chosen_alone(blocks())] if late else gatherer.stripes(blocks())
         whole = Stripe()
         for part in stripes:
             whole.add(part)
@@ -125,8 +133,8 @@ class Gathered:
     def view(self, knowledge: Knowledge) -> View:
         """Return the view of an adversary that holds every copy."""
         if knowledge.label not in self._views:
-            N, everybody = self.table.width, tuple(range(1, len(self.levels) + 1))
-            stacked = everybody if self.joint else ()
+            N, everybody = self.table.width, self._copies
+            stacked = tuple(range(1, len(everybody) + 1)) if self.joint else ()
             exact = isinstance(knowledge, (Perfect, KnownAttributes))
             view = View(
                 attributes=self.table.attributes,
@@ -138,7 +146,9 @@ class Gathered:
                 centre=self.moments.mean,
                 exact_mean=self.moments.mean if exact else None,
                 exact_covariance=self.moments.covariance if exact else None,
-                released=Moments.merge(self.seen(knowledge)).of_copies(stacked, N),
+                released=Awaited(lambda: self._released_alone(knowledge))
+                if self._late
+                else Moments.merge(self.seen(knowledge)).of_copies(stacked, N),
                 scheme=self._scheme,
                 seed=int(stream(self._seed, "guesses", self._replicate).integers(2**63)),
             )
@@ -154,6 +164,12 @@ class Gathered:
                 view = replace(view, sample=Moments.merge(chosen.folds).of_copies(stacked, N))
             self._views[knowledge.label] = view
         return self._views[knowledge.label]
+
+    def _released_alone(self, knowledge: Knowledge) -> Moments:
+        """Return the moments of the copies, without the original, over the rows whose copies an adversary has."""
+        if not self.joint:
+            return Moments(self.table.rows, np.empty(0), np.empty((0, 0)))
+        return Moments.merge(of_rows(copies, self.moments.mean) for _, x, copies in self.seen_rows(knowledge)() if len(x))
 
     def seen(self, knowledge: Knowledge) -> list[Moments]:
         """Return the moments of the rows whose copies an adversary has, by row group."""

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.attack import Records
-from auditor.blocks import moment_groups, stripes
+from auditor.blocks import moment_groups, pieces, stripes
 from auditor.knowledge import Estimated, Knowledge, KnownRecords
-from auditor.moments import Moments, stack
+from auditor.moments import Moments, Sums, stack, stacking
 from auditor.streams import stream
 
 Array = NDArray[np.float64]
@@ -216,26 +216,46 @@ class Gatherer:
         """Take one block."""
         parts = copies if self._joint else []
         into.finite = into.finite and (self._joint or all(bool(np.isfinite(copy).all()) for copy in copies))
-        d = (len(parts) + 1) * self._width
-        if self._memory.size < len(x) * d:
-            self._memory = np.empty(len(x) * d)
-        v = stack(x, parts, self._centre, self._memory[: len(x) * d].reshape(len(x), d))
+        groups = [(number, pieces(a, b, self._width)) for number, a, b in self._groups[index]]
+        most = max(b - a for _, cuts in groups for a, b in cuts) * (len(parts) + 1) * self._width
+        if self._memory.size < most:
+            self._memory = np.empty(most)
         first = self._groups[index][0][1]
-        for number, a, b in self._groups[index]:
-            plus(into.groups, number, Moments.of(v[a - first : b - first]))
-        for key, draw in self._draws.items():
-            self._choose(into.chosen.setdefault(key, Chosen()), draw, index, x, copies, v)
+        for number, cuts in groups:
+            sums = Sums()
+            for a, b in cuts:
+                here = slice(a - first, b - first)
+                v = stack(
+                    [x[here], *(part[here] for part in parts)], self._centre, stacking(b - a, self._width, len(parts) + 1, self._memory)
+                )
+                sums.add(Moments.of(v))
+                for key, draw in self._draws.items():
+                    chosen = into.chosen.setdefault(key, Chosen())
+                    self._choose(chosen, draw, a, x[here], [copy[here] for copy in copies], v.__getitem__, number)
+            plus(into.groups, number, sums.moments())
 
-    def _choose(self, into: Chosen, draw: Draw, index: int, x: Array, copies: Sequence[Array], v: Array) -> None:
-        first = self._groups[index][0][1]
+    def chosen_alone(self, blocks: Iterable[Block]) -> Stripe:
+        """Return what is gathered of the chosen rows, and nothing of the others."""
+        found = Stripe()
+        for index, x, copies in blocks if self._draws else ():
+            parts = [x, *(copies if self._joint else [])]
+
+            def stacked(rows: Indices, parts: list[Array] = parts) -> Array:
+                return stack([part[rows] for part in parts], self._centre, stacking(len(rows), self._width, len(parts)))
+
+            number, first, _ = self._groups[index][0]
+            for key, draw in self._draws.items():
+                self._choose(found.chosen.setdefault(key, Chosen()), draw, first, x, copies, stacked, number)
+        return found
+
+    def _choose(
+        self, into: Chosen, draw: Draw, first: int, x: Array, copies: Sequence[Array], stacked: Callable[[Indices], Array], number: int
+    ) -> None:
+        """Take what was chosen among some rows of one group: the first one's number, their arrays, and what stacks some of them."""
         inside, fold = draw.within(first, first + len(x))
         for part in np.unique(fold).tolist():
-            plus(into.parts, part, Moments.of(v[inside[fold == part]]))
-        if not draw.clear or not inside.size:
-            return
-        into.originals.append(x[inside])
-        into.copies.append([copy[inside] for copy in copies])
-        for number, start, stop in self._groups[index]:
-            here = inside[(inside >= start - first) & (inside < stop - first)]
-            if here.size:
-                plus(into.by_group, number, Moments.of(v[here]))
+            plus(into.parts, part, Moments.of(stacked(inside[fold == part])))
+        if draw.clear and inside.size:
+            into.originals.append(x[inside])
+            into.copies.append([copy[inside] for copy in copies])
+            plus(into.by_group, number, Moments.of(stacked(inside)))

@@ -68,7 +68,13 @@ def best_unbiased_combination(Sigma: Array) -> tuple[Array, Array]:
     inverse = np.where(null, 0.0, target / np.where(null, 1.0, values))
     precision = np.where(free, 1.0, np.einsum("...k,...k->...", inverse, target))
     coefficients = np.where(free[..., None], outside / np.where(free, outside_size, 1.0)[..., None], inverse / precision[..., None])
-    weights = b * np.einsum("...ik,...k->...i", vectors, coefficients)
+    u = np.einsum("...ik,...k->...i", vectors, coefficients)
+    # A copy that says nothing new (all but the best, under corner-wave noise) would get a weight of rounding's size, and be read for it.
+    # The target is known to eps times what it is summed from, an eigenvalue to eps times the largest, and so is their quotient.
+    size = np.einsum("...ij,...i->...j", np.abs(vectors), np.abs(b)) / precision[..., None] + np.abs(coefficients) * values[..., -1:]
+    doubt = np.where(null, 0.0, size / np.where(null, 1.0, values))
+    rounding = k * np.finfo(float).eps * np.einsum("...ik,...k->...i", np.abs(vectors), doubt)
+    weights = b * np.where(np.abs(u) > rounding, u, 0.0)
     return weights, np.where(free, 0.0, least[..., 0] ** 2 / precision)
 
 
@@ -182,28 +188,3 @@ def chosen_regressions(K_xy: Array, K_y: Array, index: NDArray[np.intp]) -> tupl
     else:
         W, ranks = ranked_regression(cross, chosen)
     return W / scale[index][:, None, :], ranks
-
-
-class RowProduct:
-    """Multiplies rows by a matrix, ``y ↦ W y``, by the cheapest means its form allows.
-
-    A filter that keeps k of N directions has rank k: two products of n×N×k cost less than one of n×N×N when k is below N/2.
-    """
-
-    def __init__(self, W: Array) -> None:
-        diagonal = np.diag(W)
-        self._scale: Array | None = diagonal.copy() if not (W - np.diag(diagonal)).any() else None
-        U, s, Vt = np.linalg.svd(W)
-        rank = int((s > len(s) * np.finfo(float).eps * s[0]).sum()) if s[0] > 0 else 0
-        thin = 2 * rank < len(s)
-        self._first = np.ascontiguousarray(Vt[:rank].T if thin else W.T)
-        self._second = np.ascontiguousarray((U[:, :rank] * s[:rank]).T) if thin else None
-
-    def write(self, rows: Array, out: Array) -> None:
-        """Write ``rows · Wᵀ``, shape (b, N), to ``out``."""
-        if self._scale is not None:
-            np.multiply(rows, self._scale, out=out)
-        elif self._second is None:
-            np.matmul(rows, self._first, out=out)
-        else:
-            np.matmul(rows @ self._first, self._second, out=out)

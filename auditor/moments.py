@@ -12,12 +12,14 @@ formed: at an offset of 10⁷ an uncentred float64 covariance is noise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.blocks import pieces
 from auditor.noise import attribute_index
 
 Array = NDArray[np.float64]
@@ -50,14 +52,10 @@ class Moments:
     @classmethod
     def merge(cls, parts: Iterable[Moments]) -> Moments:
         """Return the moments of several row groups together, added in the order given; one is held at a time."""
-        rest = iter(parts)
-        first = next(rest)
-        count, total, products = first.count, first.total.copy(), first.products.copy()
-        for part in rest:
-            count += part.count
-            total += part.total
-            products += part.products
-        return cls(count, total, products)
+        sums = Sums()
+        for part in parts:
+            sums.add(part)
+        return sums.moments()
 
     def __sub__(self, part: Moments) -> Moments:
         """Return the moments of the rows without those of a part of them."""
@@ -84,23 +82,116 @@ class Moments:
         return Moments(self.count, self.total[index], self.products[np.ix_(index, index)])
 
 
-def stack(x: Array, copies: Sequence[Array], centre: Array, out: Array) -> Array:
+class Awaited(Moments):
+    """Moments that are taken when somebody first looks at them: an attack that knows all it needs spares the pass.
+
+    Parameters
+    ----------
+    take : callable
+        Returns them.
+    """
+
+    def __init__(self, take: Callable[[], Moments]) -> None:
+        object.__setattr__(self, "_take", take)
+
+    @cached_property
+    def _taken(self) -> Moments:
+        take: Callable[[], Moments] = self.__dict__["_take"]
+        return take()
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return self._taken.count
+
+    @property
+    def total(self) -> Array:
+        """``t``."""
+        return self._taken.total
+
+    @property
+    def products(self) -> Array:
+        """``P``."""
+        return self._taken.products
+
+
+class Sums:
+    """Moments that others are added to, in place: of a million columns' products only these are kept."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._total: Array | None = None
+        self._products: Array | None = None
+
+    def add(self, part: Moments) -> None:
+        """Add the moments of other rows."""
+        self._count += part.count
+        if self._total is None or self._products is None:
+            self._total, self._products = part.total.copy(), part.products.copy()
+        else:
+            self._total += part.total
+            self._products += part.products
+
+    def moments(self) -> Moments:
+        """Return what was added so far; something must have been."""
+        assert self._total is not None
+        assert self._products is not None
+        return Moments(self._count, self._total, self._products)
+
+
+def of_rows(parts: Sequence[Array], centre: Array) -> Moments:
+    """Return the moments of some tables' rows side by side, piece by piece: no memory that grows with the rows.
+
+    Parameters
+    ----------
+    parts : sequence of ndarrays of shape (n, N)
+    centre : ndarray of shape (N,)
+    """
+    n, N = parts[0].shape
+    cuts = pieces(0, n, N)
+    memory = np.empty(max(b - a for a, b in cuts) * len(parts) * N)
+    return Moments.merge(
+        Moments.of(stack([part[a:b] for part in parts], centre, stacking(b - a, N, len(parts), memory))) for a, b in cuts
+    )
+
+
+NARROW = 16
+"""Attributes below which stacked rows are kept column by column: a row of one table is then too short a run to copy at speed."""
+
+
+def stacking(rows: int, width: int, parts: int, memory: Array | None = None) -> Array:
+    """Return memory for ``stack``, shape (rows, d), of so many tables side by side.
+
+    Parameters
+    ----------
+    memory : ndarray of shape (any,), optional
+        Of rows·d values at least, used again from piece to piece: touching fresh memory costs more than the arithmetic.
+    """
+    d = parts * width
+    held = np.empty(rows * d) if memory is None else memory[: rows * d]
+    return held.reshape(d, rows).T if width < NARROW else held.reshape(rows, d)
+
+
+def stack(parts: Sequence[Array], centre: Array, out: Array) -> Array:
     """Write ``[x, y_1 … y_M]`` less the centre, side by side, and return it.
 
     Parameters
     ----------
-    x : ndarray of shape (b, N)
-    copies : sequence of M ndarrays of shape (b, N)
+    parts : sequence of ndarrays of shape (b, N)
     centre : ndarray of shape (N,)
         The table's mean.
-    out : ndarray of shape (≥ b, (M+1)N)
-        Reused from block to block: touching fresh memory costs more than the arithmetic.
+    out : ndarray of shape (b, d)
+        From ``stacking``.
     """
-    b, N = x.shape
-    rows = out[:b]
-    for place, part in enumerate((x, *copies)):
-        subtract_row(part, centre, rows[:, place * N : (place + 1) * N])
-    return rows
+    N = parts[0].shape[1]
+    if out.flags.f_contiguous:
+        for place, part in enumerate(parts):
+            for column in range(N):
+                np.subtract(part[:, column], centre[column], out=out[:, place * N + column])
+        return out
+    np.concatenate(parts, axis=1, out=out)
+    subtract_row(out, np.tile(centre, len(parts)), out)
+    return out
 
 
 RUN = 16

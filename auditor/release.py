@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from auditor import registry
 from auditor.attack import Affine, Attack, LinearAttack, RowAttack, View
 from auditor.audit import check_affine, table_moments
-from auditor.blocks import row_blocks
+from auditor.blocks import chunks, row_blocks
 from auditor.categorical import release as categories
 from auditor.categorical.scheme import UniformScheme
 from auditor.data.table import Table
@@ -416,38 +416,44 @@ def attack(
         X = release.original if original is None else original
         return categories.estimate(plugin, release.scheme, X, release.copies, release.levels, coalition, knows, _checked_seed(seed))
     X = release.original if original is None else original
-    table = as_table(X)
-    if len(table.values) != len(as_table(release.original).values):
+    own = X is release.original
+    table = release._table if own else as_table(X)
+    if not own and len(table.values) != len(release._table.values):
         raise DataError("the original must have as many rows as the release")
     knows, copies = _knowledge(knowledge), _coalition(coalition, len(release.copies))
     plugin.check(release.scheme.family, knows)
-    moments = table_moments(table)
-    arrays = [_copy_values(copy, table.rows) for copy in release.copies]
+    moments = release._moments if own else table_moments(table)
+    arrays = [_copy_values(release.copies[copy - 1], table.rows) for copy in copies]
+    levels, law = tuple(release.levels[copy - 1] for copy in copies), None if release.law is None else release.law.of(copies)
     with threadpool_limits(limits=1):
-        gathered = Gathered(table, moments, release.levels, release.law, in_blocks(table, arrays), [knows], _checked_seed(seed), 1,
-                            release.scheme.output_width(table.width), release.scheme.public)  # fmt: skip
+        gathered = Gathered(table, moments, levels, law, in_blocks(table, arrays), [knows], _checked_seed(seed), 1,
+                            release.scheme.output_width(table.width), release.scheme.public, copies=copies, late=True)  # fmt: skip
         if isinstance(plugin, LinearAttack) and not gathered.joint:
             raise NotApplicable("a linear attack on moments needs copies with as many columns as the original")
-        view = gathered.view(knows).coalition(copies)
-        judged = _judged(gathered, knows, table.rows)
-        values, theory = _reconstruct(plugin, view, table, moments, arrays, CopyBlocks(gathered.seen_rows(knows), copies), judged)
-    distortion = float(np.mean((values[judged] - table.values[judged]) ** 2))
+        seen = CopyBlocks(gathered.seen_rows(knows), tuple(range(1, len(copies) + 1)))
+        given = gathered.given_rows(knows)
+        values, theory = _reconstruct(plugin, gathered.view(knows), table, moments, arrays, seen, given)
+        distortion = mean_squared_error(table.values, values, given)
     scale = float(np.trace(moments.covariance)) / table.width
     return Estimate(like(X, values), theory, distortion, distortion / scale, copies)
+
+
+def mean_squared_error(X: Array, X_hat: Array, given: NDArray[np.intp]) -> float:
+    """Return the mean squared error over rows and attributes, without the rows that were given, piece by piece."""
+    if given.size:
+        X, X_hat = np.delete(X, given, axis=0), np.delete(X_hat, given, axis=0)
+    return sum(_squares(X[a:b], X_hat[a:b]) for a, b in chunks(*X.shape)) / X.size
+
+
+def _squares(first: Array, second: Array) -> float:
+    gaps = (first - second).reshape(-1)
+    return float(gaps @ gaps)
 
 
 def in_blocks(table: Table, arrays: Sequence[Array]) -> Callable[[], Any]:
     """Return what gives a table's rows and its copies' block by block, anew at every call."""
     bounds = row_blocks(table.rows, table.width)
     return lambda: ((k, table.read(a, b), [copy[a:b] for copy in arrays]) for k, (a, b) in enumerate(bounds))
-
-
-def _judged(gathered: Gathered, knowledge: Knowledge, rows: int) -> NDArray[np.bool_]:
-    """Return which rows an attack is judged on: all but those its adversary was given."""
-    given = gathered.given_rows(knowledge)
-    judged = np.ones(rows, dtype=bool)
-    judged[given] = False
-    return judged
 
 
 def _knowledge(value: Any) -> Knowledge:
@@ -469,9 +475,8 @@ def _coalition(value: Any, M: int) -> Coalition:
 
 
 def _reconstruct(
-    plugin: Attack, view: View, table: Table, moments: TableMoments, arrays: list[Array], seen: CopyBlocks, judged: NDArray[np.bool_]
+    plugin: Attack, view: View, table: Table, moments: TableMoments, held: list[Array], seen: CopyBlocks, given: NDArray[np.intp]
 ) -> tuple[Array, float | None]:
-    held = [arrays[copy - 1] for copy in view.copies]
     if isinstance(plugin, LinearAttack):
         affine = plugin.affine(view)
         check_affine(affine, view)
@@ -482,7 +487,7 @@ def _reconstruct(
     if not isinstance(plugin, RowAttack):
         raise NotApplicable(f"{plugin.name} is neither a linear nor a row-level attack")
     fitted = plugin.fit(view, seen)
-    expected = fitted.expected(table.values[judged])
+    expected = fitted.expected(np.delete(table.values, given, axis=0) if given.size else table.values)
     theory = None if expected is None else float(expected.mean()) / table.width
     return np.concatenate([fitted.rows(copies) for _, _, copies in in_blocks(table, held)()]), theory
 

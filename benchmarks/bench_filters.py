@@ -1,161 +1,119 @@
-"""Filters on a wide table, against one XᵀX plus one n×N×N product: `python benchmarks/bench_filters.py --rows 1000000`.
-
-Two uses are timed, all in one process, each figure the median of ratios to the floor measured right before it:
-
-- reconstruct: moments of the copy, the filter, and every row's estimate written: what the attack costs an adversary;
-- audit: from moments gathered once, all attacks' errors; the pass itself is timed against the same floor.
-
-CPU time is compared. Prints the memory that grows with the rows beyond copy and estimate, too (numpy's own allocations, by tracemalloc).
-"""
+"""Filters on a million rows of a hundred attributes."""
 
 from __future__ import annotations
 
-import argparse
-import statistics
 import time
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+import pytest
+from numpy.typing import NDArray
 
 from auditor import registry
-from auditor.attack import LinearAttack, View
-from auditor.blocks import chunks, row_blocks
-from auditor.knowledge import Estimated, Perfect
-from auditor.linear import Maps, audit_linear
-from auditor.moments import Moments, stack
+from auditor.attack import View
+from auditor.data.table import Table
+from auditor.gathered import Gathered
+from auditor.knowledge import Estimated, Knowledge, Perfect
+from auditor.moments import Awaited, of_rows
 from auditor.noise import GaussianNoise
+from auditor.release import in_blocks
+from auditor.scheme import TableMoments
+from benchmarks.conftest import Compare
 
-ATTACKS = [
-    ("udr", {}),
-    ("spectral-filter", {}),
-    ("spectral-filter", {"shrinkage": "optimal", "noise_variance": "unknown"}),
-    ("svd-filter", {}),
-    ("pca-filter", {"components": 10}),
-    ("bayes-estimate", {}),
+pytestmark = pytest.mark.benchmark(timer=time.process_time)
+
+ROWS, WIDTH, STRONG = 1_000_000, 100, 10
+SHRUNK = {"shrinkage": "optimal", "noise_variance": "unknown"}
+USES: list[tuple[str, dict[str, Any], Knowledge]] = [
+    ("udr", {}, Estimated(ROWS)),
+    ("spectral-filter", {}, Perfect()),
+    ("spectral-filter", SHRUNK, Perfect()),
+    ("svd-filter", {}, Perfect()),
+    ("pca-filter", {"components": 10}, Perfect()),
+    ("bayes-estimate", {}, Perfect()),
+    ("bayes-estimate", {}, Estimated(10_000)),
+    ("bayes-estimate", {}, Estimated(ROWS)),
 ]
 
 
-def make(rows: int, width: int) -> tuple[np.ndarray, np.ndarray, GaussianNoise]:
-    """Return a table with ten strong components, one copy with white noise, and the noise's law."""
+@dataclass
+class Wide:
+    """A table with ten strong components of a hundred, one copy with white noise, and memory to write to."""
+
+    X: NDArray[np.float64]
+    Y: NDArray[np.float64]
+    out: NDArray[np.float64]
+    law: GaussianNoise
+    moments: TableMoments
+
+    def floor(self) -> None:
+        self.Y.T @ self.Y
+        np.matmul(self.Y, self.moments.covariance, out=self.out)
+
+    def rebuild(self, name: str, parameters: dict[str, Any], knowledge: Knowledge) -> Callable[[], None]:
+        """Return the whole attack: the moments that it asks for, its map, and every row's estimate."""
+        attack, mean, exact = registry.get("attack", name)(**parameters), self.moments.mean, isinstance(knowledge, Perfect)
+        names = tuple(f"x{j}" for j in range(WIDTH))
+        rows = knowledge.rows if isinstance(knowledge, Estimated) else len(self.Y)
+
+        def work() -> None:
+            released = Awaited(lambda: of_rows([self.Y], mean))
+            sample = None if exact else released if rows == len(self.Y) else of_rows([self.Y[:rows]], mean)
+            view = View(names, len(self.Y), (1,), (1.0,), knowledge, self.law, mean, mean if exact else None,
+                        self.moments.covariance if exact else None, released, sample)  # fmt: skip
+            attack.affine(view).apply([self.Y], mean, self.out)
+
+        return work
+
+
+def make(rows: int) -> Wide:
     rng = np.random.default_rng(2005)
-    V = np.linalg.qr(rng.standard_normal((width, width)))[0]
-    root = np.sqrt(np.r_[np.full(min(10, width), 400.0), np.full(max(0, width - 10), 10.0)])[:, None] * V.T
-    X, Y = np.empty((rows, width)), np.empty((rows, width))
-    for a, b in row_blocks(rows, width):
-        np.matmul(rng.standard_normal((b - a, width)), root, out=X[a:b])
-        Y[a:b] = X[a:b] + 50.0 + 5.0 * rng.standard_normal((b - a, width))
-        X[a:b] += 50.0
-    return X, Y, GaussianNoise(np.eye(1), 25.0 * np.eye(width))
+    V = np.linalg.qr(rng.standard_normal((WIDTH, WIDTH)))[0]
+    root = np.sqrt(np.r_[np.full(STRONG, 400.0), np.full(WIDTH - STRONG, 10.0)])[:, None] * V.T
+    X, Y, out = (np.empty((rows, WIDTH)) for _ in range(3))
+    for a in range(0, rows, 2000):
+        here = slice(a, min(a + 2000, rows))
+        np.matmul(rng.standard_normal(X[here].shape), root, out=X[here])
+        X[here] += 50.0
+        Y[here] = X[here] + 5.0 * rng.standard_normal(X[here].shape)
+    out.fill(0.0)
+    mean = X.mean(axis=0)
+    return Wide(X, Y, out, GaussianNoise(np.eye(1), 25.0 * np.eye(WIDTH)), TableMoments(mean, of_rows([X], mean).covariance(), rows))
 
 
-def moments_of(centre: np.ndarray, Y: np.ndarray) -> Moments:
-    """Return the moments of one table, piece by piece."""
-    bounds = chunks(*Y.shape)
-    buffer = np.empty((bounds[0][1], Y.shape[1]))
-    return Moments.merge(Moments.of(stack(Y[a:b], [], centre, buffer)) for a, b in bounds)
+@pytest.fixture(scope="module")
+def wide() -> Wide:
+    return make(ROWS)
 
 
-def view_of(Y: np.ndarray, law: GaussianNoise, knowledge: Perfect | Estimated, mean: np.ndarray, K_X: np.ndarray) -> View:
-    """Return the adversary's view: one pass over the copy."""
-    moments = moments_of(mean, Y)
-    exact = isinstance(knowledge, Perfect)
-    names = tuple(f"x{j}" for j in range(Y.shape[1]))
-    return View(
-        names, len(Y), (1,), (1.0,), knowledge, law, mean, mean if exact else None, K_X if exact else None, moments,
-        None if exact else moments,
-    )  # fmt: skip
+@pytest.mark.parametrize(("name", "parameters", "knowledge"), USES, ids=str)
+def test_filter(compare: Compare, wide: Wide, name: str, parameters: dict[str, Any], knowledge: Knowledge) -> None:
+    told = ", ".join([*(f"{key.replace('_', '-')}: {value}" for key, value in parameters.items()), f"{knowledge.label} knowledge"])
+    work = wide.rebuild(name, parameters, knowledge)
+    compare(f"{name} ({told})", "one XᵀX and one n×N×N product", work, wide.floor, at_most=1.0, rounds=3)
 
 
-def clock(work: Callable[[], object]) -> float:
-    """Return CPU seconds: all is one thread's arithmetic, and the machine may be shared."""
-    start = time.process_time()
-    work()
-    return time.process_time() - start
-
-
-def peak_mb(work: Callable[[], object]) -> float:
+def peak(work: Callable[[], object]) -> float:
+    """Return the bytes that numpy held at most."""
     tracemalloc.start()
     work()
-    peak = tracemalloc.get_traced_memory()[1]
+    found = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    return peak / 1e6
+    return float(found)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--attributes", type=int, default=100)
-    parser.add_argument("--repeat", type=int, default=5)
-    arguments = parser.parse_args()
-    n, N, repeat = arguments.rows, arguments.attributes, arguments.repeat
-    with threadpool_limits(limits=1):
-        X, Y, law = make(n, N)
-        out, F = np.full((n, N), 0.0), np.eye(N) + 0.01
+@pytest.mark.parametrize("what", ["bayes-estimate", "the moments of an audit"])
+def test_memory(compare: Compare, wide: Wide, benchmark: Any, what: str) -> None:
+    few = 250_000
+    def bytes_at(rows: int) -> float:
+        part = Wide(wide.X[:rows], wide.Y[:rows], wide.out[:rows], wide.law, wide.moments)
+        if what == "bayes-estimate":
+            return peak(part.rebuild(what, {}, Estimated(rows)))
+        table = Table(tuple(f"x{j}" for j in range(WIDTH)), part.X)
+        return peak(lambda: Gathered(table, wide.moments, (1.0,), wide.law, in_blocks(table, [part.Y]), [Perfect()], 0, 1))
 
-        def floor() -> float:
-            return clock(lambda: Y.T @ Y) + clock(lambda: np.matmul(Y, F, out=out))
-
-        mean = X.mean(axis=0)
-        K_X = moments_of(mean, X).covariance()
-        floor()
-        print(f"{n:,} rows × {N} attributes, {n * N * 8 / 1e6:,.0f} MB a table; one thread; medians of {repeat} ratios")
-        print(f"floor (XᵀX plus one n×N×N product): {statistics.median(floor() for _ in range(repeat)):.2f} s\n")
-        print(f"{'reconstruct':58} {'ratio':>6} {'memory beyond copy and estimate':>32}")
-        for name, parameters in ATTACKS:
-            attack = registry.get("attack", name)(**parameters)
-            for knowledge in (Perfect(), Estimated(n)):
-                reconstruct = reconstruction(attack, Y, law, knowledge, mean, K_X, out)
-                ratios = []
-                for _ in range(repeat):
-                    base = floor()
-                    ratios.append(clock(reconstruct) / base)
-                title = f"{name} {parameters or ''} ({knowledge.label})"
-                print(f"{title[:58]:58} {statistics.median(ratios):6.2f} {peak_mb(reconstruct):29.1f} MB")
-        audit(X, Y, law, mean, K_X, floor, repeat)
-
-
-def reconstruction(
-    attack: LinearAttack, Y: np.ndarray, law: GaussianNoise, knowledge: Perfect | Estimated, mean: np.ndarray, K_X: np.ndarray,
-    out: np.ndarray,
-) -> Callable[[], object]:  # fmt: skip
-    """Return the whole attack as one call: moments, filter, estimates."""
-
-    def work() -> None:
-        view = view_of(Y, law, knowledge, mean, K_X)
-        attack.affine(view).apply([Y], view.centre, out)
-
-    return work
-
-
-def audit(
-    X: np.ndarray, Y: np.ndarray, law: GaussianNoise, mean: np.ndarray, K_X: np.ndarray, floor: Callable[[], float], repeat: int
-) -> None:
-    """Time the moment pass over original and copy, and then all attacks from the moments alone."""
-    n, N = X.shape
-    found: list[Moments] = []
-
-    def gather() -> None:
-        bounds = row_blocks(n, N)
-        buffer = np.empty((bounds[0][1], 2 * N))
-        found[:] = [Moments.merge(Moments.of(stack(X[a:b], [Y[a:b]], mean, buffer)) for a, b in bounds)]
-
-    view = view_of(Y, law, Perfect(), mean, K_X)
-
-    def judge() -> None:
-        for name, parameters in ATTACKS:
-            affine = registry.get("attack", name)(**parameters).affine(view)
-            audit_linear([(1,)], Maps.pad([affine], [(1,)], 1), found, K_X, law)
-
-    passes, judged = [], []
-    for _ in range(repeat):
-        base = floor()
-        passes.append(clock(gather) / base)
-        judged.append(clock(judge) / base)
-    print(f"\naudit: one moment pass over original and copy {statistics.median(passes):.2f} ({peak_mb(gather):.1f} MB); ", end="")
-    print(f"then all {len(ATTACKS)} attacks together {statistics.median(judged):.3f}")
-
-
-if __name__ == "__main__":
-    main()
+    benchmark.pedantic(lambda: None, rounds=1)
+    compare.keep(f"memory of {what} beyond copy and estimate, {ROWS:,} rows", f"at {few:,} rows", [bytes_at(ROWS) / bytes_at(few)], 1.05)

@@ -1,48 +1,78 @@
-"""Ratios of two times measured in turn, so that a drifting machine drifts in both."""
+"""Ratios of two times measured in turn, so that a drifting machine drifts in both, timed by pytest-benchmark."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import median
+from statistics import median, quantiles
+from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+Work = Callable[[], object]
+
 
 @dataclass(frozen=True)
-class Ratio:
-    """A measured ratio and the bar it is held to."""
+class Measured:
+    """A ratio and the bar it is held to.
 
+    Attributes
+    ----------
+    group, what, against : str
+        Heading in the table, what was timed, and what it was timed against.
+    value, low, high : float
+        Median and quartiles of the rounds' ratios.
+    at_most, at_least : float or None
+        The bar; None for neither.
+    """
+
+    group: str
     what: str
     against: str
     value: float
+    low: float
+    high: float
     at_most: float | None = None
     at_least: float | None = None
 
     @property
     def met(self) -> bool:
-        """Whether the bar is met."""
         return (self.at_most is None or self.value <= self.at_most) and (self.at_least is None or self.value >= self.at_least)
 
-    def __str__(self) -> str:
-        bar = f"≤ {self.at_most:g}" if self.at_most is not None else f"≥ {self.at_least:g}"
-        return f"| {self.what} | {self.against} | {self.value:.3g} | {bar} | {'yes' if self.met else 'NO'} |"
+    @property
+    def bar(self) -> str:
+        if self.at_most is not None:
+            return f"≤ {self.at_most:g}"
+        return "" if self.at_least is None else f"≥ {self.at_least:g}"
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """Return the wall time of one call."""
-    start = time.perf_counter()
+def seconds(work: Work, timer: Callable[[], float] = time.perf_counter) -> float:
+    """Return the time of one call."""
+    start = timer()
     work()
-    return time.perf_counter() - start
+    return timer() - start
 
 
-def ratio(
-    what: str, against: str, first: Callable[[], object], second: Callable[[], object], *, at_most: float | None = None,
-    at_least: float | None = None, rounds: int = 9,
-) -> Ratio:  # fmt: skip
-    """Return the median over rounds of first/second, timed in turn after one round to warm up, on one thread of linear algebra."""
+def interleaved(benchmark: Any, work: Work, against: Work, rounds: int) -> list[tuple[float, float]]:
+    """Return (work, against) round by round, one right after the other, after a round to warm up; linear algebra on one thread.
+
+    pytest-benchmark times the work; the other is timed in its set-up, by the same clock.
+    """
+    floors: list[float] = []
+    timer = benchmark._timer
+    # Whatever brings a BLAS of its own must be loaded before it can be limited: scipy's, beside numpy's.
+    import scipy.linalg.blas  # noqa: F401
+
+    def before() -> None:
+        floors.append(seconds(against, timer))
+
     with threadpool_limits(limits=1):
-        first(), second()
-        pairs = [(seconds(first), seconds(second)) for _ in range(rounds)]
-    return Ratio(what, against, median(a / b for a, b in pairs), at_most, at_least)
+        benchmark.pedantic(work, setup=before, rounds=rounds, warmup_rounds=1)
+    return list(zip(benchmark.stats.stats.data, floors[-rounds:], strict=True))
+
+
+def summary(ratios: list[float]) -> tuple[float, float, float]:
+    """Return the median and the quartiles."""
+    low, _, high = quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else (ratios[0],) * 3
+    return median(ratios), low, high

@@ -15,7 +15,7 @@ import auditor
 from attacks.llse import llse_weights
 from auditor.linear import Maps, audit_linear, closed_form, crossed, spread, squared_errors
 from auditor.linear_algebra import Pencil, best_unbiased_combination, clip_to_psd, regression
-from auditor.moments import Moments, stack
+from auditor.moments import Moments, stack, stacking
 from auditor.noise import GaussianNoise
 
 properties = settings(max_examples=60, deadline=None, derandomize=True)
@@ -29,7 +29,7 @@ def covariance(rng, d, rank=None):
 
 def moments_by_group(X, copies, groups):
     centre = X.mean(axis=0)
-    v = stack(X, copies, centre, np.empty((len(X), X.shape[1] * (len(copies) + 1))))
+    v = stack([X, *copies], centre, stacking(len(X), X.shape[1], len(copies) + 1))
     return [Moments.of(part) for part in np.array_split(v, groups)]
 
 

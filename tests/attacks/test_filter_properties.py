@@ -9,11 +9,9 @@ import pytest
 
 import auditor
 from auditor import registry
-from auditor.attack import Affine
 from auditor.errors import NotApplicable
 from auditor.filters import combined_noise, estimated_covariance
 from auditor.gathered import Gathered
-from auditor.linear_algebra import RowProduct
 from auditor.release import as_table, in_blocks, table_moments
 from auditor.scenario.read import parse_knowledge
 
@@ -143,20 +141,36 @@ def test_moments_of_a_view_are_those_of_the_copies() -> None:
     np.testing.assert_allclose(view.released.covariance(119), np.cov(release.copies[0].T))
 
 
-@pytest.mark.parametrize("rank", [0, 1, 4, 7, 10])
-def test_rows_are_multiplied_the_same_by_whatever_means(rank: int) -> None:
-    rng = np.random.default_rng(15)
-    rows, out = rng.standard_normal((33, 10)), np.empty((33, 10))
-    for W in (rng.standard_normal((10, rank)) @ rng.standard_normal((rank, 10)), np.diag(rng.standard_normal(10) * (np.arange(10) < rank))):
-        RowProduct(W).write(rows, out)
-        np.testing.assert_allclose(out, rows @ W.T, atol=1e-12)
+@pytest.mark.parametrize(
+    ("name", "parameters"), [("llse", {}), ("bayes-estimate", {}), ("udr", {}), ("pca-filter", {}), ("pca-filter", {"shrinkage": "optimal"})]
+)
+def test_an_adversary_that_knows_all_it_needs_takes_no_moments_of_the_copies(name: str, parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    release = auditor.perturb(table(), "independent", [0.4, 1.0, 0.7], seed=21)
+    expected = auditor.attack(name, release, coalition=[1, 3], **parameters)
+
+    def never(self: Any, knowledge: Any) -> None:
+        raise AssertionError("a pass over the copies")
+
+    monkeypatch.setattr(Gathered, "_released_alone", never)
+    found = auditor.attack(name, release, coalition=[1, 3], **parameters)
+    np.testing.assert_array_equal(found.values, expected.values)
+    with pytest.raises(AssertionError, match="a pass"):
+        auditor.attack("spectral-filter", release)
 
 
-@pytest.mark.parametrize("N", [1, 3, 100])
-@pytest.mark.parametrize("n", [1, 15, 16, 5000])
-def test_maps_are_applied_in_blocks_as_they_would_be_at_once(n: int, N: int) -> None:
-    rng = np.random.default_rng(16)
-    affine = Affine(rng.standard_normal((N, 2 * N)), rng.standard_normal(N))
-    centre, first, second = rng.standard_normal(N), rng.standard_normal((n, N)), np.asfortranarray(rng.standard_normal((n, N)))
-    expected = centre + affine.offset + (np.hstack([first, second]) - np.tile(centre, 2)) @ affine.weights.T
-    np.testing.assert_allclose(affine.apply([first, second], centre, np.empty((n, N))), expected, atol=1e-10)
+@pytest.mark.parametrize("knowledge", ["perfect", {"estimated": {"rows": 50}}, {"known-records": 30}])
+def test_moments_gathered_late_are_those_gathered_at_once(knowledge: object) -> None:
+    """Over the coalition's copies alone, and over all copies for an engine that audits them."""
+    release = auditor.perturb(table(), "independent", [0.4, 1.0, 0.7], seed=22)
+    data, knows = as_table(release.original), parse_knowledge(knowledge)
+    moments, arrays = table_moments(data), [np.asarray(copy) for copy in release.copies]
+    at_once = Gathered(data, moments, release.levels, release.law, in_blocks(data, arrays), [knows], 5, 1).view(knows).coalition((1, 3))
+    some = in_blocks(data, [arrays[0], arrays[2]])
+    late = Gathered(data, moments, (0.4, 0.7), release.law.of((1, 3)), some, [knows], 5, 1, copies=(1, 3), late=True).view(knows)
+    assert (late.copies, late.levels) == (at_once.copies, at_once.levels)
+    for mine, other in ((late.released, at_once.released), (late.sample, at_once.sample), (late.known, at_once.known)):
+        assert (mine is None) == (other is None)
+        if mine is not None and other is not None:
+            assert mine.count == other.count
+            np.testing.assert_allclose(mine.total, other.total, rtol=1e-12, atol=1e-10)
+            np.testing.assert_allclose(mine.products, other.products, rtol=1e-12)

@@ -1,0 +1,164 @@
+"""Linear maps over many rows, by the cheapest means their form allows, in memory that does not grow with the rows.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``W_i`` | what the map does with copy i | (N, N) |
+| ``w, F`` | ``W_i = w_i·F`` for every i, if the map has that form | (k,), (N, N) |
+| ``c`` | what every row gets, so that the point the map is about is mapped where it belongs | (N,) |
+
+Under noise ``Sigma ⊗ K_0`` every estimate has the form ``w, F``: copies are combined first, reading each once, and one N×N product
+follows instead of k. A copy of weight 0 is not read: under corner-wave noise all but one are. A filter that keeps k directions has rank
+k, and one that drops k is the identity less rank k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import daxpy
+
+from auditor.blocks import chunks, pieces
+from auditor.moments import subtract_row
+
+Array = NDArray[np.float64]
+
+ROUNDING = 16 * np.finfo(float).eps
+"""How far blocks of weights may be from multiples of one another, relative to the largest weight, and still count as such."""
+
+SHORT_ROW = 8
+"""Values that a row of a dense product should have at least: shorter ones are multiplied several at a time, by a block diagonal matrix."""
+
+
+def write_estimates(weights: Array, offset: Array, centre: Array, copies: Sequence[Array], out: Array) -> Array:
+    """Write ``centre + offset + Σ W_i (y_i − centre)`` for every row, piece by piece, and return it.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (N, kN)
+    offset, centre : ndarrays of shape (N,)
+    copies : sequence of k ndarrays of shape (n, N)
+    out : ndarray of shape (n, N), C-contiguous
+        Overwritten; the only memory used that grows with n.
+
+    Notes
+    -----
+    One copy is centred before it is multiplied. Several are combined as they are and the centre's share is taken off at the end: each value
+    is then rounded to a multiple of its own size, as it was when the copy was stored, so nothing is lost by it beyond that.
+    """
+    N = out.shape[1]
+    blocks = [weights[:, place * N : (place + 1) * N] for place in range(len(copies))]
+    held = [place for place, W in enumerate(blocks) if W.any()]
+    if not held:
+        out[...] = centre + offset
+        return out
+    used, blocks = [copies[place] for place in held], [blocks[place] for place in held]
+    factors = factored(blocks)
+    if factors is None:
+        _mixed(blocks, offset, centre, used, out)
+        return out
+    _combined(*factors, offset, centre, used, out)
+    return out
+
+
+def factored(blocks: Sequence[Array]) -> tuple[Array, Array] | None:
+    """Return ``w``, shape (k,), and ``F``, shape (N, N), with ``W_i = w_i·F`` to rounding; None when there are none.
+
+    Examples
+    --------
+    >>> factored([np.eye(2), 3 * np.eye(2)])[0]
+    array([0.33333333, 1.        ])
+    """
+    F = max(blocks, key=lambda W: float(np.abs(W).max()))
+    place = np.unravel_index(int(np.abs(F).argmax()), F.shape)
+    w = np.array([W[place] / F[place] for W in blocks])
+    largest = float(np.abs(F).max())
+    same = all(np.abs(W - w_i * F).max() <= ROUNDING * largest * abs(w_i) for W, w_i in zip(blocks, w, strict=True))
+    return (w, F) if same else None
+
+
+def _combined(w: Array, F: Array, offset: Array, centre: Array, copies: Sequence[Array], out: Array) -> None:
+    n, N = out.shape
+    several = len(copies) > 1
+    constant = centre + offset - (w.sum() * (F @ centre) if several else 0.0)
+    if several and not (F - F[0, 0] * np.eye(N)).any():  # noise of the data's own shape: no product at all
+        w, F = w * F[0, 0], np.eye(N)
+    product = RowProduct(F)
+    cuts = pieces(0, n, N) if several else chunks(n, N)
+    scratch = np.empty((max(b - a for a, b in cuts), N))
+    for a, b in cuts:
+        y = scratch[: b - a]
+        if several:
+            np.multiply(copies[0][a:b], w[0], out=y)
+            for weight, copy in zip(w[1:], copies[1:], strict=True):
+                add_scaled(np.ascontiguousarray(copy[a:b]), weight, y)
+        else:
+            subtract_row(copies[0][a:b], centre, y)
+        subtract_row(product.of(y, out[a:b]), -constant, out[a:b])
+
+
+def _mixed(blocks: Sequence[Array], offset: Array, centre: Array, copies: Sequence[Array], out: Array) -> None:
+    """Maps that treat copies in ways of their own: one product a copy."""
+    cuts = chunks(*out.shape)
+    scratch = np.empty((2, cuts[0][1] - cuts[0][0], out.shape[1]))
+    products = [RowProduct(W) for W in blocks]
+    for a, b in cuts:
+        centred, other = scratch[0, : b - a], scratch[1, : b - a]
+        out[a:b] = centre + offset
+        for product, copy in zip(products, copies, strict=True):
+            subtract_row(copy[a:b], centre, centred)
+            out[a:b] += product.of(centred, other)
+
+
+def add_scaled(x: Array, weight: float, y: Array) -> None:
+    """Add ``weight · x`` to ``y`` in place, in one pass; both C-contiguous and of one shape."""
+    daxpy(x.reshape(-1), y.reshape(-1), a=weight)
+
+
+class RowProduct:
+    """Multiplies rows by a matrix, ``y ↦ W y``.
+
+    Two products of n×N×k cost less than one of n×N×N when k is below N/2, so the rank of ``W`` and that of ``I − W`` are looked at.
+    """
+
+    def __init__(self, W: Array) -> None:
+        N = len(W)
+        diagonal = np.diag(W)
+        self._scale: Array | None = diagonal.copy() if not (W - np.diag(diagonal)).any() else None
+        self._one = self._scale is not None and bool((self._scale == 1.0).all())
+        kept, dropped = _low_rank(W, 0.0), _low_rank(np.eye(N) - W, 1.0)
+        self._dropped = dropped is not None and (kept is None or dropped[0].shape[1] < kept[0].shape[1])
+        self._thin = dropped if self._dropped else kept
+        self._run = max(1, SHORT_ROW // N)
+        self._matrix = np.ascontiguousarray(W.T)
+        self._several = np.kron(np.eye(self._run), self._matrix)
+
+    def of(self, rows: Array, out: Array) -> Array:
+        """Return ``rows · Wᵀ``, shape (b, N), in ``out`` or, where nothing changes, the rows themselves."""
+        if self._one:
+            return rows
+        if self._scale is not None:
+            return np.multiply(rows, self._scale, out=out)
+        if self._thin is not None:
+            first, second = self._thin
+            if self._dropped and first.shape[1] == 0:
+                return rows
+            np.matmul(rows @ first, second, out=out)
+            return np.subtract(rows, out, out=out) if self._dropped else out
+        b, N = rows.shape
+        whole = b - b % self._run
+        np.matmul(rows[:whole].reshape(-1, self._run * N), self._several, out=out[:whole].reshape(-1, self._run * N))
+        if whole < b:
+            np.matmul(rows[whole:], self._matrix, out=out[whole:])
+        return out
+
+
+def _low_rank(W: Array, size: float) -> tuple[Array, Array] | None:
+    """Return factors, shapes (N, r) and (r, N), whose product is ``Wᵀ`` to rounding in numbers of a size, if r is below N/2."""
+    N = len(W)
+    U, s, Vt = np.linalg.svd(W)
+    rank = int((s > N * np.finfo(float).eps * max(size, float(s[0]))).sum())
+    if 2 * rank >= N:
+        return None
+    return np.ascontiguousarray(Vt[:rank].T), np.ascontiguousarray((U[:, :rank] * s[:rank]).T)

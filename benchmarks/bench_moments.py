@@ -1,0 +1,64 @@
+"""Auditing from moments."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from auditor.attack import View
+from auditor.gathered import Gathered
+from auditor.knowledge import Perfect
+from auditor.linear import Maps, audit_linear, by_size
+from auditor.registry import get
+from auditor.release import in_blocks
+from auditor.scenario.coalitions import Coalitions
+from benchmarks.conftest import Compare
+from benchmarks.tables import levels_of, released, table_of
+
+pytestmark = pytest.mark.benchmark(timer=time.process_time)
+
+
+@pytest.mark.parametrize(("M", "n", "N"), [(10, 1_000_000, 1), (10, 1_000_000, 2), (5, 200_000, 10), (2, 200_000, 30), (1, 200_000, 100)])
+def test_moment_pass(compare: Compare, M: int, n: int, N: int) -> None:
+    """The pass centres, sums, and keeps groups for error bars; the product does not."""
+    table, levels = table_of(n, N), levels_of(M)
+    copies, moments, law = released(table, "independent", levels)
+    columns = np.concatenate([table.values, *copies], axis=1)
+
+    def gather() -> None:
+        Gathered(table, moments, levels, law, in_blocks(table, copies), [Perfect()], 0, 1)
+
+    compare(f"moment pass over {n:,} × {N}, {M} copies", "one XᵀX of the same columns", gather, lambda: columns.T @ columns, at_most=1.2)
+
+
+def test_all_coalitions(compare: Compare) -> None:
+    """The pass included; naive reconstruction is plain numpy, for a sample of the coalitions, and scaled to all."""
+    n, N, M = 100_000, 2, 10
+    table, levels = table_of(n, N), levels_of(M)
+    copies, moments, law = released(table, "correlated", levels)
+    subsets = sorted(Coalitions("subsets").expand(M, 0), key=lambda c: (len(c), c))
+    sample = subsets[:: len(subsets) // 33]
+    K_X, mu = moments.covariance, moments.mean
+
+    def from_moments() -> None:
+        gathered = Gathered(table, moments, levels, law, in_blocks(table, copies), [Perfect()], 0, 1)
+        view: View = gathered.view(Perfect())
+        attack = get("attack", "llse")()
+        affines = [affine for _, batch in by_size(subsets) for affine in attack.affine_batch(view, batch)]
+        audit_linear(subsets, Maps.pad(affines, subsets, M), gathered.groups, K_X, law)
+
+    def naive() -> None:
+        for coalition in sample:
+            H = np.tile(np.eye(N), (len(coalition), 1))
+            K_Z = np.kron(np.diag([levels[c - 1] for c in coalition]), K_X)
+            W = K_X @ H.T @ np.linalg.inv(H @ K_X @ H.T + K_Z)
+            Y = np.concatenate([copies[c - 1] for c in coalition], axis=1)
+            ((mu + (Y - np.tile(mu, len(coalition))) @ W.T - table.values) ** 2).mean()
+
+    share = len(sample) / len(subsets)
+    compare(
+        f"{len(subsets):,} coalitions of {n:,} × {N} × {M}: how many times faster", "reconstructing once a coalition",
+        from_moments, naive, at_least=100.0, rounds=5, figure=lambda work, floor: floor / share / work,
+    )  # fmt: skip

@@ -1,0 +1,76 @@
+"""Rebuilding rows by the joint LLSE."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import auditor
+from auditor.attack import View
+from auditor.knowledge import Perfect
+from auditor.moments import Moments
+from auditor.noise import GaussianNoise
+from auditor.registry import get
+from benchmarks.conftest import Compare
+from benchmarks.tables import levels_of, read_and_write, released, table_of
+
+pytestmark = pytest.mark.benchmark(timer=time.process_time)
+
+NOTHING = Moments(0, np.empty(0), np.empty((0, 0)))
+
+
+@pytest.mark.parametrize(
+    ("scheme", "n", "N", "M"),
+    [
+        ("correlated", 2_000_000, 1, 10),
+        ("correlated", 1_000_000, 2, 10),
+        ("independent", 1_000_000, 2, 10),
+        ("independent", 400_000, 10, 10),
+    ],
+)
+def test_llse(compare: Compare, scheme: str, n: int, N: int, M: int) -> None:
+    """Weights and rows; white noise (``independent``) takes an N×N product a row, noise of the data's shape takes none."""
+    table, levels = table_of(n, N), levels_of(M)
+    copies, moments, law = released(table, scheme, levels)
+    assert isinstance(law, GaussianNoise)
+    everybody = tuple(range(1, M + 1))
+    view = View(table.attributes, n, everybody, levels, Perfect(), law, moments.mean, moments.mean, moments.covariance, NOTHING)
+    out = np.zeros((n, N))
+
+    def rebuild() -> None:
+        get("attack", "llse")().affine(view).apply(copies, moments.mean, out)
+
+    compare(
+        f"{scheme}, {M} copies of {n:,} × {N}", "reading all copies and writing one", rebuild, lambda: read_and_write(copies, out),
+        at_most=1.5, rounds=21,
+    )  # fmt: skip
+
+
+def test_corner_wave_reads_one_copy(compare: Compare) -> None:
+    n, N, M = 2_000_000, 2, 10
+    table, levels = table_of(n, N), levels_of(M)
+    copies, moments, law = released(table, "corner-wave", levels)
+    everybody = tuple(range(1, M + 1))
+    view = View(table.attributes, n, everybody, levels, Perfect(), law, moments.mean, moments.mean, moments.covariance, NOTHING)
+    out = np.zeros((n, N))
+
+    def rebuild() -> None:
+        get("attack", "llse")().affine(view).apply(copies, moments.mean, out)
+
+    compare(
+        f"corner-wave, {M} copies of {n:,} × {N}", "reading all copies and writing one", rebuild, lambda: read_and_write(copies, out),
+        at_most=1.5, rounds=21,
+    )  # fmt: skip
+
+
+def test_attack_from_python(compare: Compare) -> None:
+    """All that ``auditor.attack`` does: checks, weights, rows in fresh memory, closed form, and the error measured."""
+    n, N, M = 1_000_000, 2, 10
+    release = auditor.perturb(table_of(n, N).values, "correlated", levels_of(M), seed=1)
+    out = np.zeros((n, N))
+    compare(
+        f"auditor.attack, correlated, {M} copies of {n:,} × {N}", "reading all copies and writing one",
+        lambda: auditor.attack("llse", release), lambda: read_and_write(list(release.copies), out),
+    )  # fmt: skip

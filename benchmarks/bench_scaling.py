@@ -1,0 +1,58 @@
+"""How cost grows."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+import auditor
+from benchmarks.conftest import Compare
+from benchmarks.scaling import Curve
+from benchmarks.timing import seconds
+
+ROUNDS = 2
+UNIT = "one XᵀX on 100,000 × 10"
+CASES: dict[str, tuple[str, tuple[int, ...]]] = {
+    "rows": ("2 attributes, 5 copies, all 31 coalitions", tuple(1000 * 2**k for k in range(1, 10))),
+    "attributes": ("20,000 rows, 3 copies, all 7 coalitions", (1, 2, 4, 8, 16, 32, 64, 128)),
+    "copies": ("20,000 rows, 2 attributes, single copies and prefixes", (2, 4, 8, 16, 32, 64, 128)),
+    "coalitions": ("20,000 rows, 2 attributes, 12 copies", (32, 64, 128, 256, 512, 1024, 2048)),
+}
+
+
+def scenario(variable: str, size: int) -> dict[str, Any]:
+    rows, width, copies = {
+        "rows": (size, 2, 5), "attributes": (20_000, size, 3), "copies": (20_000, 2, size), "coalitions": (20_000, 2, 12),
+    }[variable]  # fmt: skip
+    coalitions: list[Any] = ["subsets"] if variable in ("rows", "attributes") else ["singles", "prefixes"]
+    covariance = np.full((width, width), 0.5) + 0.5 * np.eye(width)
+    return {
+        "schema": 1,
+        "title": variable,
+        "seed": 1,
+        "data": {"source": "gaussian", "covariance": covariance.tolist(), "rows": rows},
+        "schemes": [{"name": "correlated", "levels": {"uniform": [0.25, 1.0], "count": copies}}],
+        "coalitions": [{"random": size}] if variable == "coalitions" else coalitions,
+        "attacks": ["llse"],
+    }
+
+
+@pytest.mark.parametrize("variable", CASES)
+def test_growth(compare: Compare, benchmark: Any, variable: str) -> None:
+    """Everything ``auditor.run`` does, the table kept from a first run."""
+    setting, sizes = CASES[variable]
+    V = np.random.default_rng(0).standard_normal((100_000, 10))
+    timer = time.process_time
+    costs = []
+    with threadpool_limits(limits=1):
+        for size in sizes:
+            asked = scenario(variable, size)
+            auditor.run(asked)
+            pairs = [(seconds(lambda: auditor.run(asked), timer), seconds(lambda: V.T @ V, timer)) for _ in range(ROUNDS)]  # noqa: B023
+            costs.append(float(np.median([work / unit for work, unit in pairs])))
+    benchmark.pedantic(lambda: None, rounds=1)
+    compare.curve(Curve(variable, setting, UNIT, tuple(map(float, sizes)), tuple(costs)))
