@@ -62,7 +62,8 @@ class Audited:
 
 def read_expectations(fields: dict[str, Any], problems: Problems, audited: Audited) -> tuple[ExpectationUse, ...]:
     """Return the section ``expect``, noting what is wrong with it; an entry with a problem is left out."""
-    uses = [_expectation(("expect", place), item, problems, audited) for place, item in enumerate(optional_list(fields, "expect", problems))]
+    items = optional_list(fields, "expect", problems)
+    uses = [_expectation(("expect", place), item, problems, audited) for place, item in enumerate(items)]
     return tuple(use for use in uses if use is not None)
 
 
