@@ -20,11 +20,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.attack import Affine
+from auditor.attack import Affine, AffineStack
 from auditor.learnt import Learnt
 from auditor.moments import Moments
 from auditor.noise import NoiseLaw
@@ -37,12 +38,44 @@ Coalition = tuple[int, ...]
 def by_size(coalitions: Sequence[Coalition]) -> Iterator[tuple[int, Sequence[Coalition]]]:
     """Yield runs of neighbouring coalitions of one size, each with the place it starts at."""
     start = 0
-    while start < len(coalitions):
-        size, stop = len(coalitions[start]), start
-        while stop < len(coalitions) and len(coalitions[stop]) == size:
-            stop += 1
+    for _, run in groupby(map(len, coalitions)):
+        stop = start + sum(1 for _ in run)
         yield start, coalitions[start:stop]
         start = stop
+
+
+@dataclass(frozen=True)
+class Members:
+    """Who holds what, among coalitions whose members are all there alone as well.
+
+    Attributes
+    ----------
+    singles : ndarray of shape (M,)
+        Places of the copies alone, by copy number.
+    held : ndarray of shape (B, M)
+        Whether a coalition holds the copy.
+    """
+
+    singles: NDArray[np.intp] = field(repr=False)
+    held: NDArray[np.bool_] = field(repr=False)
+
+    @classmethod
+    def of(cls, coalitions: Sequence[Coalition]) -> Members:
+        """Look through the coalitions once."""
+        sizes = np.fromiter(map(len, coalitions), dtype=np.intp, count=len(coalitions))
+        copies = np.fromiter(chain.from_iterable(coalitions), dtype=np.intp, count=int(sizes.sum()))
+        alone = np.flatnonzero(sizes == 1)
+        numbers = copies[np.cumsum(sizes)[alone] - 1]
+        order = np.argsort(numbers)
+        held = np.zeros((len(coalitions), len(alone)), dtype=bool)
+        held[np.repeat(np.arange(len(coalitions)), sizes), np.searchsorted(numbers[order], copies)] = True
+        return cls(alone[order], held)
+
+    def best(self, distortion: Array) -> NDArray[np.intp]:
+        """Return, by coalition and column, the place of the copy it holds whose own error is least, shape (B, N + 1)."""
+        alone = distortion[self.singles]
+        least = [np.where(self.held, column, np.inf).argmin(axis=1) for column in alone.T]
+        return np.asarray(self.singles[np.stack(least, axis=1)], dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -65,19 +98,18 @@ class Maps:
     known: Array | None = field(repr=False, default=None)
 
     @classmethod
-    def pad(cls, affines: Sequence[Affine], coalitions: Sequence[Coalition], copies: int) -> Maps:
-        """Put each coalition's weights at its copies' places among all copies."""
-        N = affines[0].offset.size
-        by_copy = np.zeros((len(affines), N, copies, N))
-        for start, run in by_size(coalitions):
+    def pad(cls, batches: Sequence[Sequence[Affine]], coalitions: Sequence[Coalition], copies: int) -> Maps:
+        """Put each coalition's weights at its copies' places among all copies; a batch for each run of ``by_size``."""
+        stacks = [_stacked(batch) for batch in batches]
+        N = stacks[0].offsets.shape[1]
+        by_copy = np.zeros((len(coalitions), N, copies, N))
+        for (start, run), stack in zip(by_size(coalitions), stacks, strict=True):
             places = np.arange(start, start + len(run))[:, None]
-            held = np.array([affines[place].weights for place in places[:, 0]]).reshape(len(run), N, -1, N)
-            by_copy[places, :, np.array(run) - 1] = held.transpose(0, 2, 1, 3)
-        weights = by_copy.reshape(len(affines), N, copies * N)
-        known = None
-        if any(affine.known is not None for affine in affines):
-            known = np.array([np.zeros((N, N)) if affine.known is None else affine.known for affine in affines])
-        return cls(weights, np.array([affine.offset for affine in affines]), all(affine.fixed for affine in affines), known)
+            index = np.fromiter(chain.from_iterable(run), dtype=np.intp).reshape(len(run), -1) - 1
+            by_copy[places, :, index] = stack.weights.reshape(len(run), N, -1, N).transpose(0, 2, 1, 3)
+        weights = by_copy.reshape(len(coalitions), N, copies * N)
+        offsets = np.concatenate([stack.offsets for stack in stacks])
+        return cls(weights, offsets, all(stack.fixed for stack in stacks), _known(batches, N))
 
     def at(self, places: NDArray[np.intp]) -> Maps:
         """Return the maps at some places, in that order."""
@@ -108,6 +140,21 @@ class Maps:
         R = np.empty((B, N, N + MN))
         R[:, :, :N], R[:, :, N:] = self.own, -self.weights
         return R
+
+
+def _stacked(batch: Sequence[Affine]) -> AffineStack:
+    if isinstance(batch, AffineStack):
+        return batch
+    weights, offsets = np.array([affine.weights for affine in batch]), np.array([affine.offset for affine in batch])
+    return AffineStack(weights, offsets, all(affine.fixed for affine in batch))
+
+
+def _known(batches: Sequence[Sequence[Affine]], N: int) -> Array | None:
+    """Return ``V`` of every map, shape (B, N, N); None when none uses true values."""
+    parts = [[None] * len(batch) if isinstance(batch, AffineStack) else [affine.known for affine in batch] for batch in batches]
+    if all(known is None for part in parts for known in part):
+        return None
+    return np.array([np.zeros((N, N)) if known is None else known for part in parts for known in part])
 
 
 def squared_errors(maps: Maps, moments: Moments) -> Array:
@@ -232,18 +279,6 @@ def with_total(each: Array) -> Array:
     return np.concatenate([each, each.mean(axis=-1, keepdims=True)], axis=-1)
 
 
-def best_single(coalitions: Sequence[Coalition], singles: dict[int, int], distortion: Array) -> NDArray[np.intp]:
-    """Return, by coalition and column, the place of the single copy whose own error is least, shape (B, N + 1)."""
-    copies = np.array(sorted(singles))
-    places = np.array([singles[copy] for copy in copies])
-    member = np.zeros((len(coalitions), len(copies)), dtype=bool)
-    for start, run in by_size(coalitions):
-        member[np.arange(start, start + len(run))[:, None], np.searchsorted(copies, np.array(run))] = True
-    alone = distortion[places]
-    best = [np.where(member, alone[:, column], np.inf).argmin(axis=1) for column in range(alone.shape[1])]
-    return np.asarray(places[np.stack(best, axis=1)], dtype=np.intp)
-
-
 def audit_linear(
     coalitions: Sequence[Coalition], maps: Maps, groups: Sequence[Moments], K_X: Array, law: NoiseLaw | None,
     learnt: Learnt | None = None, rivals: NDArray[np.intp] | None = None,
@@ -307,8 +342,7 @@ def from_groups(
     """
     scale = with_total(variances)
     distortion = rounded_off(with_total(sums.sum(axis=0) / sum(counts)), scale)
-    singles = {coalition[0]: place for place, coalition in enumerate(coalitions) if len(coalition) == 1}
-    best = best_single(coalitions, singles, distortion)
+    best = Members.of(coalitions).best(distortion)
     std_error, gain_error = _jackknife(with_total(sums), counts, best, scale)
     nothing = np.full_like(distortion, np.nan)
     theory = nothing.copy()
@@ -352,7 +386,7 @@ def _under_law(
     N = maps.offsets.shape[1]
     scale = with_total(np.diag(K_X))
     distortion = rounded_off(with_total(squared_errors(maps, total) / total.count), scale)
-    singles = {coalition[0]: place for place, coalition in enumerate(coalitions) if len(coalition) == 1}
+    members = Members.of(coalitions)
     # The rows judged may be some of the table's only: their own mean and covariance, and maps about that mean.
     maps, judged = maps.about(total.mean[:N]), total.covariance()[:N, :N]
     theory = closed_form(maps, judged, law, total.count)
@@ -371,10 +405,10 @@ def _under_law(
         of_gain = np.divide(learnt.against(best, ratio).variance(), alone**2, out=np.zeros_like(alone), where=alone > EXACT * scale)
         return Paired(gain, *_together(known, of_gain, learnt.degrees))
 
-    best = against(best_single(coalitions, singles, distortion))
+    best = against(members.best(distortion))
     paired = None if rivals is None else against(np.ascontiguousarray(np.broadcast_to(rivals[:, None], distortion.shape)))
     if learnt is None:
-        gain_theory = collusion_gain(expected, np.take_along_axis(expected, best_single(coalitions, singles, expected), axis=0), scale)
+        gain_theory = collusion_gain(expected, np.take_along_axis(expected, members.best(expected), axis=0), scale)
         never = np.full_like(distortion, np.inf)
         return Errors(distortion, np.sqrt(variance), expected, best.gain, best.std_error, gain_theory, True, never, never, paired)
     error, degrees = _together(variance, learnt.variance(), learnt.degrees)

@@ -48,8 +48,8 @@ def test_all_coalitions(compare: Compare) -> None:
         gathered = Gathered(table, moments, levels, law, in_blocks(table, copies), [Perfect()], 0, 1)
         view: View = gathered.view(Perfect())
         attack = get("attack", "llse")()
-        affines = [affine for _, batch in by_size(subsets) for affine in attack.affine_batch(view, batch)]
-        audit_linear(subsets, Maps.pad(affines, subsets, M), gathered.groups, K_X, law)
+        batches = [attack.affine_batch(view, run) for _, run in by_size(subsets)]
+        audit_linear(subsets, Maps.pad(batches, subsets, M), gathered.groups, K_X, law)
 
     def naive() -> None:
         for coalition in sample:
@@ -77,8 +77,8 @@ def test_all_coalitions_beside_perturbing(compare: Compare) -> None:
 
     def audit() -> None:
         attack = get("attack", "llse")()
-        affines = [affine for _, batch in by_size(subsets) for affine in attack.affine_batch(gathered.view(Perfect()), batch)]
-        audit_linear(subsets, Maps.pad(affines, subsets, M), gathered.groups, moments.covariance, law)
+        batches = [attack.affine_batch(gathered.view(Perfect()), run) for _, run in by_size(subsets)]
+        audit_linear(subsets, Maps.pad(batches, subsets, M), gathered.groups, moments.covariance, law)
 
     def perturb() -> None:
         for index, (a, b) in enumerate(row_blocks(n, N)):
