@@ -28,7 +28,8 @@ from auditor.geometry import geometry_records
 from auditor.inferences import Inferences, inference_records
 from auditor.knowledge import Knowledge
 from auditor.learnt import Learnt
-from auditor.linear import Errors, Maps, Paired, audit_linear, by_size, from_groups, quietest
+from auditor.linear import Errors, Paired, audit_linear, from_groups, quietest
+from auditor.maps import Maps, by_size
 from auditor.moments import Moments
 from auditor.pooling import pooling_evidence
 from auditor.privacy import entropy_records, tally_records, wanted_tally

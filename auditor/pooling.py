@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.expectation import NoiseGain, Pooling
-from auditor.linear import Coalition, Maps, Members, by_size, collusion_gain, squared_errors, with_total
+from auditor.linear import collusion_gain, squared_errors, with_total
 from auditor.linear_algebra import chosen_regressions, ranked_regression
+from auditor.maps import Coalition, Maps, Members, by_size
 from auditor.moments import Moments
 from auditor.noise import GaussianNoise, NoiseLaw, attribute_index, makes_useless, one_suffices
 from auditor.statistics import jackknife_error

@@ -11,7 +11,8 @@ from auditor.attack import View
 from auditor.blocks import row_blocks
 from auditor.gathered import Gathered
 from auditor.knowledge import Perfect
-from auditor.linear import Maps, audit_linear, by_size
+from auditor.linear import audit_linear
+from auditor.maps import Maps, by_size
 from auditor.registry import get
 from auditor.release import in_blocks
 from auditor.scenario.coalitions import Coalitions

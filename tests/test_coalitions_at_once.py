@@ -8,8 +8,8 @@ import pytest
 
 import auditor
 from auditor.attack import AffineStack
-from auditor.linear import Maps, Members
 from auditor.linear_algebra import chosen_regressions, ranked_regression
+from auditor.maps import Maps, Members
 from auditor.moments import Moments
 from auditor.noise import GaussianNoise, makes_useless, one_suffices
 from auditor.pooling import noise_gains
