@@ -16,19 +16,23 @@ Least squares over the known records, with an intercept, pooled copies side by s
 ``1 + kN/p``. With ``p ≤ kN`` the records fit many maps: the least of them is taken (minimum norm, every copy scaled to variance 1). Near
 ``p = kN + 1`` plain least squares learns the noise and is worse than guessing the mean; ``ridge: gcv`` is what a careful attacker does.
 
+Copies with other columns than the original (a random projection's) have no joint moments: the same map is then learnt from the records
+themselves, and run over rows.
+
 Reference: known-sample and known input–output attacks of liu2008, section 4, in the least-squares form of Chen et al. Works on every
 numeric scheme; fails under corner-wave noise to gain from pooling, where more copies are only more to learn.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from auditor.attack import Affine, LinearAttack, View
+from auditor.attack import Affine, LinearAttack, Reconstruction, RowAttack, View
 from auditor.errors import NotApplicable
 from auditor.knowledge import KnownRecords
 from auditor.registry import PluginParameters, register
@@ -45,7 +49,7 @@ class KnownInputOutputRegression(LinearAttack):
 
     name = "known-io-regression"
     reference = "liu2008, section 4"
-    families = frozenset({"additive", "rotation", "rotation-noise"})
+    families = frozenset({"additive", "rotation", "rotation-noise", "random-projection"})
     knowledge = (KnownRecords.name,)
     assumes = "The adversary has some records in clear and knows which released rows are theirs; nothing else."
     wins = "Wins with a few hundred records and an unknown law; loses to llse by about 1 + kN/p, and with p near kN to guessing the mean."
@@ -65,6 +69,38 @@ class KnownInputOutputRegression(LinearAttack):
         W = ridge_map(C[:N, :N], C[:N, N:], C[N:, N:], view.known.count, self.parameters.ridge)
         mean = view.known.mean
         return Affine(W, mean[:N] - W @ mean[N:], fixed=False)
+
+    def over_rows(self) -> RowAttack:
+        """Return the same for copies with other columns than the original."""
+        return RegressionOverRows(self.parameters)
+
+
+class RegressionOverRows(RowAttack):
+    """The least-squares map learnt from the known records themselves; copies may have any number of columns."""
+
+    name = KnownInputOutputRegression.name
+    families = KnownInputOutputRegression.families
+    knowledge = KnownInputOutputRegression.knowledge
+
+    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+        """Return the map from the coalition's copies side by side, whatever their columns."""
+        if view.records is None:
+            raise NotApplicable("needs records in clear with their copies' rows")
+        x, y = view.records.original, np.hstack(view.records.copies)
+        mean_x, mean_y = x.mean(axis=0), y.mean(axis=0)
+        x, y = x - mean_x, y - mean_y
+        p = len(x)
+        return _Map(mean_x, mean_y, ridge_map(x.T @ x / p, x.T @ y / p, y.T @ y / p, p, self.parameters.ridge))
+
+
+class _Map(Reconstruction):
+    """``x̂ = x̄_p + W (y − ȳ_p)``."""
+
+    def __init__(self, mean_x: Array, mean_y: Array, W: Array) -> None:
+        self._mean_x, self._mean_y, self._W = mean_x, mean_y, W
+
+    def rows(self, copies: Sequence[Array]) -> Array:
+        return self._mean_x + (np.hstack(list(copies)) - self._mean_y) @ self._W.T
 
 
 def ridge_map(C_xx: Array, C_xy: Array, C_yy: Array, records: int, ridge: float | str) -> Array:

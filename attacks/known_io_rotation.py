@@ -173,7 +173,7 @@ def success_probability(length: Array, distance: Array, tolerance: float, unknow
     Examples
     --------
     >>> one = np.ones(1)
-    >>> [round(success_probability(one, one, 1.0, c)[0], 4) for c in (1, 2, 3)]
+    >>> [round(float(success_probability(one, one, 1.0, c)[0]), 4) for c in (1, 2, 3)]
     [0.5, 0.3333, 0.25]
     """
     certain = length * tolerance >= 2.0 * distance

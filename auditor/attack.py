@@ -339,6 +339,16 @@ class LinearAttack(Attack):
         """Return the maps for several coalitions of one size; override where many can be solved at once, with an ``AffineStack``."""
         return [self.affine(view.coalition(copies)) for copies in coalitions]
 
+    def over_rows(self) -> RowAttack:
+        """Return the attack for copies with other columns than the original, of which there are no joint moments.
+
+        Raises
+        ------
+        NotApplicable
+            There is none: an attack that adds and subtracts copies and originals cannot be.
+        """
+        raise NotApplicable("a linear attack on moments needs copies with as many columns as the original")
+
 
 @dataclass(frozen=True)
 class Inferred:

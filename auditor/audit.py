@@ -351,9 +351,9 @@ class Session:
         attack.check(self.release.scheme.family, knowledge)
         tally = self._tally()
         records, inferences = self._whole_records(), [Inferences() for _ in self.needed]
+        if isinstance(attack, LinearAttack) and not self.gathered.joint:
+            attack = attack.over_rows()
         if isinstance(attack, LinearAttack):
-            if not self.gathered.joint:
-                raise NotApplicable("a linear attack on moments needs copies with as many columns as the original")
             errors, records = self._linear(attack, knowledge, tally), []
         elif isinstance(attack, RowAttack):
             errors = self._rowwise(attack, knowledge, tally, records, inferences)

@@ -26,7 +26,7 @@ def row_blocks(rows: int, width: int) -> list[tuple[int, int]]:
 
     Examples
     --------
-    >>> row_blocks(100_000, 2)
+    >>> row_blocks(100_000, 8)
     [(0, 32768), (32768, 65536), (65536, 98304), (98304, 100000)]
     """
     size = max(64, BLOCK_VALUES // max(1, width))
@@ -34,7 +34,7 @@ def row_blocks(rows: int, width: int) -> list[tuple[int, int]]:
 
 
 STRIPES = 64
-"""Up to so many blocks each is a stripe of its own; of more blocks several make a stripe, up to ``MOST_BLOCKS``."""
+"""Up to so many blocks each is a stripe of its own; more blocks make so many stripes, or a multiple, of ``MOST_BLOCKS`` at most."""
 MOST_BLOCKS = 16
 """Blocks of the longest stripe: some four million values, half a second of work."""
 
@@ -47,14 +47,13 @@ def stripes(rows: int, width: int) -> list[tuple[int, int]]:
 
     Examples
     --------
-    >>> stripes(100_000, 2)
+    >>> stripes(100_000, 8)
     [(0, 1), (1, 2), (2, 3), (3, 4)]
-    >>> len(stripes(20_000_000, 4)), stripes(20_000_000, 4)[:2]
-    (62, [(0, 5), (5, 10)])
+    >>> len(stripes(20_000_000, 4)), stripes(20_000_000, 4)[:2], len(stripes(200_000_000, 4))
+    (64, [(0, 4), (4, 9)], 192)
     """
     count = len(row_blocks(rows, width))
-    length = min(MOST_BLOCKS, math.ceil(count / STRIPES))
-    return [(first, min(first + length, count)) for first in range(0, count, length)]
+    return _split(0, count, min(count, STRIPES * math.ceil(count / (STRIPES * MOST_BLOCKS))))
 
 
 def chunks(rows: int, width: int) -> list[tuple[int, int]]:
@@ -99,14 +98,14 @@ def block_head(rows: int, width: int, wanted: int) -> int | None:
 def moment_groups(rows: int, width: int) -> list[list[tuple[int, int, int]]]:
     """Return, block by block, ``(group, start, stop)`` of the row groups that joint moments are kept for.
 
-    Those of ``row_groups`` while there are few blocks; of more than ``STRIPES`` blocks, groups are runs of whole stripes, and at most
-    ``STRIPES`` of them, so that what is kept does not grow with the table.
+    Those of ``row_groups`` while there are few blocks; of more than ``STRIPES`` blocks, groups are runs of as many whole stripes each, and
+    there are exactly ``STRIPES`` of them, so that what is kept does not grow with the table.
     """
     cuts, lines = row_groups(rows, width), stripes(rows, width)
     if len(cuts) <= STRIPES:
         numbers = itertools.count()
         return [[(next(numbers), a, b) for a, b in parts] for parts in cuts]
-    together = math.ceil(len(lines) / STRIPES)
+    together = len(lines) // STRIPES
     group = [number // together for number, cut in enumerate(lines) for _ in range(*cut)]
     return [[(group[block], a, b) for a, b in parts] for block, parts in enumerate(cuts)]
 

@@ -75,7 +75,7 @@ def empirical_epsilon(first: ArrayLike, second: ArrayLike, size: int | None = No
     --------
     >>> rng = np.random.default_rng(0)
     >>> audit = empirical_epsilon(rng.random(10_000) < 0.75, rng.random(10_000) < 0.25)
-    >>> 0.95 < audit.epsilon < np.log(3)
+    >>> bool(0.95 < audit.epsilon < np.log(3))
     True
     """
     a, b = _codes(first), _codes(second)

@@ -189,6 +189,9 @@ def stack(parts: Sequence[Array], centre: Array, out: Array) -> Array:
             for column in range(N):
                 np.subtract(part[:, column], centre[column], out=out[:, place * N + column])
         return out
+    if len(parts) == 1:
+        subtract_row(parts[0], centre, out)
+        return out
     np.concatenate(parts, axis=1, out=out)
     subtract_row(out, np.tile(centre, len(parts)), out)
     return out

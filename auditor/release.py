@@ -431,7 +431,7 @@ def attack(
         gathered = Gathered(table, moments, levels, law, in_blocks(table, arrays), [knows], _checked_seed(seed), 1,
                             release.scheme.output_width(table.width), release.scheme.public, copies=copies, late=True)  # fmt: skip
         if isinstance(plugin, LinearAttack) and not gathered.joint:
-            raise NotApplicable("a linear attack on moments needs copies with as many columns as the original")
+            plugin = plugin.over_rows()
         seen = CopyBlocks(gathered.seen_rows(knows), tuple(range(1, len(copies) + 1)))
         given = gathered.given_rows(knows)
         values, theory = _reconstruct(plugin, gathered.view(knows), table, moments, arrays, seen, given)

@@ -17,10 +17,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import daxpy
+from scipy.linalg.blas import daxpy, dgemm
 
 from auditor.blocks import chunks, pieces
-from auditor.moments import subtract_row
+from auditor.moments import RUN, subtract_row
 
 Array = NDArray[np.float64]
 
@@ -42,11 +42,18 @@ def write_estimates(weights: Array, offset: Array, centre: Array, copies: Sequen
     out : ndarray of shape (n, N), C-contiguous
         Overwritten; the only memory used that grows with n.
 
+    Raises
+    ------
+    ValueError
+        ``out`` is not C-contiguous.
+
     Notes
     -----
-    One copy is centred before it is multiplied. Several are combined as they are and the centre's share is taken off at the end: each value
-    is then rounded to a multiple of its own size, as it was when the copy was stored, so nothing is lost by it beyond that.
+    Copies are combined and multiplied as they are, and the centre's share is in what every row gets: each value is then rounded to a
+    multiple of its own size, as it was when the copy was stored, so nothing is lost by it beyond that.
     """
+    if not out.flags.c_contiguous:
+        raise ValueError("estimates are written to rows that are contiguous, in C order")
     N = out.shape[1]
     blocks = [weights[:, place * N : (place + 1) * N] for place in range(len(copies))]
     held = [place for place, W in enumerate(blocks) if W.any()]
@@ -81,11 +88,12 @@ def factored(blocks: Sequence[Array]) -> tuple[Array, Array] | None:
 def _combined(w: Array, F: Array, offset: Array, centre: Array, copies: Sequence[Array], out: Array) -> None:
     n, N = out.shape
     several = len(copies) > 1
-    constant = centre + offset - (w.sum() * (F @ centre) if several else 0.0)
+    constant = centre + offset - w.sum() * (F @ centre)
     if several and not (F - F[0, 0] * np.eye(N)).any():  # noise of the data's own shape: no product at all
         w, F = w * F[0, 0], np.eye(N)
     product = RowProduct(F)
-    cuts = pieces(0, n, N) if several else chunks(n, N)
+    # Of one copy a piece and its estimates stay in the cache together; several have as many pieces there.
+    cuts = pieces(0, n, N) if several else chunks(n, 2 * N)
     scratch = np.empty((max(b - a for a, b in cuts), N))
     for a, b in cuts:
         y = scratch[: b - a]
@@ -94,8 +102,8 @@ def _combined(w: Array, F: Array, offset: Array, centre: Array, copies: Sequence
             for weight, copy in zip(w[1:], copies[1:], strict=True):
                 add_scaled(np.ascontiguousarray(copy[a:b]), weight, y)
         else:
-            subtract_row(copies[0][a:b], centre, y)
-        subtract_row(product.of(y, out[a:b]), -constant, out[a:b])
+            np.copyto(y, copies[0][a:b])  # a product of rows in the cache, copying included, costs less than one of rows in memory
+        product.shifted(y, constant, out[a:b])
 
 
 def _mixed(blocks: Sequence[Array], offset: Array, centre: Array, copies: Sequence[Array], out: Array) -> None:
@@ -152,6 +160,35 @@ class RowProduct:
         if whole < b:
             np.matmul(rows[whole:], self._matrix, out=out[whole:])
         return out
+
+    def shifted(self, rows: Array, row: Array, out: Array) -> None:
+        """Write ``row + rows · Wᵀ``, shape (b, N), to ``out``; both C-contiguous, and not the same."""
+        if self._one or self._scale is not None or rows.shape[1] < SHORT_ROW:
+            subtract_row(self.of(rows, out), -row, out)
+        elif self._dropped and self._thin is not None:
+            subtract_row(rows, -row, out)
+            _add_product(-1.0, rows @ self._thin[0], self._thin[1], out)
+        else:
+            _fill(row, out)
+            rows, matrix = (rows, self._matrix) if self._thin is None else (rows @ self._thin[0], self._thin[1])
+            _add_product(1.0, rows, matrix, out)
+
+
+def _fill(row: Array, out: Array) -> None:
+    """Write one row to every row of ``out``, shape (b, N), several at a time: a single one is too short a run to write at speed."""
+    b, N = out.shape
+    whole = b - b % RUN
+    out[:whole].reshape(-1, RUN * N)[...] = np.tile(row, RUN)
+    out[whole:] = row
+
+
+def _add_product(factor: float, rows: Array, matrix: Array, out: Array) -> None:
+    """Add ``factor · rows · matrix`` to ``out`` in place; all C-contiguous, so that their transposes are as BLAS wants them.
+
+    BLAS would put 0 where it writes to before it adds: what every row gets is there already, at no cost of its own.
+    """
+    if rows.shape[1]:
+        dgemm(factor, matrix.T, rows.T, beta=1.0, c=out.T, overwrite_c=True)
 
 
 def _low_rank(W: Array, size: float) -> tuple[Array, Array] | None:

@@ -24,10 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.data.load import load_target
+from auditor.data.load import is_file, load_target
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.records import ALL, CellContext
+from auditor.registry import get
 from auditor.results import Measurement
 from auditor.scenario.model import Scenario, UtilityUse
 from auditor.statistics import quantile
@@ -62,12 +63,23 @@ def model(name: str, classes: bool) -> Any:
     return make()
 
 
-def target_of(scenario: Scenario) -> Labels:
-    """Return the column to predict, shape (n,)."""
+LABEL = "label"
+"""A target of this name is the class that a source comes with, so that a scenario can go through several sources."""
+
+
+def target_name(scenario: Scenario) -> str:
+    """Return the name of the column to predict."""
     assert scenario.utility is not None
     assert scenario.utility.target is not None
+    target, source = scenario.utility.target, scenario.data.source
+    labels = () if target != LABEL or is_file(source) else get("source", source).labels
+    return str(labels[0]) if labels else target
+
+
+def target_of(scenario: Scenario) -> Labels:
+    """Return the column to predict, shape (n,)."""
     base = None if scenario.base is None else str(scenario.base)
-    return _target(json.dumps(scenario.data.spec(), sort_keys=True), scenario.utility.target, base, scenario.seed)
+    return _target(json.dumps(scenario.data.spec(), sort_keys=True), target_name(scenario), base, scenario.seed)
 
 
 @lru_cache(maxsize=4)
@@ -84,8 +96,9 @@ def utility_problems(scenario: Scenario, table: Table) -> Iterator[tuple[tuple[s
     use = scenario.utility
     if use is None or use.target is None:
         return
-    if list(table.attributes) == [use.target]:
-        yield ("target",), f"leaves nothing to predict {use.target!r} from"
+    target = target_name(scenario)
+    if list(table.attributes) == [target]:
+        yield ("target",), f"leaves nothing to predict {target!r} from"
         return
     try:
         labels = target_of(scenario)
@@ -168,19 +181,20 @@ def utility_records(context: CellContext, scenario: Scenario, table: Table, copi
         return records
     labels = target_of(scenario)
     folds = folds_of(labels, use, scenario.seed, context.replicate)
+    target = target_name(scenario)
     for name in use.models:
         suffix = name.replace("-", "_")
-        best = _scores(name, use, table, table.values, labels, folds)
+        best = _scores(name, use, target, table, table.values, labels, folds)
         for number, copy in enumerate(copies, start=1):
-            scores = _scores(name, use, table, copy, labels, folds)
+            scores = _scores(name, use, target, table, copy, labels, folds)
             records.append(_record(context, number, f"utility_{suffix}", float(scores.mean()), _error(scores)))
             records.append(_record(context, number, f"utility_loss_{suffix}", float((best - scores).mean()), _error(best - scores)))
     return records
 
 
-def _scores(name: str, use: UtilityUse, table: Table, copy: Array, labels: Labels, folds: Folds) -> Array:
+def _scores(name: str, use: UtilityUse, target: str, table: Table, copy: Array, labels: Labels, folds: Folds) -> Array:
     """A target that is among the attributes is perturbed too, and a model learns from what was released of it."""
-    held = np.array([attribute != use.target for attribute in table.attributes])
+    held = np.array([attribute != target for attribute in table.attributes])
     released = labels if held.all() else copy[:, ~held][:, 0]
     tested, truth = (table.values, labels) if use.test == "original" else (copy, released)
     return cross_validate(name, copy[:, held], released, tested[:, held], truth, folds)

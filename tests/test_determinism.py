@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from auditor.blocks import BLOCK_VALUES, row_blocks, row_groups
+from auditor.blocks import BLOCK_VALUES, MOST_BLOCKS, STRIPES, moment_groups, row_blocks, row_groups, stripes
 from auditor.streams import stream
 
 properties = settings(max_examples=100, deadline=None, derandomize=True)
@@ -158,3 +158,18 @@ def test_groups_cut_every_block_and_straddle_none(rows, width):
 def test_there_are_groups_enough_for_a_jackknife(rows, width):
     count = sum(map(len, row_groups(rows, width)))
     assert count >= 0.6 * min(rows, 32)
+
+
+@given(blocks=st.integers(1, 20_000))
+@properties
+def test_what_is_kept_of_a_table_does_not_grow_with_it(blocks):
+    """As many groups of moments from ``STRIPES`` blocks on, of as many stripes each; and stripes are whole, in order, and not too long."""
+    rows, width = blocks * (BLOCK_VALUES // 100), 100
+    cuts, groups = stripes(rows, width), moment_groups(rows, width)
+    assert [k for cut in cuts for k in range(*cut)] == list(range(blocks))
+    assert all(0 < stop - first <= MOST_BLOCKS for first, stop in cuts)
+    numbers = [group for parts in groups for group, _, _ in parts]
+    assert numbers == sorted(numbers)
+    if blocks > STRIPES:
+        assert set(numbers) == set(range(STRIPES))
+        assert all(len({group for k in range(*cut) for group, _, _ in groups[k]}) == 1 for cut in cuts)

@@ -109,3 +109,35 @@ def test_far_from_zero_an_estimate_is_as_exact_as_the_copies():
         for i in range(2):
             exact = Fraction(centre[i]) + sum(Fraction(W) * value for W, value in zip(np.kron(w, F)[i], y, strict=True))
             assert abs(float(Fraction(out[row, i]) - exact)) <= 4 * inherent[i]
+
+
+@pytest.mark.parametrize("rank", [0, 1, 4, 5, 7, 9, 10])
+@pytest.mark.parametrize("rows", [1, 15, 16, 33])
+def test_what_every_row_gets_is_added_whatever_form_the_product_takes(rank, rows):
+    rng = np.random.default_rng(21)
+    y, row = rng.standard_normal((rows, N)), rng.standard_normal(N)
+    general = rng.standard_normal((N, rank)) @ rng.standard_normal((rank, N))
+    for W in (general, np.diag(np.arange(N) < rank) * 3.0, projection(rng, rank), np.eye(N) - general, np.eye(N), np.zeros((N, N))):
+        before, out = y.copy(), np.full_like(y, np.nan)  # what was in the memory before must not shine through
+        RowProduct(W).shifted(y, row, out)
+        np.testing.assert_allclose(out, row + y @ W.T, rtol=1e-12, atol=1e-12 * max(1.0, np.abs(W).max()))
+        np.testing.assert_array_equal(y, before)
+
+
+def test_estimates_are_not_written_where_they_would_be_lost():
+    with pytest.raises(ValueError, match="contiguous"):
+        write_estimates(np.eye(N), np.zeros(N), np.zeros(N), [np.ones((5, N))], np.empty((5, N), order="F"))
+
+
+def test_a_single_copy_far_from_zero_is_as_exact_as_it_is_stored():
+    """At an offset of 10⁷ with attributes of very different sizes, against rational arithmetic on the stored copy."""
+    rng = np.random.default_rng(22)
+    size = np.array([1.0, 1e-3, 1e4, *np.ones(7)])
+    centre = 1e7 * size
+    copy, W = centre + size * rng.standard_normal((20, N)), size[:, None] * rng.standard_normal((N, N)) / size
+    out = write_estimates(W, np.zeros(N), centre, [copy], np.empty((20, N)))
+    inherent = np.abs(W) @ np.spacing(centre) / 2
+    for r in range(20):
+        for i in range(N):
+            parts = (Fraction(W[i, j]) * (Fraction(copy[r, j]) - Fraction(centre[j])) for j in range(N))
+            assert abs(float(Fraction(out[r, i]) - Fraction(centre[i]) - sum(parts))) <= 4 * inherent[i]

@@ -154,3 +154,26 @@ def test_copies_of_one_level_are_equally_useful_and_of_much_louder_noise_are_not
 def test_equivalence_needs_what_it_compares():
     with pytest.raises(ScenarioError, match="needs utility"):
         auditor.run(IRIS | {"expect": [{"equivalent": {"schemes": ["corner-wave", "ndr"], "metric": "utility_ridge", "margin": 0.1}}]})
+
+
+# -- the label of a source ---------------------------------------------------------------------------------------------
+
+
+def test_a_sources_own_label_is_predicted_whatever_the_source():
+    """``target: label`` is ``species`` for iris and ``diagnosis`` for the Wisconsin data, to the last digit."""
+    one = {"models": ["ridge"], "folds": 5}
+    for source, name in (("iris", "species"), ("wisconsin", "diagnosis")):
+        data = {"source": source, "missing": "drop"}
+        by_name, by_label = (run(one | {"target": target}, data=data) for target in (name, "label"))
+        assert scores(by_label, "utility_ridge") == scores(by_name, "utility_ridge")
+    swept = run(one | {"target": "label"}, data={"source": "iris", "missing": "drop"}, sweep={"data.source": ["iris", "wisconsin"]})
+    assert {r.sweep["data.source"] for r in swept.measurements if r.metric == "utility_ridge"} == {"iris", "wisconsin"}
+
+
+def test_a_label_that_is_a_column_of_its_own_or_that_no_source_has(tmp_path):
+    frame = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40.0) % 7, "label": ["x", "y"] * 20})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    found = run({"target": "label", "models": ["ridge"], "folds": 2}, data={"source": str(tmp_path / "t.csv"), "columns": ["a", "b"]})
+    assert [r.status for r in found.measurements if r.metric == "utility_ridge"] == ["ok"] * len(scores(found, "utility_ridge"))
+    with pytest.raises(ScenarioError, match="label"):
+        run({"target": "label"}, data={"source": "gaussian", "rows": 60, "covariance": [[1.0, 0.0], [0.0, 1.0]]})

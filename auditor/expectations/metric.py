@@ -132,7 +132,9 @@ def _why(
     bar = "" if error is None else f" ± {1.96 * error:.2g}"
     theory = "" if expected is None else f", theory {expected:.4g}"
     relation = "at least" if sign > 0 else "at most"
-    where = f"{record.scheme}, {record.attack}, {record.knowledge}, copies {describe(record.coalition)}, {record.attribute}"
+    # A figure of the copies themselves has neither attack nor knowledge
+    who = [name for name in (record.scheme, record.attack, record.knowledge) if name is not None]
+    where = ", ".join([*who, f"copies {describe(record.coalition)}", record.attribute])
     counted = f"{verdicts.count('holds')} of {len(verdicts)} comparisons over {count} cells hold" if len(verdicts) > 1 else "one cell"
     return f"closest to the bound: {metric} {value:.4g}{bar}{theory}, wanted {relation} {limit:g} ({where}); {counted}"
 

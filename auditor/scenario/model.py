@@ -131,7 +131,8 @@ class UtilityUse:
     Attributes
     ----------
     target : str or None
-        Column to predict: a source's class label, any other column of the data, or an attribute of the table; None: no models.
+        Column to predict: a source's class label, any other column of the data, or an attribute of the table; ``label``: the class that
+        the source comes with, whatever its name; None: no models.
     models : tuple of str
         Names in ``auditor.utility.MODELS``.
     folds : int

@@ -143,3 +143,30 @@ def test_an_audit_measures_what_the_attack_reconstructs():
     design = np.hstack([np.ones((300, 1)), *release.copies])
     coefficients = np.linalg.lstsq(design[known], X[known], rcond=None)[0]
     np.testing.assert_allclose(estimate.values, design @ coefficients, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("coalition", [[1], [1, 2]], ids=str)
+@pytest.mark.parametrize("dimensions", [2, 3, 5])
+def test_copies_with_other_columns_are_regressed_on_too(dimensions, coalition):
+    """A random projection to fewer, as many, or more columns; against least squares written out, on rows far from zero."""
+    X = 1e4 + np.random.default_rng(6).lognormal(size=(200, 3))
+    release = auditor.perturb(X, "random-projection", [0, 0], seed=1, dimensions=dimensions, copies=2)
+    estimate = auditor.attack("known-io-regression", release, coalition=coalition, knowledge={"known-records": 40}, seed=9)
+    known = chosen_rows(KnownRecords(40), 200, 9, 1)
+    Y = np.hstack([release.copies[copy - 1] for copy in coalition])
+    x, y = X[known] - X[known].mean(axis=0), Y[known] - Y[known].mean(axis=0)
+    expected = X[known].mean(axis=0) + (Y - Y[known].mean(axis=0)) @ np.linalg.lstsq(y, x, rcond=1e-10)[0]
+    np.testing.assert_allclose(estimate.values, expected, atol=1e-5)
+    if Y.shape[1] >= 3:  # as many columns as attributes: the map is undone
+        assert estimate.normalized_error < 1e-12
+
+
+def test_a_projection_is_audited_by_regression_and_pooling_undoes_it():
+    result = auditor.run({
+        "seed": 3, "data": {"source": "gaussian", "rows": 500, "covariance": [[4.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]]},
+        "schemes": [{"name": "random-projection", "dimensions": 2, "copies": 2}], "knowledge": [{"known-records": 50}],
+        "coalitions": ["singles", "all"], "attacks": ["known-io-regression", "ndr"],
+    })  # fmt: skip
+    assert value(result, "known-io-regression", coalition=(1,)) > 0.01
+    assert value(result, "known-io-regression", coalition=(1, 2)) < 1e-9
+    assert {r.status for r in result.measurements if r.attack == "ndr"} == {"not-applicable"}

@@ -142,7 +142,7 @@ def test_more_blocks_than_groups(file, large, monkeypatch):
     monkeypatch.setattr(blocks, "STRIPES", 3)
     monkeypatch.setattr(blocks, "MOST_BLOCKS", 2)
     assert len(blocks.row_blocks(ROWS, 40)) == 10
-    assert len(blocks.stripes(ROWS, 40)) == 5
+    assert len(blocks.stripes(ROWS, 40)) == 6
     assert {group for parts in blocks.moment_groups(ROWS, 40) for group, _, _ in parts} == {0, 1, 2}
     plain = figures(auditor.run(document))
     monkeypatch.setattr(tasks, "TASKS_PER_PASS", 2)
