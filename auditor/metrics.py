@@ -127,6 +127,13 @@ METRICS = {
             "high",
         ),
         Metric(
+            "largest_belief_gap",
+            "probability",
+            "Largest L2 distance of a coalition's computed posterior and its best copy's, over every outcome there can be (beyond 2^18, "
+            "or with levels that are equal or 1, over those met).",
+            "high",
+        ),
+        Metric(
             "marginal_gap",
             "squared probability",
             "Squared L2 distance of a copy's law given the original from uniform perturbation's, averaged over records, corrected for "
@@ -172,6 +179,7 @@ MEASURED_BY = {
     "geometry_neighbours": "geometry",
     "geometry_clusters": "geometry",
     "belief_gap": "belief-gap",
+    "largest_belief_gap": "belief-gap",
     "marginal_gap": "marginal-gap",
     "growth_bound": "delta-growth",
     "rho_breach": "rho-breach",

@@ -130,9 +130,11 @@ class UniformLaw:
         return math.inf if bits > 700 else math.exp(bits)
 
     def best_is_sufficient(self) -> bool:
-        """Whether, by this law, the best copy makes each of the others useless, computed from the exact law of every such pair.
+        """Whether, by this law, the best copy makes all others together useless, computed from the exact law of every pair with it.
 
-        ``P(y_j | y_b, x)`` must not depend on x. By symmetry between values a domain of three shows every case.
+        ``P(y_j | y_b, x)`` must not depend on x. By symmetry between values a domain of three shows every case. Pairs are enough for any
+        number of copies, as the law ties copies by its form: given x and y_b fresh copies are independent of each other, and
+        of multilevel ones ``P(rest | y_b, x)`` is a product along the chain (``given_original``) with x in its first step at most.
         """
         b = self.best - 1
         return all(_useless(self.levels[b], level, min(self.size, CHECK_SIZE), self.multilevel)

@@ -101,7 +101,7 @@ def judge_pairs(pairs: Sequence[tuple[Sequence[Measurement], Sequence[Measuremen
     place = max(range(len(tests)), key=lambda k: (verdicts[k] == "fails", tests[k][0]))
     first, second = pairs[place][0][0], pairs[place][1][0]
     difference, error, _ = tests[place]
-    names = " ≤ ".join(f"{r.attack} ({r.knowledge}) on {r.scheme}" for r in (first, second))
+    names = " ≤ ".join(f"{r.attack} ({r.knowledge}) on {r.scheme}" if r.attack else r.scheme for r in (first, second))
     why = f"closest of {len(pairs)}: {names}, difference {difference + slack:+.4g} ± {1.96 * error:.2g} in {metric}"
     return Judgement(worst(verdicts), why, difference, slack)
 
