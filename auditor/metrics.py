@@ -141,6 +141,13 @@ METRICS = {
             "neither",
         ),
         Metric("epsilon", "nats", "Local differential privacy of the copies: largest log-ratio of chances under two originals.", "high"),
+        Metric(
+            "empirical_epsilon",
+            "nats",
+            "Lower bound on the privacy that the copies lose, by telling apart copies made of two values (exact confidence, "
+            "Clopper–Pearson); theory: epsilon, which it is below.",
+            "high",
+        ),
         Metric("history_size", "elements", "Elements of a tuple's compressed history of releases, on average.", "neither"),
         Metric("rho_breach", "share of records", "Share of the records whose probability rises from below ρ1 to above ρ2.", "high"),
         Metric("learnt", "share of records", "Share of the records whose sensitive value the attack claims, and claims rightly.", "high"),
@@ -178,6 +185,7 @@ MEASURED_BY = {
     "geometry_distances": "geometry",
     "geometry_neighbours": "geometry",
     "geometry_clusters": "geometry",
+    "empirical_epsilon": "empirical-epsilon",
     "belief_gap": "belief-gap",
     "largest_belief_gap": "belief-gap",
     "marginal_gap": "marginal-gap",

@@ -304,6 +304,20 @@ def test_transition_between_levels():
     assert odds_ratio(0.0, 5) == 1.0
 
 
+@pytest.mark.parametrize("multilevel", [True, False])
+def test_transition_between_any_pair_by_the_prior(multilevel):
+    levels, prior = (0.8, 0.4, 0.4, 0.0, 1.0), np.array([0.5, 0.3, 0.2])
+    law = UniformLaw(levels, 3, multilevel)
+    joint = law.joint(prior)
+    for source, target in itertools.permutations(range(1, 6), 2):
+        pair = joint.sum(axis=tuple(k for k in range(6) if k not in (source, target)))
+        pair = pair if source < target else pair.T
+        np.testing.assert_allclose(law.transition_matrix(source, target, prior), pair / pair.sum(axis=1, keepdims=True), atol=1e-14)
+    np.testing.assert_array_equal(law.transition_matrix(2, 2), np.eye(3))
+    with pytest.raises(ValueError, match="depends on the prior"):
+        law.transition_matrix(2, 1)
+
+
 def test_history_bound_of_lemma_2():
     levels = np.random.default_rng(0).uniform(0.001, 0.5, 10_000)
     assert 6.0 < history_size(levels, 50) < 1 + np.log(500)
