@@ -56,7 +56,9 @@ def belief_gap(x: Codes, copies: Sequence[Codes], law: UniformLaw, together: Inf
     """
     s, best = together.prior.size, law.best - 1
     first, outcome, counts = _outcomes(copies, s)
-    f = alone.checked([np.arange(s, dtype=copies[best].dtype)])
+    f = np.zeros((s, s))
+    possible = np.arange(s) if law.levels[best] < 1 else np.unique(copies[best])  # a value nobody has is never shown at retention 1
+    f[possible] = alone.checked([possible.astype(copies[best].dtype)])
     met = counts >= 2
     distances = _distances(together, [copy[first] for copy in copies], f, best)
     largest = float(np.sqrt(distances.max()))

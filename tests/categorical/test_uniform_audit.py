@@ -185,6 +185,37 @@ def test_bins_declared_domains_and_product_domains(tmp_path):
     assert set(result.frame().status) == {"ok"}
 
 
+@pytest.mark.parametrize("prior", ["em", "inversion"])
+@pytest.mark.parametrize("source", ["salary-like", "occupation-like"])
+def test_values_that_nobody_has_and_copies_that_say_all_or_nothing(source, prior):
+    # 60 records leave values of the domain unused: at retention 1 these are never shown, and an estimated prior may rule out what is shown
+    schemes = [{"name": name, "levels": [0.3, 0.0, 1.0, 0.3]} for name in ("uniform", "uniform-multilevel")]
+    knowledge = ["perfect", "uniform-prior", {"estimated": {"rows": 5}}, {"known-records": 5}]
+    measures = ["rho-breach", "delta-growth", "belief-gap", "marginal-gap", "history-size"]
+    result = auditor.run(scenario(data={"source": source, "rows": 60}, schemes=schemes, knowledge=knowledge, measures=measures,
+                                  attacks=[{"name": "posterior", "prior": prior}]))  # fmt: skip
+    assert set(result.frame().status) == {"ok"}
+    frame = result.frame().query("knowledge == 'perfect' and metric in ['accuracy', 'reconstruction_probability']")
+    original = frame[frame.coalition.map(lambda copies: 3 in copies)]
+    assert set(original.value) == {1.0}
+    theory = original.theory.dropna()
+    assert len(theory) >= 2 + 2 * 8  # of every multilevel coalition, and of single fresh copies
+    assert theory.to_numpy() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_other_columns_need_not_be_numbers_where_categories_are_named(tmp_path, suffix):
+    frame = pd.DataFrame({"name": [f"secret {k}" for k in range(60)], "disease": ["flu", "HIV", "none"] * 20, "site": 1, "age": range(60),
+                          "seen": pd.date_range("2020", periods=60)})  # fmt: skip
+    path = tmp_path / f"people.{suffix}"
+    frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
+    result = auditor.run(scenario(data={"source": str(path), "categorical": ["disease"]}))
+    assert {a.name for a in result.data[0].attributes} == {"age", "disease"}
+    assert "secret" not in result.to_json()
+    with pytest.raises(AuditorError, match="'name' holds text"):  # who asks for a column is told that it cannot be used
+        auditor.run(scenario(data={"source": str(path), "columns": ["disease", "name"], "categorical": ["disease"]}))
+
+
 @pytest.mark.parametrize("names", [["age", "disease"], ["disease", "age"]])
 def test_a_product_domain_has_its_attributes_in_the_order_given(tmp_path, names):
     pd.DataFrame({"age": np.arange(60) % 3, "disease": ["flu", "HIV"] * 30}).to_csv(tmp_path / "people.csv", index=False)
