@@ -87,7 +87,7 @@ class Posterior(CategoricalAttack):
         best = view.law.best - 1
         counts, level = view.sample[best], view.law.levels[best]
         if level == 0:
-            raise NotApplicable("a copy at retention 0 says nothing of the prior")
+            return np.full(view.size, 1.0 / view.size)  # the copy says nothing of the prior
         return prior_by_em(counts, level) if self.parameters.prior == "em" else prior_by_inversion(counts, level)
 
     def _learnt(self, view: CategoricalView) -> Inference:
@@ -117,11 +117,21 @@ class Bayes(Inference):
         AuditorError
             Copies are impossible under the law that is stated of them.
         """
-        joint = chain_joint(self.prior, self.law, copies, self.exact) if self.law.multilevel else fresh_joint(self.prior, self.law, copies)
+        joint = self._joint(self.prior, copies)
         evidence = joint.sum(axis=1, keepdims=True)
+        lost = np.flatnonzero(~(evidence > 0)) if not self.fixed else ()
+        if len(lost):  # an estimated prior has ruled out what these copies show: it was wrong there, and says nothing
+            joint[lost] = self._joint(np.full(self.prior.size, 1.0 / self.prior.size), [copy[lost] for copy in copies])
+            evidence = joint.sum(axis=1, keepdims=True)
         if not (evidence > 0).all():
             raise AuditorError("the copies of some records are impossible under the law that the scheme states")
         return np.asarray(np.divide(joint, evidence, out=joint))
+
+
+    def _joint(self, prior: Array, copies: Sequence[Codes]) -> Array:
+        if self.law.multilevel:
+            return chain_joint(prior, self.law, copies, self.exact)
+        return fresh_joint(prior, self.law, copies)
 
 
 def chain_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes], exact: bool = True) -> Array:
@@ -191,7 +201,8 @@ def prior_by_em(counts: Array, retention: float) -> Array:
     frequency, noise = counts / counts.sum(), (1.0 - retention) / s
     q = np.full(s, 1.0 / s)
     for _ in range(ROUNDS):
-        ratio = frequency / (noise + retention * q)
+        shown = noise + retention * q  # 0 at retention 1 for a value that no row shows
+        ratio = np.divide(frequency, shown, out=np.zeros(s), where=shown > 0)
         new = q * (noise * ratio.sum() + retention * ratio)
         if np.abs(new - q).max() <= CONVERGED:
             return np.asarray(new)

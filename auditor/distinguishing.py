@@ -14,7 +14,8 @@ Reference: clopper1934. Fails to come near ε when it is carried by events of fe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
 from auditor.errors import AuditorError
+from auditor.scheme import Key
 
 Array = NDArray[np.float64]
 
 SELECTION = 0.1
 """Share of the trials that only order the outputs; the others judge."""
+MOST_COPIES = 6
+"""Copies told apart at once: three outputs of each make 729 together."""
 
 
 @dataclass(frozen=True)
@@ -140,27 +144,47 @@ def upper_bound(hits: Any, trials: int, alpha: float) -> Array:
     return np.where(k < trials, betaincinv(k + 1.0, np.maximum(trials - k, 1.0), 1.0 - alpha), 1.0)
 
 
-def distinguish(scheme: Any, levels: Any, size: int, trials: int, seed: int, confidence: float = 0.95) -> EpsilonAudit:
-    """Audit a uniform scheme: as many trials on each of two values, all copies at these levels held together.
+class Trials:
+    """Copies that a uniform scheme makes of two values, as often as asked, to be told apart by any of its coalitions.
 
     Parameters
     ----------
     scheme : UniformScheme
     levels : sequence of float
-        Retention probabilities of the coalition's copies.
+        Retention probabilities in the order of release.
     size : int
-        ``s``; outputs are told apart by which copies show the first value, the second, or another: enough, by symmetry.
+        ``s``.
     trials : int
         For each of the two values.
-    seed : int
+    key : Key
+        Names the randomness.
     """
-    from auditor.scheme import Key
 
-    seen = []
-    for value in (0, min(1, size - 1)):
-        copies = scheme.copies(np.full(trials, value), size, Key(seed, "distinguish", value + 1))
-        outcome = np.zeros(trials, dtype=np.intp)
-        for level in levels:
-            outcome = outcome * 3 + np.minimum(copies.ask(level), 2)
-        seen.append(outcome)
-    return empirical_epsilon(seen[0], seen[1], 3 ** len(levels), confidence)
+    def __init__(self, scheme: Any, levels: Sequence[float], size: int, trials: int, key: Key) -> None:
+        self._levels = tuple(levels)
+        self._made = []
+        for value in (0, min(1, size - 1)):
+            copies = scheme.copies(np.full(trials, value), size, replace(key, scheme=f"{key.scheme} of value {value + 1}"))
+            for level in levels:
+                copies.skip(level)
+            self._made.append(copies)
+
+    def audit(self, coalition: Sequence[int], confidence: float = 0.95) -> EpsilonAudit:
+        """Return a lower bound on a coalition's ε, by copy numbers from 1.
+
+        Outputs are told apart by which copies show the first value, the second, or another: enough, by symmetry, for a scheme that
+        keeps to its law. Of more than six copies the six least perturbed are looked at: what these lose the coalition loses.
+        """
+        best = sorted(coalition, key=lambda number: (-self._levels[number - 1], number))[:MOST_COPIES]
+        seen = []
+        for copies in self._made:
+            outcome = np.zeros(copies.original.size, dtype=np.intp)
+            for number in sorted(best):
+                outcome = outcome * 3 + np.minimum(copies.copy(number), 2)
+            seen.append(outcome)
+        return empirical_epsilon(seen[0], seen[1], 3 ** len(best), confidence)
+
+
+def distinguish(scheme: Any, levels: Sequence[float], size: int, trials: int, seed: int, confidence: float = 0.95) -> EpsilonAudit:
+    """Audit a uniform scheme: as many trials on each of two values, all copies at these levels held together; see ``Trials``."""
+    return Trials(scheme, levels, size, trials, Key(seed, "distinguish", 1)).audit(range(1, len(levels) + 1), confidence)

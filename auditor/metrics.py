@@ -127,6 +127,13 @@ METRICS = {
             "high",
         ),
         Metric(
+            "largest_belief_gap",
+            "probability",
+            "Largest L2 distance of a coalition's computed posterior and its best copy's, over every outcome there can be (beyond 2^18, "
+            "or with levels that are equal or 1, over those met).",
+            "high",
+        ),
+        Metric(
             "marginal_gap",
             "squared probability",
             "Squared L2 distance of a copy's law given the original from uniform perturbation's, averaged over records, corrected for "
@@ -134,6 +141,13 @@ METRICS = {
             "neither",
         ),
         Metric("epsilon", "nats", "Local differential privacy of the copies: largest log-ratio of chances under two originals.", "high"),
+        Metric(
+            "empirical_epsilon",
+            "nats",
+            "Lower bound on the privacy that the copies lose, by telling apart copies made of two values (exact confidence, "
+            "Clopper–Pearson); theory: epsilon, which it is below.",
+            "high",
+        ),
         Metric("history_size", "elements", "Elements of a tuple's compressed history of releases, on average.", "neither"),
         Metric("rho_breach", "share of records", "Share of the records whose probability rises from below ρ1 to above ρ2.", "high"),
         Metric("learnt", "share of records", "Share of the records whose sensitive value the attack claims, and claims rightly.", "high"),
@@ -171,7 +185,9 @@ MEASURED_BY = {
     "geometry_distances": "geometry",
     "geometry_neighbours": "geometry",
     "geometry_clusters": "geometry",
+    "empirical_epsilon": "empirical-epsilon",
     "belief_gap": "belief-gap",
+    "largest_belief_gap": "belief-gap",
     "marginal_gap": "marginal-gap",
     "growth_bound": "delta-growth",
     "rho_breach": "rho-breach",

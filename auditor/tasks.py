@@ -311,8 +311,8 @@ def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
     """Return the scenario's table and its exact moments; kept, as every task of a run reads the same few tables."""
     base = None if scenario.base is None else str(scenario.base)
     with threadpool_limits(limits=1):
-        spec = json.dumps(scenario.data.spec(), sort_keys=True)
-        declared = json.dumps(scenario.data.hierarchies)  # in the order of the declaration, which is the order of the leaves
+        spec = json.dumps(scenario.data.spec())  # order counts: columns make a product domain, leaves a hierarchy
+        declared = json.dumps(scenario.data.hierarchies)
         return _table(spec, declared, base, scenario.seed, _stamp(scenario.data.source, scenario.base))
 
 

@@ -70,6 +70,43 @@ def test_epsilon_of_a_coalition_is_that_of_the_best_copy_only_for_multilevel_cop
     assert together - 0.15 < audit.epsilon <= together
 
 
+def test_empirical_epsilon_is_a_measure_and_below_the_stated_one():
+    document = {
+        "data": {"source": "uniform-values", "values": 5, "rows": 200},
+        "schemes": [{"name": name, "levels": [0.5, 0.3, 0.1, 0.2, 0.15, 0.25, 0.05]} for name in ("uniform", "uniform-multilevel")],
+        "coalitions": ["singles", "all"], "attacks": ["posterior"], "replicates": 2,
+        "measures": [{"empirical-epsilon": {"trials": 50_000, "confidence": 0.99}}],
+    }  # fmt: skip
+    frame = auditor.run(document).frame().query("metric == 'empirical_epsilon'")
+    assert len(frame) == 2 * 2 * 8
+    assert (frame.value <= frame.theory).all()
+    together = frame[frame.coalition.map(len) == 7].groupby("scheme").value.min()
+    best = frame[frame.coalition.map(list).map(lambda copies: copies == [1])].value
+    assert best.min() > math.log(6) - 0.15
+    assert together["uniform-multilevel"] <= math.log(6)
+    assert together["uniform"] > math.log(6) + 1.0
+    assert frame.query("scheme == 'uniform'").value.nunique() > 8  # replicates are trials of their own
+
+
+@pytest.mark.parametrize("options", [{"trials": 10}, {"trials": 1000.5}, {"confidence": 1.0}, {"confidence": 0}, {"rows": 3}])
+def test_trials_that_make_no_sense_are_refused(options):
+    document = {"data": {"source": "uniform-values", "values": 5, "rows": 200}, "attacks": ["posterior"],
+                "schemes": [{"name": "uniform", "levels": [0.5]}], "measures": [{"empirical-epsilon": options}]}  # fmt: skip
+    with pytest.raises(AuditorError, match=r"measures\[0\]"):
+        auditor.run(document)
+
+
+def test_a_scheme_that_keeps_more_than_it_states_is_above_its_stated_epsilon():
+    class Keeps(type(get("scheme", "uniform")())):
+        def copies(self, original, size, key):
+            made = super().copies(original, size, key)
+            skip = made.skip
+            made.skip = lambda level: skip((1 + level) / 2)
+            return made
+
+    assert distinguish(Keeps(), (0.5,), 5, 100_000, seed=3).epsilon > math.log(6) + 0.5
+
+
 def test_alike_inputs_give_zero():
     rng = np.random.default_rng(0)
     audit = auditor.empirical_epsilon(rng.integers(0, 4, 1000), rng.integers(0, 4, 1000))

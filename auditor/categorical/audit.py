@@ -92,10 +92,10 @@ class AttackSession:
             inference = attack.infer(view.coalition(coalition))
             found[coalition] = measure(self.release, inference, coalition, predicates, hidden)
             if wants_gap and len(coalition) > 1:
-                best = self.release.law.of(coalition).best - 1
-                alone = attack.infer(view.coalition((coalition[best],)))
+                law = self.release.law.of(coalition)
+                alone = attack.infer(view.coalition((coalition[law.best - 1],)))
                 copies = [self.release.copy(number) for number in coalition]
-                found[coalition].gap = belief_gap(self.release.data.codes, copies, best, inference, alone)
+                found[coalition].gap = belief_gap(self.release.data.codes, copies, law, inference, alone)
         return [record for coalition in self.release.coalitions for record in self._records(use.id, knowledge, coalition, found)]
 
     def _records(self, attack: str, knowledge: Knowledge, coalition: Coalition, found: Mapping[Coalition, Measured]) -> list[Measurement]:
@@ -106,7 +106,9 @@ class AttackSession:
         cell_records(cell, measured.sums, measured.closed, prior, variance, odds)
         best = min(coalition, key=lambda copy: found[(copy,)].sums.groups.sum())
         if measured.gap is not None:
-            cell.add("belief_gap", measured.gap.measured, measured.gap.std_error, measured.gap.computed, "jackknife")
+            if measured.gap.measured is not None:
+                cell.add("belief_gap", measured.gap.measured, measured.gap.std_error, measured.gap.computed, "jackknife")
+            cell.add("largest_belief_gap", measured.gap.largest, theory=measured.gap.largest)
         gain_record(cell, measured.sums, found[(best,)].sums, gain_in_theory(found, coalition))
         return cell.records
 

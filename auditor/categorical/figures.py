@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,8 @@ def release_records(release: UniformRelease) -> list[Measurement]:
         records += [_marginal_gap(release, number) for number in release.singles]
     for coalition in release.coalitions:
         records += _bounds(release, coalition)
+    if scenario.measure("empirical-epsilon"):
+        records += _empirical_epsilons(release)
     return [*records, *_admissible(release)]
 
 
@@ -49,6 +52,23 @@ def _bounds(release: UniformRelease, coalition: Coalition) -> list[Measurement]:
         bound = growth_bound(law.odds())
         cell.add("growth_bound", bound, theory=bound)
     return cell.records
+
+
+def _empirical_epsilons(release: UniformRelease) -> list[Measurement]:
+    """A lower bound on every coalition's ε from trials on two values, each at the stated confidence, beside the exact one."""
+    from auditor.distinguishing import Trials  # a second to import, which every other audit would pay for
+
+    measure = release.scenario.measure("empirical-epsilon")
+    assert measure is not None
+    key = replace(release.key, scheme=f"{release.key.scheme} trials")
+    trials = Trials(release.scheme, release.context.levels, release.law.size, int(measure.options["trials"]), key)
+    records = []
+    for coalition in release.coalitions:
+        cell, epsilon = Cell(release.context, None, None, coalition), release.law.of(coalition).epsilon()
+        found = trials.audit(coalition, float(measure.options["confidence"]))
+        cell.add("empirical_epsilon", found.epsilon, theory=epsilon if math.isfinite(epsilon) else None)
+        records += cell.records
+    return records
 
 
 def _admissible(release: UniformRelease) -> list[Measurement]:

@@ -53,6 +53,11 @@ class History:
         """Return the values at a level that was released, shape (n,)."""
         return self._y[self.place(level)]
 
+    def holds(self, level: float) -> bool:
+        """Return whether a level was released, in ``O(log m)``."""
+        place = bisect_left(self.levels, level)
+        return place < len(self.levels) and self.levels[place] == level
+
     def neighbours(self, level: float) -> tuple[float | None, float | None]:
         """Return the released levels next above and next below."""
         place = bisect_left(self.levels, level)
@@ -115,7 +120,7 @@ class MultiPert:
     def release(self, level: float, draws: Draws) -> Codes:
         """Return the copy at a level, shape (n,), and remember it; a level asked for twice gives the same copy."""
         history = self.history
-        if level in history.levels:
+        if history.holds(level):
             return history.value(level)
         high, low = history.neighbours(level)
         left = None if high is None else history.value(high)

@@ -81,20 +81,31 @@ class UniformLaw:
         """Copy number of the least perturbed copy."""
         return self.descending[0] + 1
 
-    def transition_matrix(self, source: int | None, target: int) -> Array:
+    def transition_matrix(self, source: int | None, target: int, prior: Array | None = None) -> Array:
         """Return the chances of copy ``target`` (columns) given copy ``source``, or the original if None (rows), shape (s, s).
+
+        Parameters
+        ----------
+        source, target : int
+            Copy numbers from 1.
+        prior : ndarray of shape (s,), optional
+            Needed where the copies are fresh or the target is less perturbed: such chances depend on it. A row is NaN where the
+            source cannot show that value.
 
         Raises
         ------
         ValueError
-            The target is less perturbed than the source: those chances depend on the prior too, see ``joint``.
+            It is needed and not given.
         """
         high, low = 1.0 if source is None else self.levels[source - 1], self.levels[target - 1]
-        if source is not None and not self.multilevel:
-            raise ValueError("fresh copies are tied only through the original")
-        if low > high:
-            raise ValueError(f"copy {target} is less perturbed than copy {source}: its law given that copy depends on the prior")
-        return transition_matrix(step(high, low), self.size)
+        if source is None or source == target or (self.multilevel and low <= high):
+            return transition_matrix(1.0 if source == target else step(high, low), self.size)
+        if prior is None:
+            what = "less perturbed than" if self.multilevel else "fresh beside"
+            raise ValueError(f"copy {target} is {what} copy {source}: its law given that copy depends on the prior")
+        pair = self.of([source, target]).joint(prior).sum(axis=0)
+        seen = pair.sum(axis=1, keepdims=True)
+        return np.asarray(np.divide(pair, seen, out=np.full_like(pair, np.nan), where=seen > 0))
 
     def given_original(self) -> Array:
         """Return ``P(y_1, …, y_k | x)``, shape (s, …, s) with x first and copies in their order: ``s^(k+1)`` numbers."""
@@ -130,9 +141,11 @@ class UniformLaw:
         return math.inf if bits > 700 else math.exp(bits)
 
     def best_is_sufficient(self) -> bool:
-        """Whether, by this law, the best copy makes each of the others useless, computed from the exact law of every such pair.
+        """Whether, by this law, the best copy makes all others together useless, computed from the exact law of every pair with it.
 
-        ``P(y_j | y_b, x)`` must not depend on x. By symmetry between values a domain of three shows every case.
+        ``P(y_j | y_b, x)`` must not depend on x. By symmetry between values a domain of three shows every case. Pairs are enough for any
+        number of copies, as the law ties copies by its form: given x and y_b fresh copies are independent of each other, and
+        of multilevel ones ``P(rest | y_b, x)`` is a product along the chain (``given_original``) with x in its first step at most.
         """
         b = self.best - 1
         return all(_useless(self.levels[b], level, min(self.size, CHECK_SIZE), self.multilevel)

@@ -98,7 +98,7 @@ def _closed(release: UniformRelease, inference: Inference, frame: Frame, coaliti
     if s ** (k + 1) > MOST_OUTCOMES:
         return None
     given = law.of([member + 1 for member in members]).given_original().reshape(s, -1)
-    possible = np.flatnonzero(given.any(axis=0))
+    possible = np.flatnonzero(given[release.data.prior > 0].any(axis=0))  # nobody shows an outcome that only values nobody has lead to
     outcome = np.unravel_index(possible, (s,) * k)
     if law.multilevel:  # every copy shows what the best one does: as likely as any other outcome with the same posterior
         outcome = outcome * len(coalition)

@@ -62,6 +62,11 @@ class Categories:
             raise DataError(f"column {listed(gaps)} has missing categories; set `missing: drop` to leave those records out")
         return frame
 
+    def usable(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the frame without columns that nobody asked for and that are no numbers, or all the same."""
+        varied = [name for name in frame if kind_of(frame[name]) == "numbers" and frame[name].nunique() > 1]
+        return frame[[name for name in frame if name in self.columns or name in varied]]
+
     def numeric(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the columns that additive schemes can use: all but categories that are no numbers, or all the same."""
         out = [name for name in self.domains if kind_of(frame[name]) != "numbers" or frame[name].nunique() < 2]

@@ -62,7 +62,8 @@ def load_table(
         parts (``parts/``), relative to ``base`` or else to the current folder.
     columns : sequence of str, optional
         Attributes to take, in this order; booleans asked for by name become 0 and 1. Without it, every column but a
-        source's class labels, and then all must be numbers.
+        source's class labels, and then all must be numbers; where ``categories`` names some, others that are no numbers, or
+        constant, are left out.
     rows : int, optional
         Take the first so many records (draw so many, for a synthetic source), counted before records with missing
         values are dropped.
@@ -112,6 +113,8 @@ def load_table(
         raw = _from_plugin(source, columns, rows, parameters or {}, rng)
     check_rows(len(raw.frame), rows)
     raw = raw._replace(frame=coded(raw.frame, dict(hierarchies), missing))
+    if columns is None and chosen.columns:
+        raw = raw._replace(frame=chosen.usable(raw.frame))
     chosen = chosen.with_defaults(raw.domains, list(raw.frame.columns))
     whole = chosen.complete(raw.frame, missing)
     frame = chosen.numeric(whole)

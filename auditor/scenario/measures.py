@@ -22,12 +22,15 @@ MEASURES: dict[str, tuple[str, ...]] = {
     "geometry": (),
     "rho-breach": ("rho1", "rho2"),
     "delta-growth": ("delta",),
+    "empirical-epsilon": ("trials", "confidence"),
     "belief-gap": (),
     "marginal-gap": (),
     "history-size": (),
     "seconds": (),
 }
 """Measures, and the options of each."""
+
+FEWEST_TRIALS, MOST_TRIALS = 100, 10**8
 
 SPREAD_RECORDS = 2**18
 """Records that a spread of errors is counted over: a share is then known to a thousandth, whatever it is."""
@@ -36,6 +39,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "error-distribution": {"bins": 40, "reach": 3.0, "records": SPREAD_RECORDS},
     "rho-breach": {"rho1": 0.1, "rho2": 0.5},
     "delta-growth": {"delta": 0.5},
+    "empirical-epsilon": {"trials": 100_000, "confidence": 0.95},
     "records-within": {"tolerance": 0.1},
 }
 
@@ -68,13 +72,15 @@ def measure_options(path: Path, name: str, options: Any, problems: Problems) -> 
     merged = DEFAULTS.get(name, {}) | problems.mapping(path, options or {}, MEASURES[name])
     for key, value in merged.items():
         _positive((*path, key), value, problems)
-        if key in ("rho1", "rho2", "delta") and isinstance(value, (int, float)) and value >= 1:
+        if key in ("rho1", "rho2", "delta", "confidence") and isinstance(value, (int, float)) and value >= 1:
             problems.add((*path, key), f"must be a probability below 1; got {shown(value)}")
     if name == "rho-breach" and not problems.found and not merged["rho1"] < merged["rho2"]:
         problems.add((*path, "rho2"), f"must be above rho1, which is {shown(merged['rho1'])}; got {shown(merged['rho2'])}")
-    for key in ("bins", "records"):
+    for key in ("bins", "records", "trials"):
         if key in merged and not isinstance(merged[key], int):
             problems.add((*path, key), f"must be an integer; got {shown(merged[key])}")
+    if isinstance(merged.get("trials"), int) and not FEWEST_TRIALS <= merged["trials"] <= MOST_TRIALS:
+        problems.add((*path, "trials"), f"must be from {FEWEST_TRIALS} to {MOST_TRIALS:,}; got {shown(merged['trials'])}")
     return merged
 
 

@@ -10,9 +10,11 @@ from auditor.categorical.draws import Draws
 from auditor.categorical.law import UniformLaw
 from auditor.categorical.marginal import marginal_gap, marginal_test
 from auditor.categorical.scheme import Copies, UniformScheme
+from auditor.data.load import load_table
 from auditor.errors import AuditorError
 from auditor.registry import _plugins, get, register
 from auditor.scheme import Key
+from auditor.streams import stream
 
 
 def scenario(**changes):
@@ -54,6 +56,25 @@ def test_belief_gap_is_computed_and_measured(result):
     assert z.abs().max() < 5
     assert gaps[gaps.scheme == "uniform-multilevel"].theory.max() < 1e-25
     assert gaps[gaps.scheme == "uniform"].theory.min() > 1e-3
+
+
+def test_largest_belief_gap_is_over_every_outcome_and_by_hand(result):
+    gaps = result.frame().query("metric == 'largest_belief_gap' and knowledge == 'perfect'")
+    assert gaps[gaps.scheme == "uniform-multilevel"].value.max() < 1e-13
+    small = auditor.run(scenario(data={"source": "uniform-values", "values": 3, "rows": 50}, measures=["belief-gap"], coalitions=["all"]))
+    found = small.frame().query("metric == 'largest_belief_gap' and scheme == 'uniform'").value.item()
+    q = load_table("uniform-values", parameters={"values": 3}, rows=50, rng=stream(4, "data")).categorical.prior
+    joint = UniformLaw((0.3, 0.1, 0.5), 3, False).joint(q)
+    alone = joint.sum(axis=(1, 2), keepdims=True)
+    assert found == pytest.approx(np.sqrt(((joint / joint.sum(axis=0) - alone / alone.sum(axis=0)) ** 2).sum(axis=0)).max(), abs=1e-12)
+
+
+@pytest.mark.parametrize("implementation", ["process", "bridge", "multi-pert"])
+def test_timing_requests_changes_no_copy(implementation):
+    schemes = [{"name": "uniform-multilevel", "implementation": implementation, "levels": [0.3, 0.1, 0.5, 0.3], "already-out": 2}]
+    plain, timed = (auditor.run(scenario(schemes=schemes, **more)).frame() for more in ({}, {"measures": ["seconds"]}))
+    assert 0 < timed.query("metric == 'seconds'").value.item() < 60
+    assert timed.query("metric != 'seconds'").value.tolist() == plain.value.tolist()
 
 
 def test_growth_does_not_exceed_its_bound_nor_history_its_law(result):
@@ -162,6 +183,49 @@ def test_bins_declared_domains_and_product_domains(tmp_path):
     assert {(a.name, a.values) for a in result.data[0].attributes} == {("age", 3), ("disease", 3)}
     assert "secret" not in result.to_json()
     assert set(result.frame().status) == {"ok"}
+
+
+@pytest.mark.parametrize("prior", ["em", "inversion"])
+@pytest.mark.parametrize("source", ["salary-like", "occupation-like"])
+def test_values_that_nobody_has_and_copies_that_say_all_or_nothing(source, prior):
+    # 60 records leave values of the domain unused: at retention 1 these are never shown, and an estimated prior may rule out what is shown
+    schemes = [{"name": name, "levels": [0.3, 0.0, 1.0, 0.3]} for name in ("uniform", "uniform-multilevel")]
+    knowledge = ["perfect", "uniform-prior", {"estimated": {"rows": 5}}, {"known-records": 5}]
+    measures = ["rho-breach", "delta-growth", "belief-gap", "marginal-gap", "history-size"]
+    result = auditor.run(scenario(data={"source": source, "rows": 60}, schemes=schemes, knowledge=knowledge, measures=measures,
+                                  attacks=[{"name": "posterior", "prior": prior}]))  # fmt: skip
+    assert set(result.frame().status) == {"ok"}
+    frame = result.frame().query("knowledge == 'perfect' and metric in ['accuracy', 'reconstruction_probability']")
+    original = frame[frame.coalition.map(lambda copies: 3 in copies)]
+    assert set(original.value) == {1.0}
+    theory = original.theory.dropna()
+    assert len(theory) >= 2 + 2 * 8  # of every multilevel coalition, and of single fresh copies
+    assert theory.to_numpy() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_other_columns_need_not_be_numbers_where_categories_are_named(tmp_path, suffix):
+    frame = pd.DataFrame({"name": [f"secret {k}" for k in range(60)], "disease": ["flu", "HIV", "none"] * 20, "site": 1, "age": range(60),
+                          "seen": pd.date_range("2020", periods=60)})  # fmt: skip
+    path = tmp_path / f"people.{suffix}"
+    frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
+    result = auditor.run(scenario(data={"source": str(path), "categorical": ["disease"]}))
+    assert {a.name for a in result.data[0].attributes} == {"age", "disease"}
+    assert "secret" not in result.to_json()
+    with pytest.raises(AuditorError, match="'name' holds text"):  # who asks for a column is told that it cannot be used
+        auditor.run(scenario(data={"source": str(path), "columns": ["disease", "name"], "categorical": ["disease"]}))
+
+
+@pytest.mark.parametrize("names", [["age", "disease"], ["disease", "age"]])
+def test_a_product_domain_has_its_attributes_in_the_order_given(tmp_path, names):
+    pd.DataFrame({"age": np.arange(60) % 3, "disease": ["flu", "HIV"] * 30}).to_csv(tmp_path / "people.csv", index=False)
+    data = {"source": str(tmp_path / "people.csv"), "categorical": names}
+    value = {"age": 1, "disease": "flu"}
+    attacks = [{"name": "posterior", "predicates": {"q": [[value[name] for name in names]]}}]
+    assert "q" in set(auditor.run(scenario(data=data, attacks=attacks)).frame().attribute)
+    wrong = [{"name": "posterior", "predicates": {"q": [[value[name] for name in names[::-1]]]}}]
+    with pytest.raises(AuditorError, match=", ".join(names)):
+        auditor.run(scenario(data=data, attacks=wrong))
 
 
 @pytest.mark.parametrize(

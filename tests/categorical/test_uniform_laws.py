@@ -135,6 +135,39 @@ def test_history_sizes_are_those_the_copies_have():
     assert algorithm.history_sizes().sum() == algorithm.algorithm.history.elements
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 50])
+def test_a_draw_between_neighbours_has_the_law_of_the_chain_so_that_copies_are_a_chain_however_many(size):
+    # Induction for any number of copies in any order: if those that are out are the chain of the law, a draw from its two neighbours alone
+    # with the chain's own P(y | y_l, y_r) makes a chain again. So three levels at a time prove the joint law of any set.
+    draws = np.random.default_rng(size).random((200, 3))
+    edges = [(1.0, 0.5, 0.0), (1.0, 0.999, 0.998), (0.3, 0.3 - 1e-12, 0.1), (1.0, 1e-9, 1e-12)]
+    for high, level, low in [*(sorted(three, reverse=True) for three in draws), *edges]:
+        left, right = transition_matrix(level / high, size), transition_matrix(low / level, size)
+        equal, differ = coins(high, level, low, size)
+        rows = [(0, 0, equal)] + ([(0, 1, differ)] if size > 1 else [])
+        for y_l, y_r, coin in rows:
+            chain = left[y_l] * right[:, y_r]
+            drawn = np.full(size, (1 - coin.left - coin.right) / size)
+            drawn[y_l] += coin.left
+            drawn[y_r] += coin.right
+            assert drawn.min() > -1e-12
+            np.testing.assert_allclose(drawn, chain / chain.sum(), rtol=0, atol=1e-12)
+        # beyond the last one there is one neighbour only
+        np.testing.assert_allclose(transition_matrix(coins(high, level, None, size)[0].left, size), left, rtol=0, atol=1e-15)
+
+
+def test_history_of_sixty_levels_in_any_order_returns_what_was_released():
+    rng = np.random.default_rng(4)
+    original = rng.integers(0, 3, 4000).astype(np.uint8)
+    levels = rng.permutation(np.r_[rng.uniform(0.001, 1, 56), 0.0, 1.0, 0.5, 0.5])
+    copies = get("scheme", "uniform-multilevel")(implementation="multi-pert").copies(original, 3, Key(9, "u"))
+    released = [np.array(copies.ask(float(level))) for level in levels]
+    assert all(np.array_equal(copies.copy(k + 1), values) for k, values in enumerate(released))
+    ordered = [released[k] for k in np.argsort(-levels, kind="stable")]
+    sizes = 1 + sum((a != b).astype(int) for a, b in itertools.pairwise(ordered))
+    assert np.array_equal(copies.history_sizes(), sizes)  # nothing is held that did not change
+
+
 def test_posterior_of_every_coalition_equals_that_of_its_best_copy():
     prior = np.array([0.6, 0.3, 0.1])
     joint = UniformLaw(LEVELS, 3, True).joint(prior)
@@ -246,6 +279,21 @@ def test_sufficiency_is_computed_from_the_law():
     assert not UniformLaw((0.3, 0.5, 0.1), 50, False).best_is_sufficient()
     assert UniformLaw((0.3, 0.0), 50, False).best_is_sufficient()
     assert UniformLaw((1.0, 0.3), 50, False).best_is_sufficient()
+    assert UniformLaw(tuple(np.linspace(0, 1, 200)), 50, True).best_is_sufficient()
+
+
+@pytest.mark.parametrize("multilevel", [True, False])
+def test_sufficiency_by_pairs_is_sufficiency_of_all_together(multilevel):
+    # against the whole joint law: P(x | y_1 … y_k) must be P(x | y_b), for coalitions of up to four copies
+    choices = (0.0, 0.2, 0.2, 0.6, 1.0)
+    for levels in {pick for k in (2, 3, 4) for pick in itertools.permutations(choices, k)}:
+        law = UniformLaw(levels, 3, multilevel)
+        joint = law.joint(np.array([0.5, 0.3, 0.2]))
+        others = tuple(k for k in range(1, len(levels) + 1) if k != law.best)
+        alone, seen = joint.sum(axis=others, keepdims=True), joint.sum(axis=0, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            gap = np.nanmax(np.abs(joint / seen - alone / alone.sum(axis=0)))
+        assert law.best_is_sufficient() == (gap < 1e-12), levels
 
 
 def test_transition_between_levels():
@@ -254,6 +302,20 @@ def test_transition_between_levels():
     with pytest.raises(ValueError, match="depends on the prior"):
         law.transition_matrix(2, 1)
     assert odds_ratio(0.0, 5) == 1.0
+
+
+@pytest.mark.parametrize("multilevel", [True, False])
+def test_transition_between_any_pair_by_the_prior(multilevel):
+    levels, prior = (0.8, 0.4, 0.4, 0.0, 1.0), np.array([0.5, 0.3, 0.2])
+    law = UniformLaw(levels, 3, multilevel)
+    joint = law.joint(prior)
+    for source, target in itertools.permutations(range(1, 6), 2):
+        pair = joint.sum(axis=tuple(k for k in range(6) if k not in (source, target)))
+        pair = pair if source < target else pair.T
+        np.testing.assert_allclose(law.transition_matrix(source, target, prior), pair / pair.sum(axis=1, keepdims=True), atol=1e-14)
+    np.testing.assert_array_equal(law.transition_matrix(2, 2), np.eye(3))
+    with pytest.raises(ValueError, match="depends on the prior"):
+        law.transition_matrix(2, 1)
 
 
 def test_history_bound_of_lemma_2():
