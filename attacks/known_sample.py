@@ -19,8 +19,8 @@ projections favour, by N one-dimensional energy statistics on thousands of rows:
 axis that has answered. Of the axes that favour neither sign all combinations are tried up to ``exhaustive`` of them; beyond, they are
 flipped one at a time while E falls: at most N evaluations a sweep, a few sweeps.
 
-What is left is known to first order, once every axis has answered for itself and turns little (``attacks._axis_error``): the turn between
-the sample's axes and the copy's, and the noise of the copy. Else, or where noisy copies are turned onto each other first, no theory is given.
+What is left is known to first order once every axis has answered for itself and turns little (``attacks._axis_error``): the turn between
+the sample's axes and the copy's, and the copy's noise. Else, or where noisy copies are turned onto each other first, no theory is given.
 
 Wins with distinct eigenvalues and data that are skewed or off the origin. Fails on data symmetric about 0 along an axis: no statistic can
 tell its signs; and where eigenvalues nearly coincide, as axes are then arbitrary within their plane. Copies with noise are turned onto
