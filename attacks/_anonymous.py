@@ -2,11 +2,12 @@
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| class | records alike in the bounds of every copy held; a target's own is found by its quasi-identifiers | |
+| class | records that look alike in every copy held (bounds, and whether suppressed); a target's own is found by its quasi-identifiers | |
 | ``P_E(v)`` | share of sensitive value v in the class: what the adversary thinks of each record in it | (classes, V) |
 | ``P(v)`` | share in the copies as a whole | (V,) |
 
-Copies pooled: the records whose bounds agree in every copy. A record that any copy suppresses is known by the others; by none, by ``P``.
+Copies pooled: the records whose bounds agree in every copy. A record that any copy suppresses is known by the others; by none, by ``P``,
+and then there is no row of it to be named.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.anonymity.pooled import looks, released
 from auditor.attack import Inferred, Reconstruction, View
 from auditor.errors import NotApplicable
 
@@ -58,18 +60,13 @@ class Layout:
         others = tuple(j for j in range(view.width) if j not in quasi)
         return cls(quasi, others, others.index(target))
 
-    def bounds(self, copies: Sequence[Array]) -> Array:
-        """Return the bounds of every copy side by side."""
-        return np.hstack([copy[:, : 2 * len(self.quasi)] for copy in copies]) + 0.0  # −0 and 0 are one bound, and two as bytes
+    def looks(self, copies: Sequence[Array]) -> Array:
+        """Return what is seen of each record's identity: records alike in it are one class."""
+        return looks(copies, len(self.quasi))
 
     def values(self, copies: Sequence[Array]) -> tuple[Array, NDArray[np.bool_]]:
         """Return the sensitive values released, shape (b,), and which are, shape (b,): by the first copy that has them."""
-        column = 2 * len(self.quasi) + self.sensitive
-        value, there = copies[0][:, column].copy(), copies[0][:, -1] == 0
-        for copy in copies[1:]:
-            take = ~there & (copy[:, -1] == 0)
-            value[take], there = copy[take, column], there | take
-        return value, there
+        return released(copies, 2 * len(self.quasi) + self.sensitive)
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,7 @@ class Classes:
     Attributes
     ----------
     keys : dict
-        Number of the class by its bounds.
+        Number of the class by how its records look.
     values : ndarray of shape (V,)
         Sensitive values, sorted.
     counts : ndarray of shape (classes, V)
@@ -93,9 +90,9 @@ class Classes:
     @classmethod
     def of(cls, layout: Layout, blocks: Iterable[list[Array]]) -> Classes:
         """Count them in one pass."""
-        parts = [(layout.bounds(copies), *layout.values(copies)) for copies in blocks]
+        parts = [(layout.looks(copies), *layout.values(copies)) for copies in blocks]
         keys: dict[bytes, int] = {}
-        number = np.array([keys.setdefault(row.tobytes(), len(keys)) for low, _, _ in parts for row in low])
+        number = np.array([keys.setdefault(row.tobytes(), len(keys)) for look, _, _ in parts for row in look])
         value, there = np.concatenate([v for _, v, _ in parts]), np.concatenate([t for _, _, t in parts])
         values, codes = np.unique(value[there], return_inverse=True)
         counts = np.zeros((len(keys), len(values)))
@@ -120,7 +117,7 @@ class Classes:
 
     def number(self, copies: Sequence[Array]) -> NDArray[np.intp]:
         """Return each record's class."""
-        return np.array([self.keys[row.tobytes()] for row in self.layout.bounds(copies)], dtype=np.intp)
+        return np.array([self.keys[row.tobytes()] for row in self.layout.looks(copies)], dtype=np.intp)
 
 
 class ClassReading(Reconstruction):
@@ -153,7 +150,8 @@ class ClassReading(Reconstruction):
     def inferred(self, copies: Sequence[Array]) -> Inferred:
         """Return what is thought of each record's sensitive value."""
         number = self._classes.number(copies)
+        size = self._classes.sizes[number]
         return Inferred(
             self._target, self._classes.values, self._groups, self._posterior[number], self._prior, self._claims[number],
-            1.0 / np.maximum(1.0, self._classes.sizes[number]),
+            np.divide(1.0, size, out=np.zeros(len(size)), where=size > 0),
         )  # fmt: skip

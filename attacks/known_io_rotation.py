@@ -108,9 +108,12 @@ class FittingRotations:
         U, s, Vt = np.linalg.svd(X_p - centre, full_matrices=True)
         r = int((s > RANK * max(float(s[0]), np.finfo(float).tiny)).sum())
         W = (Y_p - copied).T @ (U[:, :r] / s[:r])  # M V_1
-        # The nearest orthonormal basis takes the rounding off; its full SVD gives the rest of the space, too.
-        P, _, Qt = np.linalg.svd(W, full_matrices=True)
-        return cls(Vt[:r].T, Vt[r:].T, P[:, :r] @ Qt, P[:, r:], centre, copied)
+        # Orthonormal but for rounding, which is the larger the less the records reach in a direction. QR goes from the farthest to the
+        # nearest and leaves those before as they are; the nearest orthonormal basis would share out the rounding, and records far
+        # from the origin would be off by it times their distance. It also gives the rest of the space.
+        Q, R = np.linalg.qr(W, mode="complete")
+        turned = Q[:, :r] * np.where(np.diag(R) < 0, -1.0, 1.0)
+        return cls(Vt[:r].T, Vt[r:].T, turned, Q[:, r:], centre, copied)
 
     @property
     def unknown(self) -> int:

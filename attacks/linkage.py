@@ -3,7 +3,7 @@
 | symbol | meaning | source |
 | --- | --- | --- |
 | ``|E|`` | rows that share the target's generalised quasi-identifiers in every copy held | samarati2001 |
-| ``linkage`` | ``mean 1/|E|``, the chance of naming the right row | |
+| ``linkage`` | ``mean 1/|E|``, the chance of naming the right row; 0 for a record of which none is released | |
 | claim | the sensitive value of a row that is the only one of its class | |
 
 What k-anonymity is made against: no copy gives a chance above 1/k. Wins on raw tables and on pooled copies whose classes cross; fails on

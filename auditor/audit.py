@@ -313,6 +313,8 @@ class Session:
             measurements += utility_records(self.context, self.scenario, self.release.table, self.release.whole_copies())
         if self.scenario.measure("geometry"):
             measurements += geometry_records(self.context, self.release.blocks, self.scenario.seed)
+        if self.scenario.measure("anonymity"):
+            measurements += self.release.scheme.promises(self.context, self.release.blocks(), self.coalitions)
         for knowledge in self.scenario.knowledge:
             for use in self.scenario.attacks:
                 cells, spreads = self._tried(use, knowledge)

@@ -11,6 +11,7 @@ Each is free of a copy's unit. For rows with positions, as copies of numeric tab
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -64,6 +65,7 @@ def kept(x: Array, y: Array) -> dict[str, float]:
     {'geometry_distances': 0.0, 'geometry_neighbours': 1.0, 'geometry_clusters': 1.0}
     """
     from sklearn.cluster import KMeans  # here, since importing it takes a second
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.metrics import adjusted_rand_score
 
     before, after = pdist(x), pdist(y)
@@ -72,7 +74,10 @@ def kept(x: Array, y: Array) -> dict[str, float]:
     spread = float(ratio.std() / ratio.mean()) if ratio.size and ratio.mean() > 0 else 0.0
     clusters = min(CLUSTERS, len(np.unique(x, axis=0)))
 
-    labels = [KMeans(clusters, n_init=10, random_state=0).fit_predict(rows) for rows in (x, y)]
+    with warnings.catch_warnings():
+        # A copy may have fewer distinct rows than the original; that is what the index is there to tell.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels = [KMeans(clusters, n_init=10, random_state=0).fit_predict(rows) for rows in (x, y)]
     return {
         "geometry_distances": spread,
         "geometry_neighbours": float(np.mean(nearest(before, after))),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
 
@@ -16,6 +16,9 @@ from auditor.registry import Plugin
 
 if TYPE_CHECKING:
     from auditor.data.table import Table
+    from auditor.records import CellContext
+    from auditor.results import Measurement
+    from auditor.scenario.coalitions import Coalition
     from auditor.scenario.model import DataUse
 
 Array = NDArray[np.float64]
@@ -145,6 +148,21 @@ class Scheme(Plugin):
     def facts(self, levels: Sequence[float], table: TableMoments) -> dict[str, float]:
         """Return figures of the release itself that results should hold, metric → value; none unless a scheme has some."""
         return {}
+
+    def promises(
+        self, context: CellContext, blocks: Iterable[tuple[int, Array, list[Array]]], coalitions: Sequence[Coalition]
+    ) -> list[Measurement]:
+        """Return what each coalition's copies keep of promises that can be checked on copies alone; none unless a scheme makes some.
+
+        Parameters
+        ----------
+        context : CellContext
+            Of the release.
+        blocks : iterable of (int, ndarray, list of M ndarrays)
+            Number of the block, original rows, all copies' rows.
+        coalitions : sequence of tuples of int
+        """
+        return []
 
     @abstractmethod
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:

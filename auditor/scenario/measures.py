@@ -20,6 +20,7 @@ MEASURES: dict[str, tuple[str, ...]] = {
     "entropy-privacy": (),
     "dissimilarity": (),
     "geometry": (),
+    "anonymity": (),
     "rho-breach": ("rho1", "rho2"),
     "delta-growth": ("delta",),
     "empirical-epsilon": ("trials", "confidence"),

@@ -13,7 +13,7 @@ first and last place of a node among the leaves; and t-closeness of a sensitive 
 Broken on purpose where it promises nothing: k-anonymity hides who a record is, and not what it says. Fails when a class's sensitive values
 are all alike (homogeneity), or lopsided (skewness), or close in meaning (similarity): hence ℓ, α and t, which are options here. A quasi-
 identifier left off the list is a way in. Several copies do not compose: a record's class in one meets its class in another in fewer than
-k records, unless one partition refines the other, as Mondrian's with k alone mostly do.
+k records, unless one partition refines the other, as Mondrian's with k alone mostly do; ``measures: [anonymity]`` tells what is left.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from pydantic import Field, model_validator
 
 from auditor.anonymity.classes import Ground
 from auditor.anonymity.partition import Rules, Rung, bounds, full_domain, mondrian
+from auditor.anonymity.promises import Blocks, promise_records
 from auditor.blocks import row_blocks
 from auditor.data.table import Table
 from auditor.errors import AuditorError, did_you_mean
@@ -34,6 +35,9 @@ from auditor.registry import PluginParameters, register
 from auditor.scheme import Key, Scheme, TableMoments
 
 if TYPE_CHECKING:
+    from auditor.records import CellContext
+    from auditor.results import Measurement
+    from auditor.scenario.coalitions import Coalition
     from auditor.scenario.model import DataUse
 
 Array = NDArray[np.float64]
@@ -142,6 +146,16 @@ class KAnonymity(Scheme):
             assert found is not None, "the whole domain satisfies the rules"
             low, high, suppressed = found
         return compose(X, columns, low, high, suppressed)
+
+    def promises(self, context: CellContext, blocks: Blocks, coalitions: Sequence[Coalition]) -> list[Measurement]:
+        """Return what the copies keep of k, ℓ, α and t, for each coalition that holds some of them."""
+        assert self.table is not None
+        given, names = self.parameters, self.table.attributes
+        place = names.index(given.sensitive)
+        others = [name for name in names if name not in given.quasi]
+        column = 2 * len(given.quasi) + others.index(given.sensitive)
+        ground = self._ground(np.unique(self.table.values[:, place]), self.table)
+        return promise_records(context, blocks, coalitions, len(given.quasi), column, place, ground)
 
     def _rungs(self, name: str, table: Table) -> list[Rung]:
         hierarchy = table.hierarchies.get(name)

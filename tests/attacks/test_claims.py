@@ -103,7 +103,7 @@ CLAIMS: dict[str, tuple[Claim, Claim]] = {  # attack: where it succeeds, where i
     ),
     "similarity": (
         Claim("survey-kanonymity", "learnt", {"scheme": "diverse", "attack": "similarity", "at-least": 0.05}, "Wins on classes diverse in value but not in meaning"),
-        Claim("survey-kanonymity", "learnt", {"scheme": "alpha", "attack": ["90 % sure", "similarity", "skewness"], "at-most": 0}, "fails where values spread over groups"),
+        Claim("survey-kanonymity", "learnt", {"scheme": "spread", "attack": "similarity", "at-most": 0}, "fails where values spread over groups"),
     ),
     "skewness": (
         Claim("survey-kanonymity", "learnt", {"scheme": "raw", "attack": "skewness", "at-least": 0.05}, "Wins on diverse classes unlike the table"),

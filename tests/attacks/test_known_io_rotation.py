@@ -112,6 +112,15 @@ def test_in_the_span_and_with_repeated_or_dependent_records_recovery_is_exact():
     np.testing.assert_allclose(exact.rows([x @ M.T]), x, atol=1e-9)
 
 
+@pytest.mark.parametrize("offset", [0, 1e4, 1e6, 1e8])
+def test_recovery_is_exact_far_from_the_origin(offset):
+    """Copies hold sixteen digits of a record's length: what is rebuilt is as good as that."""
+    rng = np.random.default_rng(8)
+    M, X_p, x = haar(4, rng), rng.exponential(size=(12, 4)) + offset, rng.exponential(size=(50, 4)) + offset
+    guess = RotationGuess(FittingRotations.of(X_p, X_p @ M.T), [np.zeros((0, 0))], centre=False, moved=False)
+    np.testing.assert_allclose(guess.rows([x @ M.T]), x, rtol=0, atol=1e-13 * max(offset, 1))
+
+
 def test_a_single_zero_record_teaches_nothing_and_does_not_crash():
     fitting = FittingRotations.of(np.zeros((1, 4)), np.zeros((1, 4)))
     assert fitting.unknown == 4
