@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from auditor.attack import View
+from auditor.blocks import row_blocks
 from auditor.gathered import Gathered
 from auditor.knowledge import Perfect
 from auditor.linear import Maps, audit_linear, by_size
 from auditor.registry import get
 from auditor.release import in_blocks
 from auditor.scenario.coalitions import Coalitions
+from auditor.scheme import Key
 from benchmarks.conftest import Compare
 from benchmarks.tables import levels_of, released, table_of
 
@@ -62,3 +64,24 @@ def test_all_coalitions(compare: Compare) -> None:
         f"{len(subsets):,} coalitions of {n:,} × {N} × {M}: how many times faster", "reconstructing once a coalition",
         from_moments, naive, at_least=100.0, rounds=5, figure=lambda work, floor: floor / share / work,
     )  # fmt: skip
+
+
+def test_all_coalitions_beside_perturbing(compare: Compare) -> None:
+    """What asking for all 1,023 coalitions adds, errors, error bars, gains and closed forms, against making the ten copies they hold."""
+    n, N, M = 100_000, 2, 10
+    table, levels = table_of(n, N), levels_of(M)
+    copies, moments, law = released(table, "correlated", levels)
+    subsets = sorted(Coalitions("subsets").expand(M, 0), key=lambda c: (len(c), c))
+    gathered = Gathered(table, moments, levels, law, in_blocks(table, copies), [Perfect()], 0, 1)
+    sampler = get("scheme", "correlated")().sampler(levels, moments, Key(1, "correlated"))
+
+    def audit() -> None:
+        attack = get("attack", "llse")()
+        affines = [affine for _, batch in by_size(subsets) for affine in attack.affine_batch(gathered.view(Perfect()), batch)]
+        audit_linear(subsets, Maps.pad(affines, subsets, M), gathered.groups, moments.covariance, law)
+
+    def perturb() -> None:
+        for index, (a, b) in enumerate(row_blocks(n, N)):
+            sampler.block(index, table.read(a, b), [copy[a:b] for copy in copies])
+
+    compare(f"auditing {len(subsets):,} coalitions of {n:,} × {N} × {M}, moments taken", "making the copies", audit, perturb, rounds=21)

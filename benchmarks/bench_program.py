@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from auditor.data.load import load_table
 from benchmarks import FOLDER
 from benchmarks.conftest import Compare
-
-
-def processor_time() -> float:
-    """Return the processor seconds of all child processes so far."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-pytestmark = pytest.mark.benchmark(timer=processor_time)
 
 MOST_SECONDS = 0.150
 LEVELS = (0.3, 0.45, 0.6, 0.8, 1.0)

@@ -24,10 +24,10 @@ NOTHING = Moments(0, np.empty(0), np.empty((0, 0)))
 @pytest.mark.parametrize(
     ("scheme", "n", "N", "M"),
     [
-        ("correlated", 2_000_000, 1, 10),
+        ("correlated", 1_000_000, 1, 10),
         ("correlated", 1_000_000, 2, 10),
         ("independent", 1_000_000, 2, 10),
-        ("independent", 400_000, 10, 10),
+        ("independent", 200_000, 10, 10),
     ],
 )
 def test_llse(compare: Compare, scheme: str, n: int, N: int, M: int) -> None:

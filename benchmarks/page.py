@@ -25,9 +25,10 @@ INTRODUCTION = """\
 <!-- Written by `python -m benchmarks`; do not edit. -->
 
 Every figure is a ratio of two times measured in one run, one right after the other, round by round: the median of the rounds' ratios,
-with their quartiles. Times are processor seconds, linear algebra on one thread, so that what else the machine does counts less; only the
-peer in another process is timed by the clock. A floor is what the task cannot do without (drawing the normals, reading the copies); a peer
-does the same task in another way. `python -m benchmarks` measures everything again, writes this page and exits 1 when a bar is missed.
+with their quartiles. Times are processor seconds, linear algebra on one thread, so that what else the machine does counts less; whole
+programs, and the peer in another process, are timed by the clock. A floor is what the task cannot do without (drawing the normals,
+reading the copies); a peer does the same task in another way. `python -m benchmarks` measures everything
+again, writes this page and exits 1 when a bar is missed.
 """
 
 

@@ -78,7 +78,7 @@ def test_no_command_tells_a_value(folder: Path, values: list[float]) -> None:
     assert "Canary" in told
     assert leaks(told, values) == []
     written = [path for path in (folder / "out").rglob("*") if path.is_file()]
-    assert {path.name for path in written} == {"results.json", "results.parquet", "report.html"}
+    assert {path.name for path in written} == {"results.json", "results.parquet", "report.html", "journal.jsonl"}
     for path in written:
         assert leaks(path.read_bytes().decode("latin-1"), values) == []
 
