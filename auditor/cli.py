@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from auditor.results import AuditResult
     from auditor.scenario.model import Scenario
 
-click.rich_click.TEXT_MARKUP = "markdown"
+click.rich_click.TEXT_MARKUP = "ansi"
 
 WRONG_REQUEST = 2
 FAILED_RUNNING = 3
