@@ -14,6 +14,7 @@ from reports._figures import clean, clipped, number
 from reports._matrix import matrix
 from reports._plots import CONFIG, _coloured
 from reports._reading import Reading, unique
+from reports._sentences import share
 from reports._severity import SCALE
 
 SEED = 2012
@@ -95,6 +96,8 @@ def _table(cells: list[dict[str, Any]], down: list[str], across: list[str], wide
 
 
 def _cell_text(cell: Any) -> str:
+    if cell.worst is None and cell.guesses is not None:
+        return f"{share(cell.guesses.right)} right"
     if cell.worst is None:
         return {"not-applicable": "n/a", "failed": "✗ failed"}.get(cell.status, "–")
     return f"{number(cell.worst.value, cell.worst.half)}"

@@ -19,6 +19,7 @@ from PIL import Image
 
 import auditor
 from auditor.results import AuditResult
+from reports._card import Verdict
 from reports._figures import clean
 from reports._reading import Reading
 from reports._verdict import verdicts
@@ -69,8 +70,12 @@ def _part(entry: Entry, result: AuditResult | None) -> str:
     begin = f"## {entry.title}\n\nThe paper:\n\n{claims}\n{shown}"
     if result is None:
         return begin
-    told = "".join(f"- **{safe(v.scheme)}**: {safe(v.sentence)}\n" for v in verdicts(Reading(result)))
+    told = "".join(f"- **{safe(v.scheme)}**: {safe(_said(v))}\n" for v in verdicts(Reading(result)))
     return f"{begin}\nMeasured (`auditor run {entry.scenario}`):\n\n{told}\n{_expected(result)}"
+
+
+def _said(verdict: Verdict) -> str:
+    return " ".join([verdict.sentence, "".join(text for text, _ in verdict.aside)]).strip()
 
 
 def _picture(entry: Entry, picture: Picture, result: AuditResult | None) -> str:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from reports._figures import Figure
 from reports._matrix import SHOWN_ELSEWHERE, telling
-from reports._reading import ERROR, EVERYTHING, Reading, Setting, best
+from reports._reading import ERROR, EVERYTHING, Reading, Setting, best, plain
 
 UTILITY = "utility_"
 
@@ -43,7 +43,7 @@ def sweep_lines(reading: Reading) -> list[SweepPoint]:
             found = reading.figures(setting, metric, attribute)
             shown = telling(metric, found)
             if path in at and shown is not None:
-                others = ", ".join(f"{other} = {at[other]}" for other in paths if other != path and other in at)
+                others = ", ".join(f"{other} = {plain(at[other])}" for other in paths if other != path and other in at)
                 points.append(SweepPoint(path, at[path], others, metric, setting, attribute, shown))
     return points
 

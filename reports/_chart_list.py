@@ -12,6 +12,7 @@ from reports._chart_rows_along import frontier_data, measure_data, sweep_data
 from reports._charts import collusion_chart, cumulative_chart, histogram_chart, map_chart
 from reports._charts_along import frontier_chart, measure_chart, sweep_chart
 from reports._figures import clean
+from reports._guesses import TRUTH
 from reports._inert import packed
 from reports._reading import Reading, Setting
 from reports._strongest import leader
@@ -101,7 +102,9 @@ def _measure(reading: Reading, name: str, lead: Setting | None, limit: int) -> C
     caption = "What the attack achieves in other terms, at each size for the coalition that achieves most. "
     caption += "Bars: 95 % interval. Dashed: theory."
     alt = f"Line chart: a measure against the number of copies pooled, a line for each of {_count(reading)}."
-    return Chart(name, "Other measures by copies pooled", caption, alt, data, [measure_chart(data, names(reading))])
+    guessed = any(metric == TRUTH for _, metric, _ in reading.keys())
+    title = "Guesses and beliefs by copies pooled" if guessed else "Other measures by copies pooled"
+    return Chart(name, title, caption, alt, data, [measure_chart(data, names(reading))])
 
 
 def _frontier(reading: Reading, name: str, lead: Setting | None, limit: int) -> Chart | None:

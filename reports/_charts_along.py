@@ -37,7 +37,8 @@ def sweep_chart(data: ChartData, schemes: Sequence[str], value: str | None = Non
     base = chart.encode(x=_swept_axis(data), color=colour(schemes), opacity=opacity)
     extra: dict[str, Any] = {"detail": alt.Detail("o:N")}
     if data.facts["others"]:
-        extra = {"strokeDash": alt.StrokeDash("o:N", title=None, scale=alt.Scale(range=DASHES))}
+        legend = alt.Legend(orient="bottom", columns=1, labelLimit=520)
+        extra = {"strokeDash": alt.StrokeDash("o:N", title=None, scale=alt.Scale(range=DASHES), legend=legend)}
     title = title_of("figure") if value is None else value
     y = quantity(title)
     other = [alt.Tooltip("o:N", title="at")] if data.facts["others"] else []

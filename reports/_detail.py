@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from auditor.results import PluginSummary
 from reports._figures import Z95, Figure, percent
+from reports._guesses import losses
 from reports._matrix import MatrixCell
 from reports._reading import Reading
 from reports._verdict import MARGIN
@@ -34,20 +35,25 @@ def agreement(shown: Figure) -> str:
     return f"disagrees, {apart:.0f} standard errors apart"
 
 
-def assumptions(reading: Reading, attack: str, cell: MatrixCell) -> list[Assumption]:
-    """Return what the attack and the scheme of a cell assume, each with what the cell says of it."""
+def assumptions(reading: Reading, attack: str, knowledge: str, cell: MatrixCell) -> list[Assumption]:
+    """Return what the attack and the scheme of a cell assume, each with what the cell says of it, and when the attack wins and fails."""
     found = []
     for plugin in reading.result.plugins:
-        if plugin.assumes and (plugin.kind, plugin.id) in (("attack", attack), ("scheme", cell.scheme)):
-            found.append(Assumption(f"The {plugin.kind} assumes", plugin.assumes, _here(reading, plugin, cell)))
+        if (plugin.kind, plugin.id) not in (("attack", attack), ("scheme", cell.scheme)):
+            continue
+        if plugin.assumes:
+            found.append(Assumption(f"The {plugin.kind} assumes", plugin.assumes, _here(reading, plugin, knowledge, cell)))
+        if plugin.wins:
+            found.append(Assumption("When it wins and fails", plugin.wins, ""))
     return found
 
 
-def _here(reading: Reading, plugin: PluginSummary, cell: MatrixCell) -> str:
+def _here(reading: Reading, plugin: PluginSummary, knowledge: str, cell: MatrixCell) -> str:
     if plugin.kind == "attack":
-        return _attack_here(cell.worst)
-    pooled = cell.setting is not None and any(len(coalition) > 1 for coalition in reading.figures(cell.setting))
-    if pooled and cell.worst is not None and len(cell.worst.coalition) == 1:
+        shown = cell.worst or (cell.guesses.truth if cell.guesses else None)
+        return f"{_attack_here(shown)} {_known_here(knowledge)}".strip()
+    pooled = cell.setting is not None and any(len(coalition) > 1 for coalition in losses(reading, cell.setting))
+    if pooled and len(cell.coalition) == 1:
         return "Its protection holds here: no coalition rebuilds more than this one copy."
     return _scheme_here(cell.gain)
 
@@ -59,6 +65,22 @@ def _attack_here(worst: Figure | None) -> str:
     if apart <= FAR:
         return "Borne out here: the closed form that rests on it agrees with the measurement."
     return "Does not hold here: the closed form that rests on it disagrees with the measurement."
+
+
+KNOWN = {
+    "perfect": "What it knows of the data is exact here.",
+    "estimated": "What it knows of the data is estimated here, from the rows released, and holds as far as the estimate does.",
+    "known-records": "What it knows of the data is learnt here from the records known, and holds as far as they tell.",
+    "unmatched-records": "What it knows of the data is learnt here from records known without their rows, and holds as far as they tell.",
+    "known-sample": "What it knows of the data is learnt here from a sample of the population, and holds as far as the sample tells.",
+    "known-attributes": "What it knows of the data is exact here, and so are the attributes it was given.",
+    "uniform-prior": "It takes all values for alike here, which holds only for data that are.",
+}
+"""How far each state of knowledge grants what an attack assumes to know."""
+
+
+def _known_here(knowledge: str) -> str:
+    return KNOWN.get(knowledge.partition("(")[0], "")
 
 
 def _scheme_here(gain: Figure | None) -> str:

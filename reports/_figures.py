@@ -104,14 +104,14 @@ def number(value: float | None, half: float | None = None) -> str:
 
 def plus_minus(half: float | None, value: float = 0.0) -> str:
     """Write an error bar to the precision of its value: ``±0.0012``; empty when there is none."""
-    if half is None or (abs(value) < TINY and half < TINY):
+    if not half or (abs(value) < TINY and half < TINY):
         return ""
     if abs(value) >= HUGE:
         return f"±{_power(half, 0)}" if half >= 1e4 else f"±{number(half)}"
     if abs(value) >= 1000:
         return f"±{round(half, -_last_place(value, half)):,.0f}" if half >= 0.5 else "±<1"
     decimals = _decimals(value, half)
-    return f"±{half:.{decimals}f}" if half >= 0.5 * 10**-decimals or half == 0 else f"±<{10**-decimals:.{decimals}f}"
+    return f"±{half:.{decimals}f}" if half >= 0.5 * 10**-decimals else f"±<{10**-decimals:.{decimals}f}"
 
 
 def with_error(shown: Figure | None) -> str:
@@ -144,7 +144,7 @@ def _significant(value: float | None, digits: int) -> str:
 
 def percent(share: float) -> str:
     """Write a share: ``8.3 %``, ``0.04 %``, ``20 %``."""
-    scaled = 100 * share
+    scaled = round(100 * share, 9)  # 0.1 less rounding is 10 %, as 0.1 is
     decimals = 0 if abs(scaled) >= 10 else 1 if abs(scaled) >= 0.1 or abs(scaled) < 5e-4 else 2
     text = f"{scaled:.{decimals}f}"
     return _minus(text.removesuffix(".0").replace("-0", "0") if float(text) == 0 else text) + " %"
@@ -205,7 +205,8 @@ def _runs(coalition: Sequence[int]) -> list[str]:
 
 
 def _decimals(value: float, half: float) -> int:
-    return min(4, max(0 if abs(value) >= 100 else 2, -_last_place(value, half)))
+    least, most = 0 if abs(value) >= 100 or half >= 1 else 2, 4 if abs(value) >= 0.01 else 6
+    return min(most, max(least, -_last_place(value, half)))
 
 
 def _last_place(value: float, half: float | None) -> int:

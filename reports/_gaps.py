@@ -61,8 +61,13 @@ def gap_text(group: Gathered) -> str:
     return f"{name} {where} ({group.cells:,} {'cell' if group.cells == 1 else 'cells'})"
 
 
+def unsuited_text(count: int) -> str:
+    """Say how many adversaries the comparison folds away, because they make no sense against any scheme."""
+    return f"{count} {'adversary is' if count == 1 else 'adversaries are'} not applicable to any scheme"
+
+
 def untold_text(count: int) -> str:
-    """Say how many adversaries the comparison leaves out, because they have no figure against any scheme."""
+    """Say how many adversaries the comparison leaves out, because they measure no normalized error of any scheme."""
     return f"{count} {'adversary has' if count == 1 else 'adversaries have'} no normalized error against any scheme"
 
 

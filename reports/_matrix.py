@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from reports._figures import Figure
+from reports._guesses import Guesses, guesses, losses
 from reports._reading import ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, ceiling, lowest
 from reports._severity import Severity, severity
 from reports._strongest import gain_of, leader
@@ -18,13 +21,17 @@ class MatrixCell(NamedTuple):
     status : str
         ``ok``, ``not-applicable``, ``failed``, or ``missing`` for a pairing that was not in the scenario.
     worst : Figure or None
-        Normalized error of the coalition with the lowest one.
+        Normalized error of the coalition with the lowest one (for categories: with the best guesses).
     single : Figure or None
         Normalized error of that coalition's best member alone.
     attributes : list of (str, Figure)
         The worst coalition's normalized error for each attribute.
     span : tuple of (Figure, Figure) or None
         Lowest and highest of the worst coalitions along the sweep.
+    guesses : Guesses or None
+        What that coalition guesses of categories.
+    given : tuple of str
+        Attributes that the adversary was given in clear.
     """
 
     scheme: str
@@ -36,11 +43,36 @@ class MatrixCell(NamedTuple):
     gain: Figure | None = None
     attributes: tuple[tuple[str, Figure], ...] = ()
     span: tuple[Figure, Figure] | None = None
+    guesses: Guesses | None = None
+    given: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> bool:
+        """Whether there is a figure to show."""
+        return self.worst is not None or self.guesses is not None
+
+    @property
+    def coalition(self) -> tuple[int, ...]:
+        """The copies held; empty without a figure."""
+        shown = self.worst or (self.guesses.right if self.guesses else None)
+        return () if shown is None else shown.coalition
+
+    @property
+    def pooled(self) -> bool:
+        """Whether the worst coalition did better than its best member: else the two are one figure, to be shown once."""
+        return self.single is not None and self.single.coalition != self.coalition
 
     @property
     def severity(self) -> Severity | None:
-        """How bad the reconstruction is."""
-        return None if self.worst is None else severity(self.worst.value)
+        """How bad the reconstruction is, by the error or by the guesses, whichever is worse."""
+        found = [self.worst.value] if self.worst else []
+        found += [self.guesses.left] if self.guesses else []
+        return severity(min(found)) if found else None
+
+    @property
+    def order(self) -> float:
+        """What a column is sorted by."""
+        return self.worst.value if self.worst else self.guesses.left if self.guesses else math.inf
 
 
 class MatrixRow(NamedTuple):
@@ -53,7 +85,17 @@ class MatrixRow(NamedTuple):
     @property
     def tells(self) -> bool:
         """Whether there is a figure, or a failure, against any scheme."""
-        return any(cell.worst is not None or cell.status == "failed" for cell in self.cells)
+        return any(cell.told or cell.status == "failed" for cell in self.cells)
+
+    @property
+    def unsuited(self) -> bool:
+        """Whether the attack makes no sense against any scheme: reports fold such rows under one line, with their reasons."""
+        return all(cell.status == "not-applicable" for cell in self.cells)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """Attributes that the adversary was given in clear."""
+        return next((cell.given for cell in self.cells if cell.given), ())
 
 
 def matrix(reading: Reading) -> list[MatrixRow]:
@@ -76,16 +118,17 @@ def reference_point(reading: Reading) -> int:
 
 
 def _cell(reading: Reading, setting: Setting) -> MatrixCell:
-    found = reading.figures(setting)
+    found, errors = losses(reading, setting), reading.figures(setting)
     worst = lowest(found.values())
     if worst is None:
         return _empty(reading, setting)
-    by_attribute = [(name, reading.figures(setting, ERROR, name).get(worst.coalition)) for name in reading.attributes]
+    coalition, alone = worst.coalition, best_single(found, worst.coalition)
+    by_attribute = [(name, reading.figures(setting, ERROR, name).get(coalition)) for name in reading.attributes]
     return MatrixCell(
-        setting.scheme, "ok", "", setting, worst,
-        best_single(found, worst.coalition), gain_of(reading, setting, worst.coalition),
+        setting.scheme, "ok", "", setting, errors.get(coalition),
+        None if alone is None else errors.get(alone.coalition), gain_of(reading, setting, coalition),
         tuple((name, shown) for name, shown in by_attribute if shown is not None and name != EVERYTHING),
-        _span(reading, setting),
+        _span(reading, setting), guesses(reading, setting, coalition), tuple(sorted(reading.given(setting.knowledge))),
     )  # fmt: skip
 
 
@@ -128,6 +171,11 @@ def measures(reading: Reading) -> list[Measure]:
         largest = found[max(found, key=len)]
         rows.setdefault((metric, setting.knowledge, setting.attack), {}).setdefault(setting.scheme, largest)
     return [Measure(*key, [row.get(scheme) for scheme in reading.schemes]) for key, row in rows.items()]
+
+
+def measured_schemes(rows: Sequence[Measure]) -> list[int]:
+    """Return the places of the schemes that have any of the measures."""
+    return [place for place in range(max((len(row.figures) for row in rows), default=0)) if any(row.figures[place] for row in rows)]
 
 
 class SweepRow(NamedTuple):

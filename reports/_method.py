@@ -30,7 +30,8 @@ METRICS = {
     ),
     "collusion_gain": (
         "1 − D(coalition) / min D(one member alone)",
-        "what pooling bought: 0 is nothing; 0.5 halves the squared error: 2 times more accurate, in the verdict",
+        "what pooling bought: 0 is nothing; 0.5 halves the squared error: 2 times more accurate, in the verdict. For categories D is "
+        "1 − the probability given to the true value",
     ),
     "within": ("", "share of the records reconstructed within a tolerance"),
     "reconstruction_probability": ("", "probability that an attacker's best guess is the original value"),
@@ -56,8 +57,9 @@ ERROR_BARS = {
 
 
 def metric_definitions(reading: Reading) -> list[Definition]:
-    """Define the metrics that occur in the results."""
-    return [_definition(name) for name in reading.metrics]
+    """Define the metrics that occur in the results, each meaning as a sentence."""
+    found = [_definition(name) for name in reading.metrics]
+    return [one._replace(meaning=f"{one.meaning[:1].upper()}{one.meaning[1:].rstrip('.')}.") for one in found]
 
 
 def _definition(name: str) -> Definition:

@@ -8,25 +8,28 @@ from dataclasses import dataclass
 import yaml
 
 from auditor.results import AuditResult
+from reports._card import Verdict, most_telling, summary
 from reports._chart_list import Chart, charts
 from reports._gaps import Gathered, gathered
-from reports._matrix import MatrixRow, Measure, matrix, measures, reference_point
+from reports._guesses import losses
+from reports._matrix import MatrixRow, Measure, matrix, measured_schemes, measures, reference_point
 from reports._method import Definition, error_bars, metric_definitions
-from reports._reading import Reading
-from reports._verdict import Verdict, summary, verdicts
+from reports._reading import Reading, adversary_text, unique
+from reports._verdict import verdicts
 from reports._words import outcome, partial_text, provenance_line, reproduce, rows_text
 
 
 @dataclass(frozen=True)
 class Page:
-    """One audit as the template reads it."""
+    """One audit as the template reads it; ``measures`` by who has them, of the schemes that ``measured`` counts."""
 
     id: str
     result: AuditResult
     reading: Reading
     verdicts: list[Verdict]
     matrix: list[MatrixRow]
-    measures: list[Measure]
+    measures: list[tuple[str, list[Measure]]]
+    measured: list[int]
     charts: list[Chart]
     gaps: list[Gathered]
     metrics: list[Definition]
@@ -59,15 +62,50 @@ class Page:
         return [row for row in self.matrix if row.tells]
 
     @property
-    def untold(self) -> int:
-        """How many adversaries have no figure against any scheme; the page lists them with the reasons."""
-        return len(self.matrix) - len(self.told)
+    def unsuited(self) -> int:
+        """How many adversaries make no sense against any scheme; the page folds them under one line, with the reasons."""
+        return sum(row.unsuited for row in self.matrix)
+
+    @property
+    def unsuited_gaps(self) -> list[Gathered]:
+        """The reasons of those."""
+        folded = {(row.knowledge, row.attack) for row in self.matrix if row.unsuited}
+        return gathered(gap for gap in self.reading.gaps if (gap.knowledge, gap.attack) in folded)
+
+    @property
+    def elsewhere(self) -> int:
+        """How many adversaries measure something, and no normalized error of any scheme."""
+        return len(self.matrix) - len(self.told) - self.unsuited
+
+    @property
+    def given(self) -> str:
+        """The states of knowledge that hold attributes in clear."""
+        return ", ".join(unique(row.knowledge for row in self.told if row.given))
+
+    @property
+    def pools(self) -> bool:
+        """Whether any coalition of two or more copies was measured."""
+        return any(len(coalition) > 1 for setting in self.reading.settings() for coalition in losses(self.reading, setting))
+
+    @property
+    def unmeasured(self) -> str:
+        """The schemes without any other measure."""
+        return ", ".join(name for place, name in enumerate(self.reading.schemes) if place not in self.measured)
+
+    @property
+    def numbers(self) -> bool:
+        """Whether a verdict speaks of a normalized error."""
+        return any(verdict.worst is not None for verdict in self.verdicts)
+
+    @property
+    def categories(self) -> bool:
+        """Whether a verdict speaks of guesses of categories."""
+        return any(verdict.guesses is not None for verdict in self.verdicts)
 
     @property
     def lowest(self) -> Verdict | None:
         """The verdict with the strongest reconstruction of all schemes."""
-        measured = [verdict for verdict in self.verdicts if verdict.worst]
-        return min(measured, key=lambda verdict: verdict.worst.value if verdict.worst else 0.0, default=None)
+        return most_telling(self.verdicts)
 
     @property
     def outcome(self) -> str:
@@ -75,12 +113,21 @@ class Page:
         return outcome(self.result)
 
 
+def _measures(reading: Reading) -> tuple[list[tuple[str, list[Measure]]], list[int]]:
+    """Return the other measures of each adversary, and the places of the schemes that have any."""
+    rows = measures(reading)
+    groups: dict[str, list[Measure]] = {}
+    for row in rows:
+        groups.setdefault(adversary_text(row.knowledge, row.attack), []).append(row)
+    return list(groups.items()), measured_schemes(rows)
+
+
 def page(result: AuditResult, number: int, limit: int) -> Page:
     """Gather what the page shows of one audit; ``limit`` bounds the rows of each chart."""
     reading = Reading(result)
     scenario = json.loads(json.dumps(result.scenario, default=str))
     return Page(
-        f"audit-{number}", result, reading, verdicts(reading), matrix(reading), measures(reading),
+        f"audit-{number}", result, reading, verdicts(reading), matrix(reading), *_measures(reading),
         charts(reading, f"audit-{number}", limit), gathered(reading.gaps), metric_definitions(reading), error_bars(reading),
         yaml.safe_dump(scenario, sort_keys=False, allow_unicode=True, width=100),
         json.dumps(scenario, indent=2, ensure_ascii=False),

@@ -18,6 +18,8 @@ EVERYTHING = "*"
 """The attribute that stands for all attributes together."""
 ERROR = "normalized_error"
 GAIN = "collusion_gain"
+BEYOND = "accuracy_gain"
+"""Right guesses beyond those without a copy: measured by attacks on categories alone."""
 
 
 class Setting(NamedTuple):
@@ -81,6 +83,8 @@ class Reading:
     def _pair(self, errors: dict[tuple[Setting, str], Replicates]) -> None:
         """Put gains from paired replicates in the place of means of ratios, which a few odd draws can carry anywhere."""
         for (setting, attribute), told in errors.items():
+            if (setting, BEYOND, EVERYTHING) in self._figures:
+                continue  # the gain of categories is one of probabilities, not of squared errors
             gains = self._figures.get((setting, GAIN, attribute), {})
             shown = self.figures(setting, ERROR, attribute)
             for coalition in gains:
@@ -225,7 +229,11 @@ def unique(items: Iterable[Any]) -> list[Any]:
 
 
 def plain(value: Any) -> str:
-    """Write a value of a scenario on one line."""
+    """Write a value of a scenario on one line, as YAML would have it: ``[llse, ndr]``, ``{known-records: 40}``."""
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(plain, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{name}: {plain(part)}' for name, part in value.items())}}}"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 

@@ -7,11 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from auditor.results import ExpectationRecord
-from reports._figures import Figure, copies, number, percent, spelled, times
+from reports._figures import Figure, percent, spelled
 from reports._words import where_text
-
-LEAST = 5e-6
-"""Gains below this are written as none."""
 
 
 class Bound(NamedTuple):
@@ -20,62 +17,6 @@ class Bound(NamedTuple):
     gain: Figure
     low: float | None
     high: float | None
-
-
-def paying(gain: Figure, pooled: Figure, single: Figure | None, total: int) -> str:
-    """Pooling reduces the error."""
-    factor = times(1 / max(1e-12, 1 - gain.value))
-    before = f" from {share(single)}" if single else ""
-    who = copies(gain.coalition, total)
-    return (
-        f"Pooling {who} rebuilds the records {factor} more accurately (in squared error) than the best single copy: "
-        f"the share of the variance left unknown falls{before} to {share(pooled)}."
-    )
-
-
-def exact(worst: Figure, single: Figure | None, total: int) -> str:
-    """Nothing of the records remains unknown."""
-    who, error = copies(worst.coalition, total), f"normalized error {number(worst.value)}"
-    if len(worst.coalition) == 1:
-        return f"{capital(who)} alone rebuilds the records exactly ({error})."
-    before = f", while the best single copy leaves {share(single)} of the variance unknown" if single else ""
-    return f"Pooling {who} rebuilds the records exactly ({error}){before}."
-
-
-def nothing(bounds: Sequence[Bound], single: Figure, total: int) -> str:
-    """No coalition does better than its best member."""
-    ceiling, count = max(bound.high or 0.0 for bound in bounds), len(bounds)
-    who = "the one coalition measured gains" if count == 1 else f"none of the {spelled(count)} coalitions gains"
-    if ceiling < LEAST:
-        much = "nothing" if count == 1 else "anything"
-        return f"Pooling buys nothing: {who} {much} over its best copy alone; {leaves(single, total, begin=False)}."
-    most, bound = max(bound.gain.value for bound in bounds), "at most" if count == 1 else "more than"
-    measured = f"largest measured gain {percent(most)}"
-    return (
-        f"Pooling buys nothing: {who} {bound} {percent(ceiling)} over its best copy alone ({measured}); "
-        f"{leaves(single, total, begin=False)}."
-    )
-
-
-def undecided(bounds: Sequence[Bound], worst: Figure, margin: float, total: int) -> str:
-    """The intervals allow both that pooling pays and that it does not."""
-    gain, low, high = max(bounds, key=lambda bound: bound.gain.value if bound.high is None else bound.high)
-    who = copies(gain.coalition, total)
-    if low is None or high is None:
-        why = f"the gain of {who} is {percent(gain.value)}, measured without an error bar"
-    elif low < -1 and high > 1:
-        why = f"too little was measured to bound the gain of {who} at all"
-    else:
-        why = (
-            f"the gain of {who} lies between {percent(low)} and {percent(min(1.0, high))}, "
-            f"which settles neither that pooling pays nor that it gains less than {percent(margin)}"
-        )
-    return f"Undecided whether pooling pays: {why}; {leaves(worst, total, begin=False)}."
-
-
-def alone(worst: Figure, total: int) -> str:
-    """Nobody pooled."""
-    return f"No coalition of two or more was measured; {leaves(worst, total, begin=False)}."
 
 
 def held(gain: Figure | None, said: str) -> str:
@@ -90,13 +31,6 @@ def expectation(record: ExpectationRecord) -> str:
     return f"The expectation {record.expectation}{where_text(record.where)} {status}."
 
 
-def leaves(shown: Figure, total: int, *, begin: bool = True) -> str:
-    """Say what a coalition leaves unknown."""
-    who = copies(shown.coalition, total)
-    verb = "leaves" if len(shown.coalition) == 1 else "leave"
-    return f"{capital(who) if begin else who} {verb} {share(shown)} of the variance unknown"
-
-
 def exposure(attribute: str, shown: Figure, rivals: Sequence[str]) -> list[tuple[str, bool]]:
     """Say which attribute is rebuilt best, in pieces; those with True are names, which a page sets apart."""
     said = [("Most exposed: ", False), (attribute, True), (f" ({share(shown)} of its variance unknown)", False)]
@@ -107,13 +41,23 @@ def exposure(attribute: str, shown: Figure, rivals: Sequence[str]) -> list[tuple
     return [*said, (".", False)]
 
 
+def beside(shown: Figure, attack: str, given: Sequence[str]) -> list[tuple[str, bool]]:
+    """Say what is left to an adversary who was given some attributes in clear, in pieces; those with True are names."""
+    names: list[tuple[str, bool]] = []
+    for place, name in enumerate(given):
+        names += [((", " if place < len(given) - 1 else " and ") if place else "", False), (name, True)]
+    which = "the given one" if len(given) == 1 else "the given ones"
+    told = f" of every record, {attack} leaves {share(shown)} of the variance of all attributes unknown, {which} included."
+    return [("To an adversary who was given ", False), *names, (told, False)]
+
+
 def share(shown: Figure | None) -> str:
     """Write a normalized error as a percentage of the variance with its error bar."""
     if shown is None:
         return "–"
     if abs(shown.value) < 1e-4:
         return percent(shown.value)
-    half = None if shown.half is None else 100 * shown.half
+    half = 100 * shown.half if shown.half else None
     decimals = 1 if not half else min(2, max(0, -math.floor(math.log10(half))))
     bar = "" if half is None else f" ± {half:.{decimals}f}" if half >= 0.005 else " ± <0.01"
     return f"{100 * shown.value:.{decimals}f}{bar} %"

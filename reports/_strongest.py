@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reports._figures import Figure
-from reports._reading import ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, ceiling, lowest
+from reports._guesses import guesses_categories, losses
+from reports._reading import BEYOND, ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, ceiling, lowest, unique
 
 PERFECT = "perfect"
 EXACT = 1e-6
@@ -13,24 +14,43 @@ EXACT = 1e-6
 
 
 def strongest(reading: Reading, scheme: str) -> Setting | None:
-    """Return the setting of one scheme with the lowest normalized error; of several exact ones, the one with the best single copy."""
+    """Return the setting of one scheme that leaves least for sure; of several exact ones, the one with the best single copy.
+
+    Attacks that guess categories come before those that estimate numbers, so that schemes of both kinds are judged by the same. Adversaries
+    who were given attributes in clear come last: an error over all attributes that counts those as known is no larger by construction.
+    """
+    found = [setting for setting in _settings(reading) if setting.scheme == scheme]
+    found = [setting for setting in found if not reading.given(setting.knowledge)] or found
+    found = [setting for setting in found if guesses_categories(reading, setting)] or found
+    return least(reading, found)
+
+
+def least(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
+    """Return the setting whose worst coalition leaves least for sure; None of none."""
     ranked = []
-    for setting in reading.settings(ERROR):
-        worst = lowest(reading.figures(setting).values()) if setting.scheme == scheme else None
+    for setting in settings:
+        found = losses(reading, setting)
+        worst = lowest(found.values())
         if worst is not None:
-            exact, single = ceiling(worst) < EXACT, best_single(reading.figures(setting), worst.coalition)
+            exact, single = ceiling(worst) < EXACT, best_single(found, worst.coalition)
             ranked.append(((0.0, ceiling(single) if single else 1.0) if exact else (ceiling(worst), 0.0), setting))
     return _least(ranked)
+
+
+def _settings(reading: Reading) -> list[Setting]:
+    """Return every setting with a normalized error, or with guesses of categories."""
+    return unique([*reading.settings(ERROR), *reading.settings(BEYOND)])
 
 
 def leader(reading: Reading) -> Setting | None:
     """Return the setting that charts open with: the strongest attack under perfect knowledge over schemes not rebuilt exactly."""
     ranked = []
     exact = {scheme for scheme in reading.schemes if (found := _worst(reading, scheme)) and ceiling(found) < EXACT}
-    for setting in reading.settings(ERROR):
-        worst = lowest(reading.figures(setting).values())
+    for setting in _settings(reading):
+        worst = lowest(losses(reading, setting).values())
         if worst is not None:
-            ranked.append(((setting.knowledge != PERFECT, setting.scheme in exact, ceiling(worst)), setting))
+            given = bool(reading.given(setting.knowledge))
+            ranked.append(((setting.knowledge != PERFECT, given, setting.scheme in exact, ceiling(worst)), setting))
     return _least(ranked)
 
 
@@ -41,7 +61,7 @@ def _least(ranked: Sequence[tuple[tuple[float, ...], Setting]]) -> Setting | Non
 
 def _worst(reading: Reading, scheme: str) -> Figure | None:
     setting = strongest(reading, scheme)
-    return None if setting is None else lowest(reading.figures(setting).values())
+    return None if setting is None else lowest(losses(reading, setting).values())
 
 
 def gain_of(
@@ -51,7 +71,7 @@ def gain_of(
     measured = reading.figures(setting, GAIN, attribute).get(coalition)
     if measured is not None or len(coalition) < 2:
         return measured
-    found = reading.figures(setting, ERROR, attribute)
+    found = losses(reading, setting) if attribute == EVERYTHING else reading.figures(setting, ERROR, attribute)
     pooled, single = found.get(coalition), best_single(found, coalition)
     if pooled is None or single is None or single.value <= 0:
         return None

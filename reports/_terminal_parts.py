@@ -10,6 +10,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 from auditor.results import AuditResult
+from reports._card import Verdict, most_telling
 from reports._curves import curve
 from reports._figures import clean, clipped, number, with_error
 from reports._gaps import gap_text, gathered
@@ -17,7 +18,7 @@ from reports._plot import LETTERS, Line, plot, style_of
 from reports._reading import Reading, adversary_text
 from reports._strongest import leader
 from reports._terminal_tables import comparison, distributions, hanging, heading, other_measures, sweeps, table
-from reports._verdict import Verdict, verdicts
+from reports._verdict import verdicts
 from reports._words import (
     STATUS_MARKS,
     bound_text,
@@ -70,9 +71,8 @@ def summary(console: Console, results: Sequence[AuditResult]) -> None:
     console.print(Rule(Text(f"Summary of {len(results)} audits", style="bold"), align="left", characters="━"))
     rows = table("audit", "outcome", "expectations", "strongest reconstruction")
     for result in results:
-        worst = [verdict for verdict in verdicts(Reading(result)) if verdict.worst]
-        lowest = min(worst, key=lambda verdict: verdict.worst.value if verdict.worst else 0.0, default=None)
-        told = f"{with_error(lowest.worst)} {clipped(lowest.scheme, 24)}" if lowest else "–"
+        lowest = most_telling(verdicts(Reading(result)))
+        told = f"{lowest.strongest} {clipped(lowest.scheme, 24)}" if lowest else "–"
         came = outcome(result)
         style = STATUS_STYLES["holds" if came in ("holds", "nothing expected") else "fails"]
         rows.add_row(Text(clipped(result.title, 40)), Text(came, style=style), Text(counts(result)), Text(told))
@@ -89,7 +89,7 @@ def _verdict(console: Console, found: Sequence[Verdict]) -> None:
             f"  {verdict.label}", (grade, verdict.severity.style if verdict.severity else ""),
         )  # fmt: skip
         console.print(title)
-        exposed = "".join(text for text, _ in verdict.exposure)
+        exposed = "".join(text for text, _ in verdict.aside)
         told = clean(" ".join(part for part in (verdict.sentence, exposed, _context(verdict)) if part))
         console.print(Padding(Text(told), (0, 0, 0, 2)))
 

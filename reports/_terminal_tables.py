@@ -11,9 +11,11 @@ from rich.text import Text
 
 from reports._along import swept_paths
 from reports._figures import braces, clean, clipped, number, with_error
-from reports._gaps import untold_text
-from reports._matrix import MatrixCell, Measure, matrix, measures, reference_point, sweep_table
+from reports._gaps import unsuited_text, untold_text
+from reports._guesses import Guesses
+from reports._matrix import MatrixCell, Measure, matrix, measured_schemes, measures, reference_point, sweep_table
 from reports._reading import ERROR, Reading, adversary_text, plain, unique
+from reports._sentences import share
 from reports._severity import SCALE
 from reports._spreads import Spread, spreads
 from reports._strongest import leader
@@ -33,7 +35,8 @@ def comparison(console: Console, reading: Reading) -> None:
     if len(reading.points) > 1:
         console.print(Text(f"at {clipped(reading.point_text(reference_point(reading)), console.width - 4)}", style="dim"))
     label = 15 if console.width < 100 else 24
-    untold = len([row for row in rows if not row.tells])
+    unsuited = sum(row.unsuited for row in rows)
+    untold = sum(not row.tells for row in rows) - unsuited
     rows = [row for row in rows if row.tells]
     for knowledge in unique(row.knowledge for row in rows):
         console.print(Text(f"{clipped(knowledge, console.width - 12)} knowledge", style="italic"))
@@ -41,14 +44,16 @@ def comparison(console: Console, reading: Reading) -> None:
             made = _scheme_table(console, "", reading.schemes[chosen], label)
             for row in rows:
                 if row.knowledge == knowledge:
-                    title = Text.assemble((clipped(row.attack, label), "bold"), "\n  worst pooled\n  best single")
+                    title = Text.assemble((clipped(row.attack, label), "bold"), "\n  worst\n  best single")
                     made.add_row(title, *(_cell(cell) for cell in row.cells[chosen]))
             console.print(made)
     scale = (Text(f"{step.bars} {step.word}{_bound(step.below)}", style=step.style) for step in SCALE)
     if rows:
         console.print(Text("  ").join(scale))
+    if unsuited:
+        console.print(Text(f"{unsuited_text(unsuited)}: the notes have the reasons", style="dim"))
     if untold:
-        console.print(Text(f"{untold_text(untold)}; see further down", style="dim"))
+        console.print(Text(f"{untold_text(untold)}: see the other measures", style="dim"))
 
 
 def _bound(below: float) -> str:
@@ -56,12 +61,20 @@ def _bound(below: float) -> str:
 
 
 def _cell(cell: MatrixCell) -> Text:
-    if cell.worst is None or cell.severity is None:
+    if not cell.told or cell.severity is None:
         words = {"not-applicable": "n/a", "failed": "✗ failed", "missing": "–"}
         return Text(f"\n{words.get(cell.status, cell.status)}", style="bold" if cell.status == "failed" else "dim")
     text = Text(f"{cell.severity.bars}\n", style=cell.severity.style)
+    if cell.worst is None:
+        return text.append(_right(cell.guesses), cell.severity.style)
     text.append(with_error(cell.worst), cell.severity.style)
-    return text.append(f"\n{with_error(cell.single)}", "dim")
+    text.append(f"\n{with_error(cell.single)}" if cell.pooled else f"\n(copy {cell.coalition[0]} alone)" if cell.single else "\n–", "dim")
+    return text.append(f"\n{_right(cell.guesses)}", "dim") if cell.guesses else text
+
+
+def _right(guesses: Guesses | None) -> str:
+    """Write the share of records that the best guess gets right."""
+    return "" if guesses is None else f"{share(guesses.right)} right"
 
 
 def other_measures(console: Console, reading: Reading) -> None:
@@ -71,11 +84,15 @@ def other_measures(console: Console, reading: Reading) -> None:
         return
     where = reading.point_text(reference_point(reading))
     heading(console, "Other measures", f"of the largest coalition{f', at {clipped(where, 40)}' if where else ''}")
-    for chosen in _chunks(console, reading.schemes, 24):
-        made = _scheme_table(console, "", reading.schemes[chosen], 24)
+    measured = measured_schemes(rows)
+    schemes = [reading.schemes[place] for place in measured]
+    for chosen in _chunks(console, schemes, 24):
+        made = _scheme_table(console, "", schemes[chosen], 24)
         for row in rows:
-            made.add_row(Text(_measure_name(row)), *(Text(with_error(figure)) for figure in row.figures[chosen]))
+            made.add_row(Text(_measure_name(row)), *(Text(with_error(row.figures[place])) for place in measured[chosen]))
         console.print(made)
+    if len(schemes) < len(reading.schemes):
+        console.print(Text(f"of {', '.join(clean(name) for name in reading.schemes if name not in schemes)} there are none", style="dim"))
 
 
 def _measure_name(row: Measure) -> str:

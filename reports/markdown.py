@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 from auditor.registry import register
 from auditor.rendering import Renderer
 from auditor.results import AuditResult
+from reports._card import Verdict
 from reports._differences import Part, basis, headline, more_text, parts
 from reports._figures import clean, with_error
-from reports._gaps import gap_text, gathered
+from reports._gaps import gap_text, gathered, unsuited_text
 from reports._matrix import MatrixCell, matrix, measures, reference_point
 from reports._reading import Reading, adversary_text
-from reports._verdict import Verdict, verdicts
+from reports._sentences import share
+from reports._verdict import verdicts
 from reports._words import (
     STATUS_MARKS,
     bound_text,
@@ -107,23 +109,28 @@ def _verdicts(reading: Reading) -> str:
 
 
 def _exposure(verdict: Verdict) -> str:
-    return "".join(text for text, _ in verdict.exposure)
+    return "".join(text for text, _ in verdict.aside)
 
 
 def _comparison(reading: Reading) -> str:
-    rows = [[safe(row.attack), safe(row.knowledge), *map(_cell, row.cells)] for row in matrix(reading)]
+    found = matrix(reading)
+    rows = [[safe(row.attack), safe(row.knowledge), *map(_cell, row.cells)] for row in found if not row.unsuited]
     if not rows:
         return ""
+    folded = sum(row.unsuited for row in found)
+    note = f"\n{unsuited_text(folded)}; the notes have the reasons.\n" if folded else ""
     table = _table(["attack", "knowledge", *map(safe, reading.schemes)], rows)
     point = reading.point_text(reference_point(reading))
     where = f", all at {safe(point)}" if point else ""
-    return f"### Comparison\n\nNormalized error of the worst coalition, and of its best single copy{where}.\n\n{table}"
+    return f"### Comparison\n\nNormalized error of the worst coalition, and of its best single copy{where}.\n\n{table}{note}"
 
 
 def _cell(cell: MatrixCell) -> str:
-    if cell.worst is None or cell.severity is None:
+    if not cell.told or cell.severity is None:
         return {"not-applicable": "n/a", "failed": "✗ failed"}.get(cell.status, "–")
-    return f"{cell.severity.word}: {with_error(cell.worst)} (single {with_error(cell.single)})"
+    error = f"{with_error(cell.worst)}{f' (single {with_error(cell.single)})' if cell.pooled else ''}" if cell.worst else ""
+    right = f"{share(cell.guesses.right)} right" if cell.guesses else ""
+    return f"{cell.severity.word}: {'; '.join(part for part in (error, right) if part)}"
 
 
 def _measures(reading: Reading) -> str:

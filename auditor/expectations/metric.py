@@ -132,11 +132,16 @@ def _why(
     bar = "" if error is None else f" ± {1.96 * error:.2g}"
     theory = "" if expected is None else f", theory {expected:.4g}"
     relation = "at least" if sign > 0 else "at most"
-    # A figure of the copies themselves has neither attack nor knowledge
-    who = [name for name in (record.scheme, record.attack, record.knowledge) if name is not None]
-    where = ", ".join([*who, f"copies {describe(record.coalition)}", record.attribute])
-    counted = f"{verdicts.count('holds')} of {len(verdicts)} comparisons over {count} cells hold" if len(verdicts) > 1 else "one cell"
+    where = measured_at(record) + (f", {record.attribute}" if record.attribute != "*" else "")
+    over = "1 cell" if count == 1 else f"{count} cells"
+    counted = f"{verdicts.count('holds')} of {len(verdicts)} comparisons over {over} hold" if len(verdicts) > 1 else "one cell"
     return f"closest to the bound: {metric} {value:.4g}{bar}{theory}, wanted {relation} {limit:g} ({where}); {counted}"
+
+
+def measured_at(record: Measurement) -> str:
+    """Return where a figure was measured, ``corner-wave, llse, perfect, copies 1–5``; a figure of the release has no attack."""
+    who = [part for part in (record.scheme, record.attack, record.knowledge) if part is not None]
+    return ", ".join([*who, f"{'copy' if len(record.coalition) == 1 else 'copies'} {describe(record.coalition)}"])
 
 
 def describe(coalition: Sequence[int]) -> str:

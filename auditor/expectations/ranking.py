@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from auditor.expectation import Evidence, Expectation, Filter, Judgement, copies_released, selector, worst
-from auditor.expectations.metric import ROUNDING
+from auditor.expectations.metric import ROUNDING, describe
 from auditor.registry import register
 from auditor.results import Measurement, Verdict, cells, pooled
 from auditor.scenario.coalitions import parse_coalitions
@@ -100,9 +100,25 @@ def judge_pairs(pairs: Sequence[tuple[Sequence[Measurement], Sequence[Measuremen
     place = max(range(len(tests)), key=lambda k: (verdicts[k] == "fails", tests[k][0]))
     first, second = pairs[place][0][0], pairs[place][1][0]
     difference, error, _ = tests[place]
-    names = " ≤ ".join(r.scheme if r.attack is None else f"{r.attack} ({r.knowledge}) on {r.scheme}" for r in (first, second))
-    why = f"closest of {len(pairs)}: {names}, difference {difference + slack:+.4g} ± {1.96 * error:.2g} in {metric}"
+    why = f"closest of {len(pairs)}: {_compared(first, second)}, difference {difference + slack:+.4g} ± {1.96 * error:.2g} in {metric}"
     return Judgement(worst(verdicts), why, difference, slack)
+
+
+def _compared(first: Measurement, second: Measurement) -> str:
+    """Return the two of a pair: ``llse (perfect) on s ≤ ndr (perfect) on s``, or one at two points or in two coalitions."""
+    names = [_named(record) for record in (first, second)]
+    if names[0] != names[1]:
+        return " ≤ ".join(names)
+    paths = [path for path in first.sweep if first.sweep[path] != second.sweep.get(path)]
+    if paths:
+        points = [", ".join(f"{path} = {record.sweep.get(path)}" for path in paths) for record in (first, second)]
+        return f"{names[0]}, at {' ≤ at '.join(points)}"
+    return f"{names[0]}, copies {' ≤ copies '.join(describe(record.coalition) for record in (first, second))}"
+
+
+def _named(record: Measurement) -> str:
+    """Return who was compared: ``llse (perfect) on corner-wave``; the scheme alone for a figure of the release, as its history is."""
+    return record.scheme if record.attack is None else f"{record.attack} ({record.knowledge}) on {record.scheme}"
 
 
 def _difference(first: Sequence[Measurement], second: Sequence[Measurement], slack: float) -> tuple[float, float, float | None]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from auditor.expectation import Evidence, Expectation, Filter, Judgement, Share, copies_released, listed, selector
-from auditor.expectations.metric import describe
+from auditor.expectations.metric import describe, measured_at
 from auditor.registry import register
 from auditor.results import Measurement, cells, mean_theory, pooled
 from auditor.statistics import holm, two_sided
@@ -56,7 +56,7 @@ def compare(groups: Sequence[Sequence[Measurement]], expected: Sequence[float], 
     place = min(range(len(groups)), key=lambda k: (p[k], -abs(values[k][0] - expected[k])))
     cell, (value, error), truth = groups[place][0], values[place], expected[place]
     bar = f" ± {1.96 * (error or 0.0):.2g}"
-    where = f"{cell.scheme}, {cell.attack}, {cell.knowledge}, copies {describe(cell.coalition)}"
+    where = measured_at(cell)
     if p[place] <= FALSE_ALARM:
         bad = sum(q <= FALSE_ALARM for q in p)
         why = f"{bad} of {len(groups)} cells differ from theory; the worst is {value:.6g}{bar} where theory has {truth:.6g} ({where})"

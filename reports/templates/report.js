@@ -134,6 +134,12 @@
     }));
   }
 
+  // Where scroll bars hide, nothing else says that there is more beside the last column in sight.
+  function wireWide(box) {
+    const note = box.previousElementSibling;
+    new ResizeObserver(() => { note.hidden = box.scrollWidth <= box.clientWidth; }).observe(box);
+  }
+
   function wireCopy(button) {
     button.hidden = false;
     button.addEventListener("click", async () => {
@@ -151,6 +157,7 @@
   document.documentElement.classList.add("scripted");
   $("figure[data-block]").forEach(wireFigure);
   $("table.sortable").forEach(wireTable);
+  $(".wide").forEach(wireWide);
   $("button[data-copy]").forEach(wireCopy);
   narrow.addEventListener("change", drawAll);
   // Closed details hold the data tables and the method; paper cannot open them.

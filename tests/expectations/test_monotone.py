@@ -8,6 +8,7 @@ import pytest
 
 from auditor import registry
 from auditor.expectation import Evidence
+from auditor.expectations.metric import measured_at
 from auditor.results import Measurement
 
 
@@ -64,3 +65,17 @@ def test_nothing_to_compare_is_undecided() -> None:
 def test_a_stretch_the_wrong_way_round_is_refused() -> None:
     with pytest.raises(ValueError, match="between must go from a smaller"):
         judge([], direction="rising", between=[2, 1])
+
+
+def test_the_reason_names_the_two_points_compared() -> None:
+    why = judge([record(100, 1.0), record(400, 1.5)], direction="rising").why
+    assert "a (perfect) on s, at data.rows = 100 ≤ at data.rows = 400" in why
+
+
+def test_a_figure_of_the_release_itself_is_named_by_its_scheme() -> None:
+    """History size and seconds have no attack and no knowledge: reasons that say «None (None)» tell nothing."""
+    ours = [record(1, value, scheme=scheme, attack=None, knowledge=None, metric="history_size") for scheme, value in (("up", 1.0), ("down", 2.0))]
+    ranked = registry.get("expectation", "ranking")(metric="history_size", by="scheme", order=["up", "down"])
+    assert ranked.judge(Evidence(ours, [])).why.startswith("closest of 1: up ≤ down, difference")
+    assert measured_at(ours[0]) == "up, copy 1"
+    assert measured_at(record(1, 1.0, coalition=(1, 2))) == "s, a, perfect, copies 1, 2"

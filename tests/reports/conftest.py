@@ -31,3 +31,8 @@ def swept() -> AuditResult:
 @pytest.fixture(scope="session")
 def hostile() -> AuditResult:
     return report_cases.hostile()
+
+
+@pytest.fixture(scope="session")
+def six() -> AuditResult:
+    return report_cases.six()

@@ -32,7 +32,7 @@ pytestmark = [
 needs_axe = pytest.mark.skipif(not AXE.is_file(), reason="axe-core is missing: npm install --no-save axe-core")
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update"]
-CASES = ("quickstart", "swept", "hostile")
+CASES = ("quickstart", "swept", "hostile", "six")
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +107,21 @@ def test_four_hundred_pixels_need_no_sideways_scroll(browser: Browser, files: di
             ).map((one) => one.tagName + "." + one.className)"""
         )
         assert beyond == []
+
+
+def test_six_schemes_fit_a_laptop_and_what_fits_no_scheme_unfolds_by_keyboard(browser: Browser, files: dict[str, Path]) -> None:
+    with Opened(browser, files["six"]) as opened:
+        box = opened.page.locator(".wide").first
+        assert opened.page.locator("table.matrix thead th").count() == 7
+        assert box.evaluate("one => one.scrollWidth <= one.clientWidth")
+        assert not opened.page.locator("p.more").first.is_visible()
+        assert opened.page.evaluate("document.documentElement.scrollWidth") == 1280
+        folded = opened.page.locator("summary", has_text="not applicable to any scheme")
+        reason = opened.page.locator(".gaps", has_text="needs white noise").first
+        assert not reason.is_visible()
+        folded.focus()
+        opened.page.keyboard.press("Enter")
+        assert reason.is_visible()
 
 
 def column(page: Page, index: int) -> list[float]:

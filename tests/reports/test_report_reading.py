@@ -11,6 +11,7 @@ import report_cases
 
 from auditor.results import AuditResult, ExpectationRecord, cells, pooled
 from reports._along import measure_points, swept_paths
+from reports._card import summary
 from reports._curves import coalition_map, curve
 from reports._figures import Figure, braces, clean, copies, figure, number, percent, plus_minus, student, times, told_apart, with_error
 from reports._gaps import gap_text, gathered
@@ -21,7 +22,7 @@ from reports._severity import SCALE, severity
 from reports._spreads import Bin, Spread, spreads
 from reports._strongest import gain_of, leader
 from reports._units import metric_title, path_title
-from reports._verdict import summary, verdict, verdicts
+from reports._verdict import verdict, verdicts
 from reports._words import rows_text
 
 LLSE = Setting(0, "correlated", "perfect", "llse")
@@ -340,8 +341,12 @@ def test_an_attribute_that_the_adversary_knew_is_not_called_exposed(quickstart: 
     scenario = {**quickstart.scenario, "knowledge": [{"known-attributes": ["salary"]}]}
     assert Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": told})).given(known) == {"salary"}
     found = verdict(Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": told})), "correlated")
+    assert found.adversary == "llse, estimated(rows=400) knowledge"  # who was given nothing speaks first
+    only = [record for record in told if record.knowledge == known]
+    found = verdict(Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": only})), "correlated")
     assert found.adversary == f"llse, {known} knowledge"
     assert found.exposed is None  # age alone is left, and there is nothing to compare it with
+    assert "to an adversary who was given salary of every record, which counts in this share" in found.sentence
 
 
 def test_the_verdicts_are_counted(quickstart: AuditResult) -> None:

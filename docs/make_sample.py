@@ -1,0 +1,45 @@
+"""Put what the quickstart prints into README.md: ``python docs/make_sample.py`` from the checkout runs it and replaces the sample.
+
+``--results DIR`` takes results that are there already, as ``audit/quickstart``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import auditor
+from auditor.results import AuditResult
+from reports.terminal import Terminal
+
+ROOT = Path(__file__).resolve().parents[1]
+WIDTH = 96
+FENCE = "```text\n"
+LAST = "\n\nError distributions"
+"""The first part of the report that the sample leaves out."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Replace the sample."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("--results", type=Path, help="results of the quickstart to reuse")
+    folder = parser.parse_args(arguments).results
+    result = auditor.run("quickstart") if folder is None else AuditResult.load(folder)
+    readme = ROOT / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    readme.write_text(text.replace(shown(text), sample(result)), encoding="utf-8")
+
+
+def sample(result: AuditResult) -> str:
+    """Return the beginning of the report, as the README shows it."""
+    return Terminal(width=WIDTH).render([result]).partition(LAST)[0]
+
+
+def shown(readme: str) -> str:
+    """Return the sample that the README shows."""
+    return readme.partition(FENCE)[2].partition("\n```")[0]
+
+
+if __name__ == "__main__":
+    main()

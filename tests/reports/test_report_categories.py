@@ -1,0 +1,182 @@
+"""Verdicts on categories are told by right guesses, beside numbers on the same axes; and on who was given attributes in clear."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import report_cases
+from report_cases import measurement
+
+from auditor.results import AuditResult, Measurement
+from reports import html, markdown, terminal
+from reports._card import most_telling
+from reports._guesses import guesses, losses
+from reports._matrix import matrix
+from reports._reading import ERROR, Reading, Setting
+from reports._strongest import gain_of, leader
+from reports._verdict import verdict
+
+BLIND = 0.1
+SETTING = Setting(0, "fresh", "perfect", "posterior")
+ACCURACY = {(1,): 0.5, (2,): 0.3, (1, 2): 0.8}
+TRUTH = {(1,): 0.4, (2,): 0.2, (1, 2): 0.7}
+GAIN = 1 - 0.3 / 0.6
+
+
+def guessed(scheme: str, pooled: dict[tuple[int, ...], tuple[float, float]], errors: dict[tuple[int, ...], float] | None = None) -> list[Measurement]:
+    """Records of an attack on categories: accuracy and probability of the truth by coalition; numbers have a normalized error too."""
+    records = []
+    best = max(truth for coalition, (_, truth) in pooled.items() if len(coalition) == 1)
+    for coalition, (right, truth) in pooled.items():
+        key: dict[str, Any] = {"scheme": scheme, "knowledge": "perfect", "attack": "posterior", "coalition": coalition, "levels": (0.5,) * len(coalition)}
+        told = {"accuracy": right, "accuracy_gain": right - BLIND, "reconstruction_probability": truth, "mutual_information": 1.0}
+        told |= {ERROR: errors[coalition]} if errors else {}
+        told |= {"collusion_gain": 1 - (1 - truth) / (1 - best)} if len(coalition) > 1 else {}
+        for metric, value in told.items():
+            records.append(measurement(**key, metric=metric, **report_cases.with_bar(value, 0.001, None)))
+    return records
+
+
+def audit(quickstart: AuditResult, records: list[Measurement], **updates: Any) -> AuditResult:
+    blank = {"measurements": records, "distributions": [], "releases": [], "expectations": []}
+    return quickstart.model_copy(update=blank | updates)
+
+
+@pytest.fixture
+def nominal(quickstart: AuditResult) -> AuditResult:
+    """Categories without an order, such as diseases: they have no normalized error at all."""
+    fresh = {coalition: (ACCURACY[coalition], TRUTH[coalition]) for coalition in ACCURACY}
+    multilevel = {coalition: (0.5, 0.4) if 1 in coalition else (0.3, 0.2) for coalition in ACCURACY}
+    return audit(quickstart, [*guessed("fresh", fresh), *guessed("multilevel", multilevel)])
+
+
+def test_guesses_are_held_against_the_guess_without_a_copy(nominal: AuditResult) -> None:
+    found = guesses(Reading(nominal), SETTING, (1, 2))
+    assert found is not None
+    assert found.blind == pytest.approx(BLIND)
+    assert found.left == pytest.approx(0.2 / 0.9)
+    assert found.single_left == pytest.approx(0.5 / 0.9)
+    assert losses(Reading(nominal), SETTING)[(1, 2)].value == pytest.approx(0.3)
+
+
+def test_pooling_categories_is_told_by_right_guesses(nominal: AuditResult) -> None:
+    found = verdict(Reading(nominal), "fresh")
+    assert found.finding == "gain"
+    assert found.gain is not None
+    assert found.gain.value == pytest.approx(GAIN)
+    assert found.sentence == (
+        "Pooling both copies, the best guess is right for 80.0 ± 0.2 % of the records instead of 50.0 ± 0.2 % from the best single copy "
+        "(without any copy: 10 %), and the probability given to a record's true value rises from 40.0 ± 0.2 % to 70.0 ± 0.2 %."
+    )
+    assert "variance" not in found.sentence
+    assert found.severity is not None
+    assert found.severity.word == "severe"  # 2 in 9 of the wrong guesses are left
+
+
+def test_without_singles_the_gain_says_where_the_truth_came_from(quickstart: AuditResult) -> None:
+    whole = [record for record in guessed("fresh", {c: (ACCURACY[c], TRUTH[c]) for c in ACCURACY}) if len(record.coalition) > 1]
+    found = verdict(Reading(audit(quickstart, whole)), "fresh")
+    assert "rises from 40 % to 70.0 ± 0.2 %" in found.sentence
+    assert "instead of" not in found.sentence
+
+
+def test_what_pooling_does_not_gain_is_shown_once(nominal: AuditResult) -> None:
+    found = verdict(Reading(nominal), "multilevel")
+    assert found.finding == "no-gain"
+    assert "from copy 1 the best guess is right for 50.0 ± 0.2 % of the records (without any copy: 10 %)" in found.sentence
+    assert [(axis.worst, axis.single, axis.alone) for axis in found.axes] == [("50.0 ± 0.2 %", "", True)]
+
+
+def test_categories_without_numbers_are_in_every_report(nominal: AuditResult) -> None:
+    rows = matrix(Reading(nominal))
+    assert [row.tells for row in rows] == [True]
+    assert [cell.worst for cell in rows[0].cells] == [None, None]
+    lead = leader(Reading(nominal))
+    assert lead is not None
+    assert lead.scheme == "fresh"
+    for text in (terminal.Terminal(width=120).render([nominal]), markdown.Markdown().render([nominal]), html.Html().render([nominal])):
+        assert "80.0 ± 0.2 %" in text
+        assert "No attack gave" not in text
+
+
+def test_both_worlds_stand_on_the_same_axes(quickstart: AuditResult) -> None:
+    fresh = {coalition: (ACCURACY[coalition], TRUTH[coalition]) for coalition in ACCURACY}
+    noisy = {coalition: (0.2, 0.15) if len(coalition) > 1 else (0.15, 0.1) for coalition in ACCURACY}
+    low = guessed("added noise", noisy, {(1,): 0.2, (2,): 0.4, (1, 2): 0.1})
+    llse = [measurement(scheme="added noise", knowledge="perfect", attack="llse", coalition=(1,), metric=ERROR, **report_cases.with_bar(0.05, 0.001, None))]
+    reading = Reading(audit(quickstart, [*guessed("fresh", fresh, {(1,): 0.7, (2,): 0.8, (1, 2): 0.6}), *low, *llse]))
+    found = [verdict(reading, scheme) for scheme in ("fresh", "added noise")]
+    assert [item.adversary for item in found] == ["posterior, perfect knowledge"] * 2
+    assert [[axis.what for axis in item.axes] for item in found] == [["Right guesses", "Normalized error"]] * 2
+    assert [item.severity.word for item in found if item.severity] == ["severe", "severe"]  # by guesses, and by the error
+    lowest = most_telling(found)
+    assert lowest is not None
+    assert (lowest.scheme, lowest.strongest) == ("added noise", "0.1000 ±0.0020")
+
+
+def test_replicates_do_not_turn_a_gain_in_probability_into_one_of_errors(quickstart: AuditResult) -> None:
+    """From five replicates on a gain is a ratio of mean errors, and must not be one of squared errors where categories are guessed."""
+    one = guessed("fresh", {c: (ACCURACY[c], TRUTH[c]) for c in ACCURACY}, {(1,): 0.9, (2,): 0.9, (1, 2): 0.9})
+    records = [record._replace(replicate=replicate) for replicate in range(1, 7) for record in one]
+    gain = gain_of(Reading(audit(quickstart, records)), SETTING, (1, 2))
+    assert gain is not None
+    assert gain.value == pytest.approx(GAIN)
+
+
+def given_case(quickstart: AuditResult) -> AuditResult:
+    """The same attack twice: once by somebody who was given the salaries, whose error over all attributes is half as large for that alone."""
+    known = "known-attributes(salary)"
+    ours = [r for r in quickstart.measurements if r.knowledge == "perfect" and r.attack in ("llse", "ndr") and r.scheme == "correlated"]
+    more = [r._replace(knowledge=known, attack="partial", value=r.value / 2, theory=None, ci_low=None, ci_high=None)
+            for r in ours if r.attack == "llse" and r.value is not None]  # fmt: skip
+    scenario = {**quickstart.scenario, "knowledge": ["perfect", {"known-attributes": ["salary"]}]}
+    return quickstart.model_copy(update={"scenario": scenario, "measurements": [*ours, *more], "distributions": [], "expectations": []})
+
+
+def test_who_was_given_attributes_does_not_speak_for_all_and_is_told_apart(quickstart: AuditResult) -> None:
+    case = given_case(quickstart)
+    found = verdict(Reading(case), "correlated")
+    assert found.adversary == "llse, perfect knowledge"
+    told = "".join(text for text, _ in found.aside)
+    assert "To an adversary who was given salary of every record, partial leaves" in told
+    assert "the given one included" in told
+    for text in (terminal.Terminal(width=400).render([case]), markdown.Markdown().render([case]), case._repr_html_(), html.Html().render([case])):
+        assert "of the variance of all attributes unknown, the given one included." in " ".join(text.split())
+    page = html.Html().render([case])
+    assert "may have no error in them" in page
+    assert ", given in clear</dd>" in page
+
+
+def test_a_detail_says_when_the_attack_wins_and_what_of_its_assumptions_holds(quickstart: AuditResult) -> None:
+    plugins = [plugin.model_copy(update={"wins": "Wins on Tuesdays; fails on & Mondays."}) if plugin.id == "llse" else plugin for plugin in quickstart.plugins]
+    page = html.Html().render([quickstart.model_copy(update={"plugins": plugins})])
+    assert page.count("<dt>When it wins and fails</dt><dd>Wins on Tuesdays; fails on &amp; Mondays.</dd>") == 8  # four schemes, two states of knowledge
+    assert "What it knows of the data is exact here." in page
+    assert "What it knows of the data is estimated here" in page
+
+
+def test_a_figure_that_pooling_does_not_better_stands_once_in_a_cell(quickstart: AuditResult) -> None:
+    row = next(row for row in matrix(Reading(quickstart)) if row.attack == "llse")
+    assert [cell.pooled for cell in row.cells] == [True, True, True, False]
+    page = html.Html().render([quickstart])
+    assert page.count('<span class="single">copy 2 alone</span>') == 10  # in two states of knowledge: ndr on all four, which takes the best copy, and llse on corner-wave
+    text = terminal.Terminal(width=120).render([quickstart])
+    assert "(copy 2 alone)" in text
+
+
+def test_adversaries_that_fit_no_scheme_are_folded_with_their_reasons(failed: AuditResult) -> None:
+    reason = report_cases.UNSUITED
+    extra = [
+        measurement(scheme=scheme, knowledge="perfect", attack="distribution-analysis", coalition=(1,), metric=ERROR, status="not-applicable", reason=reason)
+        for scheme in report_cases.SCHEMES
+    ]  # fmt: skip
+    case = failed.model_copy(update={"measurements": [*failed.measurements, *extra]})
+    page = html.Html().render([case])
+    folded = page.partition("<summary>1 adversary is not applicable to any scheme</summary>")[2].partition("</details>")[0]
+    assert reason in folded
+    assert "distribution-analysis" in folded
+    assert "1 adversary is not applicable to any scheme" in terminal.Terminal(width=120).render([case])
+    assert reason in terminal.Terminal(width=400).render([case])
+    assert "1 adversary is not applicable to any scheme" in markdown.Markdown().render([case])
+    assert "1 adversary is not applicable to any scheme" in case._repr_html_()

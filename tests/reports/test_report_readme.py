@@ -1,0 +1,34 @@
+"""The README shows what the quickstart prints today."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import auditor
+
+ROOT = Path(__file__).parents[2]
+
+
+def script() -> ModuleType:
+    place = importlib.util.spec_from_file_location("make_sample", ROOT / "docs/make_sample.py")
+    assert place is not None
+    assert place.loader is not None
+    made = importlib.util.module_from_spec(place)
+    place.loader.exec_module(made)
+    return made
+
+
+@pytest.mark.slow
+def test_the_readme_shows_what_the_quickstart_prints() -> None:
+    """Up to the last digits, which another machine's arithmetic may round otherwise."""
+    made = script()
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    today = made.sample(auditor.run("quickstart"))
+    assert len(today.splitlines()) > 60
+    blurred = [re.sub(r"(\.\d)\d*", r"\1", text) for text in (made.shown(readme), today)]
+    assert blurred[0].partition("Collusion curve")[0] == blurred[1].partition("Collusion curve")[0], "run python docs/make_sample.py"
