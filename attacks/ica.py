@@ -22,6 +22,8 @@ Distributions are compared with their means, which a matrix does not hide; only 
 ``components: attributes`` takes the attributes themselves for the independent components. ``latent`` is Guo and Wu's variant: attributes
 may be mixtures; ICA of the known records and ICA of the copy find the same components, and matching those carries the copy back.
 
+No theory is given: what is found in a table does not depend on the matrix, so that its error is one number and not an expectation.
+
 Wins on independent attributes that are not Gaussian, through any matrix with n' ≥ N, orthogonal or not. Fails with two Gaussian components:
 any rotation of the two is as independent; with fewer columns than attributes; where two attributes have one distribution, no likeness
 tells them apart (known pairs do); and ``latent`` with few known records, whose own components are then a guess. That the components found

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from auditor import registry
-from auditor.attack import Affine, Attack, LinearAttack, RowAttack, View
+from auditor.attack import Affine, Attack, LinearAttack, Reconstruction, RowAttack, View
 from auditor.audit import check_affine, table_moments
 from auditor.blocks import chunks, row_blocks
 from auditor.categorical import release as categories
@@ -370,6 +370,37 @@ class Estimate:
     distortion: float
     normalized_error: float
     coalition: Coalition
+    _fitted: Reconstruction | None = field(default=None, repr=False, compare=False)
+    _copies: Sequence[Array] = field(default=(), repr=False, compare=False)
+
+    def chances(self, tolerance: float) -> Array | None:
+        """Return each record's chance of being rebuilt as a whole, as the adversary can compute it; None if the attack knows of none.
+
+        Parameters
+        ----------
+        tolerance : float
+            A record counts as rebuilt with ``‖x̂ − x‖ ≤ tolerance·‖x‖``; above 0.
+
+        Returns
+        -------
+        ndarray of shape (n,) or None
+            In order of rows; its ``argmax`` is the record that is most exposed. Records given in clear are certain.
+
+        Raises
+        ------
+        AuditorError
+            The tolerance is not a number above 0.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).normal(size=(50, 3))
+        >>> estimate = attack("known-io-rotation", perturb(X, "rotation", [0], seed=1), knowledge={"known-records": 1})
+        >>> estimate.chances(0.5).shape
+        (50,)
+        """
+        if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0 < tolerance < np.inf:
+            raise AuditorError(f"the tolerance must be a number above 0; got {tolerance!r}")
+        return None if self._fitted is None else self._fitted.chances(self._copies, float(tolerance))
 
 
 def attack(
@@ -434,10 +465,10 @@ def attack(
             plugin = plugin.over_rows()
         seen = CopyBlocks(gathered.seen_rows(knows), tuple(range(1, len(copies) + 1)))
         given = gathered.given_rows(knows)
-        values, theory = _reconstruct(plugin, gathered.view(knows), table, moments, arrays, seen, given)
+        values, theory, fitted = _reconstruct(plugin, gathered.view(knows), table, moments, arrays, seen, given)
         distortion = mean_squared_error(table.values, values, given)
     scale = float(np.trace(moments.covariance)) / table.width
-    return Estimate(like(X, values), theory, distortion, distortion / scale, copies)
+    return Estimate(like(X, values), theory, distortion, distortion / scale, copies, fitted, arrays)
 
 
 def mean_squared_error(X: Array, X_hat: Array, given: NDArray[np.intp]) -> float:
@@ -478,20 +509,20 @@ def _coalition(value: Any, M: int) -> Coalition:
 
 def _reconstruct(
     plugin: Attack, view: View, table: Table, moments: TableMoments, held: list[Array], seen: CopyBlocks, given: NDArray[np.intp]
-) -> tuple[Array, float | None]:
+) -> tuple[Array, float | None, Reconstruction | None]:
     if isinstance(plugin, LinearAttack):
         affine = plugin.affine(view)
         check_affine(affine, view)
         values = affine.apply(held, view.centre, np.empty_like(table.values))
         if affine.known is not None:
             values += (table.values - view.centre) @ affine.known.T
-        return values, _theory(affine, view, moments)
+        return values, _theory(affine, view, moments), None
     if not isinstance(plugin, RowAttack):
         raise NotApplicable(f"{plugin.name} is neither a linear nor a row-level attack")
     fitted = plugin.fit(view, seen)
     expected = fitted.expected(np.delete(table.values, given, axis=0) if given.size else table.values)
     theory = None if expected is None else float(expected.mean()) / table.width
-    return np.concatenate([fitted.rows(copies) for _, _, copies in in_blocks(table, held)()]), theory
+    return np.concatenate([fitted.rows(copies) for _, _, copies in in_blocks(table, held)()]), theory, fitted
 
 
 def _theory(affine: Affine, view: View, moments: TableMoments) -> float | None:

@@ -291,6 +291,12 @@ LIU2008 = (
         (Picture("matrix", "Normalized error by dimensions and known records"),),
     ),
     Entry(
+        "survey-rotation-noise",
+        f"{LIU}, section 4.4: rotation with noise (Chen et al.)",
+        ("Noise on top of a rotation offers additional protection, at the price of distances.",),
+        (Picture("matrix", "Normalized error by scheme and knowledge, three copies"),),
+    ),
+    Entry(
         "survey-known-sample",
         f"{LIU}, section 4.2: a rotated table against a sample of its population",
         ("Principal axes of the sample are matched to the copy's: it works on skewed data and not on data symmetric about 0.",),

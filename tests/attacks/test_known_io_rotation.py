@@ -9,6 +9,10 @@ from scipy.special import gamma
 from scipy.stats import norm
 
 from attacks.known_io_rotation import FittingRotations, RotationGuess, success_probability
+from auditor.errors import AuditorError
+from auditor.gathering import chosen_rows
+from auditor.knowledge import KnownRecords
+from auditor.release import attack, perturb
 from auditor.transforms import haar
 
 
@@ -143,3 +147,21 @@ def test_with_a_translation_everything_is_about_the_known_mean():
     x = rng.standard_normal((3, 4))
     np.testing.assert_allclose(fitting.inside(x @ M.T + t), x, atol=1e-9)
     assert FittingRotations.of(X_p[:4], X_p[:4] @ M.T + t, moved=True).unknown == 1
+
+
+def test_the_adversary_tells_which_record_is_most_exposed():
+    """From its copy and two records alone; in the end that record is hit more often than others, and as often as it was told."""
+    X = np.random.default_rng(1).exponential(size=(60, 4))
+    release = perturb(X, "rotation", [0], seed=2)
+    estimate = attack("known-io-rotation", release, knowledge={"known-records": 2}, seed=3)
+    given = chosen_rows(KnownRecords(2), 60, 3, 1)
+    V = np.linalg.qr(X[given].T)[0]
+    length, distance = np.linalg.norm(X, axis=1), np.linalg.norm(X - X @ V @ V.T, axis=1)
+    chances = estimate.chances(0.3)
+    np.testing.assert_allclose(chances, success_probability(length, distance, 0.3, 2), atol=1e-7)
+    assert (chances[given] == 1).all()
+    others = np.setdiff1d(np.arange(60), given)
+    assert others[chances[others].argmax()] == others[(length / distance)[others].argmax()]  # «relative length», section 4.1
+    assert attack("known-io-regression", release, knowledge={"known-records": 20}).chances(0.3) is None
+    with pytest.raises(AuditorError, match="above 0"):
+        estimate.chances(-1)
