@@ -41,9 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     results = parser.parse_args(arguments).results
     folder = DOCS / "gallery"
     folder.mkdir(exist_ok=True)
-    for old in folder.glob("*.png"):
-        old.unlink()
     parts = [_part(entry, _result(entry.scenario, results)) for entry in ENTRIES]
+    made = {picture.name(entry.scenario or picture.plot) for entry in ENTRIES for picture in entry.pictures}
+    for old in folder.glob("*.png"):
+        if old.name not in made:  # only now: what breaks on the way leaves the gallery as it was
+            old.unlink()
     (DOCS / "gallery.md").write_text("\n".join([INTRODUCTION, *parts]), encoding="utf-8")
 
 

@@ -31,7 +31,6 @@ class Page:
     measures: list[tuple[str, list[Measure]]]
     measured: list[int]
     charts: list[Chart]
-    gaps: list[Gathered]
     metrics: list[Definition]
     error_bars: list[tuple[str, str]]
     scenario_yaml: str
@@ -69,8 +68,16 @@ class Page:
     @property
     def unsuited_gaps(self) -> list[Gathered]:
         """The reasons of those."""
-        folded = {(row.knowledge, row.attack) for row in self.matrix if row.unsuited}
-        return gathered(gap for gap in self.reading.gaps if (gap.knowledge, gap.attack) in folded)
+        return gathered(gap for gap in self.reading.gaps if (gap.knowledge, gap.attack) in self._folded)
+
+    @property
+    def gaps(self) -> list[Gathered]:
+        """The reasons of all other cells without a figure; of all of them where there is no comparison to fold any under."""
+        return gathered(gap for gap in self.reading.gaps if not self.told or (gap.knowledge, gap.attack) not in self._folded)
+
+    @property
+    def _folded(self) -> set[tuple[str | None, str | None]]:
+        return {(row.knowledge, row.attack) for row in self.matrix if row.unsuited}
 
     @property
     def elsewhere(self) -> int:
@@ -128,7 +135,7 @@ def page(result: AuditResult, number: int, limit: int) -> Page:
     scenario = json.loads(json.dumps(result.scenario, default=str))
     return Page(
         f"audit-{number}", result, reading, verdicts(reading), matrix(reading), *_measures(reading),
-        charts(reading, f"audit-{number}", limit), gathered(reading.gaps), metric_definitions(reading), error_bars(reading),
+        charts(reading, f"audit-{number}", limit), metric_definitions(reading), error_bars(reading),
         yaml.safe_dump(scenario, sort_keys=False, allow_unicode=True, width=100),
         json.dumps(scenario, indent=2, ensure_ascii=False),
         reproduce(result), provenance_line(result), rows_text(result), partial_text(result),

@@ -12,7 +12,6 @@ from rich.text import Text
 from reports._along import swept_paths
 from reports._figures import braces, clean, clipped, number, with_error
 from reports._gaps import unsuited_text, untold_text
-from reports._guesses import Guesses
 from reports._matrix import MatrixCell, Measure, matrix, measured_schemes, measures, reference_point, sweep_table
 from reports._reading import ERROR, Reading, adversary_text, plain, unique
 from reports._sentences import share
@@ -44,7 +43,8 @@ def comparison(console: Console, reading: Reading) -> None:
             made = _scheme_table(console, "", reading.schemes[chosen], label)
             for row in rows:
                 if row.knowledge == knowledge:
-                    title = Text.assemble((clipped(row.attack, label), "bold"), "\n  worst\n  best single")
+                    guessed = "\n  right guesses" if any(cell.guesses for cell in row.cells) else ""
+                    title = Text.assemble((clipped(row.attack, label), "bold"), f"\n  worst\n  best single{guessed}")
                     made.add_row(title, *(_cell(cell) for cell in row.cells[chosen]))
             console.print(made)
     scale = (Text(f"{step.bars} {step.word}{_bound(step.below)}", style=step.style) for step in SCALE)
@@ -65,16 +65,9 @@ def _cell(cell: MatrixCell) -> Text:
         words = {"not-applicable": "n/a", "failed": "✗ failed", "missing": "–"}
         return Text(f"\n{words.get(cell.status, cell.status)}", style="bold" if cell.status == "failed" else "dim")
     text = Text(f"{cell.severity.bars}\n", style=cell.severity.style)
-    if cell.worst is None:
-        return text.append(_right(cell.guesses), cell.severity.style)
     text.append(with_error(cell.worst), cell.severity.style)
     text.append(f"\n{with_error(cell.single)}" if cell.pooled else f"\n(copy {cell.coalition[0]} alone)" if cell.single else "\n–", "dim")
-    return text.append(f"\n{_right(cell.guesses)}", "dim") if cell.guesses else text
-
-
-def _right(guesses: Guesses | None) -> str:
-    """Write the share of records that the best guess gets right."""
-    return "" if guesses is None else f"{share(guesses.right)} right"
+    return text.append(f"\n{share(cell.guesses.right)}", "dim") if cell.guesses else text
 
 
 def other_measures(console: Console, reading: Reading) -> None:
