@@ -127,7 +127,6 @@ class Bayes(Inference):
             raise AuditorError("the copies of some records are impossible under the law that the scheme states")
         return np.asarray(np.divide(joint, evidence, out=joint))
 
-
     def _joint(self, prior: Array, copies: Sequence[Codes]) -> Array:
         if self.law.multilevel:
             return chain_joint(prior, self.law, copies, self.exact)
