@@ -24,7 +24,10 @@ class Bound(NamedTuple):
 
 def paying(gain: Figure, pooled: Figure, single: Figure | None, total: int) -> str:
     """Pooling reduces the error."""
-    factor = times(1 / max(1e-12, 1 - gain.value))
+    left = 1 - gain.value
+    if single and abs(left * single.value - pooled.value) > (pooled.half or 0.0) + (single.half or 0.0):
+        left = pooled.value / single.value  # the gain is in another measure, as categories have it
+    factor = times(1 / max(1e-12, left))
     before = f" from {share(single)}" if single else ""
     who = copies(gain.coalition, total)
     return (
