@@ -22,14 +22,16 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, NotApplicable, Problem, ScenarioError
 from auditor.gathered import Gathered
 from auditor.knowledge import Knowledge
-from auditor.linear import Maps, closed_form, with_total
+from auditor.linear import closed_form, with_total
+from auditor.maps import Maps
 from auditor.noise import NoiseLaw
 from auditor.registry import PluginParameters
 from auditor.rows import CopyBlocks
 from auditor.scenario.coalitions import Coalition, parse_coalitions
+from auditor.scenario.knowledge import KnowledgeError, parse_knowledge
 from auditor.scenario.levels import parse_levels
+from auditor.scenario.plain import plain
 from auditor.scenario.problems import Problems
-from auditor.scenario.read import KnowledgeError, parse_knowledge, plain
 from auditor.scheme import Key, RowsOf, Scheme, TableMoments
 
 if TYPE_CHECKING:

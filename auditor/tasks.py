@@ -28,8 +28,9 @@ from auditor.data.hierarchy import hierarchy_of
 from auditor.data.load import is_file, load_table
 from auditor.data.table import Table
 from auditor.gathering import Draw, Gatherer, Stripe, draws_of
+from auditor.scenario.data import DATA_FIELDS
 from auditor.scenario.model import Scenario
-from auditor.scenario.read import DATA_FIELDS, at_point, rebuild
+from auditor.scenario.read import at_point, rebuild
 from auditor.scheme import TableMoments
 from auditor.streams import stream
 from auditor.workers import Crew

@@ -15,6 +15,7 @@ from auditor.expectations.metric import ROUNDING
 from auditor.registry import register
 from auditor.results import Measurement, Verdict, cells, pooled
 from auditor.scenario.coalitions import parse_coalitions
+from auditor.scenario.knowledge import KnowledgeError, parse_knowledge
 from auditor.statistics import holm, one_sided
 
 LEVEL = 0.05
@@ -76,8 +77,6 @@ def _is(record: Measurement, by: str, name: Any, copies: dict[tuple[str, str], i
 
 
 def _label(name: Any) -> str:
-    from auditor.scenario.read import KnowledgeError, parse_knowledge
-
     try:
         return parse_knowledge(name).label
     except KnowledgeError:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from auditor import metrics
 from auditor.errors import did_you_mean
-from auditor.scenario.model import UtilityUse
+from auditor.scenario.fields import optional_list, split
+from auditor.scenario.model import Measure, UtilityUse
 from auditor.scenario.problems import Path, Problems, shown
 from auditor.tally import HIGHEST, LOWEST
 
@@ -143,3 +145,23 @@ def parse_utility(value: Any, problems: Problems) -> UtilityUse | None:
     if test not in ("original", "copy"):
         problems.add((*path, "test"), f"must be original or copy; got {shown(test)}")
     return UtilityUse(str(target), tuple(str(name) for name in models), folds, str(test))
+
+
+def read_measures(fields: dict[str, Any], problems: Problems) -> tuple[Measure, ...]:
+    """Return the section ``measures``, noting what is wrong with it; what is measured anyway is left out."""
+    items = optional_list(fields, "measures", problems)
+    names = [split(item)[0] for item in items]
+    problems.unique(("measures",), [name if isinstance(name, str) else None for name in names], "measure")
+    measures = [_measure(("measures", place), item, problems) for place, item in enumerate(items)]
+    return tuple(measure for measure in measures if measure is not None)
+
+
+def _measure(path: Path, item: Any, problems: Problems) -> Measure | None:
+    name, options = split(item)
+    if isinstance(name, str) and metrics.canonical(name) in metrics.ALWAYS:
+        return None
+    if name not in MEASURES:
+        problems.add(path, f"must be one of {', '.join(MEASURES)}; got {shown(item)}{did_you_mean(name, MEASURES)}")
+        return None
+    place = path if isinstance(item, dict) and "name" in item else (*path, name)
+    return Measure(name, measure_options(place, name, options, problems))

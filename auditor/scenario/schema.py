@@ -6,10 +6,13 @@ from typing import Any
 
 from auditor import bibliography, metrics, registry
 from auditor.knowledge import KINDS
+from auditor.scenario.assemble import MOST_REPLICATES
 from auditor.scenario.coalitions import NAMED
+from auditor.scenario.data import MISSING, MOST_ROWS
+from auditor.scenario.fields import FIELDS
 from auditor.scenario.levels import MOST_COPIES, ORDERS, RANGES
 from auditor.scenario.measures import MEASURES
-from auditor.scenario.read import FIELDS, MISSING, MOST_REPLICATES, MOST_ROWS, SCHEME_FIELDS
+from auditor.scenario.uses import SCHEME_FIELDS
 
 JSON = dict[str, Any]
 

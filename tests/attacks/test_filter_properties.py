@@ -13,7 +13,7 @@ from auditor.errors import NotApplicable
 from auditor.filters import combined_noise, estimated_covariance
 from auditor.gathered import Gathered
 from auditor.release import as_table, in_blocks, table_moments
-from auditor.scenario.read import parse_knowledge
+from auditor.scenario.knowledge import parse_knowledge
 
 USES: list[tuple[str, dict[str, Any]]] = [
     ("udr", {}),

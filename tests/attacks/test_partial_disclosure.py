@@ -14,7 +14,7 @@ from auditor.audit import check_affine
 from auditor.errors import AuditorError, PluginError
 from auditor.gathered import Gathered
 from auditor.release import as_table, in_blocks, table_moments
-from auditor.scenario.read import parse_knowledge
+from auditor.scenario.knowledge import parse_knowledge
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)

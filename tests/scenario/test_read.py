@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import auditor
 from auditor.errors import AuditorError, ScenarioError
 from auditor.feasibility import check_data
-from auditor.scenario.read import at_point, find_scenario, parse_knowledge, read_scenario, shipped_scenarios
+from auditor.scenario.knowledge import parse_knowledge
+from auditor.scenario.read import at_point, find_scenario, read_scenario, shipped_scenarios
 
 BASE = {
     "data": {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 60},

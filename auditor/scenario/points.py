@@ -1,0 +1,61 @@
+"""A scenario at each point of its sweep: tried before anything runs, and made when its turn comes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from auditor.errors import AuditorError, Problem, ScenarioError
+from auditor.scenario.assemble import assemble
+from auditor.scenario.model import Scenario
+from auditor.scenario.paths import Path, format_path, parse_path
+from auditor.scenario.places import put
+from auditor.scenario.problems import Problems
+
+
+def check_points(scenario: Scenario, problems: Problems) -> None:
+    """Check the scenario at every swept value, so that nothing is refused halfway through a run."""
+    anyway = {(path, message) for path, message, _ in problems.found}
+    for path, values in scenario.sweep.items():
+        for number, value in enumerate(values):
+            found = Problems()
+            try:
+                changed, _ = put(without_sweep(scenario.document), [(parse_path(path), value)])
+            except AuditorError as error:
+                problems.add(("sweep", path), f"is not a path of this file: {error}", key=True)
+                break
+            assemble(changed, found, scenario.base, scenario.name)
+            new = [Problem(format_path(place), message) for place, message, _ in found.found if (place, message) not in anyway]
+            if new:
+                problems.add(("sweep", path, number), f"makes an invalid scenario: {new[0]}")
+
+
+def at_point(scenario: Scenario, point: Mapping[str, Any]) -> Scenario:
+    """Return the scenario at one sweep point.
+
+    Raises
+    ------
+    ScenarioError
+        The swept values make it invalid.
+    """
+    if not point:
+        return scenario
+    value: Any = without_sweep(scenario.document)
+    swept: list[tuple[Path, Path]] = []
+    for path, item in point.items():
+        value, places = put(value, [(parse_path(path), item)])
+        number = next((place for place, other in enumerate(scenario.sweep.get(path, [])) if other == item), 0)
+        origin = ("sweep", path, number)
+        swept += [(place, origin) for place in places]
+    here = replace(scenario.places, swept=tuple(swept))
+    problems = Problems()
+    built = assemble(value, problems, scenario.base, scenario.name)
+    if problems.found:
+        raise ScenarioError(here.located(problems.found))
+    return replace(built, places=here)
+
+
+def without_sweep(document: dict[str, Any]) -> dict[str, Any]:
+    """Return what is left at one sweep point; expectations speak of all points together."""
+    return {key: item for key, item in document.items() if key not in ("sweep", "expect")}
