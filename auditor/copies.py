@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from auditor.data.categorical import split
 from auditor.data.categories import Categories
-from auditor.data.load import load_table
+from auditor.data.load import is_file, load_table
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.files import write_atomically
@@ -105,6 +105,8 @@ def _is_parquet(data: str) -> bool:
 
 def _categories(data: str, columns: Sequence[str] | None, rows: int | None, seed: int) -> pd.DataFrame:
     """Return categories to perturb, with the domains observed or declared by the source."""
+    if columns is None and is_file(data):
+        raise AuditorError("a uniform scheme perturbs categories: name the columns to take as such with --columns")
     chosen = Categories({}, dict.fromkeys(columns or ()))
     rng = stream(seed, "data")
     held = load_table(data, columns=columns, rows=rows, parameters={}, rng=rng, base=None, categories=chosen).categorical

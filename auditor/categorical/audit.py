@@ -100,10 +100,9 @@ class AttackSession:
 
     def _records(self, attack: str, knowledge: Knowledge, coalition: Coalition, found: Mapping[Coalition, Measured]) -> list[Measurement]:
         cell, measured = Cell(self.release.context, attack, knowledge.label, coalition), found[coalition]
-        scores, prior = self.release.data.scores, self.release.data.prior
-        variance = None if scores is None else float(prior @ (scores - prior @ scores) ** 2)
+        data = self.release.data
         odds = self.release.law.of(coalition).odds() if isinstance(knowledge, Perfect) else None
-        cell_records(cell, measured.sums, measured.closed, prior, variance, odds)
+        cell_records(cell, measured.sums, measured.closed, data.prior, data.scores, odds)
         best = min(coalition, key=lambda copy: found[(copy,)].sums.groups.sum())
         if measured.gap is not None:
             if measured.gap.measured is not None:

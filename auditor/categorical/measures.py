@@ -7,6 +7,7 @@
 | accuracy | ``[argmax P = x]`` | |
 | mutual information | ``log₂ P(x)/q(x)``; its mean is ``I(X; Y)`` when q is the true prior | |
 | squared error | ``(Σ_z P(z)·score(z) − score(x))²`` | |
+| | of values without an order ``Σ_z (P(z) − [z = x])²``, of their indicators | |
 | δ-growth | ``max_z (P(z) − q(z))`` | xiao2009, section 3 |
 | ρ1-to-ρ2 breach | some z with ``q < ρ1`` and ``P > ρ2``, or ``q > ρ2`` and ``P < ρ1`` | xiao2009, section 3 |
 
@@ -41,7 +42,7 @@ class Frame:
     prior_is_exact : bool
         Whether it is the table's: only then is the mean gain of ``log P(x)`` the mutual information.
     scores : ndarray of shape (s,) or None
-        A number for each value.
+        A number for each value; None: errors are those of the values' indicators.
     rho : tuple of float or None
         ``(ρ1, ρ2)``.
     predicates : dict
@@ -76,6 +77,9 @@ def quantities(P: Array, frame: Frame) -> Quantities:
         scores = frame.scores
         guess: Array = np.asarray(P @ frame.scores, dtype=np.float64)
         lookups["squared_error"] = lambda u, x: (guess[u] - scores[x]) ** 2
+    else:
+        squares = (P * P).sum(axis=1)
+        lookups["squared_error"] = lambda u, x: np.maximum(squares[u] - 2.0 * P[u, x] + 1.0, 0.0)
     growth = {"*": (P - frame.prior).max(axis=1)}
     if frame.rho is not None:
         breach: Array = np.asarray(breaches(P, frame.prior, *frame.rho).any(axis=1), dtype=np.float64)

@@ -41,7 +41,7 @@ class Cell:
 
 
 def cell_records(
-    cell: Cell, sums: Sums, closed: Mapping[str, Expected] | None, prior: Any, score_variance: float | None, odds: float | None
+    cell: Cell, sums: Sums, closed: Mapping[str, Expected] | None, prior: Any, scores: Any, odds: float | None
 ) -> None:
     """Add every mean, the growth of belief, and what follows from them.
 
@@ -53,11 +53,12 @@ def cell_records(
         Closed forms by quantity, where there are any.
     prior : ndarray of shape (s,)
         The table's own.
-    score_variance : float or None
-        Variance of the values' numbers in the table, for the normalized error.
+    scores : ndarray of shape (s,) or None
+        A number for each value; without it the normalized error is that of the values' indicators, whose variances sum to ``1 − Σ q²``.
     odds : float or None
         ``exp(ε)`` of the coalition, when the adversary's prior is the table's own.
     """
+    variance = float(1.0 - prior @ prior if scores is None else prior @ (scores - prior @ scores) ** 2)
     for name in sums.means:
         value, error = sums.mean(name)
         theory = None if closed is None else closed[name].value
@@ -65,7 +66,10 @@ def cell_records(
         error = error if closed is None else closed[name].std_error
         metric, _, predicate = name.partition("/")
         if metric == "squared_error":
-            _add_errors(cell, value, error, theory, bar, score_variance)
+            _add_errors(cell, value, error, theory, bar, 1 if scores is not None else prior.size)
+            if variance > 0:
+                cell.add("normalized_error", value / variance, error / variance, None if theory is None else theory / variance, bar,
+                         bounds=(0.0, math.inf))  # fmt: skip
             continue
         bounds = (0.0, 1.0) if metric in PROBABILITIES else (-math.inf, math.inf)
         cell.add(metric, value, error, theory, bar, predicate or ALL, bounds)
@@ -77,14 +81,13 @@ def cell_records(
         cell.add("delta_growth", growth, None, theory, "none", name)
 
 
-def _add_errors(cell: Cell, value: float, error: float, theory: float | None, bar: ErrorBar, variance: float | None) -> None:
+def _add_errors(cell: Cell, total: float, spread: float, expected: float | None, bar: ErrorBar, attributes: int) -> None:
+    """Add errors per attribute: indicators are as many as there are values."""
+    value, error, theory = total / attributes, spread / attributes, None if expected is None else expected / attributes
     cell.add("distortion", value, error, theory, bar, bounds=(0.0, math.inf))
     root = math.sqrt(value)
     cell.add("rmse", root, error * 0.5 / root if root > 0 else 0.0, None if theory is None else math.sqrt(theory), bar,
              bounds=(0.0, math.inf))  # fmt: skip
-    if variance is not None and variance > 0:
-        cell.add("normalized_error", value / variance, error / variance, None if theory is None else theory / variance, bar,
-                 bounds=(0.0, math.inf))  # fmt: skip
 
 
 def gain_record(cell: Cell, sums: Sums, best: Sums, theory: float | None) -> None:

@@ -96,13 +96,10 @@ def binned_records(
         w, v = best_unbiased_combination(law.of(coalition).level_covariance)
         T = np.asarray(sum(weight * columns[copy - 1] for weight, copy in zip(w, coalition, strict=True)))
         found[coalition] = _infer(binned, T, float(np.sqrt(max(0.0, float(v)) * k_0)))
-    prior, scores = binned.data.prior, binned.data.scores
-    assert scores is not None
-    variance = float(prior @ (scores - prior @ scores) ** 2)
     records = []
     for coalition in wanted:
         cell, (sums, closed) = Cell(context, attack, knowledge.label, coalition), found[coalition]
-        cell_records(cell, sums, closed, prior, variance, None)
+        cell_records(cell, sums, closed, binned.data.prior, binned.data.scores, None)
         best = min(coalition, key=lambda copy: found[(copy,)][0].groups.sum())
         error = {c: 1.0 - found[c][1]["reconstruction_probability"].value for c in (coalition, *((copy,) for copy in coalition))}
         gain = 1.0 - error[coalition] / min(error[(copy,)] for copy in coalition)

@@ -203,6 +203,35 @@ def test_values_that_nobody_has_and_copies_that_say_all_or_nothing(source, prior
     assert theory.to_numpy() == pytest.approx(1.0)
 
 
+def test_values_without_an_order_have_the_normalized_error_of_their_indicators(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"disease": rng.choice(["flu", "HIV", "none"], 3000, p=[0.6, 0.1, 0.3]), "sex": rng.choice(["f", "m"], 3000)})
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    document = scenario(data={"source": str(tmp_path / "people.csv"), "categorical": ["disease", "sex"]}, knowledge=["perfect", "uniform-prior"],
+                        expect=["matches-theory"])  # fmt: skip
+    result = auditor.run(document)
+    assert result.expectations[0].status == "holds", result.expectations[0].why
+    cells = result.frame().query("metric in ['normalized_error', 'reconstruction_probability']")
+    index = ["scheme", "knowledge", cells.coalition.map(tuple)]
+    theory = cells.set_index([*index, "metric"]).theory.unstack().loc[:, "perfect", :].dropna()
+    q = frame.value_counts(normalize=True).to_numpy()
+    assert len(theory) >= 3 + 7
+    np.testing.assert_allclose(theory.normalized_error, (1 - theory.reconstruction_probability) / (1 - q @ q), atol=1e-12)
+    # naive: one-hot originals, the posterior from Python, squared errors over variances
+    release = auditor.perturb(frame.astype("category"), "uniform", [0.3, 0.5], seed=1)
+    estimate = auditor.attack("posterior", release, coalition=[2])
+    labels = list(zip(frame["disease"], frame["sex"], strict=True))
+    domain = [(d, s) for d in estimate.domain[0] for s in estimate.domain[1]]
+    hot = np.array([[label == value for value in domain] for label in labels], dtype=float)
+    naive = ((estimate.posterior - hot) ** 2).sum() / 3000 / hot.var(axis=0).sum()
+    single = cells.query("scheme == 'uniform' and knowledge == 'perfect' and metric == 'normalized_error'")
+    measured = single[single.coalition.map(list).map(lambda copies: copies == [3])]
+    assert naive == pytest.approx(measured.value.item(), abs=5 * 2**0.5 * measured.std_error.item())
+    pairs = result.frame().query("metric in ['normalized_error', 'distortion']")
+    D = pairs.set_index(["scheme", "knowledge", pairs.coalition.map(tuple), "metric"]).value.unstack()
+    np.testing.assert_allclose(D.normalized_error, len(domain) * D.distortion / (1 - q @ q))  # N·D/Tr(K_X)
+
+
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_other_columns_need_not_be_numbers_where_categories_are_named(tmp_path, suffix):
     frame = pd.DataFrame({"name": [f"secret {k}" for k in range(60)], "disease": ["flu", "HIV", "none"] * 20, "site": 1, "age": range(60),
@@ -304,6 +333,8 @@ def test_command_line_perturbs_categories(tmp_path):
     assert first["disease"].tolist() == ["flu", "HIV"] * 30
     assert set(second["disease"]) == {"flu", "HIV"}
     assert list(second) == ["disease"]
+    with pytest.raises(AuditorError, match="--columns"):
+        write_copies(str(tmp_path / "people.csv"), "uniform-multilevel", [1.0, 0.5], 3, tmp_path / "out")
 
 
 @pytest.mark.parametrize(
