@@ -25,7 +25,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.attack import Affine, LinearAttack, View
+from auditor.attack import Affine, AffineStack, LinearAttack, View
 from auditor.errors import NotApplicable
 from auditor.knowledge import Estimated, Perfect
 from auditor.linear_algebra import Pencil, best_unbiased_combination, regression
@@ -56,7 +56,7 @@ class JointLLSE(LinearAttack):
         W = llse_weights(K_X, view.known_law)
         return Affine(W, _offset(W, mu_X - view.centre), fixed=isinstance(view.knowledge, Perfect))
 
-    def affine_batch(self, view: View, coalitions: Sequence[tuple[int, ...]]) -> list[Affine]:
+    def affine_batch(self, view: View, coalitions: Sequence[tuple[int, ...]]) -> Sequence[Affine]:
         """Return equation 6 for many coalitions of one size at once, where knowledge is the same for all of them."""
         law = view.law
         if not isinstance(view.knowledge, Perfect) or not isinstance(law, GaussianNoise):
@@ -68,7 +68,7 @@ class JointLLSE(LinearAttack):
         # μ − W H μ for all at once, with μ taken about the view's centre
         mu, (B, N, kN) = mu_X - view.centre, weights.shape
         offsets = mu - (weights.reshape(B * N, kN) @ np.tile(mu, kN // N)).reshape(B, N)
-        return [Affine(W, offset) for W, offset in zip(weights, offsets, strict=True)]
+        return AffineStack(weights, offsets)
 
     def _unstructured(self, view: View) -> Affine:
         """Equation 6 with the sample covariance of all copies in place of ``K_Y``: no structure is assumed of it."""

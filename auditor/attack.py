@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -240,6 +240,35 @@ class Affine:
         return write_estimates(self.weights, self.offset, centre, copies, out)
 
 
+@dataclass(frozen=True)
+class AffineStack(Sequence[Affine]):
+    """Maps of several coalitions of one size, solved together and kept together: unpacked only for who asks for one of them.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (B, N, kN)
+    offsets : ndarray of shape (B, N)
+    fixed : bool
+        As for each ``Affine``; none uses true values.
+    """
+
+    weights: Array = field(repr=False)
+    offsets: Array = field(repr=False)
+    fixed: bool = True
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @overload
+    def __getitem__(self, place: int) -> Affine: ...
+    @overload
+    def __getitem__(self, place: slice) -> AffineStack: ...
+    def __getitem__(self, place: int | slice) -> Affine | AffineStack:
+        if isinstance(place, slice):
+            return AffineStack(self.weights[place], self.offsets[place], self.fixed)
+        return Affine(self.weights[place], self.offsets[place], self.fixed)
+
+
 class Attack(Plugin):
     """A way of rebuilding ``X`` from a coalition's copies."""
 
@@ -306,8 +335,8 @@ class LinearAttack(Attack):
             The view lacks what the attack needs; the message is the reason.
         """
 
-    def affine_batch(self, view: View, coalitions: Sequence[tuple[int, ...]]) -> list[Affine]:
-        """Return the maps for several coalitions; override where many can be solved at once."""
+    def affine_batch(self, view: View, coalitions: Sequence[tuple[int, ...]]) -> Sequence[Affine]:
+        """Return the maps for several coalitions of one size; override where many can be solved at once, with an ``AffineStack``."""
         return [self.affine(view.coalition(copies)) for copies in coalitions]
 
     def over_rows(self) -> RowAttack:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor import registry
-from auditor.attack import Affine, Attack, LinearAttack, RowAttack, View
+from auditor.attack import Affine, AffineStack, Attack, LinearAttack, RowAttack, View
 from auditor.blocks import row_blocks
 from auditor.categorical.attack import CategoricalAttack
 from auditor.categorical.worlds import binned_records
@@ -27,7 +28,8 @@ from auditor.geometry import geometry_records
 from auditor.inferences import Inferences, inference_records
 from auditor.knowledge import Knowledge
 from auditor.learnt import Learnt
-from auditor.linear import Errors, Maps, Paired, audit_linear, by_size, from_groups, quietest
+from auditor.linear import Errors, Paired, audit_linear, from_groups, quietest
+from auditor.maps import Maps, by_size
 from auditor.moments import Moments
 from auditor.pooling import pooling_evidence
 from auditor.privacy import entropy_records, tally_records, wanted_tally
@@ -379,13 +381,13 @@ class Session:
         return [] if measure is None else [WholeRecords(float(measure.options["tolerance"])) for _ in self.needed]
 
     def _linear(self, attack: LinearAttack, knowledge: Knowledge, tally: Tally) -> Errors:
-        affines = self._affines(attack, self.gathered.view(knowledge))
-        maps = Maps.pad(affines, self.needed, self.release.copies)
+        batches = self._affines(attack, self.gathered.view(knowledge))
+        maps = Maps.pad(batches, self.needed, self.release.copies)
         check_finite_maps(maps)
         K_X = self.release.moments.covariance
         judged = self.gathered.measured(knowledge)
         self._count(maps, knowledge, tally)
-        learnt = None if maps.fixed else self._learnt(attack, knowledge, affines, Moments.merge(judged))
+        learnt = None if maps.fixed else self._learnt(attack, knowledge, batches, Moments.merge(judged))
         return audit_linear(self.needed, maps, judged, K_X, self.law, learnt, self._rivals())
 
     def _count(self, maps: Maps, knowledge: Knowledge, tally: Tally) -> None:
@@ -404,24 +406,30 @@ class Session:
         elif tally.wanted:
             tally_linear(maps, self.gathered.measured_rows(knowledge)[0], centre, tally, K_X, self.law)
 
-    def _affines(self, attack: LinearAttack, view: View) -> list[Affine]:
-        affines = [affine for _, batch in by_size(self.needed) for affine in attack.affine_batch(view, batch)]
-        for affine in affines:
-            check_shape(affine, view)
-        return affines
+    def _affines(self, attack: LinearAttack, view: View) -> list[Sequence[Affine]]:
+        """Return the maps of all coalitions, run by run of one size."""
+        batches = []
+        for _, run in by_size(self.needed):
+            batch = attack.affine_batch(view, run)
+            if len(batch) != len(run):
+                raise PluginError(f"the attack returned {len(batch)} maps for {len(run)} coalitions")
+            batches.append(batch)
+            for affine in batch[:1] if isinstance(batch, AffineStack) else batch:  # those of a stack have one shape
+                check_shape(affine, view)
+        return batches
 
-    def _learnt(self, attack: LinearAttack, knowledge: Knowledge, affines: list[Affine], judged: Moments) -> Learnt | None:
+    def _learnt(self, attack: LinearAttack, knowledge: Knowledge, batches: list[Sequence[Affine]], judged: Moments) -> Learnt | None:
         """Return how the maps would have differed; None where no law or too little knowledge lets anybody say."""
         if self.law is None:
             return None
         try:
-            without = [self._affines(attack, view) for view in self.gathered.views_without(knowledge)]
+            without = [list(chain.from_iterable(self._affines(attack, view))) for view in self.gathered.views_without(knowledge)]
         except NotApplicable:  # what is left is too little for the attack
             return None
         if not without:
             return None
-        N = self.release.table.width
-        return Learnt.of(affines, without, judged.mean[:N], judged.covariance()[:N, :N], [self.law.of(c) for c in self.needed])
+        N, maps = self.release.table.width, list(chain.from_iterable(batches))
+        return Learnt.of(maps, without, judged.mean[:N], judged.covariance()[:N, :N], [self.law.of(c) for c in self.needed])
 
     def _rowwise(
         self, attack: RowAttack, knowledge: Knowledge, tally: Tally, records: list[WholeRecords], inferences: list[Inferences]

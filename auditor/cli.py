@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from auditor.results import AuditResult
     from auditor.scenario.model import Scenario
 
-click.rich_click.TEXT_MARKUP = "markdown"
+click.rich_click.TEXT_MARKUP = "ansi"
 
 WRONG_REQUEST = 2
 FAILED_RUNNING = 3
@@ -209,7 +209,7 @@ def _command(name: str, changes: Sequence[str], seed: int | None) -> str:
 
 def _write(result: AuditResult, folder: Path) -> None:
     from auditor import registry
-    from auditor.results import write_atomically
+    from auditor.files import write_atomically
 
     result.save(folder)
     page = registry.get("renderer", "html")().render([result])
@@ -345,7 +345,7 @@ def new(file: str, force: bool) -> None:
     """Write a commented scenario to start from."""
     from importlib.resources import files
 
-    from auditor.results import write_atomically
+    from auditor.files import write_atomically
 
     path = Path(file)
     if path.exists() and not force:
@@ -386,7 +386,7 @@ def report(results: tuple[str, ...], form: str, output: str | None) -> None:
 
 def _deliver(text: str, output: str | None) -> None:
     """Print a document, or write it to a file."""
-    from auditor.results import write_atomically
+    from auditor.files import write_atomically
 
     if output is None:
         click.echo(text, nl=False)

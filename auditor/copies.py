@@ -18,8 +18,8 @@ from auditor.data.categories import Categories
 from auditor.data.load import load_table
 from auditor.data.table import Table
 from auditor.errors import AuditorError
+from auditor.files import write_atomically
 from auditor.release import checked_levels, drawn_blocks, make_plugin, perturb
-from auditor.results import write_atomically
 from auditor.scheme import Scheme
 from auditor.streams import stream
 from auditor.writing import TableFiles

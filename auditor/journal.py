@@ -19,8 +19,8 @@ from types import TracebackType
 from typing import IO, Any
 
 from auditor.errors import AuditorError, StorageError
+from auditor.files import publish
 from auditor.interrupt import shielded
-from auditor.results import READABLE, umask
 
 FORMAT = 1
 NAME = "journal.jsonl"
@@ -219,8 +219,7 @@ class Journal:
             for line in lines:
                 self._write(line)
             os.fsync(descriptor)
-            os.chmod(temporary, READABLE & ~umask())  # noqa: PTH101
-            os.replace(temporary, self.path)  # noqa: PTH105
+            publish(Path(temporary), self.path)
         except BaseException:
             self._file.close()
             self._file = old

@@ -2,9 +2,7 @@
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``W`` | weights, 0 for copies outside the coalition | (B, N, MN) |
-| ``V`` | weights on true values that the adversary knows, mostly none | (B, N, N) |
-| ``R`` | ``[I − V, −W]``: the error is ``R v − c`` for a centred row ``v`` of ``[X, Y_1 … Y_M]`` | (B, N, d) |
+| ``W, V, R`` | the maps: ``auditor.maps`` | |
 | ``c`` | what is left of the offset after centring on the table's mean | (B, N) |
 | ``P, t`` | moments of ``v`` over the rows, ``auditor.moments`` | (d, d), (d,) |
 | ``A`` | ``(I−V−WH) K_X (I−V−WH)ᵀ + c cᵀ``: what the attack loses of the data | (B, N, N) |
@@ -17,97 +15,19 @@ For weights that were learnt it is the variance given those weights, to which ``
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.attack import Affine
 from auditor.learnt import Learnt
+from auditor.maps import Coalition, Maps, Members
 from auditor.moments import Moments
 from auditor.noise import NoiseLaw
 from auditor.statistics import jackknife_error
 
 Array = NDArray[np.float64]
-Coalition = tuple[int, ...]
-
-
-def by_size(coalitions: Sequence[Coalition]) -> Iterator[tuple[int, Sequence[Coalition]]]:
-    """Yield runs of neighbouring coalitions of one size, each with the place it starts at."""
-    start = 0
-    while start < len(coalitions):
-        size, stop = len(coalitions[start]), start
-        while stop < len(coalitions) and len(coalitions[stop]) == size:
-            stop += 1
-        yield start, coalitions[start:stop]
-        start = stop
-
-
-@dataclass(frozen=True)
-class Maps:
-    """Affine maps of several coalitions, padded to all copies.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (B, N, MN)
-    offsets : ndarray of shape (B, N)
-    fixed : bool
-        Whether none depends on the noise drawn.
-    known : ndarray of shape (B, N, N) or None
-        ``V``; None for no such weights.
-    """
-
-    weights: Array = field(repr=False)
-    offsets: Array = field(repr=False)
-    fixed: bool
-    known: Array | None = field(repr=False, default=None)
-
-    @classmethod
-    def pad(cls, affines: Sequence[Affine], coalitions: Sequence[Coalition], copies: int) -> Maps:
-        """Put each coalition's weights at its copies' places among all copies."""
-        N = affines[0].offset.size
-        by_copy = np.zeros((len(affines), N, copies, N))
-        for start, run in by_size(coalitions):
-            places = np.arange(start, start + len(run))[:, None]
-            held = np.array([affines[place].weights for place in places[:, 0]]).reshape(len(run), N, -1, N)
-            by_copy[places, :, np.array(run) - 1] = held.transpose(0, 2, 1, 3)
-        weights = by_copy.reshape(len(affines), N, copies * N)
-        known = None
-        if any(affine.known is not None for affine in affines):
-            known = np.array([np.zeros((N, N)) if affine.known is None else affine.known for affine in affines])
-        return cls(weights, np.array([affine.offset for affine in affines]), all(affine.fixed for affine in affines), known)
-
-    def at(self, places: NDArray[np.intp]) -> Maps:
-        """Return the maps at some places, in that order."""
-        return Maps(self.weights[places], self.offsets[places], self.fixed, None if self.known is None else self.known[places])
-
-    def about(self, mean: Array) -> Maps:
-        """Return the maps for rows centred on another point, ``mean`` away from this one, shape (N,)."""
-        return Maps(self.weights, self.offsets - self.lost @ mean, self.fixed, self.known)
-
-    @cached_property
-    def own(self) -> Array:
-        """``I − V``, shape (B, N, N)."""
-        B, N, _ = self.weights.shape
-        identity: Array = np.broadcast_to(np.eye(N), (B, N, N))
-        return identity if self.known is None else identity - self.known
-
-    @cached_property
-    def lost(self) -> Array:
-        """``I − V − W H``, shape (B, N, N)."""
-        B, N, MN = self.weights.shape
-        H = np.tile(np.eye(N), (MN // N, 1))
-        return np.asarray(self.own - (self.weights.reshape(B * N, MN) @ H).reshape(B, N, N))
-
-    @cached_property
-    def residual(self) -> Array:
-        """``R = [I − V, −W]``, shape (B, N, d)."""
-        B, N, MN = self.weights.shape
-        R = np.empty((B, N, N + MN))
-        R[:, :, :N], R[:, :, N:] = self.own, -self.weights
-        return R
 
 
 def squared_errors(maps: Maps, moments: Moments) -> Array:
@@ -232,18 +152,6 @@ def with_total(each: Array) -> Array:
     return np.concatenate([each, each.mean(axis=-1, keepdims=True)], axis=-1)
 
 
-def best_single(coalitions: Sequence[Coalition], singles: dict[int, int], distortion: Array) -> NDArray[np.intp]:
-    """Return, by coalition and column, the place of the single copy whose own error is least, shape (B, N + 1)."""
-    copies = np.array(sorted(singles))
-    places = np.array([singles[copy] for copy in copies])
-    member = np.zeros((len(coalitions), len(copies)), dtype=bool)
-    for start, run in by_size(coalitions):
-        member[np.arange(start, start + len(run))[:, None], np.searchsorted(copies, np.array(run))] = True
-    alone = distortion[places]
-    best = [np.where(member, alone[:, column], np.inf).argmin(axis=1) for column in range(alone.shape[1])]
-    return np.asarray(places[np.stack(best, axis=1)], dtype=np.intp)
-
-
 def audit_linear(
     coalitions: Sequence[Coalition], maps: Maps, groups: Sequence[Moments], K_X: Array, law: NoiseLaw | None,
     learnt: Learnt | None = None, rivals: NDArray[np.intp] | None = None,
@@ -307,8 +215,7 @@ def from_groups(
     """
     scale = with_total(variances)
     distortion = rounded_off(with_total(sums.sum(axis=0) / sum(counts)), scale)
-    singles = {coalition[0]: place for place, coalition in enumerate(coalitions) if len(coalition) == 1}
-    best = best_single(coalitions, singles, distortion)
+    best = Members.of(coalitions).best(distortion)
     std_error, gain_error = _jackknife(with_total(sums), counts, best, scale)
     nothing = np.full_like(distortion, np.nan)
     theory = nothing.copy()
@@ -352,7 +259,7 @@ def _under_law(
     N = maps.offsets.shape[1]
     scale = with_total(np.diag(K_X))
     distortion = rounded_off(with_total(squared_errors(maps, total) / total.count), scale)
-    singles = {coalition[0]: place for place, coalition in enumerate(coalitions) if len(coalition) == 1}
+    members = Members.of(coalitions)
     # The rows judged may be some of the table's only: their own mean and covariance, and maps about that mean.
     maps, judged = maps.about(total.mean[:N]), total.covariance()[:N, :N]
     theory = closed_form(maps, judged, law, total.count)
@@ -371,10 +278,10 @@ def _under_law(
         of_gain = np.divide(learnt.against(best, ratio).variance(), alone**2, out=np.zeros_like(alone), where=alone > EXACT * scale)
         return Paired(gain, *_together(known, of_gain, learnt.degrees))
 
-    best = against(best_single(coalitions, singles, distortion))
+    best = against(members.best(distortion))
     paired = None if rivals is None else against(np.ascontiguousarray(np.broadcast_to(rivals[:, None], distortion.shape)))
     if learnt is None:
-        gain_theory = collusion_gain(expected, np.take_along_axis(expected, best_single(coalitions, singles, expected), axis=0), scale)
+        gain_theory = collusion_gain(expected, np.take_along_axis(expected, members.best(expected), axis=0), scale)
         never = np.full_like(distortion, np.inf)
         return Errors(distortion, np.sqrt(variance), expected, best.gain, best.std_error, gain_theory, True, never, never, paired)
     error, degrees = _together(variance, learnt.variance(), learnt.degrees)

@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.expectation import NoiseGain, Pooling
-from auditor.linear import Coalition, Maps, best_single, by_size, collusion_gain, squared_errors, with_total
+from auditor.linear import collusion_gain, squared_errors, with_total
 from auditor.linear_algebra import chosen_regressions, ranked_regression
+from auditor.maps import Coalition, Maps, Members, by_size
 from auditor.moments import Moments
 from auditor.noise import GaussianNoise, NoiseLaw, attribute_index, makes_useless, one_suffices
 from auditor.statistics import jackknife_error
@@ -127,14 +128,14 @@ def _cross_fitted_gain(coalitions: Sequence[Coalition], groups: Sequence[Moments
     if not all(halves):
         nothing = np.full((len(coalitions), N), np.nan)
         return nothing, nothing
-    singles = {coalition[0]: place for place, coalition in enumerate(coalitions) if len(coalition) == 1}
+    members = Members.of(coalitions)
     together = np.empty((len(groups), len(coalitions), N))
     alone = np.empty_like(together)
     learning = np.zeros((len(coalitions), N))
     for train, test in ((0, 1), (1, 0)):
         total = Moments.merge(halves[train])
         maps, ranks = _learn(coalitions, total, N)
-        best = best_single(coalitions, singles, with_total(squared_errors(maps, total)))[:, :N]
+        best = members.best(with_total(squared_errors(maps, total)))[:, :N]
         inflation = _inflation(total.count, ranks)
         learning += 0.5 * LEARNING * np.clip(ranks[:, None] - ranks[best], 0, None) / total.count**2
         for place, group in enumerate(halves[test]):

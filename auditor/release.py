@@ -22,7 +22,8 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, NotApplicable, Problem, ScenarioError
 from auditor.gathered import Gathered
 from auditor.knowledge import Knowledge
-from auditor.linear import Maps, closed_form, with_total
+from auditor.linear import closed_form, with_total
+from auditor.maps import Maps
 from auditor.noise import NoiseLaw
 from auditor.registry import PluginParameters
 from auditor.rows import CopyBlocks

@@ -9,7 +9,6 @@ import gc
 import json
 import math
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,13 +17,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from auditor.errors import AuditorError
+from auditor.files import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA_VERSION = 1
-READABLE = 0o666
-"""Permissions of a new file, before the user's mask: temporary files are private, results are read by others."""
 STOPPED = {"SIGINT": 130, "SIGTERM": 143}
 """Exit status by the signal that stopped an audit: 128 and its number, as shells have it."""
 
@@ -418,28 +416,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_finite(item) for item in value]
     return value
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a crash leaves either the old content or the new, never half of one."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(descriptor, "wb") as handle:
-            handle.write(content)
-            handle.flush()
-            os.fsync(descriptor)  # a full disk may say so only now, and a name must not be given to what is not there yet
-        os.chmod(temporary, READABLE & ~umask())  # noqa: PTH101
-        os.replace(temporary, path)  # noqa: PTH105
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def umask() -> int:
-    """Return the mask of permissions that the user wants new files to lack."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:

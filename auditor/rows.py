@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from auditor.attack import Reconstruction
 from auditor.errors import PluginError
-from auditor.linear import Coalition, Maps, crossed
+from auditor.linear import crossed
+from auditor.maps import Coalition, Maps
 from auditor.noise import NoiseLaw
 from auditor.tally import Tally
 

@@ -14,6 +14,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from auditor.files import publish
+
 FORMS = ("csv", "parquet")
 
 
@@ -55,8 +57,7 @@ class TableFiles:
                 for file in self._files:
                     file.finish()
                 for temporary, path in zip(self._temporary, self._paths, strict=True):
-                    temporary.chmod(0o666 & ~_umask())  # mkstemp makes it private; copies are read by others
-                    temporary.replace(path)
+                    publish(temporary, path)
                 _flush_folder(self._paths[0].parent)
         finally:
             self._discard()
@@ -110,12 +111,6 @@ class _Parquet:
             with suppress(OSError, pa.ArrowException):  # given up on: the disk may be full
                 self._writer.close()
         self._handle.close()
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _flush_folder(folder: Path) -> None:

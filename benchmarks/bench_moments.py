@@ -11,7 +11,8 @@ from auditor.attack import View
 from auditor.blocks import row_blocks
 from auditor.gathered import Gathered
 from auditor.knowledge import Perfect
-from auditor.linear import Maps, audit_linear, by_size
+from auditor.linear import audit_linear
+from auditor.maps import Maps, by_size
 from auditor.registry import get
 from auditor.release import in_blocks
 from auditor.scenario.coalitions import Coalitions
@@ -48,8 +49,8 @@ def test_all_coalitions(compare: Compare) -> None:
         gathered = Gathered(table, moments, levels, law, in_blocks(table, copies), [Perfect()], 0, 1)
         view: View = gathered.view(Perfect())
         attack = get("attack", "llse")()
-        affines = [affine for _, batch in by_size(subsets) for affine in attack.affine_batch(view, batch)]
-        audit_linear(subsets, Maps.pad(affines, subsets, M), gathered.groups, K_X, law)
+        batches = [attack.affine_batch(view, run) for _, run in by_size(subsets)]
+        audit_linear(subsets, Maps.pad(batches, subsets, M), gathered.groups, K_X, law)
 
     def naive() -> None:
         for coalition in sample:
@@ -77,8 +78,8 @@ def test_all_coalitions_beside_perturbing(compare: Compare) -> None:
 
     def audit() -> None:
         attack = get("attack", "llse")()
-        affines = [affine for _, batch in by_size(subsets) for affine in attack.affine_batch(gathered.view(Perfect()), batch)]
-        audit_linear(subsets, Maps.pad(affines, subsets, M), gathered.groups, moments.covariance, law)
+        batches = [attack.affine_batch(gathered.view(Perfect()), run) for _, run in by_size(subsets)]
+        audit_linear(subsets, Maps.pad(batches, subsets, M), gathered.groups, moments.covariance, law)
 
     def perturb() -> None:
         for index, (a, b) in enumerate(row_blocks(n, N)):

@@ -1,11 +1,15 @@
 """Many coalitions at once against one at a time: the batches that make 1,023 coalitions cheap change no number."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import auditor
+from auditor.attack import AffineStack
 from auditor.linear_algebra import chosen_regressions, ranked_regression
+from auditor.maps import Maps, Members
 from auditor.moments import Moments
 from auditor.noise import GaussianNoise, makes_useless, one_suffices
 from auditor.pooling import noise_gains
@@ -86,3 +90,58 @@ def test_pairwise_uselessness_is_the_minimum_law_of_corollary_1():
     assert fresh.tolist() == np.eye(3, dtype=bool).tolist()
     assert one_suffices(fresh, (2,))
     assert not one_suffices(fresh, (1, 2))
+
+
+@pytest.fixture(scope="module")
+def stacks():
+    """Random maps of every coalition of three copies of two attributes, a stack for each size."""
+    rng = np.random.default_rng(11)
+    coalitions = [c for k in range(1, 4) for c in itertools.combinations(range(1, 4), k)]
+    runs = [list(run) for _, run in itertools.groupby(coalitions, key=len)]
+    return coalitions, [
+        AffineStack(rng.standard_normal((len(run), 2, 2 * len(run[0]))), rng.standard_normal((len(run), 2))) for run in runs
+    ]
+
+
+def test_stacked_maps_are_padded_as_maps_one_by_one(stacks):
+    coalitions, batches = stacks
+    together, apart = Maps.pad(batches, coalitions, 3), Maps.pad([list(batch) for batch in batches], coalitions, 3)
+    np.testing.assert_array_equal(together.weights, apart.weights)
+    np.testing.assert_array_equal(together.offsets, apart.offsets)
+    place = coalitions.index((1, 3))
+    alone = batches[1][1]  # copies 1 and 3 are the second pair
+    np.testing.assert_array_equal(together.weights[place], np.hstack([alone.weights[:, :2], np.zeros((2, 2)), alone.weights[:, 2:]]))
+    assert together.known is apart.known is None
+    assert [len(batch[:2]) for batch in batches] == [2, 2, 1]
+
+
+def test_known_values_of_some_maps_are_0_in_the_others(stacks):
+    coalitions, batches = stacks
+    V = np.diag([1.0, 0.0])
+    maps = Maps.pad([[replace(affine, known=V) for affine in batches[0]], *batches[1:]], coalitions, 3)
+    assert maps.known is not None
+    assert [known.tolist() for known in maps.known] == [V.tolist()] * 3 + [np.zeros((2, 2)).tolist()] * 4
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3, 4, 5, 6], [2, 0, 1, 4, 3, 5, 6]])
+def test_the_best_copy_of_every_coalition_equals_a_look_at_each(order):
+    coalitions = [((1,), (2,), (3,), (1, 2), (1, 3), (2, 3), (1, 2, 3))[place] for place in order]
+    error = np.random.default_rng(5).random((7, 3))
+    found = Members.of(coalitions).best(error)
+    for coalition, row in zip(coalitions, found, strict=True):
+        alone = {copy: coalitions.index((copy,)) for copy in coalition}
+        assert row.tolist() == [min(alone.values(), key=lambda place: error[place, column]) for column in range(3)]
+
+
+def test_a_plugin_that_returns_too_few_maps_is_told_so(monkeypatch):
+    from attacks.llse import JointLLSE
+
+    whole = JointLLSE.affine_batch
+    monkeypatch.setattr(JointLLSE, "affine_batch", lambda self, view, coalitions: whole(self, view, coalitions)[:1])
+    scenario = {
+        "data": {"source": "gaussian", "covariance": [[1.0]], "rows": 50},
+        "schemes": [{"name": "correlated", "levels": [0.5, 1.0]}],
+        "attacks": ["llse"],
+    }
+    failed = {m.reason for m in auditor.run(scenario).measurements if m.status == "failed"}
+    assert failed == {"the attack returned 1 maps for 2 coalitions"}

@@ -13,8 +13,9 @@ from scipy import stats
 
 import auditor
 from attacks.llse import llse_weights
-from auditor.linear import Maps, audit_linear, closed_form, crossed, spread, squared_errors
+from auditor.linear import audit_linear, closed_form, crossed, spread, squared_errors
 from auditor.linear_algebra import Pencil, best_unbiased_combination, clip_to_psd, regression
+from auditor.maps import Maps
 from auditor.moments import Moments, stack, stacking
 from auditor.noise import GaussianNoise
 

@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy.linalg import cho_factor, cho_solve, cholesky
 
-from auditor.additive import ORIGINAL, AdditiveScheme, NoiseShape, Step
+from auditor.additive import ORIGINAL, AdditiveScheme, Step
 from auditor.errors import AuditorError
+from auditor.noise_shapes import NoiseShape
 from auditor.registry import PluginParameters, register
 
 Array = NDArray[np.float64]

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from auditor.additive import ORIGINAL, AdditiveScheme, NoiseShape, Step
+from auditor.additive import ORIGINAL, AdditiveScheme, Step
 from auditor.noise import Distribution
+from auditor.noise_shapes import NoiseShape
 from auditor.registry import PluginParameters, register
 
 

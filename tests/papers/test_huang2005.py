@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.additive import correlation_dissimilarity, dissimilar_spectrum
 from auditor.linear_algebra import correlation
+from auditor.noise_shapes import correlation_dissimilarity, dissimilar_spectrum
 from auditor.results import AuditResult, Measurement
 
 SWEPT = {1: "data.spectrum.attributes", 2: "data.spectrum.count", 3: "data.spectrum.small", 4: "schemes[0].noise.dissimilar"}
