@@ -128,3 +128,18 @@ def test_shrinkage_and_unknown_variance_from_the_copies() -> None:
     assert shrunk.distortion < plain.distortion
     np.testing.assert_allclose(shrunk.values, spectral.values, atol=1e-8)  # the same five directions, the same factor
     assert unknown.distortion == pytest.approx(shrunk.distortion, rel=0.02)
+
+
+@pytest.mark.parametrize("level", [0.2, 1.0, 3.0])
+def test_under_noise_shaped_like_the_data_a_direction_dropped_costs_its_variance_and_saves_the_noise_along_it(level: float) -> None:
+    """``level·Σλ + (1 − level)·Σ_{i>p} λ_i`` over N: worse than the copy as it is for a level below 1, whatever p, and better above."""
+    X = np.random.default_rng(30).standard_normal((200, 4)) @ np.diag([9.0, 3.0, 2.0, 1.0])
+    release = auditor.perturb(X, "corner-wave", [level], seed=31)
+    lam = np.sort(np.linalg.eigvalsh(np.cov(X.T, ddof=0)))[::-1]
+    ndr = auditor.attack("ndr", release).theory
+    for p in range(1, 5):
+        theory = auditor.attack("pca-filter", release, components=p).theory
+        assert theory == pytest.approx((level * lam.sum() + (1.0 - level) * lam[p:].sum()) / 4, rel=1e-9)
+        assert theory is not None
+        assert ndr == pytest.approx(theory - (1.0 - level) * lam[p:].sum() / 4, rel=1e-9)
+    assert auditor.attack("pca-filter", release).theory == pytest.approx((level * lam.sum() + (1.0 - level) * lam[1:].sum()) / 4)
