@@ -408,6 +408,13 @@ def test_corner_wave_is_never_refuted_on_few_skewed_rows(rows, replicates):
         assert found.status != "fails", found.why
 
 
+def test_nothing_to_test_is_not_called_too_few_rows():
+    found = verdict("corner-wave", [0.5, 1.0], {"no-collusion-gain": {}}, coalitions=["singles"])
+    assert found.status == "undecided"
+    assert "no coalition of two copies or more was audited" in found.why
+    assert "too few rows" not in found.why
+
+
 def test_levels_that_are_near_are_no_lottery():
     """Which of 0.5 and 0.6 is measured best in 15 rows is luck; the copy of least noise by law is compared with too (4.5 errors)."""
     gain, _ = pooled_gains("corner-wave", [0.6, 0.5], 30, 600, covariance=[[1.0]])
