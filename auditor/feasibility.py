@@ -14,7 +14,7 @@ from auditor.expectation import listed
 from auditor.gathered import check_knowledge
 from auditor.knowledge import Estimated
 from auditor.noise import GaussianNoise, NoiseLaw
-from auditor.scenario.coalitions import expand_all
+from auditor.scenario.coalitions import expand_all, parse_coalitions
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.scenario.read import at_point
@@ -57,6 +57,7 @@ def check_data(scenario: Scenario) -> Tables:
             problems.setdefault((path, message), here.places.problem(path, message + where, key))
     found = Problems()
     _check_attributes(scenario, tables, found)
+    _check_coalitions(scenario, tables, found)
     every = [*problems.values(), *scenario.places.located(found.found)]
     if every:
         raise ScenarioError(sorted(every, key=lambda problem: (problem.line or 0, problem.column or 0)))
@@ -173,3 +174,23 @@ def _check_attributes(scenario: Scenario, tables: Tables, found: Problems) -> No
             if name not in known:
                 path = ("expect", place, use.name, "attribute")
                 found.add(path, f"names no column that is audited: {name!r}{did_you_mean(name, known - {'*'})}")
+
+
+def _check_coalitions(scenario: Scenario, tables: Tables, found: Problems) -> None:
+    """Check that filters by coalition name copies that some scheme they cover releases, at some sweep point."""
+    if not tables or not any(getattr(use.expectation.parameters, "coalition", None) is not None for use in scenario.expect):
+        return
+    released: dict[str, int] = {}
+    for point, _ in tables:
+        here = at_point(scenario, point)
+        for scheme in here.schemes:
+            released[scheme.id] = max(released.get(scheme.id, 0), len(release_levels(scheme, here)))
+    for place, use in enumerate(scenario.expect):
+        wanted = getattr(use.expectation.parameters, "coalition", None)
+        parsed = None if wanted is None else parse_coalitions(wanted)
+        last = 0 if parsed is None else max((parsed.count if parsed.kind == "first" else 0, *parsed.copies))
+        schemes = listed(getattr(use.expectation.parameters, "scheme", None)) or list(released)
+        most = max((released.get(scheme, 0) for scheme in schemes), default=0)
+        if last > most:
+            path = ("expect", place, use.name, "coalition")
+            found.add(path, f"names copy {last}, but only {most} {'copies are' if most != 1 else 'copy is'} released")

@@ -235,20 +235,25 @@ EXACT = 1e-12
 """A squared error below this share of the variance is rounding: the attack has rebuilt the attribute exactly."""
 
 
+SAME = 1e-11
+"""A gain smaller than this is rounding: the coalition's estimate is its best copy's, come by in another order of sums."""
+
+
 def rounded_off(error: Array, variance: Array) -> Array:
     """Return squared errors with those that are nothing but rounding put to 0, so that an exact rebuild reads as one anywhere."""
     return np.where(error > EXACT * variance, error, 0.0)
 
 
 def collusion_gain(error: Array, alone: Array, variance: Array) -> Array:
-    """Return ``1 − error/alone``; where the copy alone is exact already nothing is left to gain.
+    """Return ``1 − error/alone``, 0 up to rounding; where the copy alone is exact already nothing is left to gain.
 
     Parameters
     ----------
     error, alone, variance : ndarrays that broadcast
         Squared errors of the coalition and of its best copy, and the attribute's variance, all of one unit.
     """
-    return 1.0 - np.divide(error, alone, out=np.ones_like(error), where=np.broadcast_to(alone > EXACT * variance, error.shape))
+    gain = 1.0 - np.divide(error, alone, out=np.ones_like(error), where=np.broadcast_to(alone > EXACT * variance, error.shape))
+    return np.where(np.abs(gain) > SAME, gain, 0.0)
 
 
 def _under_law(
@@ -320,7 +325,9 @@ def _covariance_with_best(maps: Maps, best: NDArray[np.intp], K_X: Array, law: N
 def _ratio_error(error: Array, alone: Array, variance: Array, alone_variance: Array, covariance: Array) -> Array:
     """Return the standard error of ``error/alone`` by the delta method, 0 where the copy alone is exact."""
     ratio = np.divide(error, alone, out=np.zeros_like(error), where=alone > 0)
-    numerator = np.clip(variance - 2.0 * ratio * covariance + ratio**2 * alone_variance, 0.0, None)
+    apart = variance + ratio**2 * alone_variance
+    # The two are one estimate, but for rounding, where next to nothing is left of their variances.
+    numerator = np.where((left := apart - 2.0 * ratio * covariance) > 1e-13 * apart, left, 0.0)
     return np.divide(np.sqrt(numerator), alone, out=np.zeros_like(error), where=alone > 0)
 
 

@@ -4,15 +4,7 @@ An attack that believes a scheme's word uses the law it states; a scheme that dr
 The auditor has the originals, so it can learn the best linear map from copies to originals by least squares, on one half of the
 row groups, and judge it on the other half, both ways round. No linear attacker without the originals does better.
 
-| symbol | meaning | shape |
-| --- | --- | --- |
-| ``W`` | ``Cov(X, Y_C) Cov(Y_C)⁺`` over the training half | (N, kN) |
-| ``p`` | coefficients per attribute: the rank of ``Cov(Y_C)``, at most ``kN`` | scalar |
-| ``D_C`` | squared error on the other half, less the factor ``(m+1)(m−2) / (m(m−p−2))`` that learning from m rows costs | (N,) |
-| gain | ``1 − D_C / min_i D_i`` by attribute | (N,) |
-
-The factor is exact for Gaussian rows and small (``p/m``) for any; without it a wide coalition would be excused for overfitting. The rank,
-and not ``kN``: a repeated level or a total beside its parts adds no coefficient to learn, and crediting one would read as a gain.
+The gain itself is ``auditor.cross_fitting``'s; here it is put beside what the law and the noise that was drawn say.
 """
 
 from __future__ import annotations
@@ -22,13 +14,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.cross_fitting import cross_fitted_gain
 from auditor.expectation import NoiseGain, Pooling
-from auditor.linear import collusion_gain, squared_errors, with_total
-from auditor.linear_algebra import chosen_regressions, ranked_regression
-from auditor.maps import Coalition, Maps, Members, by_size
+from auditor.linear_algebra import ranked_regression
+from auditor.maps import Coalition, by_size
 from auditor.moments import Moments
-from auditor.noise import GaussianNoise, NoiseLaw, attribute_index, makes_useless, one_suffices
-from auditor.statistics import jackknife_error
+from auditor.noise import GaussianNoise, NoiseLaw, makes_useless, one_suffices
 
 Array = NDArray[np.float64]
 
@@ -56,7 +47,7 @@ def pooling_evidence(
     """
     if all(len(coalition) == 1 for coalition in coalitions):
         return {}
-    gain, error = _cross_fitted_gain(coalitions, groups, width)
+    gain, error = cross_fitted_gain(coalitions, groups, width, law)
     noise = noise_gains(coalitions, Moments.merge(groups), law) if isinstance(law, GaussianNoise) else {}
     useless = None if law is None else makes_useless(law)
     degrees, gains, errors = max(1, len(groups) - 1), gain.tolist(), error.tolist()
@@ -116,63 +107,3 @@ def _noise_shares(Sigma: Array, levels: Array, index: NDArray[np.intp]) -> tuple
     W, regressors = ranked_regression(cross[:, None, :], np.where(differs[:, :, None] & differs[:, None, :], D, 0.0))
     explained = np.einsum("bk,bk->b", W[:, 0], cross)
     return np.clip(np.divide(explained, best[:, 0], out=np.zeros_like(explained), where=best[:, 0] > 0.0), 0.0, 1.0), regressors
-
-
-def _cross_fitted_gain(coalitions: Sequence[Coalition], groups: Sequence[Moments], N: int) -> tuple[Array, Array]:
-    """Return gains and their standard errors by coalition and attribute, shapes (B, N).
-
-    The best copy alone is chosen on the training half too: chosen on the half that judges, the luckiest of several equal copies would
-    hide a gain of one standard error.
-    """
-    halves = (groups[0::2], groups[1::2])
-    if not all(halves):
-        nothing = np.full((len(coalitions), N), np.nan)
-        return nothing, nothing
-    members = Members.of(coalitions)
-    together = np.empty((len(groups), len(coalitions), N))
-    alone = np.empty_like(together)
-    learning = np.zeros((len(coalitions), N))
-    for train, test in ((0, 1), (1, 0)):
-        total = Moments.merge(halves[train])
-        maps, ranks = _learn(coalitions, total, N)
-        best = members.best(with_total(squared_errors(maps, total)))[:, :N]
-        inflation = _inflation(total.count, ranks)
-        learning += 0.5 * LEARNING * np.clip(ranks[:, None] - ranks[best], 0, None) / total.count**2
-        for place, group in enumerate(halves[test]):
-            errors = squared_errors(maps, group) / inflation[:, None]
-            together[2 * place + test], alone[2 * place + test] = errors, np.take_along_axis(errors, best, axis=0)
-    scale = np.diag(Moments.merge(groups).products)[:N]
-    gain = collusion_gain(together.sum(axis=0), alone.sum(axis=0), scale)
-    left_out = collusion_gain(together.sum(axis=0) - together, alone.sum(axis=0) - alone, scale)
-    return gain, np.sqrt(jackknife_error(left_out) ** 2 + learning * (1.0 - gain) ** 2)
-
-
-LEARNING = 3.0
-"""Variance, in units of (p − q)/m², that the jackknife misses because it holds the maps: q coefficients for the best copy alone.
-
-With the noise of learning p − q coefficients that are truly 0 from m rows, each half's excess error varies by 2(p−q)/m², half of that
-over both; and the term ``e_testᵀ Y_test δW`` of either half is the same bilinear form in the two halves' noise, so its 4(p−q)/m² does
-not average out, of which a jackknife that takes the halves for independent sees 2. So 1 + 4 − 2. It is all there is where nothing is
-gained, and negligible beside the jackknife's own 1/m where something is.
-"""
-
-
-def _inflation(m: int, ranks: NDArray[np.intp]) -> Array:
-    """Return by what factor learning p coefficients and a mean from m rows inflates the error, NaN where m is too few, shape (B,)."""
-    spare = m - ranks - 2.0
-    return np.where(spare > 0, (m + 1.0) * (m - 2.0) / (m * np.where(spare > 0, spare, 1.0)), np.nan)
-
-
-def _learn(coalitions: Sequence[Coalition], train: Moments, N: int) -> tuple[Maps, NDArray[np.intp]]:
-    """Return least-squares maps from copies to originals, and how many coefficients each learnt, shape (B,)."""
-    K, mean = train.covariance(), train.mean
-    M = mean.size // N - 1
-    weights, offsets = np.zeros((len(coalitions), N, M * N)), np.zeros((len(coalitions), N))
-    ranks = np.empty(len(coalitions), dtype=np.intp)
-    for start, run in by_size(coalitions):
-        here = np.arange(start, start + len(run))
-        index = np.array([attribute_index(coalition, N) for coalition in run])
-        W, ranks[here] = chosen_regressions(K[:N, N:], K[N:, N:], index)
-        weights[here[:, None, None], np.arange(N)[:, None], index[:, None, :]] = W
-        offsets[here] = mean[:N] - np.einsum("bnk,bk->bn", W, mean[N + index])
-    return Maps(weights, offsets, fixed=False), ranks

@@ -80,11 +80,13 @@ def error_records(
     cells = len(wanted), len(names), len(columns)
     value, error, low, high, theory, bars = (np.empty(cells, dtype=object) for _ in range(6))
     for place, (metric, measured, spread, expected, reach) in enumerate(columns):
-        lowest = measured - reach * spread
+        lowest, highest = measured - reach * spread, measured + reach * spread
+        if metric == "rmse":  # the interval of the distortion, so that both cover alike in few rows too
+            lowest, highest = (np.sqrt(np.clip(errors.distortion + sign * t * errors.std_error, 0.0, None)) for sign in (-1.0, 1.0))
         value[:, :, place] = measured[wanted]
         error[:, :, place] = _or_none(spread[wanted])
         low[:, :, place] = _or_none((lowest if metric == "collusion_gain" else np.clip(lowest, 0.0, None))[wanted])
-        high[:, :, place] = _or_none((measured + reach * spread)[wanted])
+        high[:, :, place] = _or_none(highest[wanted])
         theory[:, :, place] = _or_none(expected[wanted])
         bars[:, :, place] = np.where(np.isnan(spread[wanted]), "none", bar)
     per_cell = len(names) * len(columns)

@@ -185,7 +185,8 @@ class NoCollusionGain(Expectation):
         )  # fmt: skip
         tested = [gain for gain in everything if gain.measured]
         if not tested:
-            return Judgement("undecided", "on the data: too few rows to test anything")
+            why = "too few rows to test anything" if everything else "nothing to test"
+            return Judgement("undecided", f"on the data: {why}")
         margin, level = self.parameters.margin, self.parameters.level
         p_values = [gain.p_values(margin) for gain in tested]
         none, some = holm([none for none, _ in p_values]), holm([some for _, some in p_values])

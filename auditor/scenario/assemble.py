@@ -15,6 +15,7 @@ from auditor.scenario.knowledge import read_knowledge
 from auditor.scenario.measures import parse_utility, read_measures
 from auditor.scenario.model import SCENARIO_VERSION, DataUse, Scenario
 from auditor.scenario.problems import Problems, shown
+from auditor.scenario.scalars import whole
 from auditor.scenario.sweep import read_sweep
 from auditor.scenario.uses import read_attacks, read_schemes
 
@@ -79,7 +80,7 @@ def _text(fields: dict[str, Any], name: str, default: str, problems: Problems) -
 
 
 def _integer(fields: dict[str, Any], name: str, default: int, low: int, high: int, problems: Problems) -> int:
-    value = fields.get(name, default)
+    value = whole(fields.get(name, default))
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         limit = f"{high:,}" if high < 2**64 else "2¹²⁸"
         problems.add((name,), f"must be an integer from {low} to {limit}; got {shown(value)}")

@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from auditor.errors import AuditorError, did_you_mean
+from auditor.scenario.scalars import whole
 from auditor.streams import stream
 
 Coalition = tuple[int, ...]
@@ -153,6 +154,7 @@ def _copies(value: Any) -> Coalition:
 
 
 def _count(kind: str, value: Any) -> int:
+    value = whole(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_COALITIONS:
         raise ValueError(f"needs a count from 1 to {MOST_COALITIONS:,}, as {{{kind}: 100}}; got {value!r:.60}")
     return value

@@ -11,6 +11,7 @@ from auditor.errors import did_you_mean
 from auditor.scenario.hierarchies import parse_hierarchies
 from auditor.scenario.model import DataUse
 from auditor.scenario.problems import Problems, shown
+from auditor.scenario.scalars import whole
 from auditor.scenario.uses import plugin_parameters
 
 DATA_FIELDS = ("source", "columns", "rows", "missing", "standardize", "bin", "categorical", "hierarchies")
@@ -34,7 +35,7 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
         problems.add(("data", "source"), "is required: a registered source, or a path to .csv or .parquet")
         return None
     columns = _columns(value.get("columns"), problems)
-    rows = value.get("rows")
+    rows = whole(value.get("rows"))
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 2 <= rows <= MOST_ROWS):
         problems.add(("data", "rows"), f"must be an integer from 2 to {MOST_ROWS:,}; got {shown(rows)}")
     missing = value.get("missing", "refuse")

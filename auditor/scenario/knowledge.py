@@ -10,6 +10,7 @@ from auditor.knowledge import EXPECTED, KINDS, Estimated, Knowledge, KnownAttrib
 from auditor.scenario.fields import split
 from auditor.scenario.paths import Path, format_path
 from auditor.scenario.problems import Problems, shown
+from auditor.scenario.scalars import whole
 
 
 def read_knowledge(fields: dict[str, Any], problems: Problems) -> tuple[Knowledge, ...]:
@@ -59,6 +60,7 @@ def parse_knowledge(value: Any) -> Knowledge:
     kind = KINDS[name]
     if isinstance(argument, dict) and len(argument) == 1 and not path:
         argument = next(iter(argument.values()))
+    argument = whole(argument)
     if kind is KnownAttributes:
         return _parse_known_attributes(argument, path)
     if isinstance(argument, bool) or not isinstance(argument, int) or argument < 1:
@@ -70,7 +72,7 @@ def parse_knowledge(value: Any) -> Knowledge:
 def _parse_estimated(argument: Any, path: Path) -> Estimated:
     if not isinstance(argument, dict):
         raise KnowledgeError([(path, f"must be {{rows: r}}; got {shown(argument)}")])
-    rows, structure = argument.get("rows"), argument.get("structure", "scheme")
+    rows, structure = whole(argument.get("rows")), argument.get("structure", "scheme")
     wrong: list[tuple[Path, str]] = [
         ((*path, key), f"is not a known field{did_you_mean(key, ('rows', 'structure'))}")
         for key in argument if key not in ("rows", "structure")
@@ -83,7 +85,7 @@ def _parse_estimated(argument: Any, path: Path) -> Estimated:
         wrong.append(((*path, "structure"), f"must be scheme or none; got {shown(structure)}"))
     if wrong:
         raise KnowledgeError(wrong)
-    return Estimated(int(argument["rows"]), structure)
+    return Estimated(int(rows), structure)
 
 
 def _parse_known_attributes(argument: Any, path: Path) -> KnownAttributes:

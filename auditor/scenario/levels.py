@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from auditor.scenario.scalars import whole
 from auditor.streams import stream
 
 MOST_COPIES = 10_000
@@ -101,7 +102,7 @@ def _parse_range(value: dict[Any, Any]) -> Levels:
     unknown = [key for key in value if key not in (*RANGES, "count", "order", "out-of")]
     if len(kinds) != 1 or unknown:
         raise ValueError(f"must have one of uniform, log-uniform or linear, and count; got {', '.join(map(str, value)) or 'nothing'}")
-    kind, ends, count = kinds[0], value[kinds[0]], value.get("count")
+    kind, ends, count = kinds[0], value[kinds[0]], whole(value.get("count"))
     if not isinstance(ends, (list, tuple)) or len(ends) != 2 or not all(map(_is_number, ends)):
         raise ValueError(f"needs two numbers, {kind}: [low, high]; got {_short(ends)}")
     low, high = map(float, ends)

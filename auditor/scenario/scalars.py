@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Scalar: TypeAlias = str | int | float | bool | None
 
@@ -110,6 +110,17 @@ def resolve_tagged(tag: str, text: str) -> Scalar:
     if type(value) is not wanted:
         raise ValueError(f"is tagged !!{tag.removeprefix(CORE_PREFIX)} but is {kind_of(value)}")
     return value
+
+
+def whole(value: Any) -> Any:
+    """Return a double that is a whole number as an integer, for counts written ``1e5``; anything else as it is.
+
+    Examples
+    --------
+    >>> whole(1e5), whole(2.5), whole(True), whole("1")
+    (100000, 2.5, True, '1')
+    """
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 
 def kind_of(value: object) -> str:

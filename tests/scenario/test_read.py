@@ -475,6 +475,21 @@ def test_the_same_knowledge_twice_is_an_error_and_two_of_a_kind_are_not():
     assert len(scenario(knowledge=[{"estimated": {"rows": 5}}, {"estimated": {"rows": 6}}]).knowledge) == 2
 
 
+def test_counts_may_be_written_with_an_exponent(tmp_path):
+    """YAML 1.2 reads ``1e3`` as a double; a whole one is a count, as JSON Schema has it, and 2.5 is none."""
+    path = tmp_path / "x.yaml"
+    path.write_text("data: {source: gaussian, covariance: [[1]], rows: 1e3}\nseed: 2e1\nreplicates: 3.0\nattacks: [llse]\n"
+                    "schemes: [{name: corner-wave, levels: {uniform: [0.1, 1], count: 1e1}}]\nknowledge: [estimated: {rows: 4e2}, known-records: 1e1]\n"
+                    "coalitions: [{random: 1e2}]\n")  # fmt: skip
+    read = read_scenario(path)
+    assert (read.data.rows, read.seed, read.replicates) == (1000, 20, 3)
+    assert [state.label for state in read.knowledge] == ["estimated(rows=400)", "known-records(10)"]
+    assert type(read.data.rows) is int
+    assert check_data(read)
+    assert "must be an integer" in the_problem(seed=2.5)
+    assert "must be an integer" in the_problem(replicates=1e300)
+
+
 # -- what only the data can tell ---------------------------------------------------------------------------------------
 
 
@@ -492,6 +507,8 @@ def test_the_same_knowledge_twice_is_an_error_and_two_of_a_kind_are_not():
         ({"schemes": [{"name": "corner-wave", "levels": [1], "noise": {"matrix": [[1]]}}]}, "schemes[0]", "must be 2 × 2"),
         ({"schemes": [{"name": "corner-wave", "levels": [1e300]}]}, "schemes[0]", "beyond what double precision can square"),
         ({"expect": [{"distortion": {"attribute": "x9", "at-least": 0}}]}, "expect[0].distortion.attribute", "names no column that is audited: 'x9'"),
+        ({"expect": [{"distortion": {"coalition": [1, 4], "at-least": 0}}]}, "expect[0].distortion.coalition", "names copy 4, but only 3 copies are released"),
+        ({"expect": [{"no-collusion-gain": {"coalition": {"first": 9}}}]}, "expect[0].no-collusion-gain.coalition", "names copy 9, but only 3"),
         ({"sweep": {"data.rows": [10, 60]}, "knowledge": [{"estimated": {"rows": 11}}]}, "knowledge[0].estimated.rows", "(at data.rows=10)"),
     ],
 )
