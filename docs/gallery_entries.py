@@ -89,21 +89,13 @@ LI2012 = (
         ),
     ),
     Entry(
-        "li2012-fig4-iris",
-        f"{LI}, Figure 4: usefulness of the copies (Iris)",
+        "li2012-fig4",
+        f"{LI}, Figure 4: usefulness of the copies (Iris; Wisconsin breast cancer)",
         ("At all noise levels, the accuracies on data perturbed by either scheme are identical.",),
-        (
-            Picture("frontier", "Accuracy of a decision tree against what is left unknown", (("figure", "utility_decision_tree"),)),
-            Picture("frontier", "The same for a support vector machine", (("figure", "utility_svm_rbf"),)),
-        ),
-    ),
-    Entry(
-        "li2012-fig4-wisconsin",
-        f"{LI}, Figure 4: usefulness of the copies (Wisconsin breast cancer)",
-        ("At all noise levels, the accuracies on data perturbed by either scheme are identical.",),
-        (
-            Picture("frontier", "Accuracy of a decision tree against what is left unknown", (("figure", "utility_decision_tree"),)),
-            Picture("frontier", "The same for a support vector machine", (("figure", "utility_svm_rbf"),)),
+        tuple(
+            Picture("frontier", f"{name}: {model} against what is left unknown", (("figure", figure), ("point", f"data.source = {source}")))
+            for source, name in (("iris", "Iris"), ("wisconsin", "Wisconsin"))
+            for figure, model in (("utility_decision_tree", "accuracy of a decision tree"), ("utility_svm_rbf", "of a support vector machine"))
         ),
     ),
     Entry(
