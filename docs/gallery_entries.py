@@ -93,9 +93,9 @@ LI2012 = (
         f"{LI}, Figure 4: usefulness of the copies (Iris; Wisconsin breast cancer)",
         ("At all noise levels, the accuracies on data perturbed by either scheme are identical.",),
         tuple(
-            Picture("frontier", f"{name}: {model} against what is left unknown", (("figure", figure), ("point", f"data.source = {source}")))
+            Picture("frontier", f"{name}: {model} against error", (("figure", figure), ("point", f"data.source = {source}")))
             for source, name in (("iris", "Iris"), ("wisconsin", "Wisconsin"))
-            for figure, model in (("utility_decision_tree", "accuracy of a decision tree"), ("utility_svm_rbf", "of a support vector machine"))
+            for figure, model in (("utility_decision_tree", "accuracy of a tree"), ("utility_svm_rbf", "accuracy of an SVM"))
         ),
     ),
     Entry(
