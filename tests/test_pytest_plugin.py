@@ -99,6 +99,14 @@ def test_other_yaml_files_are_left_alone(folder, text):
     folder.runpytest_inprocess().assert_outcomes()
 
 
+def test_items_can_be_skipped(folder):
+    folder.makeconftest("import pytest\n\ndef pytest_collection_modifyitems(items):\n    for item in items:\n        item.add_marker(pytest.mark.skip('no time'))")
+    write(folder, mine=SCENARIO)
+    done = folder.runpytest_inprocess("-rs")
+    done.assert_outcomes(skipped=4)
+    done.stdout.fnmatch_lines(["*mine.yaml*no time*"])
+
+
 def test_other_files_are_left_alone(folder):
     (folder.path / "mine.txt").write_text(SCENARIO)
     (folder.path / "broken.yaml").write_bytes(b"\xff\xfe data schemes attacks")
