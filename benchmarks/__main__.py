@@ -13,7 +13,7 @@ from benchmarks import FOLDER
 def main(arguments: list[str]) -> int:
     """Run the benchmarks under pytest."""
     page = [] if arguments else ["--write-page"]
-    return int(pytest.main([str(FOLDER), "--benchmark-only", "--benchmark-quiet", *page, *arguments]))
+    return int(pytest.main([str(FOLDER), "--ignore-glob=*.yaml", "--benchmark-only", "--benchmark-quiet", *page, *arguments]))
 
 
 if __name__ == "__main__":
