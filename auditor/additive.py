@@ -19,14 +19,14 @@ from auditor.linear_algebra import correlation
 from auditor.noise import Distribution, GaussianNoise, psd_root
 from auditor.noise_shapes import NoiseShape, correlation_dissimilarity, noise_shape
 from auditor.registry import PluginParameters
-from auditor.rowmap import add_scaled
+from auditor.rowmap import SumOfProducts, add_scaled
 from auditor.scheme import Key, Scheme, TableMoments
 from auditor.streams import stream
 
 Array = NDArray[np.float64]
 
-CHUNK_VALUES = 2**14
-"""Values (rows × attributes) worked on at once: 128 KB a copy, so that a copy and its two parents stay in a core's cache."""
+CHUNK_VALUES = 2**15
+"""Values (rows × attributes) worked on at once: 256 KB a copy, so that a copy and a parent stay in a core's own cache."""
 
 ORIGINAL = 0
 """The place of ``X`` among a step's parents: level 0, the copy that nobody gets."""
@@ -148,15 +148,16 @@ class AdditiveSampler:
         kept: dict[int, Array] = {}
         for step in self._steps:
             y = out[step.copy - 1][rows]
-            parents = [((x if parent == ORIGINAL else out[parent - 1])[rows], weight) for parent, weight in step.parents]
+            (first, weight), *others = step.parents
+            np.multiply((x if first == ORIGINAL else out[first - 1])[rows], weight, out=y)
+            for parent, weight in others:
+                add_scaled((x if parent == ORIGINAL else out[parent - 1])[rows], weight, y)
             if len(step.fresh) == 1 and step.fresh[0][0] not in self._shared:
                 innovation, scale = step.fresh[0]
-                self._root.draw(streams[innovation], scale, y, scratch)
+                self._root.add(streams[innovation], scale, y, scratch)
             else:
-                y[...] = 0.0
-                parents += [(self._shared_draw(streams, innovation, kept, scratch), scale) for innovation, scale in step.fresh]
-            for source, weight in parents:
-                add_scaled(source, weight, y)
+                for innovation, scale in step.fresh:
+                    add_scaled(self._shared_draw(streams, innovation, kept, scratch), scale, y)
 
     def _stream(self, block: int, copy: int) -> np.random.Generator:
         """The level is part of the name: two alternative extensions of one release never share an innovation."""
@@ -168,8 +169,8 @@ class AdditiveSampler:
     ) -> Array:
         """Return ``g ~ N(0, K_0)`` of one copy's stream, kept while more than one copy of the chunk uses it."""
         if copy not in kept:
-            kept[copy] = np.empty_like(scratch)
-            self._root.draw(streams[copy], 1.0, kept[copy], scratch)
+            kept[copy] = np.zeros_like(scratch)
+            self._root.add(streams[copy], 1.0, kept[copy], scratch)
         return kept[copy]
 
 
@@ -190,19 +191,17 @@ class _Root:
         self._scale = np.sqrt(np.clip(diagonal, 0.0, None))
         self._diagonal = not (K_0 - np.diag(diagonal)).any()
         self._uniform = self._diagonal and bool((self._scale == self._scale[0]).all())
-        self._root = psd_root(K_0)
+        self._product = SumOfProducts(psd_root(K_0))
 
-    def draw(self, rng: np.random.Generator, scale: float, out: Array, scratch: Array) -> None:
-        """Write rows of ``scale · N(0, K_0)`` to ``out``, shape (b, N); ``scratch`` has the same shape."""
+    def add(self, rng: np.random.Generator, scale: float, out: Array, scratch: Array) -> None:
+        """Add rows of ``scale · N(0, K_0)`` to ``out``, shape (b, N), in one pass; ``scratch`` has the same shape."""
+        self._fill(rng, scratch)
         if self._uniform:
-            self._fill(rng, out)
-            np.multiply(out, scale * self._scale[0], out=out)
+            add_scaled(scratch, scale * self._scale[0], out)
         elif self._diagonal:
-            self._fill(rng, out)
-            np.multiply(out, scale * self._scale, out=out)
+            out += np.multiply(scratch, scale * self._scale, out=scratch)
         else:
-            self._fill(rng, scratch)
-            np.matmul(scratch, scale * self._root, out=out)
+            self._product.add(scratch, out, scale)
 
 
 def fill_gaussian(rng: np.random.Generator, out: Array) -> None:

@@ -131,6 +131,6 @@ def _runtime(reading: Reading, name: str, path: str, limit: int) -> Chart | None
     data = sweep_data(reading, path, None, limit, runtime=True)
     if not data.table:
         return None
-    caption = "Wall-clock seconds to make the copies, on the machine that ran the audit. Bars: 95 % interval over replicates."
+    caption = "Processor seconds to make the copies, on the machine that ran the audit. Bars: 95 % interval over replicates."
     alt = f"Line chart: seconds against the swept parameter {clean(path)}, a line for each of {_count(reading)}."
     return Chart(name, f"Runtime against {clean(path)}", caption, alt, data, [sweep_chart(data, names(reading), "time (seconds)")])

@@ -40,7 +40,7 @@ METRICS = {
     "rho_breach": ("", "share of the records where a belief below ρ₁ became one above ρ₂"),
     "seconds": (
         "",
-        "wall-clock time of the step; it depends on the machine and is no part of the reproducible figures",
+        "processor time of the step; it depends on the machine and is no part of the reproducible figures",
     ),
 }
 

@@ -77,10 +77,10 @@ class UniformRelease:
         if timed and early:
             copies.warm(levels[early:])  # set-up belongs to the first request, not to one more
             self.seconds = min(_goes(copies, levels[early:]))
-        start = time.perf_counter()
+        start = time.thread_time()
         for level in levels[early:]:
             copies.ask(level) if timed and not early else copies.skip(level)
-        self.seconds = self.seconds or time.perf_counter() - start
+        self.seconds = self.seconds or time.thread_time() - start
         return copies
 
     def copy(self, number: int) -> Codes:
@@ -102,9 +102,9 @@ def _goes(copies: Copies, levels: Sequence[float]) -> Iterator[float]:
     """Yield the seconds that requests take, again and again; none is kept, as each go is on a twin of what is out."""
     for _ in range(MOST_GOES):
         twin = fork(copies)
-        start = time.perf_counter()
+        start = time.thread_time()
         for level in levels:
             twin.ask(level)
-        yield (seconds := time.perf_counter() - start)
+        yield (seconds := time.thread_time() - start)
         if seconds >= LONG_ENOUGH:
             return
