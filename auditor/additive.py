@@ -25,6 +25,8 @@ from auditor.streams import stream
 
 Array = NDArray[np.float64]
 
+Parents = Sequence[tuple[Array, float]]
+
 CHUNK_VALUES = 2**15
 """Values (rows × attributes) worked on at once: 256 KB a copy, so that a copy and a parent stay in a core's own cache."""
 
@@ -148,16 +150,13 @@ class AdditiveSampler:
         kept: dict[int, Array] = {}
         for step in self._steps:
             y = out[step.copy - 1][rows]
-            (first, weight), *others = step.parents
-            np.multiply((x if first == ORIGINAL else out[first - 1])[rows], weight, out=y)
-            for parent, weight in others:
-                add_scaled((x if parent == ORIGINAL else out[parent - 1])[rows], weight, y)
+            parents = [((x if parent == ORIGINAL else out[parent - 1])[rows], weight) for parent, weight in step.parents]
             if len(step.fresh) == 1 and step.fresh[0][0] not in self._shared:
                 innovation, scale = step.fresh[0]
-                self._root.add(streams[innovation], scale, y, scratch)
+                self._root.draw(streams[innovation], scale, parents, y, scratch)
             else:
-                for innovation, scale in step.fresh:
-                    add_scaled(self._shared_draw(streams, innovation, kept, scratch), scale, y)
+                parents += [(self._shared_draw(streams, innovation, kept, scratch), scale) for innovation, scale in step.fresh]
+                weighted_sum(parents, y)
 
     def _stream(self, block: int, copy: int) -> np.random.Generator:
         """The level is part of the name: two alternative extensions of one release never share an innovation."""
@@ -169,8 +168,8 @@ class AdditiveSampler:
     ) -> Array:
         """Return ``g ~ N(0, K_0)`` of one copy's stream, kept while more than one copy of the chunk uses it."""
         if copy not in kept:
-            kept[copy] = np.zeros_like(scratch)
-            self._root.add(streams[copy], 1.0, kept[copy], scratch)
+            kept[copy] = np.empty_like(scratch)
+            self._root.draw(streams[copy], 1.0, [], kept[copy], scratch)
         return kept[copy]
 
 
@@ -193,15 +192,31 @@ class _Root:
         self._uniform = self._diagonal and bool((self._scale == self._scale[0]).all())
         self._product = SumOfProducts(psd_root(K_0))
 
-    def add(self, rng: np.random.Generator, scale: float, out: Array, scratch: Array) -> None:
-        """Add rows of ``scale · N(0, K_0)`` to ``out``, shape (b, N), in one pass; ``scratch`` has the same shape."""
-        self._fill(rng, scratch)
-        if self._uniform:
-            add_scaled(scratch, scale * self._scale[0], out)
-        elif self._diagonal:
-            out += np.multiply(scratch, scale * self._scale, out=scratch)
-        else:
-            self._product.add(scratch, out, scale)
+    def draw(self, rng: np.random.Generator, scale: float, parents: Parents, out: Array, scratch: Array) -> None:
+        """Write rows of ``Σ weight · parent + scale · N(0, K_0)`` to ``out``, shape (b, N); ``scratch`` has the same shape.
+
+        The normals go to ``out`` first: its memory is in no cache yet, and is fetched while the generator computes.
+        """
+        self._fill(rng, out)
+        if not self._diagonal:
+            weighted_sum(parents, scratch)
+            self._product.add(out, scratch, scale)
+            np.copyto(out, scratch)
+            return
+        np.multiply(out, scale * (self._scale[0] if self._uniform else self._scale), out=out)
+        for parent, weight in parents:
+            add_scaled(parent, weight, out)
+
+
+def weighted_sum(parts: Parents, out: Array) -> None:
+    """Write ``Σ weight · part`` to ``out``; all of one shape and C-contiguous."""
+    if not parts:
+        out.fill(0.0)
+        return
+    (first, weight), *others = parts
+    np.multiply(first, weight, out=out)
+    for part, weight in others:
+        add_scaled(part, weight, out)
 
 
 def fill_gaussian(rng: np.random.Generator, out: Array) -> None:

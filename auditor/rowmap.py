@@ -95,7 +95,8 @@ def _combined(w: Array, F: Array, offset: Array, centre: Array, copies: Sequence
     if several and not (F - F[0, 0] * np.eye(N)).any():  # noise of the data's own shape: no product at all
         w, F = w * F[0, 0], np.eye(N)
     product = RowProduct(F)
-    cuts = evenly(0, n, N, COMBINED_VALUES) if several else chunks(n, 2 * N)  # one copy's piece and its estimates stay in the cache together
+    # Of one copy a piece and its estimates stay in the cache together.
+    cuts = evenly(0, n, N, COMBINED_VALUES) if several else chunks(n, 2 * N)
     scratch = np.empty((max(b - a for a, b in cuts), N))
     for a, b in cuts:
         y = scratch[: b - a]
@@ -183,7 +184,7 @@ class SumOfProducts:
 
     def __init__(self, matrix: Array) -> None:
         self._run = 2 if len(matrix) <= SHORT_ROW else 1
-        self._matrix = np.kron(np.eye(self._run), matrix)
+        self._matrix: Array = np.kron(np.eye(self._run), matrix).astype(np.float64)
 
     def add(self, rows: Array, out: Array, factor: float = 1.0) -> None:
         """Add ``factor · rows · matrix`` to ``out`` in place, shapes (b, N); both C-contiguous."""
