@@ -85,7 +85,7 @@ def run(
     What is finished is kept in `journal.jsonl` beside them. After a crash, a kill or a full disk, the same command with `--resume` goes on
     from there. Ctrl-C ends a run with a partial report; a second one stops at once.
     """
-    from auditor import interrupt
+    from auditor import interrupt, registry
     from auditor.engine import run_scenario
     from auditor.keeper import Keep
     from auditor.workers import dismiss
@@ -95,6 +95,7 @@ def run(
     with interrupt.interruptible():
         with suppress(interrupt.Interrupted):
             checked += _ready(scenarios, changes, seed)
+            registry.get("renderer", "html").warm_up()
             for scenario, folder in zip(checked, _folders(Path(output), [scenario.name for scenario in checked]), strict=True):
                 keep = Keep(folder, resume, _telling(scenario.title, quiet))
                 with _progress(scenario.title, quiet) as listener:

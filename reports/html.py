@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, ClassVar
@@ -31,6 +32,11 @@ class Html(Renderer):
     suffix: ClassVar[str] = ".html"
     media_type: ClassVar[str] = "text/html"
 
+    @classmethod
+    def warm_up(cls) -> None:
+        """Begin to make the charts' script."""
+        _bundling()
+
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the page, one article an audit, and a summary over all when there are several."""
         from reports._chart_style import CONFIG
@@ -41,7 +47,7 @@ class Html(Renderer):
         limit = max(500, CHART_ROWS // max(1, len(results)))
         pages = [page(result, number, limit) for number, result in enumerate(results, start=1)]
         style, ours = script(_text("report.css")), script(_text("report.js"))
-        charts = script(_bundle()) if any(shown.charts for shown in pages) else script("")
+        charts = script(_bundling().result()) if any(shown.charts for shown in pages) else script("")
         return environment().get_template("report.html.j2").render(
             pages=pages, style=style, script=ours, bundle=charts, policy=content_policy([charts, ours], [style]),
             config=json_block(CONFIG), scale=SCALE, title=" · ".join(result.title for result in results) or "Audit",
@@ -88,8 +94,11 @@ def _text(name: str) -> str:
 
 
 @cache
-def _bundle() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script; building it takes a second, so once a process."""
+def _bundling() -> Future[str]:
+    """Return Vega, Vega-Lite and Vega-Embed as one script, in the making: it takes a second, so once a process and beside other work."""
     import vl_convert
 
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    pool = ThreadPoolExecutor(1)
+    made = pool.submit(vl_convert.javascript_bundle, "window.vegaEmbed = vegaEmbed;")
+    pool.shutdown(wait=False)
+    return made
