@@ -266,7 +266,7 @@ def as_table(X: Microdata) -> Table:
     DataError
         It is not a table of finite numbers with two rows and no constant column.
     """
-    from auditor.data.checks import check_finite, check_varied
+    from auditor.data.checks import check_finite, check_names, check_varied
 
     values, names = _numbers(X)
     if values.ndim == 1:
@@ -276,6 +276,7 @@ def as_table(X: Microdata) -> Table:
     if len(values) < 2:
         raise DataError(f"a table needs at least 2 rows; got {len(values)}")
     names = names or tuple(f"x{column}" for column in range(1, values.shape[1] + 1))
+    check_names(names)
     if np.isnan(values).any():
         raise DataError(f"missing values in column {names[int(np.isnan(values).any(axis=0).argmax())]!r}")
     check_finite(names, values)
