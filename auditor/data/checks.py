@@ -17,7 +17,7 @@ from auditor.errors import DataError
 Missing = Literal["refuse", "drop", "mean"]
 
 FEWEST_STEPS = 8
-"""Steps of a double, at the size of a column's values, in its standard deviation; with fewer rounding shows in the moments, and in copies."""
+"""Steps of a double, at the size of a column's values, in its standard deviation; with fewer, rounding shows in moments and copies."""
 
 MOST_PROBLEMS = 5
 """Columns described one by one before a message only counts the rest."""
