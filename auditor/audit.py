@@ -20,8 +20,9 @@ from auditor.blocks import row_blocks
 from auditor.categorical.attack import CategoricalAttack
 from auditor.categorical.worlds import binned_records
 from auditor.data.table import Table
+from auditor.dependence import dependences
 from auditor.errors import AuditorError, NotApplicable, PluginError
-from auditor.expectation import PairedCell, PairedGain, ReleaseEvidence
+from auditor.expectation import Dependence, PairedCell, PairedGain, ReleaseEvidence
 from auditor.gathered import Gathered
 from auditor.gathering import Draw, Stripe
 from auditor.geometry import geometry_records
@@ -200,7 +201,7 @@ def audit_release(
     if pooling:
         evidence.paired.update(session.paired)
     if pooling and session.gathered.joint:
-        evidence.pooling.update(pooling_evidence(session.needed, session.gathered.groups, table.width, session.law))
+        evidence.pooling.update(pooling_evidence(session.needed, session.gathered.groups, table.width, session.law, session.signs()))
     return ReleaseAudit(measurements, distributions, evidence)
 
 
@@ -321,6 +322,12 @@ class Session:
                 measurements += cells
                 distributions += spreads
         return measurements, distributions
+
+    def signs(self) -> dict[Coalition, Dependence]:
+        """Return signs that copies foretell one another's noise beyond what covariances say; one replicate of added noise shows them."""
+        if self.release.scheme.family != "additive" or self.release.key.replicate > 1:
+            return {}
+        return dependences(self.needed, self.release.blocks(), self.release.table.rows, self.release.table.width, self.law)
 
     def _tried(self, use: PluginUse, knowledge: Knowledge) -> tuple[list[Measurement], list[Distribution]]:
         """Return the records of one attack; when it fails, coalition by coalition, so that only the cells at fault are lost."""
