@@ -33,6 +33,7 @@ from auditor.scenario.levels import parse_levels
 from auditor.scenario.plain import plain
 from auditor.scenario.problems import Problems
 from auditor.scheme import Key, RowsOf, Scheme, TableMoments
+from auditor.sealed import readable
 
 if TYPE_CHECKING:
     pass
@@ -487,7 +488,7 @@ def _squares(first: Array, second: Array) -> float:
 def in_blocks(table: Table, arrays: Sequence[Array]) -> Callable[[], Any]:
     """Return what gives a table's rows and its copies' block by block, anew at every call."""
     bounds = row_blocks(table.rows, table.width)
-    return lambda: ((k, table.read(a, b), [copy[a:b] for copy in arrays]) for k, (a, b) in enumerate(bounds))
+    return lambda: ((k, table.read(a, b), readable([copy[a:b] for copy in arrays])) for k, (a, b) in enumerate(bounds))
 
 
 def _knowledge(value: Any) -> Knowledge:
