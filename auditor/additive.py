@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from auditor.errors import PluginError
 from auditor.linear_algebra import correlation
 from auditor.noise import Distribution, GaussianNoise, psd_root
 from auditor.noise_shapes import NoiseShape, correlation_dissimilarity, noise_shape
@@ -94,7 +95,10 @@ class AdditiveScheme(Scheme):
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> AdditiveSampler:
         """Return what draws copies ``existing + 1 … M`` given those released before."""
         shape = noise_shape(self.parameters.noise, table.covariance, self.base)
-        return AdditiveSampler(self.plan(levels, existing), shape, levels, key, self.distribution)
+        steps = self.plan(levels, existing)
+        if sorted(step.copy for step in steps) != list(range(existing + 1, len(levels) + 1)):  # memory would be released as found
+            raise PluginError(f"scheme {self.name!r} broke its contract: `plan` must draw every new copy once")
+        return AdditiveSampler(steps, shape, levels, key, self.distribution)
 
 
 def implied_level_covariance(steps: Sequence[Step], copies: int) -> Array:

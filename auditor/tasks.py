@@ -268,7 +268,7 @@ class _Pass:
             self._drawing: Drawing = release.drawing()
             room = memory.rows((len(release.levels) + 1) * table.width)
             self._gatherer = Gatherer(table.rows, table.width, moments.mean, task.draws, columns == table.width, room)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.failure = failure_reason(error)
 
     def begin(self) -> None:
@@ -283,7 +283,7 @@ class _Pass:
             copies = [copy[: len(x)] for copy in self._memory]
             self.found[-1].seconds += self._drawing.block(index, x, copies)
             self._gatherer.take(self.found[-1], index, x, copies)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.failure = failure_reason(error)
 
 
