@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from auditor.errors import AuditorError
 from auditor.files import write_atomically
+from auditor.printing import escaped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -289,7 +290,7 @@ class AuditResult(BaseModel):
         }
         long = (("measurements", self.measurements), ("distributions", self.distributions))
         lists = (f'"{name}":[{",".join(_written(record._asdict()) for record in records)}]' for name, records in long)
-        return f"{_written(head)[:-1]},{','.join(lists)}}}\n"
+        return escaped(f"{_written(head)[:-1]},{','.join(lists)}}}\n")
 
     def save(self, directory: str | os.PathLike[str]) -> Path:
         """Write ``results.json`` and ``results.parquet`` atomically.

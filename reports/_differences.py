@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from reports._figures import Z95, clean, number, plus_minus, told_apart
+from auditor.printing import clean
+from reports._figures import Z95, number, plus_minus, told_apart
 
 if TYPE_CHECKING:
     from auditor.comparison import Change, Comparison

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import statistics
-import unicodedata
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
+from auditor.printing import clean
 from auditor.results import Measurement, half_interval, pooled
 
 Z95 = 1.959963984540054
@@ -177,14 +177,6 @@ def spelled(count: int) -> str:
 def braces(coalition: Sequence[int]) -> str:
     """Write a coalition as a set, runs shortened: ``{1–3, 5}``."""
     return "{" + ", ".join(_runs(coalition)) + "}"
-
-
-def clean(text: object) -> str:
-    """Make text from data or a scenario safe to print: no control characters, no direction overrides, one line."""
-    return "".join(
-        "�" if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") else character
-        for character in str(text).replace("\n", " ").replace("\t", " ")
-    )
 
 
 def clipped(text: object, width: int) -> str:

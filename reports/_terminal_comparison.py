@@ -9,8 +9,8 @@ from rich.padding import Padding
 from rich.rule import Rule
 from rich.text import Text
 
+from auditor.printing import clean
 from reports._differences import Part, basis, headline, parts
-from reports._figures import clean
 from reports._terminal_tables import folded, heading, table
 
 if TYPE_CHECKING:

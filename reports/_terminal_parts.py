@@ -9,10 +9,11 @@ from rich.padding import Padding
 from rich.rule import Rule
 from rich.text import Text
 
+from auditor.printing import clean
 from auditor.results import AuditResult
 from reports._card import Verdict, most_telling
 from reports._curves import curve
-from reports._figures import clean, clipped, number, with_error
+from reports._figures import clipped, number, with_error
 from reports._gaps import gap_text, gathered
 from reports._plot import LETTERS, Line, plot, style_of
 from reports._reading import Reading, adversary_text

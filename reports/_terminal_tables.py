@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from auditor.printing import clean
 from reports._along import swept_paths
-from reports._figures import braces, clean, clipped, number, with_error
+from reports._figures import braces, clipped, number, with_error
 from reports._gaps import unsuited_text, untold_text
 from reports._matrix import MatrixCell, Measure, matrix, measured_schemes, measures, reference_point, sweep_table
 from reports._reading import ERROR, Reading, adversary_text, plain, unique

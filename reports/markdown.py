@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from auditor.printing import clean
 from auditor.registry import register
 from auditor.rendering import Renderer
 from auditor.results import AuditResult
 from reports._card import Verdict
 from reports._differences import Part, basis, headline, more_text, parts
-from reports._figures import clean, with_error
+from reports._figures import with_error
 from reports._gaps import gap_text, gathered, unsuited_text
 from reports._matrix import MatrixCell, matrix, measures, reference_point
 from reports._reading import Reading, adversary_text

@@ -12,6 +12,8 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 import report_cases
 
+from auditor import registry
+from auditor.comparison import compare_results
 from auditor.results import AuditResult
 from reports._figures import clean, with_error
 from reports._matrix import matrix
@@ -123,6 +125,37 @@ def test_csv_parses_back(swept: AuditResult) -> None:
 @pytest.mark.parametrize("text", ["=cmd()", "+1", "-1", "@x", "\tx", "\rx"])
 def test_csv_disarms_formulas(text: str) -> None:
     assert cell(text) == f"'{text}"
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        (" =cmd()", "' =cmd()"), ("＝1+1", "'＝1+1"), ("\x1b[31mred", "\\u001b[31mred"), ("\x9b2J", "\\u009b2J"),
+        ("safe\u202eevil", "safe\\u202eevil"), ("گ\u200cش", "گ\u200cش"), ("גיל ושכר", "גיל ושכר"), ("\ud800", "\\ud800"),
+    ],
+)  # fmt: skip
+def test_csv_steers_neither_spreadsheet_nor_terminal(text: str, written: str) -> None:
+    assert cell(text) == written
+
+
+STEERING = "\x1b[31m\x9b2J\u202eevil\u2066\x07"
+
+
+def test_no_format_steers_a_terminal_or_turns_a_line_around(quickstart: AuditResult) -> None:
+    plain = report_cases.Case(
+        attributes=(STEERING, "גיל"), schemes=(f"s{STEERING}", "b", "c", "d"), coalitions="prefixes", replicates=1
+    ).result(title=STEERING, name=STEERING)
+    records = [r._replace(reason=STEERING) if r.status != "ok" else r for r in plain.measurements]
+    hostile = plain.model_copy(update={"measurements": records})
+    changed = compare_results(hostile, quickstart)
+    for form in ("table", "markdown", "json", "csv", "junit", "html"):
+        renderer = registry.get("renderer", form)()
+        texts = [renderer.render([hostile]), renderer.render([hostile, hostile])]
+        texts += [renderer.render_comparison(changed)] if form not in ("csv", "junit") else []
+        for text in texts:
+            assert not {"\x1b", "\x9b", "\u202e", "\u2066", "\x07"} & set(text), form
+    assert AuditResult.model_validate_json(hostile.to_json()).title == STEERING
+    assert all("גיל" in registry.get("renderer", form)().render([hostile]) for form in ("json", "csv", "html"))
 
 
 def test_csv_of_hostile_names_starts_no_formula(hostile: AuditResult) -> None:
