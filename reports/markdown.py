@@ -62,7 +62,7 @@ def _part(part: Part) -> str:
     lines = "".join(f"- {safe(line)}\n" for line in part.lines[:DIFFERENCES])
     hidden = len(part.rows) + len(part.lines) - len(rows) - min(len(part.lines), DIFFERENCES)
     more = f"\n… and {hidden:,} more.\n" if hidden else ""
-    return f"## {part.title} ({part.size:,})\n\n{made}{lines}{more}"
+    return f"## {part.title} ({part.size:,})\n\n{lines}{chr(10) if lines and made else ''}{made}{more}"
 
 
 def safe(text: object) -> str:
