@@ -94,9 +94,9 @@ def _cells(count: int) -> str:
 
 def basis(comparison: Comparison) -> str:
     """Say what was compared, and when a difference counts."""
-    were = "was" if comparison.compared == 1 else "were"
+    told = f"{_cells(comparison.compared)} {'was' if comparison.compared == 1 else 'were'} compared"
     return (
-        f"{_cells(comparison.compared)} {were} compared, matched by sweep point, scheme, attack, knowledge, coalition, attribute and metric. "
+        f"{told}, matched by sweep point, scheme, attack, knowledge, coalition, attribute and metric. "
         "A difference counts when it is beyond both error bars: two-sided at 5 %, adjusted for the number of cells (Holm)."
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Sequence
 from functools import cache
@@ -177,6 +178,11 @@ def spelled(count: int) -> str:
 def braces(coalition: Sequence[int]) -> str:
     """Write a coalition as a set, runs shortened: ``{1–3, 5}``."""
     return "{" + ", ".join(_runs(coalition)) + "}"
+
+
+def unbroken(text: str) -> str:
+    """Hold a figure, its error bar and its per cent sign together on one line of a page."""
+    return re.sub(r"(?<=\d) (?=[±%])|(?<=±) (?=[<\d])", "\u00a0", text)
 
 
 def clipped(text: object, width: int) -> str:

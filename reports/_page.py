@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import yaml
@@ -18,6 +19,7 @@ from reports._matrix import MatrixRow, Measure, matrix, measured_schemes, measur
 from reports._method import Definition, error_bars, metric_definitions
 from reports._reading import Reading, adversary_text, unique
 from reports._verdict import verdicts
+from reports._winners import Winner, marks, winners
 from reports._words import outcome, partial_text, provenance_line, reproduce, rows_text
 
 
@@ -41,6 +43,16 @@ class Page:
     provenance: str
     table: str
     partial: str
+
+    @cached_property
+    def marks(self) -> dict[tuple[str, str, str], str]:
+        """The strongest against each scheme, and who is not told apart from it, by knowledge, attack and scheme."""
+        return marks(self.reading, self.told)
+
+    @cached_property
+    def winners(self) -> list[Winner]:
+        """Who wins where; empty for a few attacks."""
+        return winners(self.reading, self.matrix)
 
     @property
     def point(self) -> str:

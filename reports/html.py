@@ -73,13 +73,13 @@ def environment() -> Environment:
         loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     filters = (
-        _figures.number, _figures.plus_minus, _figures.with_error, _figures.percent, _figures.copies, _figures.braces,
-        printing.clean, _figures.clipped, _words.where_text, _words.bound_text, _words.observed_text, _words.counts, _words.partial_text,
-        _gaps.gap_text, _gaps.untold_text, _gaps.unsuited_text, _sentences.share, _reading.plain,
+        printing.clean, _figures.number, _figures.plus_minus, _figures.with_error, _figures.percent, _figures.copies, _figures.braces,
+        _figures.clipped, _figures.unbroken, _words.where_text, _words.bound_text, _words.observed_text, _words.counts,
+        _words.partial_text, _gaps.gap_text, _gaps.untold_text, _gaps.unsuited_text, _sentences.share, _reading.plain,
         _detail.agreement, _detail.assumptions, _differences.more_text, attribute_text, json_block,
     )  # fmt: skip
     made.filters.update({function.__name__: function for function in filters})
-    made.globals["marks"] = _words.STATUS_MARKS
+    made.globals |= {"marks": _words.STATUS_MARKS, "outcomes": _words.OUTCOMES}
     return made
 
 

@@ -14,10 +14,11 @@ from reports._card import Verdict
 from reports._differences import Part, basis, headline, more_text, parts
 from reports._figures import with_error
 from reports._gaps import gap_text, gathered, unsuited_text
-from reports._matrix import MatrixCell, matrix, measures, reference_point
+from reports._matrix import MatrixCell, MatrixRow, matrix, measures, reference_point
 from reports._reading import Reading, adversary_text
 from reports._sentences import share
 from reports._verdict import verdicts
+from reports._winners import MARKS, marks, winners
 from reports._words import (
     STATUS_MARKS,
     bound_text,
@@ -86,7 +87,7 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _summary(results: Sequence[AuditResult]) -> str:
-    marks = {"holds": "✓ holds", "nothing expected": "✓ holds", "partial": "✗ partial"}
+    marks = {"holds": "✓ holds", "nothing expected": "· nothing expected", "partial": "✗ partial"}
     rows = [[safe(result.title), marks.get(outcome(result), f"✗ {outcome(result)}"), counts(result)] for result in results]
     return f"# {len(results)} audits\n\n{_table(['audit', 'outcome', 'expectations'], rows)}"
 
@@ -115,15 +116,29 @@ def _exposure(verdict: Verdict) -> str:
 
 def _comparison(reading: Reading) -> str:
     found = matrix(reading)
-    rows = [[safe(row.attack), safe(row.knowledge), *map(_cell, row.cells)] for row in found if not row.unsuited]
+    told = marks(reading, [row for row in found if row.tells])
+    rows = [[safe(row.attack), safe(row.knowledge), *_marked(row, told)] for row in found if not row.unsuited]
     if not rows:
         return ""
+    legend = f"\n{MARKS}.\n" if told else ""
     folded = sum(row.unsuited for row in found)
     note = f"\n{unsuited_text(folded)}; the notes have the reasons.\n" if folded else ""
     table = _table(["attack", "knowledge", *map(safe, reading.schemes)], rows)
     point = reading.point_text(reference_point(reading))
     where = f", all at {safe(point)}" if point else ""
-    return f"### Comparison\n\nNormalized error of the worst coalition, and of its best single copy{where}.\n\n{table}{note}"
+    lead = f"Normalized error of the worst coalition, and of its best single copy{where}."
+    return f"### Comparison\n\n{lead}\n\n{table}{legend}{note}{_winners(reading)}"
+
+
+def _marked(row: MatrixRow, told: dict[tuple[str, str, str], str]) -> list[str]:
+    return [f"{_cell(cell)} {told.get((row.knowledge, row.attack, cell.scheme), '')}".strip() for cell in row.cells]
+
+
+def _winners(reading: Reading) -> str:
+    found = winners(reading, matrix(reading))
+    rows = [[safe(one.scheme), safe(one.who), one.figure, safe("; ".join(one.rivals) or "–"), safe(one.why or "–")] for one in found]
+    table = _table(["scheme", "strongest", "leaves", "not told apart from it", "when it wins and fails"], rows)
+    return f"\n### Who wins where, and why\n\n{table}" if rows else ""
 
 
 def _cell(cell: MatrixCell) -> str:

@@ -15,10 +15,11 @@ import report_cases
 from auditor import registry
 from auditor.comparison import compare_results
 from auditor.results import AuditResult
-from reports._figures import clean, with_error
+from reports._figures import braces, clean, number, with_error
 from reports._matrix import matrix
+from reports._method import error_bars, metric_definitions
 from reports._plot import Line, plot
-from reports._reading import Reading
+from reports._reading import Reading, Setting
 from reports._terminal_tables import folded
 from reports._verdict import verdicts
 from reports.csv_table import Csv, cell
@@ -55,9 +56,32 @@ def test_colour_only_when_asked(quickstart: AuditResult) -> None:
 
 def test_the_order_is_verdict_comparison_curve_expectations_notes_provenance(failed: AuditResult) -> None:
     text = Terminal(width=120).render([failed])
-    parts = ["Verdict", "Comparison", "Collusion curve", "Expectations", "Notes", "seed 2012"]
-    places = [text.index(f"\n{part}") if part != "seed 2012" else text.index(part) for part in parts]
+    parts = ["Verdict", "Comparison", "Collusion curve", "Coalition map", "Error distributions", "Expectations", "Notes", "Method"]
+    places = [text.index(f"\n{part}") for part in [*parts, "Attacks and schemes", "References", "auditor 0.1.0"]]
     assert places == sorted(places)
+    assert text.rstrip().splitlines()[-1] == "✗ A part of the audit failed: 1 of 3 holds, 1 fails, 1 undecided"
+
+
+def test_the_terminal_explains_its_figures_as_the_page_does(quickstart: AuditResult) -> None:
+    text = unwrapped(Terminal(width=160).render([quickstart]))
+    reading = Reading(quickstart)
+    assert all(one.meaning in text for one in metric_definitions(reading))
+    assert all(meaning in text for _, meaning in error_bars(reading))
+    for plugin in quickstart.plugins:
+        assert plugin.summary in text
+        assert plugin.assumes in text
+    assert quickstart.references[0].text in text
+
+
+def test_the_coalition_map_tells_the_worst_of_each_size_and_the_highest(quickstart: AuditResult) -> None:
+    text = Terminal(width=160).render([quickstart]).partition("\nCoalition map")[2].partition("\n\n")[0]
+    errors = Reading(quickstart).figures(Setting(0, "independent", "perfect", "llse"))
+    pairs = {coalition: shown for coalition, shown in errors.items() if len(coalition) == 2}
+    worst = min(pairs.values(), key=lambda shown: shown.theory or 0)
+    highest = max(shown.value for shown in pairs.values())
+    assert with_error(worst) in text
+    assert f"{braces(worst.coalition)} to {number(highest, worst.half)}" in text
+    assert "Coalition map" not in Terminal(width=160).render([report_cases.prefixes_only()])
 
 
 @pytest.mark.parametrize("width", [80, 160])
