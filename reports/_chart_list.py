@@ -30,6 +30,11 @@ class Chart:
     views: list[dict[str, Any]]
 
     @property
+    def rows(self) -> int:
+        """How many rows it draws."""
+        return len(next(iter(self.data.columns.values()), []))
+
+    @property
     def block(self) -> dict[str, Any]:
         """What the page's script needs to draw it."""
         return {"columns": packed(self.data.columns), "views": self.views, "titles": self.data.titles}
