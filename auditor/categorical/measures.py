@@ -148,6 +148,15 @@ class Sums:
         for name, values in found.growth.items():
             self.growth[name] = max(self.growth.get(name, -1.0), float(values[places].max()))
 
+    def join(self, other: Sums) -> None:
+        """Add the sums over the records that follow."""
+        for name, sums in other.means.items():
+            self.means[name] = self.means[name] + sums if name in self.means else sums
+        self.counts = self.counts + other.counts
+        self.groups = self.groups + other.groups
+        for name, growth in other.growth.items():
+            self.growth[name] = max(self.growth.get(name, -1.0), growth)
+
     def mean(self, name: str) -> tuple[float, float]:
         """Return the mean over records and its standard error over the noise."""
         first, second = self.means[name]
