@@ -192,7 +192,7 @@ def audit_release(
         session = Session(scenario, release, coalitions, context, pooling, taken)
         _check_copies(session.gathered)
     except Exception as error:
-        reason = str(error) if isinstance(error, FailedElsewhereError) else failure_reason(error)
+        reason = failure_reason(error)
         records = [context.empty(attack.id, knowledge.label, coalition, "failed", reason)
                    for knowledge in scenario.knowledge for attack in scenario.attacks for coalition in coalitions]  # fmt: skip
         return ReleaseAudit(records, [], evidence)
@@ -264,7 +264,7 @@ def failure_reason(error: BaseException) -> str:
     Our own errors hold no original value by rule. A foreign exception's text may hold anything it met, so only its type and place
     are told.
     """
-    if isinstance(error, AuditorError):
+    if isinstance(error, (AuditorError, FailedElsewhereError)):
         return str(error)
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:

@@ -24,9 +24,9 @@ from auditor.categorical.records import Cell, cell_records, gain_record
 from auditor.categorical.scheme import categories_of
 from auditor.data.categorical import CategoricalTable
 from auditor.data.table import Table
-from auditor.errors import NotApplicable
+from auditor.errors import NotApplicable, WorkersLost
 from auditor.expectation import ReleaseEvidence
-from auditor.gathering import Draw, draws_of, key_of
+from auditor.gathering import draws_of, key_of
 from auditor.knowledge import Estimated, Knowledge, KnownRecords, Perfect
 from auditor.records import CellContext
 from auditor.results import Measurement
@@ -46,12 +46,14 @@ def audit_uniform(
     The table is gone through a few times, block by block, and no pass keeps a record; ``share`` has others do the work of a pass.
     """
     data = categories_of(table)
-    context = context_of(scenario, point, data, use, replicate)
+    context = _context(scenario, point, data, use, replicate)
     evidence = ReleaseEvidence(point, use.id, use.name, context.levels, replicate, data.rows)
     try:
-        release = UniformRelease(scenario, data, use, context, Key(scenario.seed, use.id, replicate), share)
+        release = open_uniform(scenario, point, table, use, replicate, share)
         session = AttackSession(release)
         measurements = release_records(release, session.counted)
+    except WorkersLost:
+        raise
     except Exception as error:
         reason = failure_reason(error)
         records = [context.empty(a.id, k.label, None, "failed", reason) for k in scenario.knowledge for a in scenario.attacks]
@@ -65,8 +67,15 @@ def audit_uniform(
     return ReleaseAudit(measurements, [], evidence)
 
 
-def context_of(scenario: Scenario, point: dict[str, Any], data: CategoricalTable, use: SchemeUse, replicate: int) -> CellContext:
-    """Return what every record of one release shares."""
+def open_uniform(
+    scenario: Scenario, point: dict[str, Any], table: Table, use: SchemeUse, replicate: int, share: Share | None = None
+) -> UniformRelease:
+    """Return the release of one scheme, its copies not drawn yet."""
+    data, key = categories_of(table), Key(scenario.seed, use.id, replicate)
+    return UniformRelease(scenario, data, use, _context(scenario, point, data, use, replicate), key, share)
+
+
+def _context(scenario: Scenario, point: dict[str, Any], data: CategoricalTable, use: SchemeUse, replicate: int) -> CellContext:
     return CellContext(point, use.id, release_levels(use, scenario), replicate, data.names, np.ones(len(data.names)))
 
 
@@ -98,7 +107,7 @@ class AttackSession:
         for use, knowledge in tries:
             with noted(failed, (use.id, knowledge.label)):
                 fitted[use.id, knowledge.label] = self._fitted(use, knowledge)
-        found = self.release.go_through(MeasureJob(self.release.data.size, self.release.groups, fitted, self._clear)) if fitted else Found()
+        found = self._measured(fitted)
         failed.update(found.failed)
         gaps = self._gaps({name: fit for name, fit in fitted.items() if name not in failed and fit.hidden is None}, failed)
         measurements = []
@@ -110,12 +119,20 @@ class AttackSession:
             measurements += records if name not in failed else self._empty(use, knowledge, *failed[name])
         return measurements
 
+    def _measured(self, fitted: Mapping[Try, Fitted]) -> Found:
+        """Return what all attacks yield; what stops the pass itself stops them all."""
+        if not fitted:
+            return Found()
+        clear = {key: draw for key, draw in self.draws.items() if draw.clear}
+        try:
+            return self.release.go_through(MeasureJob(self.release.data.size, self.release.groups, fitted, clear))
+        except WorkersLost:
+            raise
+        except Exception as error:
+            return Found(failed={name: ("failed", failure_reason(error)) for name in fitted})
+
     def _empty(self, use: PluginUse, knowledge: Knowledge, status: str, reason: str) -> list[Measurement]:
         return [self.release.context.empty(use.id, knowledge.label, coalition, status, reason) for coalition in self.release.coalitions]
-
-    @property
-    def _clear(self) -> dict[str, Draw]:
-        return {key: draw for key, draw in self.draws.items() if draw.clear}
 
     def _fitted(self, use: PluginUse, knowledge: Knowledge) -> Fitted:
         attack: Attack = registry.get("attack", use.name)(use.parameters).form()
@@ -194,5 +211,7 @@ def noted(failed: dict[Try, tuple[str, str]], name: Try) -> Iterator[None]:
         yield
     except NotApplicable as reason:
         failed[name] = ("not-applicable", str(reason))
+    except WorkersLost:
+        raise
     except Exception as error:
         failed[name] = ("failed", failure_reason(error))
