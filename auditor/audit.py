@@ -348,8 +348,9 @@ class Session:
         attack: Attack = registry.get("attack", use.name)(use.parameters).form()
         if isinstance(attack, CategoricalAttack) and self.release.table.categorical is not None:
             release, context = self.release, self.context
-            copies = release.whole_copies()
-            return binned_records(release.table, copies, self.law, self.needed, self.coalitions, context, use.id, knowledge), []
+            return binned_records(
+                release.table, release.blocks, self.law, self.needed, self.coalitions, context, use.id, knowledge
+            ), []
         attack.check(self.release.scheme.family, knowledge)
         tally = self._tally()
         records, inferences = self._whole_records(), [Inferences() for _ in self.needed]

@@ -8,6 +8,7 @@ from auditor import registry
 from auditor.attack import LinearAttack
 from auditor.audit import KEEP_BYTES, make_scheme, release_levels
 from auditor.blocks import moment_groups, row_blocks
+from auditor.categorical.footprint import is_uniform, working_bytes
 from auditor.data.pieces import BATCH_ROWS
 from auditor.data.table import Table
 from auditor.feasibility import check_data
@@ -71,7 +72,8 @@ def plan_lines(scenario: Scenario) -> list[Line]:
             levels = release_levels(use, here)
             coalitions = len(expand_all(here.coalitions, len(levels), here.seed))
             cells = coalitions * len(here.knowledge) * len(here.attacks) * here.replicates
-            n, N, M = table.rows, table.width, len(levels)
+            n, M = table.rows, len(levels)
+            N = len(table.categorical.names) if table.categorical is not None and is_uniform(use.name) else table.width
             name = f"{use.id}{f' at {where}' if where else ''}"
             memory = working_memory(here, table, use, M, coalitions)
             lines.append(Line(name, n, N, M, coalitions, cells, n * N * M * here.replicates, memory))
@@ -88,6 +90,8 @@ def working_memory(here: Scenario, table: Table, use: SchemeUse, copies: int, co
     An estimate: what is large is counted, and what comes and goes within a step by rule of thumb. Within a factor of 1.6 of what
     was measured (tests hold that) for tables in memory and in files.
     """
+    if table.categorical is not None and is_uniform(use.name):
+        return INTERPRETER + working_bytes(here, table, table.categorical, copies)
     n, N, M = table.rows, table.width, copies
     scheme = make_scheme(use, here.base)
     block = row_blocks(n, N)[0][1] * 8

@@ -96,17 +96,21 @@ class Counts:
 
     def _wait(self, keys: Keys, counts: NDArray[np.int64]) -> None:
         self._waiting.append((keys, counts))
-        if sum(keys.size for keys, _ in self._waiting) > max(FEWEST_PENDING, self._keys.size):
+        if sum(keys.size for keys, _ in self._waiting) > max(FEWEST_PENDING, self._keys.size // 2):
             self.all()
 
     def all(self) -> tuple[Keys, NDArray[np.int64]]:
         """Return the different keys, ascending, and how often each was met."""
         if self._waiting:
-            parts = [(self._keys, self._counts), *self._waiting]
-            self._waiting = []
-            self._keys, place = np.unique(np.concatenate([keys for keys, _ in parts]), return_inverse=True)
-            counts = np.concatenate([counts for _, counts in parts])
-            self._counts = np.bincount(place, counts, self._keys.size).astype(np.int64)  # exact up to 2^53
+            keys = np.concatenate([self._keys, *(keys for keys, _ in self._waiting)])
+            counts = np.concatenate([self._counts, *(counts for _, counts in self._waiting)])
+            self._keys, self._counts, self._waiting = keys[:0], counts[:0], []  # there may be millions: nothing is held twice for long
+            order = np.argsort(keys, kind="stable")
+            keys = keys[order]
+            counts = counts[order]
+            del order
+            first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if keys.size else np.empty(0, dtype=np.intp)
+            self._keys, self._counts = keys[first], np.add.reduceat(counts, first) if first.size else counts
         return self._keys, self._counts
 
     def dense(self, size: int) -> NDArray[np.int64]:

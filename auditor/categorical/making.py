@@ -207,8 +207,3 @@ def _goes(copies: Copies, levels: Sequence[float]) -> Iterator[float]:
         yield (seconds := time.perf_counter() - start)
         if seconds >= LONG_ENOUGH:
             return
-
-
-def group_of(groups: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
-    """Return the row group of each record of a block, shape (b,), from ``(group, start, stop)`` of each."""
-    return np.repeat([number for number, _, _ in groups], [b - a for _, a, b in groups])

@@ -18,8 +18,8 @@ from auditor.categorical.counts import Counts, Keys, Packing
 from auditor.categorical.draws import code_type
 from auditor.categorical.gap import Gap
 from auditor.categorical.law import UniformLaw
-from auditor.categorical.making import CodeBlock, group_of
-from auditor.categorical.measures import Expected, Frame, Sums, expected, quantities
+from auditor.categorical.making import CodeBlock
+from auditor.categorical.measures import Expected, Frame, Sums, expected, group_of, quantities
 from auditor.data.categorical import CategoricalTable
 from auditor.errors import NotApplicable
 from auditor.gathering import Draw

@@ -310,8 +310,10 @@ def test_additive_copies_of_a_binned_column_have_the_same_measures():
 
 
 def test_posterior_of_a_bin_by_naive_bayes():
-    from auditor.categorical.worlds import Binned, _infer
+    from auditor.categorical.worlds import Binned, infer
     from auditor.data.categorical import binned, product
+    from auditor.data.table import Table
+    from auditor.noise import GaussianNoise
 
     x = np.random.default_rng(0).gamma(2.0, 1.0, 400)
     attribute, codes = binned(x, "x", {"quantile": 4})
@@ -320,7 +322,8 @@ def test_posterior_of_a_bin_by_naive_bayes():
     weights = np.exp(-0.5 * ((T[:, None] - x) / 0.5) ** 2)
     P = np.stack([weights[:, codes == c].sum(axis=1) for c in range(4)], axis=1)
     P /= P.sum(axis=1, keepdims=True)
-    sums, _ = _infer(Binned(x, data, 0), T, 0.5)
+    law = GaussianNoise(np.array([[0.25]]), np.eye(1))
+    sums, _ = infer(Binned(Table(("x",), x[:, None]), data, 0), lambda: [(0, x[:, None], [T[:, None]])], law, [(1,)])[1,]
     assert sums.mean("reconstruction_probability")[0] == pytest.approx(P[np.arange(400), codes].mean(), abs=2e-3)
 
 

@@ -94,6 +94,9 @@ CASES: dict[str, dict[str, Any]] = {
     "many copies": {"schemes": [{"name": name, "levels": {"uniform": [0.05, 0.7], "count": 14}} for name in ("uniform", "uniform-multilevel")],
                     "coalitions": ["all", {"copies": [1, 2, 3]}, {"first": 9}], "attacks": ["posterior"], "knowledge": ["perfect"],
                     "expect": [{"no-collusion-gain": {"scheme": "uniform-multilevel"}}, "marginal-is-uniform"]},
+    "both worlds": {"data": BINNED, "attacks": ["posterior", "llse"], "knowledge": ["perfect"], "measures": [],
+                    "schemes": [{"name": name, "levels": levels} for name, levels in (("correlated", [0.5, 1.0, 2.0]), ("corner-wave", [0.5, 1.0]),
+                                ("uniform", [0.5, 0.3]), ("uniform-multilevel", [0.5, 0.3]))]},
     "all or nothing": {"schemes": [{"name": "uniform-multilevel", "levels": [0.0, 1.0, 0.5]}], "attacks": ["posterior"], "expect": []},
 }  # fmt: skip
 
