@@ -41,6 +41,11 @@ class Packing:
         names = [f"w{k}" for k in range(len(self._words))]
         self.dtype = np.dtype(np.int64) if len(names) == 1 else np.dtype([(name, np.int64) for name in names])
 
+    @property
+    def wide(self) -> bool:
+        """Whether one integer does not hold a combination."""
+        return len(self._words) > 1
+
     def pack(self, columns: Sequence[NDArray[np.integer[Any]]]) -> Keys:
         """Return the keys of b combinations, given as one array of shape (b,) a column."""
         words, rest = [], iter(columns)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit import failure_reason
 from auditor.categorical.attack import Inference
-from auditor.categorical.counts import Counts, Keys, Packing
+from auditor.categorical.counts import Counts, Packing
 from auditor.categorical.draws import code_type
 from auditor.categorical.gap import Gap
 from auditor.categorical.law import UniformLaw
@@ -112,16 +113,20 @@ class MeasureJob:
             x, group = block.x[left], groups[left]
             for coalition in dict.fromkeys(c for fitted in self._with(hidden).values() for c in fitted.inferences):
                 packing = self._packing(coalition)
-                keys = packing.pack([*(block.copy(number)[left] for number in coalition), x, group])
+                columns = [*(block.copy(number)[left] for number in coalition), x, group]
                 if self._few(coalition):
-                    into.waiting.setdefault((coalition, hidden), Counts(packing.dtype)).take(keys)
+                    into.waiting.setdefault((coalition, hidden), Counts(packing.dtype)).take(packing.pack(columns))
+                elif packing.wide:  # hardly any two records will show the same
+                    self._measure(coalition, hidden, columns, np.ones(x.size), into)
                 else:
-                    self._measure(coalition, hidden, *np.unique(keys, return_counts=True), into)
+                    keys, counts = np.unique(packing.pack(columns), return_counts=True)
+                    self._measure(coalition, hidden, packing.unpack(keys), counts.astype(np.float64), into)
 
     def end(self, into: Found) -> None:
         """Measure what was counted for a whole stripe."""
         for (coalition, hidden), counts in into.waiting.items():
-            self._measure(coalition, hidden, *counts.all(), into)
+            keys, found = counts.all()
+            self._measure(coalition, hidden, self._packing(coalition).unpack(keys), found.astype(np.float64), into)
         into.waiting = {}
 
     def _with(self, hidden: str | None) -> dict[Try, Fitted]:
@@ -142,12 +147,14 @@ class MeasureJob:
     def _count(self) -> int:
         return self.groups[-1][-1][0] + 1
 
-    def _measure(self, coalition: Coalition, hidden: str | None, keys: Keys, counts: NDArray[np.int64], into: Found) -> None:
-        """Measure records, given by outcome, original value and row group, ascending, and how many there are of each."""
-        if not counts.size:
+    def _measure(
+        self, coalition: Coalition, hidden: str | None, columns: Sequence[NDArray[np.integer[Any]]], weight: Array, into: Found
+    ) -> None:
+        """Measure records, given by outcome, original value and row group, and how many there are of each; alike outcomes side by side."""
+        if not weight.size:
             return
-        *shown, x, group = self._packing(coalition).unpack(keys)
-        new = np.ones(keys.size, dtype=bool)
+        shown, x, group = columns[:-2], columns[-2].astype(np.intp), columns[-1].astype(np.intp)
+        new = np.ones(weight.size, dtype=bool)
         new[1:] = np.any([copy[1:] != copy[:-1] for copy in shown], axis=0)
         first = np.flatnonzero(new)
         place, table = np.cumsum(new) - 1, [copy[first].astype(code_type(self.size)) for copy in shown]
@@ -161,7 +168,7 @@ class MeasureJob:
                     P = fitted.inferences[coalition].checked([part[a : a + rows] for part in table])
                     found = quantities(P, fitted.frames[coalition])
                     some = slice(*np.searchsorted(place, (a, a + rows)))
-                    sums.add(found, place[some] - a, x[some], group[some], counts[some].astype(np.float64))
+                    sums.add(found, place[some] - a, x[some], group[some], weight[some])
             except NotApplicable as reason:
                 into.failed[name] = ("not-applicable", str(reason))
             except Exception as error:
