@@ -16,6 +16,7 @@ from auditor.errors import AuditorError, StorageError
 from auditor.printing import clean_lines
 
 if TYPE_CHECKING:
+    from auditor.copies import Precision
     from auditor.results import AuditResult
     from auditor.scenario.model import Scenario
 
@@ -391,9 +392,13 @@ def compare(old: str, new: str, form: str, output: str | None) -> None:
 @click.option("--rows", type=click.IntRange(min=2), help="Only the first so many rows.")
 @click.option("--param", "changes", multiple=True, metavar="NAME=VALUE", help="A parameter of the scheme (repeatable).")
 @click.option("--format", "form", type=click.Choice(("csv", "parquet")), help="Of the copies; like the data by default.")
+@click.option(
+    "--precision", type=click.Choice(("double", "single")), default="double", show_default=True,
+    help="Numbers of 64 or 32 bits; single is refused where its rounding could change a conclusion.",
+)  # fmt: skip
 def perturb(
     data: str, scheme: str, levels: str, seed: int | None, output: str, columns: str | None, rows: int | None,
-    changes: tuple[str, ...], form: str | None,
+    changes: tuple[str, ...], form: str | None, precision: Precision,
 ) -> None:  # fmt: skip
     """Write perturbed copies of DATA (a registered source, a .csv or .parquet file, or a folder of them) as files, block by block."""
     from auditor.copies import write_copies
@@ -401,7 +406,7 @@ def perturb(
     _warn_of_broken_plugins()
     selection = None if columns is None else [name for name in columns.split(",") if name]
     parameters = dict(_override(change) for change in changes)
-    written = write_copies(data, scheme, _numbers(levels), seed, Path(output), selection, rows, parameters, form)
+    written = write_copies(data, scheme, _numbers(levels), seed, Path(output), selection, rows, parameters, form, precision)
     for path in written:
         _tell(f"written: {path}")
 

@@ -6,13 +6,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from auditor.audit import table_moments
 from auditor.categorical.scheme import UniformScheme
 from auditor.data.categorical import CategoricalTable, split
 from auditor.data.categories import Categories
@@ -20,12 +21,20 @@ from auditor.data.load import is_file, load_table
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.files import write_atomically
+from auditor.noise import GaussianNoise
 from auditor.release import checked_levels, drawn_blocks, drawn_codes, make_plugin
 from auditor.scheme import Scheme
 from auditor.streams import stream
 from auditor.writing import TableFiles
 
 MANIFEST = "release.json"
+
+Precision = Literal["double", "single"]
+
+ROUNDED = 2.0**-24
+"""Half the distance between neighbouring 32-bit numbers, relative to their size."""
+UNSEEN = 1e-3
+"""Rounding beside the noise that changes no conclusion: squared, a millionth of what any attack leaves unknown."""
 
 
 def write_copies(
@@ -38,6 +47,7 @@ def write_copies(
     rows: int | None = None,
     parameters: Mapping[str, Any] | None = None,
     form: str | None = None,
+    precision: Precision = "double",
 ) -> list[Path]:
     """Perturb a table and write ``copy-1``, ``copy-2`` … and a manifest; return the paths written.
 
@@ -55,11 +65,14 @@ def write_copies(
         Selection, as in a scenario's ``data``.
     form : 'csv' or 'parquet', optional
         Like the data by default, csv for a registered source.
+    precision : 'double' or 'single'
+        Numbers of 64 or 32 bits. Single takes half the room; categories are the same in both.
 
     Raises
     ------
     AuditorError
-        The data, the scheme or the levels cannot be used, or the folder cannot be written.
+        The data, the scheme or the levels cannot be used, the folder cannot be written, or single precision would round a copy by more
+        than a thousandth of its noise (of its own deviation, where the scheme states no noise).
 
     Notes
     -----
@@ -76,7 +89,10 @@ def write_copies(
         attributes, count = list(held.names), held.rows
     else:
         table = load_table(data, columns=columns, rows=rows, parameters={}, rng=stream(seed or 0, "data"), base=None)
-        parts = _frames(chosen, table, checked_levels(list(levels), seed, chosen), seed)
+        checked = checked_levels(list(levels), seed, chosen)
+        parts = _frames(chosen, table, checked, seed)
+        if precision == "single":
+            parts = _in_single(parts, _deviations(chosen, table, checked))
         attributes, count = list(table.attributes), table.rows
     first = next(parts)  # what cannot be drawn is refused before a folder is made
     try:
@@ -92,6 +108,7 @@ def write_copies(
             "levels": list(levels),
             "attributes": attributes,
             "rows": count,
+            "precision": precision,
             "copies": [path.name for path in paths],
         }
         write_atomically(output / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
@@ -138,6 +155,35 @@ def _frames(scheme: Scheme, table: Table, levels: tuple[float, ...], seed: int |
             same = copies[0].shape[1] == table.width
             columns = list(table.attributes) if same else [f"y{k}" for k in range(1, copies[0].shape[1] + 1)]
             yield [pd.DataFrame(copy, columns=columns) for copy in copies]
+
+
+def _deviations(scheme: Scheme, table: Table, levels: tuple[float, ...]) -> NDArray[np.float64] | None:
+    """Return each copy's noise in each attribute, a standard deviation, shape (M, N); None where the scheme states no law."""
+    law = scheme.law(levels, table_moments(table)) if scheme.makes_copies else None
+    if law is None:
+        return None
+    variances = np.outer(np.diag(law.level_covariance), np.diag(law.shape)) if isinstance(law, GaussianNoise) else np.diag(law.covariance)
+    return np.sqrt(np.clip(variances.reshape(law.copies, law.width), 0.0, None))
+
+
+def _in_single(parts: Iterator[Sequence[pd.DataFrame]], noise: NDArray[np.float64] | None) -> Iterator[Sequence[pd.DataFrame]]:
+    """Yield copies as 32-bit numbers.
+
+    A rounded copy tells nobody more than the copy: it is a function of it. But noise that the rounding swallows is no noise any more, and
+    copies that differ by less are one; so what rounds by too much is refused.
+    """
+    for part in parts:
+        for place, copy in enumerate(part):
+            rounding = ROUNDED * copy.abs().max(axis=0).to_numpy()
+            spread = copy.std(axis=0, ddof=0).to_numpy() if noise is None else noise[place]
+            worst = int((rounding - UNSEEN * spread).argmax())
+            if spread[worst] > 0 and rounding[worst] > UNSEEN * spread[worst]:
+                raise AuditorError(
+                    f"copy {place + 1}, column {copy.columns[worst]!r}: 32-bit numbers are off by up to "
+                    f"{rounding[worst] / spread[worst]:.1g} of its {'deviation' if noise is None else 'noise'}, "
+                    f"and {UNSEEN:g} is the most that changes no conclusion; write it in double precision"
+                )
+        yield [copy.astype(np.float32) for copy in part]
 
 
 def read_copy(path: Path, attributes: Sequence[str], rows: int, exact: bool = False) -> NDArray[np.float64]:

@@ -51,6 +51,44 @@ def test_the_values_that_perturb_makes(tmp_path, frame, held, form, scheme, para
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(path.name for path in written)
 
 
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize(("scheme", "levels"), [("corner-wave", LEVELS), ("linearly-dependent", LEVELS), ("rotation", [0.0])])
+def test_single_precision_rounds_the_same_copies(tmp_path, frame, held, form, scheme, levels):
+    source = tmp_path / "table.parquet"
+    frame.to_parquet(source, row_group_size=40_000)
+    copies = auditor.perturb(frame, scheme, levels, seed=5).copies
+    written = write_copies(str(source), scheme, levels, 5, tmp_path / "out", form=form, precision="single")
+    for path, copy in zip(written, copies, strict=False):
+        read = pd.read_csv(path, dtype=np.float32) if form == "csv" else pd.read_parquet(path)
+        pd.testing.assert_frame_equal(read, copy.astype(np.float32), check_exact=True)
+
+
+def test_single_precision_changes_no_conclusion(tmp_path, frame):
+    """An audit of the files says what it says of the same files in double precision, six digits of it."""
+    source, found = tmp_path / "table.parquet", {}
+    frame.to_parquet(source)
+    for precision in ("double", "single"):
+        files = write_copies(str(source), "corner-wave", LEVELS, 5, tmp_path / precision, precision=precision)
+        found[precision] = auditor.run({
+            "schema": 1, "title": "copies handed out", "seed": 1, "data": {"source": str(source)},
+            "schemes": [{"name": "published", "levels": LEVELS, "copies": [str(path) for path in files[:-1]], "law": {"scheme": "corner-wave"}}],
+            "knowledge": ["perfect"], "coalitions": ["subsets"], "attacks": ["llse", "ndr"], "expect": ["no-collusion-gain"],
+        })  # fmt: skip
+    double, single = (found[precision].frame() for precision in ("double", "single"))
+    errors = double["metric"] == "normalized_error"
+    np.testing.assert_allclose(single["value"][errors], double["value"][errors], rtol=1e-6)
+    assert [record.status for record in found["single"].expectations] == [record.status for record in found["double"].expectations] == ["holds"]
+
+
+def test_rounding_that_noise_would_show_is_refused(tmp_path, frame):
+    """At 10⁹ with deviation 1, neighbouring 32-bit numbers are 64 apart."""
+    source = tmp_path / "table.parquet"
+    (frame[["age", "salary"]] + [1e9, 0.0]).to_parquet(source)
+    with pytest.raises(AuditorError, match="copy 1, column 'age': 32-bit numbers are off by up to 7 of its noise"):
+        write_copies(str(source), "corner-wave", LEVELS, 5, tmp_path / "out", precision="single")
+    assert not (tmp_path / "out").exists()
+
+
 def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):
     from auditor import writing
 
