@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from auditor.printing import clean
+from auditor.rendering import clean
 from reports._along import swept_paths
 from reports._chart_data import ROWS, ChartData
 from reports._chart_rows import collusion_data, distribution_data, map_data

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from auditor.printing import clean
+from auditor.rendering import clean
 from reports._figures import Z95, number, plus_minus, told_apart
 
 if TYPE_CHECKING:
