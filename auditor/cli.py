@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from auditor.errors import AuditorError, StorageError
-from auditor.printing import clean_lines
 
 if TYPE_CHECKING:
     from auditor.copies import Precision
@@ -61,16 +60,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Exception as error:
         frames = "".join(traceback.format_tb(error.__traceback__))
         told = str(error) if os.environ.get("AUDITOR_DEBUG") else "message withheld, it might hold data; AUDITOR_DEBUG=1 shows it"
-        click.echo(f"Traceback (most recent call last):\n{frames}{type(error).__name__}: {clean_lines(told)}", err=True)
+        _say(f"Traceback (most recent call last):\n{frames}{type(error).__name__}: {told}")
         sys.exit(FAILED_RUNNING)
 
 
 def _say(message: object) -> None:
     """Tell a person something on standard error: names in it come from files, and must not steer the terminal."""
+    from auditor.printing import clean_lines
+
     click.echo(clean_lines(message), err=True)
 
 
 def _tell(message: object) -> None:
+    from auditor.printing import clean_lines
+
     click.echo(clean_lines(message))
 
 

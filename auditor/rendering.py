@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from auditor.errors import AuditorError
+from auditor.printing import clean, escaped, visible
 from auditor.registry import Plugin
 from auditor.results import AuditResult
 
 if TYPE_CHECKING:
     from auditor.comparison import Comparison
+
+__all__ = ["Display", "Renderer", "clean", "escaped", "visible"]
 
 
 class Renderer(Plugin):

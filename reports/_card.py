@@ -176,4 +176,8 @@ def summary(found: list[Verdict]) -> str:
         return ""
     counts = [(kind, sum(verdict.finding == kind for verdict in found)) for kind in SUMMARY]
     told = [f"{spelled(count)} {SUMMARY[kind]}" for kind, count in counts if count]
-    return f"{say.capital(spelled(len(found)))} schemes: {', '.join(told)}."
+    many = f"{say.capital(spelled(len(found)))} schemes"
+    if len(told) == 1:
+        kind = next(kind for kind, count in counts if count)
+        return f"{many}, {'both' if len(found) == 2 else 'all'} {SUMMARY[kind]}."
+    return f"{many}: {', '.join(told)}."

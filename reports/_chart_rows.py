@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from auditor.printing import clean
+from auditor.rendering import clean
 from reports._chart_data import (
     FIGURE_HEADERS,
     ROWS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from auditor.printing import clean
+from auditor.rendering import clean
 from reports._along import frontier, measure_points, sweep_lines
 from reports._chart_data import (
     FIGURE_HEADERS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from auditor.printing import clean
+from auditor.rendering import clean
 from reports._figures import Z95, number, plus_minus, told_apart
 
 if TYPE_CHECKING:
@@ -50,9 +50,11 @@ def parts(comparison: Comparison) -> list[Part]:
 
 
 def _worsened(comparison: Comparison) -> Part:
-    others = len(comparison.broken) - len(comparison.lost)
-    count = len(comparison.worsened) + others + sum(comparison.lost.values())
-    return Part("worse", "Worse", _rows(comparison.worsened), [clean(line) for line in comparison.broken], count)
+    return Part("worse", "Worse", _rows(comparison.worsened), [clean(line) for line in comparison.broken], _count_worse(comparison))
+
+
+def _count_worse(comparison: Comparison) -> int:
+    return len(comparison.worsened) + len(comparison.broken) - len(comparison.lost) + sum(comparison.lost.values())
 
 
 def _counted(groups: Mapping[str, int], stated: Sequence[str]) -> tuple[list[str], int]:
@@ -69,7 +71,9 @@ def headline(comparison: Comparison) -> str:
     unseen = f"{' and '.join(what)} of the old audit {'is' if gone + stated == 1 else 'are'} not in the new one" if what else ""
     if comparison.worse:
         told = [part for part in _worse(comparison) if part]
-        return f"Worse: {', and '.join([', '.join(told[:-1]), told[-1]] if len(told) > 1 else told)}."
+        count = _count_worse(comparison)
+        parted = ", and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
+        return f"{count:,} {'thing' if count == 1 else 'things'} got worse: {parted}."
     better = len(comparison.improved) + len(comparison.verdicts)
     found = [part for part in (f"{better:,} got better" if better else "", unseen) if part]
     return f"Nothing got worse{', and ' if better else ', but ' if unseen else ''}{', but '.join(found)}."

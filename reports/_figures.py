@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-from auditor.printing import clean
+from auditor.rendering import clean
 from auditor.results import Measurement, half_interval, pooled
 
 Z95 = 1.959963984540054

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from auditor.printing import clean
+from auditor.rendering import clean
 from reports._figures import clipped
 from reports._reading import Gap
 

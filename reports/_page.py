@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from auditor.printing import escaped
+from auditor.rendering import escaped
 from auditor.results import AuditResult
 from reports._card import Verdict, most_telling, summary
 from reports._chart_list import Chart, charts

@@ -16,13 +16,26 @@ EXACT = 1e-6
 def strongest(reading: Reading, scheme: str) -> Setting | None:
     """Return the setting of one scheme that leaves least for sure; of several exact ones, the one with the best single copy.
 
-    Attacks that guess categories come before those that estimate numbers, so that schemes of both kinds are judged by the same. Adversaries
-    who were given attributes in clear come last: an error over all attributes that counts those as known is no larger by construction.
+    Adversaries who were given attributes in clear come last: an error over all attributes that counts those as known is no larger by
+    construction. Of attacks that guess categories and attacks that estimate numbers see `judged`.
     """
     found = [setting for setting in _settings(reading) if setting.scheme == scheme]
-    found = [setting for setting in found if not reading.given(setting.knowledge)] or found
-    found = [setting for setting in found if guesses_categories(reading, setting)] or found
-    return least(reading, found)
+    return least(reading, judged(reading, found))
+
+
+def judged(reading: Reading, settings: Sequence[Setting]) -> Sequence[Setting]:
+    """Return the settings that compete for the strongest, all of which are ranked by the same.
+
+    Those that guess categories come first, so that schemes of both kinds are judged by their guesses; but not where an attack that
+    estimates numbers leaves less of the variance unknown than any of them: that one is stronger in the measure that both have.
+    """
+    found = [setting for setting in settings if not reading.given(setting.knowledge)] or settings
+    guessing = [setting for setting in found if guesses_categories(reading, setting)]
+    others = [setting for setting in found if setting not in guessing]
+    if not guessing or not others:
+        return found
+    apart = [min((ceiling(shown) for one in some for shown in reading.figures(one).values()), default=None) for some in (guessing, others)]
+    return others if apart[0] is not None and apart[1] is not None and apart[1] < apart[0] * (1 - 1e-9) else guessing
 
 
 def least(reading: Reading, settings: Sequence[Setting]) -> Setting | None:

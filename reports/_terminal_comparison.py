@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.rule import Rule
 from rich.text import Text
 
-from auditor.printing import clean
+from auditor.rendering import clean
 from reports._differences import Part, basis, headline, parts
 from reports._terminal_tables import folded, heading, table
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from auditor.printing import clean
+from auditor.rendering import clean
 from auditor.results import PluginSummary
 from reports._along import frontier, measure_points
 from reports._figures import Figure, braces, clipped, number, with_error

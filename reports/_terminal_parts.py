@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.rule import Rule
 from rich.text import Text
 
-from auditor.printing import clean
+from auditor.rendering import clean
 from auditor.results import AuditResult
 from reports._card import Verdict, most_telling
 from reports._curves import curve

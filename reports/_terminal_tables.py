@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from auditor.printing import clean
+from auditor.rendering import clean
 from reports._along import swept_paths
 from reports._figures import braces, clipped, number, with_error
 from reports._gaps import unsuited_text, untold_text

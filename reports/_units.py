@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from auditor.metrics import METRICS, base
-from auditor.printing import clean
+from auditor.rendering import clean
 from reports._chart_data import attribute_text
 from reports._reading import EVERYTHING, Reading
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from reports._figures import Figure, with_error
-from reports._guesses import guesses_categories, losses
+from reports._guesses import losses
 from reports._matrix import MatrixCell, MatrixRow
 from reports._reading import Reading, adversary_text, ceiling, lowest
 from reports._sentences import share
-from reports._strongest import least
+from reports._strongest import judged, least
 
 ATTACKS = 3
 """From so many attacks on a table of who wins where is worth its place; of fewer, the comparison says it at a glance."""
@@ -50,7 +50,7 @@ def marks(reading: Reading, rows: Sequence[MatrixRow]) -> dict[tuple[str, str, s
     for place in range(len(reading.schemes)):
         contest = _contest(reading, rows, place)
         best = least(reading, [cell.setting for _, cell, _ in contest if cell.setting])
-        if best is None or len(contest) < 2:
+        if best is None or sum(row.cells[place].told for row in rows) < 2:
             continue
         first = next(shown for _, cell, shown in contest if cell.setting == best)
         for row, cell, shown in contest:
@@ -78,10 +78,10 @@ def winners(reading: Reading, rows: Sequence[MatrixRow]) -> list[Winner]:
 
 
 def _contest(reading: Reading, rows: Sequence[MatrixRow], place: int) -> list[tuple[MatrixRow, MatrixCell, Figure]]:
-    """Return who competes against a scheme, with what each is ranked by: as in the verdict, guesses of categories before errors."""
-    found = [(row, row.cells[place]) for row in rows if row.cells[place].setting is not None]
-    found = [one for one in found if not one[1].given] or found
-    found = [one for one in found if one[1].setting and guesses_categories(reading, one[1].setting)] or found
+    """Return who competes against a scheme, with what each is ranked by: as in the verdict, the guesses of categories or the error."""
+    found = [(row, row.cells[place]) for row in rows]
+    competing = set(judged(reading, [cell.setting for _, cell in found if cell.setting]))
+    found = [(row, cell) for row, cell in found if cell.setting in competing]
     ranked = [(row, cell, lowest(losses(reading, cell.setting).values())) for row, cell in found if cell.setting]
     return [(row, cell, shown) for row, cell, shown in ranked if shown is not None]
 

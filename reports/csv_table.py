@@ -8,9 +8,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from auditor.printing import escaped, visible
 from auditor.registry import register
-from auditor.rendering import Renderer
+from auditor.rendering import Renderer, escaped, visible
 from auditor.results import AuditResult, Measurement
 
 _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")

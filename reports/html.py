@@ -96,7 +96,7 @@ def environment() -> Environment:
     """Return the template environment: everything is escaped, and an unknown name is an error."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    from auditor import printing
+    from auditor import rendering
     from reports import _detail, _differences, _figures, _gaps, _reading, _sentences, _words
     from reports._chart_data import attribute_text
     from reports._inert import json_block
@@ -105,7 +105,7 @@ def environment() -> Environment:
         loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     filters = (
-        printing.clean, _figures.number, _figures.plus_minus, _figures.with_error, _figures.percent, _figures.copies, _figures.braces,
+        rendering.clean, _figures.number, _figures.plus_minus, _figures.with_error, _figures.percent, _figures.copies, _figures.braces,
         _figures.clipped, _figures.unbroken, _words.where_text, _words.bound_text, _words.observed_text, _words.counts,
         _words.partial_text, _gaps.gap_text, _gaps.untold_text, _gaps.unsuited_text, _sentences.share, _reading.plain,
         _detail.agreement, _detail.assumptions, _differences.more_text, attribute_text, json_block,

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, ClassVar
 
-from auditor.printing import escaped
 from auditor.registry import register
-from auditor.rendering import Renderer
+from auditor.rendering import Renderer, escaped
 from auditor.results import AuditResult
 
 if TYPE_CHECKING:

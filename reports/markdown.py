@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from auditor.printing import clean
 from auditor.registry import register
-from auditor.rendering import Renderer
+from auditor.rendering import Renderer, clean
 from auditor.results import AuditResult
 from reports._card import Verdict
 from reports._differences import Part, basis, headline, more_text, parts

@@ -158,7 +158,7 @@ class NoCollusionGain(Expectation):
         broken = [cell for cell, sufficient in known.items() if not sufficient]
         if broken:
             _, scheme, coalition = broken[0]
-            more = f" and {len(broken) - 1} more coalitions" if len(broken) > 1 else ""
+            more = f", and so in {len(broken) - 1} more coalitions" if len(broken) > 1 else ""
             return Judgement("fails", f"by law: in {scheme}, no copy of {describe(coalition)} makes the others useless{more}")
         if not stated:
             return Judgement("undecided", "no coalition of two copies or more was audited")
@@ -167,7 +167,8 @@ class NoCollusionGain(Expectation):
             return Judgement("undecided", foretold)
         if not known:
             return Judgement("holds", "by law: none is stated, so the data alone decide")
-        return Judgement("holds", f"by law: one copy says all there is in each of {len(known)} coalitions")
+        which = "the one coalition" if len(known) == 1 else f"each of {len(known)} coalitions"
+        return Judgement("holds", f"by law: one copy says all there is in {which}")
 
     def _foretold(self, evidence: Evidence) -> str:
         """Return why second moments settle nothing here: what a copy adds depends on the best one's noise or the data; or nothing."""
@@ -300,16 +301,16 @@ class NoCollusionGain(Expectation):
             if guards:
                 widest = max(1.96 * g.std_error for g in guards)
                 worse += f"; nor does the best linear attack learnt from the originals gain, to ± {_share(widest)} or finer"
-            return f"on the data: {len(tested) - len(guards)} gains are all below {margin:.1%}, the largest {bar} ({cell}){worse}"
+            return f"on the data: {len(tested) - len(guards)} gains are all below {_percent(margin)}, the largest {bar} ({cell}){worse}"
         if status == "fails":
             count = verdicts.count("fails")
-            return f"on the data: {cell} gains {bar}, more than {margin:.1%}; so do {count} of {len(tested)} tested"
+            return f"on the data: {cell} gains {bar}, more than {_percent(margin)}; so do {count} of {len(tested)} tested"
         # For the claim, a true gain of nothing: the estimate itself is too uncertain here to plan with.
         needed = gain.rows_to_decide(margin, self.parameters.level / len(tested))
         rows = f"about {needed:,} rows would settle it if there is no gain"
         blind = max((look.blind for look in deciding(gain.looks)), default=0.0) if gain.looks else 0.0
         bar += f" and {blind:.2%} of records like no other" if blind > 0 else ""
-        return f"on the data: cannot tell {bar} from the margin of {margin:.1%} ({cell}, {gain.rows:,} rows); {rows}"
+        return f"on the data: cannot tell {bar} from the margin of {_percent(margin)} ({cell}, {gain.rows:,} rows); {rows}"
 
 
 def _share(value: float, *, signed: bool = False) -> str:
@@ -317,3 +318,8 @@ def _share(value: float, *, signed: bool = False) -> str:
     percent = 100 * value
     form = ".2f" if percent == 0 or abs(percent) >= 0.01 else ".1g"
     return f"{percent:{'+' if signed else ''}{form}}%"
+
+
+def _percent(margin: float) -> str:
+    """Write a margin with the digits it has: ``1.0%``, ``0.01%``."""
+    return f"{margin:.1%}" if margin >= 0.0095 else f"{100 * margin:.3g}%"

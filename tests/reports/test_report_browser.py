@@ -230,6 +230,18 @@ def test_axe_finds_nothing_serious(browser: Browser, files: dict[str, Path], cas
 
 
 @needs_axe
+def test_axe_finds_nothing_serious_where_many_attacks_compete(browser: Browser, quickstart: AuditResult, tmp_path: Path) -> None:
+    third = [r._replace(attack="third") for r in quickstart.measurements if r.attack == "ndr"]
+    file = tmp_path / "many.html"
+    file.write_text(Html().render([quickstart.model_copy(update={"measurements": [*quickstart.measurements, *third]})]), encoding="utf-8")
+    for theme, width in (("light", 1280), ("dark", 400)):
+        with Opened(browser, file, color_scheme=theme, viewport={"width": width, "height": 900}) as opened:
+            assert opened.page.locator("h3", has_text="Who wins where").is_visible()
+            assert opened.page.evaluate("document.documentElement.scrollWidth") == width
+            assert serious(opened.page) == []
+
+
+@needs_axe
 def test_axe_finds_nothing_serious_in_a_comparison(browser: Browser, quickstart: AuditResult, tmp_path: Path) -> None:
     half = [r._replace(value=r.value / 2) if r.scheme == "correlated" and r.value else r for r in quickstart.measurements]
     changed = compare_results(quickstart, quickstart.model_copy(update={"measurements": half}))

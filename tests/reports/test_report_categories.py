@@ -16,6 +16,7 @@ from reports._matrix import matrix
 from reports._reading import ERROR, Reading, Setting
 from reports._strongest import gain_of, leader
 from reports._verdict import verdict
+from reports._winners import marks
 
 BLIND = 0.1
 SETTING = Setting(0, "fresh", "perfect", "posterior")
@@ -104,7 +105,7 @@ def test_both_worlds_stand_on_the_same_axes(quickstart: AuditResult) -> None:
     fresh = {coalition: (ACCURACY[coalition], TRUTH[coalition]) for coalition in ACCURACY}
     noisy = {coalition: (0.2, 0.15) if len(coalition) > 1 else (0.15, 0.1) for coalition in ACCURACY}
     low = guessed("added noise", noisy, {(1,): 0.2, (2,): 0.4, (1, 2): 0.1})
-    llse = [measurement(scheme="added noise", knowledge="perfect", attack="llse", coalition=(1,), metric=ERROR, **report_cases.with_bar(0.05, 0.001, None))]
+    llse = [measurement(scheme="added noise", knowledge="perfect", attack="llse", coalition=(1,), metric=ERROR, **report_cases.with_bar(0.3, 0.001, None))]
     reading = Reading(audit(quickstart, [*guessed("fresh", fresh, {(1,): 0.7, (2,): 0.8, (1, 2): 0.6}), *low, *llse]))
     found = [verdict(reading, scheme) for scheme in ("fresh", "added noise")]
     assert [item.adversary for item in found] == ["posterior, perfect knowledge"] * 2
@@ -113,6 +114,18 @@ def test_both_worlds_stand_on_the_same_axes(quickstart: AuditResult) -> None:
     lowest = most_telling(found)
     assert lowest is not None
     assert (lowest.scheme, lowest.strongest) == ("added noise", "0.1000 ±0.0020")
+
+
+def test_who_leaves_less_of_the_variance_than_any_guess_is_the_strongest_and_marked_so(quickstart: AuditResult) -> None:
+    """The verdict names no weaker attack than the comparison shows, whatever it is made of."""
+    noisy = {coalition: (0.2, 0.15) if len(coalition) > 1 else (0.15, 0.1) for coalition in ACCURACY}
+    low = guessed("added noise", noisy, {(1,): 0.2, (2,): 0.4, (1, 2): 0.1})
+    llse = [measurement(scheme="added noise", knowledge="perfect", attack="llse", coalition=(1,), metric=ERROR, **report_cases.with_bar(0.05, 0.001, None))]
+    reading = Reading(audit(quickstart, [*low, *llse]))
+    found = verdict(reading, "added noise")
+    assert found.adversary == "llse, perfect knowledge"
+    assert "leaves 5.0 ± 0.2 % of the variance unknown" in found.sentence
+    assert {attack: mark for (_, attack, _), mark in marks(reading, matrix(reading)).items()} == {"llse": "★"}
 
 
 def test_replicates_do_not_turn_a_gain_in_probability_into_one_of_errors(quickstart: AuditResult) -> None:

@@ -92,7 +92,7 @@ def test_cells_that_fail_now_are_worse_and_told_once_for_each_adversary_with_the
     assert lost.worse
     assert len(lost.broken) == len(lost.lost) == 4
     assert lost.broken[0] == f"corner-wave, ndr, perfect: now failed (LinAlgError): {cells // 4} cells are no longer measured"
-    assert headline(lost) == f"Worse: {cells} cells are no longer measured."
+    assert headline(lost) == f"{cells} things got worse: {cells} cells are no longer measured."
     (part,) = parts(lost)
     assert part.size == cells
 
@@ -101,7 +101,7 @@ def test_audits_of_different_things_have_not_shown_that_nothing_got_worse(quicks
     renamed = quickstart.model_copy(update={"measurements": [r._replace(scheme=f"my {r.scheme}") for r in quickstart.measurements]})
     strange = compare_results(quickstart, renamed)
     assert strange.worse
-    assert headline(strange) == "Worse: no cell of the old audit is in the new one: nothing was compared."
+    assert headline(strange) == "1 thing got worse: no cell of the old audit is in the new one: nothing was compared."
     assert not compare_results(quickstart.model_copy(update={"measurements": []}), quickstart).worse
 
 
@@ -121,7 +121,7 @@ def test_an_expectation_that_held_is_worse_and_written_as_in_the_report(quicksta
     failed = quickstart.model_copy(update={"expectations": [first.model_copy(update={"status": "fails"}), *rest]})
     worse = compare_results(quickstart, failed)
     assert worse.broken == ["expectation no-collusion-gain (scheme = corner-wave): holds → fails"]
-    assert headline(worse) == "Worse: 1 expectation came out worse."
+    assert headline(worse) == "1 thing got worse: 1 expectation came out worse."
     assert compare_results(failed, quickstart).verdicts == ["expectation no-collusion-gain (scheme = corner-wave): fails → holds"]
 
 

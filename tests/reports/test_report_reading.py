@@ -353,6 +353,8 @@ def test_the_verdicts_are_counted(quickstart: AuditResult) -> None:
     found = verdicts(Reading(quickstart))
     assert summary(found) == "Four schemes: one rebuilt exactly, two rebuilt better by pooling copies, one where pooling gains nothing."
     assert summary(found[:1]) == ""
+    assert summary(found[:2]) == "Two schemes, both rebuilt better by pooling copies."
+    assert summary(found[:2] + found[1:2]) == "Three schemes, all rebuilt better by pooling copies."
 
 
 def test_gaps_of_one_reason_are_told_once_and_what_failed_first() -> None:
