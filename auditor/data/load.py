@@ -52,6 +52,7 @@ def load_table(
     base: Path | None = None,
     categories: Categories | None = None,
     hierarchies: Mapping[str, Hierarchy] = MappingProxyType({}),
+    varied: bool = True,
 ) -> Table:
     """Return the table a scenario asks for, fit to be audited.
 
@@ -81,6 +82,8 @@ def load_table(
         Columns to take as categories, for uniform schemes; those that are numbers stay in the numeric table too.
     hierarchies : mapping
         Columns of text or numbers to take as places among the leaves of a declared hierarchy.
+    varied : bool
+        Whether every attribute must vary; a copy's need not.
 
     Returns
     -------
@@ -106,7 +109,7 @@ def load_table(
     chosen = categories or Categories()
     if is_file(source) and not chosen.columns and not hierarchies:
         names, pieces = _pieces(source, columns, rows, parameters or {}, base)
-        return _finished(Table(names, numbers_of_pieces(pieces, names, asked), source), standardize)
+        return _finished(Table(names, numbers_of_pieces(pieces, names, asked), source), standardize, varied=varied)
     if is_file(source):
         raw = _from_file(source, columns, rows, parameters or {}, base)
     else:
@@ -124,11 +127,14 @@ def load_table(
     return _finished(held, standardize, lambda: chosen.table(whole, names, values))
 
 
-def _finished(table: Table, standardize: bool, categorical: Callable[[], CategoricalTable | None] = lambda: None) -> Table:
+def _finished(
+    table: Table, standardize: bool, categorical: Callable[[], CategoricalTable | None] = lambda: None, varied: bool = True
+) -> Table:
     """Return a table of finite numbers, scanned and checked, rescaled if it shall be."""
     checks.check_names(table.attributes)
     found = table.scan
-    checks.check_varied(table.attributes, found.low, found.high, np.diag(found.covariance))
+    if varied:
+        checks.check_varied(table.attributes, found.low, found.high, np.diag(found.covariance))
     categories = categorical()
     content = table.content
     if standardize:

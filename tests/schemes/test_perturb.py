@@ -205,7 +205,7 @@ def test_no_refusal_tells_a_value():
         ({"matrix": [[1.0, 2.0, 3.0], [2.0, 1.0]]}, "noise.matrix must be a square matrix of numbers"),
         ({"matrix": [[1.0]]}, "noise.matrix must be 2 × 2, one row per attribute; got 1 × 1"),
         ({"matrix": [[float("nan"), 0.0], [0.0, 1.0]]}, "noise.matrix.0.0 must be a finite number"),
-        ({"matrix": "nowhere.csv"}, "noise.matrix: 'nowhere.csv' cannot be read as a CSV file of numbers"),
+        ({"matrix": "nowhere.csv"}, "noise.matrix: there is no file 'nowhere.csv'"),
     ],
 )
 def test_impossible_noise_shapes_are_refused_once(noise, words):
