@@ -144,9 +144,9 @@ class Drawing:
     def block(self, index: int, x: Array, out: Sequence[Array]) -> float:
         """Write the copies of one block of rows; return the seconds that the last request took."""
         for existing, sampler in self._requests:
-            start = time.perf_counter()
+            start = time.thread_time()
             sampler.block(index, x, out, existing)
-            elapsed = time.perf_counter() - start
+            elapsed = time.thread_time() - start
         return elapsed
 
 
@@ -196,7 +196,7 @@ def audit_release(
         session = Session(scenario, release, coalitions, context, pooling, taken)
         _check_copies(session.gathered)
     except (Exception, SystemExit) as error:
-        reason = str(error) if isinstance(error, FailedElsewhereError) else failure_reason(error)
+        reason = failure_reason(error)
         records = [context.empty(attack.id, knowledge.label, coalition, "failed", reason)
                    for knowledge in scenario.knowledge for attack in scenario.attacks for coalition in coalitions]  # fmt: skip
         return ReleaseAudit(records, [], evidence)
@@ -281,7 +281,7 @@ def failure_reason(error: BaseException) -> str:
     Our own errors hold no original value by rule. A foreign exception's text may hold anything it met, so only its type and place
     are told.
     """
-    if isinstance(error, AuditorError):
+    if isinstance(error, (AuditorError, FailedElsewhereError)):
         return str(error)
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
@@ -372,8 +372,9 @@ class Session:
         attack: Attack = registry.get("attack", use.name)(use.parameters).form()
         if isinstance(attack, CategoricalAttack) and self.release.table.categorical is not None:
             release, context = self.release, self.context
-            copies = release.whole_copies()
-            return binned_records(release.table, copies, self.law, self.needed, self.coalitions, context, use.id, knowledge), []
+            return binned_records(
+                release.table, release.blocks, self.law, self.needed, self.coalitions, context, use.id, knowledge
+            ), []
         attack.check(self.release.scheme.family, knowledge)
         tally = self._tally()
         records, inferences = self._whole_records(), [Inferences() for _ in self.needed]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from auditor.audit import check_affine, table_moments
 from auditor.blocks import chunks, row_blocks
 from auditor.categorical import release as categories
 from auditor.categorical.scheme import UniformScheme
+from auditor.data.categorical import BLOCK_WIDTH, CategoricalTable, Codes
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, NotApplicable, Problem, ScenarioError
 from auditor.gathered import Gathered
@@ -235,6 +236,16 @@ def drawn_blocks(
         out = RowsOf(copies, a, b) if copies is not None else [block[: b - a] for block in memory or ()]
         sampler.block(index, table.read(a, b), out, existing)
         yield a, b, out
+
+
+def drawn_codes(
+    scheme: UniformScheme, table: CategoricalTable, levels: tuple[float, ...], seed: int | None
+) -> Iterator[list[Codes]]:
+    """Make the copies of categories block by block; yield the block's codes of every copy."""
+    key = Key(_checked_seed(seed), scheme.name)
+    for block, (a, b) in enumerate(row_blocks(table.rows, BLOCK_WIDTH)):
+        made = scheme.copies(table.read(a, b), table.size, replace(key, block=block))
+        yield [made.ask(level) for level in levels]
 
 
 def _released_categories(

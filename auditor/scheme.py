@@ -50,11 +50,20 @@ class TableMoments:
 
 @dataclass(frozen=True)
 class Key:
-    """Names every random stream of one release: the same key gives the same copies."""
+    """Names every random stream of one release: the same key gives the same copies.
+
+    Attributes
+    ----------
+    seed, scheme, replicate
+        Of the release.
+    block : int
+        Number of the block of records, for schemes that are asked to perturb one block at a time: those of categories.
+    """
 
     seed: int
     scheme: str
     replicate: int = 1
+    block: int = 0
 
 
 class RowsOf(Sequence[Array]):
