@@ -62,6 +62,6 @@ def given(K_X: Array, known: NDArray[np.intp]) -> tuple[Array, Array]:
     """
     B = regression(K_X[:, known], K_X[np.ix_(known, known)])
     B[known] = np.eye(len(known))
-    conditional = clip_to_psd(K_X - B @ K_X[known])
+    conditional = clip_to_psd(K_X - B @ K_X[known], K_X)
     conditional[known], conditional[:, known] = 0.0, 0.0
     return B, conditional

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from auditor.errors import PluginError
-from auditor.linear_algebra import correlation
+from auditor.linear_algebra import correlation, widely_scaled
 from auditor.noise import Distribution, GaussianNoise, psd_root
 from auditor.noise_shapes import NoiseShape, correlation_dissimilarity, noise_shape
 from auditor.registry import PluginParameters
@@ -194,7 +194,8 @@ class _Root:
         self._scale = np.sqrt(np.clip(diagonal, 0.0, None))
         self._diagonal = not (K_0 - np.diag(diagonal)).any()
         self._uniform = self._diagonal and bool((self._scale == self._scale[0]).all())
-        self._product = SumOfProducts(psd_root(K_0))
+        # Rows are multiplied as g·Rᵀ; the symmetric root is its own transpose.
+        self._product = SumOfProducts(psd_root(K_0).T.copy() if widely_scaled(K_0) else psd_root(K_0))
 
     def draw(self, rng: np.random.Generator, scale: float, parents: Parents, out: Array, scratch: Array) -> None:
         """Write rows of ``Σ weight · parent + scale · N(0, K_0)`` to ``out``, shape (b, N); ``scratch`` has the same shape.

@@ -61,6 +61,8 @@ def run(
     WorkersLost
         Worker processes were killed again and again; what was finished is kept.
     """
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise AuditorError(f"workers must be an integer of at least 1; got {workers!r}")
     if resume and output is None:
         raise AuditorError("resume needs `output`, the folder where finished work is kept")
     registry.discover()

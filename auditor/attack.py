@@ -190,7 +190,7 @@ class View:
         assert isinstance(self.law, GaussianNoise)
         if self.law.follows_data:
             return mean, covariance / (1.0 + v)
-        return mean, clip_to_psd(covariance - v * self.law.shape)
+        return mean, clip_to_psd(covariance - v * self.law.shape, covariance)
 
     @cached_property
     def known_law(self) -> NoiseLaw:

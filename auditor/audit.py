@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -344,7 +344,11 @@ class Session:
         """Return signs that copies foretell one another's noise beyond what covariances say; one replicate of added noise shows them."""
         if self.release.scheme.family != "additive" or self.release.key.replicate > 1:
             return {}
-        return dependences(self.needed, self.release.blocks(), self.release.table.rows, self.release.table.width, self.law)
+        table, blocks = self.release.table, self.release.blocks()
+        if table.streamed:  # its rows are gone through once for everybody; the first block tells enough
+            blocks, rows = islice(blocks, 1), row_blocks(table.rows, table.width)[0][1]
+            return dependences(self.needed, blocks, rows, table.width, self.law)
+        return dependences(self.needed, blocks, table.rows, table.width, self.law)
 
     def _tried(self, use: PluginUse, knowledge: Knowledge) -> tuple[list[Measurement], list[Distribution]]:
         """Return the records of one attack; when it fails, coalition by coalition, so that only the cells at fault are lost."""

@@ -388,7 +388,7 @@ def compare(old: str, new: str, form: str, output: str | None) -> None:
 @cli.command()
 @click.argument("data")
 @click.option("--scheme", required=True, help="A registered scheme.")
-@click.option("--levels", required=True, metavar="L,L,...", help="Levels in order of release.")
+@click.option("--levels", required=True, multiple=True, metavar="L,L,...", help="Levels in order of release (repeatable).")
 @click.option("--seed", type=click.IntRange(min=0), help="Same seed, same copies; left out, nobody can make them again.")
 @click.option("--output", required=True, type=click.Path(file_okay=False), help="Folder for the copies.")
 @click.option("--columns", metavar="A,B,...", help="Columns to perturb and release; every numeric one by default.")
@@ -400,7 +400,7 @@ def compare(old: str, new: str, form: str, output: str | None) -> None:
     help="Numbers of 64 or 32 bits; single is refused where its rounding could change a conclusion.",
 )  # fmt: skip
 def perturb(
-    data: str, scheme: str, levels: str, seed: int | None, output: str, columns: str | None, rows: int | None,
+    data: str, scheme: str, levels: tuple[str, ...], seed: int | None, output: str, columns: str | None, rows: int | None,
     changes: tuple[str, ...], form: str | None, precision: Precision,
 ) -> None:  # fmt: skip
     """Write perturbed copies of DATA (a registered source, a .csv or .parquet file, or a folder of them) as files, block by block."""
@@ -409,7 +409,7 @@ def perturb(
     _warn_of_broken_plugins()
     selection = None if columns is None else [name for name in columns.split(",") if name]
     parameters = dict(_override(change) for change in changes)
-    written = write_copies(data, scheme, _numbers(levels), seed, Path(output), selection, rows, parameters, form, precision)
+    written = write_copies(data, scheme, _numbers(",".join(levels)), seed, Path(output), selection, rows, parameters, form, precision)
     for path in written:
         _tell(f"written: {path}")
 

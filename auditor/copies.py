@@ -205,7 +205,7 @@ def read_copy(path: Path, attributes: Sequence[str], rows: int, exact: bool = Fa
         The file is missing, lacks a column, or has another number of rows.
     """
     try:
-        table = load_table(str(path), columns=list(attributes), parameters={}, rng=np.random.default_rng(0), base=None)
+        table = load_table(str(path), columns=list(attributes), parameters={}, rng=np.random.default_rng(0), base=None, varied=False)
     except AuditorError as error:
         told = str(error)
         raise AuditorError(told if told.startswith(path.name) else f"{path.name}: {told}") from None

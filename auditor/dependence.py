@@ -55,7 +55,7 @@ def dependences(
     coalitions : sequence of tuple of int
     blocks : iterable of (number, rows of the original, rows of every copy)
     rows, width : int
-        Of the table.
+        Of these blocks together.
     law : NoiseLaw or None
         Says which copy of a coalition has least noise; without it, the rows looked at do.
     """

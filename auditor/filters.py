@@ -97,7 +97,7 @@ def estimated_covariance(covariance: Array, Sigma_r: Array) -> Array:
 
     Source: huang2005, Theorems 5.1 and 8.2; with ERRATA, negative eigenvalues become 0.
     """
-    return clip_to_psd(covariance - Sigma_r)
+    return clip_to_psd(covariance - Sigma_r, covariance)
 
 
 def descending_eigen(K: Array) -> tuple[Array, Array]:

@@ -13,8 +13,38 @@ RANGE_TOLERANCE = 1e-7
 """How far 1 may stand out of a singular ``Sigma``'s range before some combination of copies counts as free of noise."""
 
 
-def clip_to_psd(K: Array) -> Array:
-    """Return the positive semi-definite matrix nearest to a symmetric one: negative eigenvalues become 0."""
+def in_own_units(K: Array) -> tuple[Array, Array]:
+    """Return a matrix with each row and column over the root of its diagonal entry, and those roots, shapes (N, N) and (N,).
+
+    A covariance's eigenvalues hide a small attribute that cannot be beside a large one; its correlations' do not. Rows whose diagonal
+    entry is not above 0 are left as they are.
+    """
+    root = np.sqrt(np.where(np.diag(K) > 0, np.diag(K), 1.0))
+    return K / np.outer(root, root), root
+
+
+WIDEST = 1e5
+"""Ratio of two attributes' deviations up to which eigenvalues of their covariance itself are right to 1e-6 in either's own unit."""
+
+
+def widely_scaled(K: Array) -> bool:
+    """Whether a covariance's attributes are so different in size that its eigenvalues would drown the small ones in rounding."""
+    root = np.sqrt(np.diag(K)[np.diag(K) > 0])
+    return bool(root.size and root.max() > WIDEST * root.min())
+
+
+def clip_to_psd(K: Array, like: Array | None = None) -> Array:
+    """Return the positive semi-definite matrix nearest to a symmetric one: negative eigenvalues become 0.
+
+    Parameters
+    ----------
+    K : ndarray of shape (N, N)
+    like : ndarray of shape (N, N), optional
+        A covariance of the same attributes. Where their sizes are far apart it gives the units to clip in.
+    """
+    if like is not None and widely_scaled(like):
+        _, size = in_own_units(like)
+        return clip_to_psd(K / np.outer(size, size)) * np.outer(size, size)
     values, vectors = np.linalg.eigh((K + K.T) / 2)
     return np.asarray((vectors * np.clip(values, 0.0, None)) @ vectors.T)
 

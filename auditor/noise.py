@@ -19,6 +19,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.linear_algebra import in_own_units, widely_scaled
+
 Array = NDArray[np.float64]
 Distribution = Literal["gaussian", "uniform"]
 
@@ -124,11 +126,15 @@ def attribute_index(copies: Sequence[int], width: int) -> NDArray[np.intp]:
 
 
 def psd_root(K: Array) -> Array:
-    """Return the symmetric square root of a positive semi-definite matrix, shape (N, N).
+    """Return a root R of a positive semi-definite matrix, ``R Rᵀ = K``, shape (N, N).
 
     An eigen root, and not Cholesky's: official statistics hold totals beside their parts, so ``K_X`` is often exactly singular.
-    Eigenvalues that rounding made negative count as 0.
+    Eigenvalues that rounding made negative count as 0. The root is the symmetric one, and where attributes' sizes are far apart that of the
+    correlations in units of each attribute: of micrometres beside megametres the symmetric one is rounding.
     """
+    if widely_scaled(K):
+        correlations, size = in_own_units(K)
+        return size[:, None] * psd_root(correlations)
     values, vectors = np.linalg.eigh(K)
     return np.asarray((vectors * np.sqrt(np.clip(values, 0.0, None))) @ vectors.T)
 

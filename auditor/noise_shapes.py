@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from auditor.errors import AuditorError
+from auditor.linear_algebra import in_own_units
 from auditor.registry import PluginParameters
 
 Array = NDArray[np.float64]
@@ -47,26 +48,29 @@ class MatrixShape(PluginParameters):
     @classmethod
     def _positive_semidefinite(cls, matrix: str | list[list[float]]) -> str | list[list[float]]:
         if not isinstance(matrix, str):
-            _check_covariance(matrix)
+            check_covariance(matrix)
         return matrix
 
 
 NoiseShape = Literal["white", "data"] | VarianceShape | SpectrumShape | DissimilarShape | MatrixShape
 
 
-def _check_covariance(rows: Any) -> Array:
-    """Return a covariance matrix as an array, or raise ValueError saying what is wrong with it."""
+def check_covariance(rows: Any) -> Array:
+    """Return a covariance matrix as an array, symmetric to the last digit, or raise ValueError saying what is wrong with it."""
     try:
         K = np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError("must be a square matrix of numbers, every row as long as the first") from None
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"must be a square matrix; got shape {K.shape}")
-    if not np.isfinite(K).all() or not np.allclose(K, K.T, rtol=1e-9, atol=0):
+    if not np.isfinite(K).all():
         raise ValueError("must be finite and symmetric, as a covariance is")
-    if np.linalg.eigvalsh(K).min() < -1e-9 * np.abs(K).max():
+    C, _ = in_own_units(K)
+    if np.abs(C - C.T).max(initial=0.0) > 1e-9 * max(1.0, np.abs(C).max(initial=0.0)):
+        raise ValueError("must be finite and symmetric, as a covariance is")
+    if (np.diag(K) < 0).any() or np.linalg.eigvalsh(C).min(initial=0.0) < -1e-9 * len(C):
         raise ValueError("must be positive semi-definite, as a covariance is")
-    return K
+    return np.asarray((K + K.T) / 2)
 
 
 def noise_shape(shape: NoiseShape, K_X: Array, base: Path | None = None) -> Array:
@@ -164,17 +168,30 @@ def correlation_dissimilarity(C_X: Array, C_R: Array) -> float:
     return float(np.sqrt((gaps @ gaps) / (N * N - N)))
 
 
+def matrix_of_file(name: str, base: Path | None, field: str) -> Array:
+    """Return a matrix from a CSV file without a header, in the scenario's folder or else the current one.
+
+    Raises
+    ------
+    AuditorError
+        There is no such file, or it holds something else.
+    """
+    path = next((folder / name for folder in (base or Path(), Path()) if (folder / name).is_file()), None)
+    if path is None:
+        raise AuditorError(f"{field}: there is no file {name!r}")
+    try:
+        return np.asarray(np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig"))
+    except (OSError, ValueError):
+        raise AuditorError(f"{field}: {name!r} cannot be read as a CSV file of numbers") from None
+
+
 def _matrix(source: str | list[list[float]], N: int, base: Path | None) -> Array:
     if isinstance(source, str):
-        path = (base or Path()) / source
-        try:
-            rows: Any = np.loadtxt(path, delimiter=",", ndmin=2)
-        except (OSError, ValueError):
-            raise AuditorError(f"noise.matrix: {source!r} cannot be read as a CSV file of numbers") from None
+        rows: Any = matrix_of_file(source, base, "noise.matrix")
     else:
         rows = source
     try:
-        K = _check_covariance(rows)
+        K = check_covariance(rows)
     except ValueError as error:
         raise AuditorError(f"noise.matrix {error}") from None
     if K.shape[0] != N:

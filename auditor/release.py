@@ -159,6 +159,8 @@ def checked_levels(levels: Any, seed: int | None, scheme: Scheme) -> tuple[float
     AuditorError
         They are no levels, or none of this scheme.
     """
+    if isinstance(levels, range) or (hasattr(levels, "tolist") and not np.isscalar(levels)):
+        levels = list(levels)
     try:
         resolved = parse_levels(levels).resolve(_checked_seed(seed))
     except ValueError as error:
@@ -185,11 +187,19 @@ def make_plugin(kind: str, name: str, parameters: Mapping[str, Any]) -> Any:
     """
     cls = registry.get(kind, name)
     problems = Problems()
-    model = problems.model((), {key.replace("_", "-"): value for key, value in parameters.items()}, cls.Parameters)
+    model = problems.model((), {key.replace("_", "-"): _spelt(value) for key, value in parameters.items()}, cls.Parameters)
     if model is None:
         raise ScenarioError(Problem(".".join(map(str, path)), f"{message} ({kind} {name!r})") for path, message, _ in problems.found)
     assert isinstance(model, PluginParameters)
     return cls(model)
+
+
+def _spelt(value: Any) -> Any:
+    """Return a parameter as a scenario would spell it, an array as lists; what no scenario can hold is the plugin's to refuse."""
+    try:
+        return plain(value)
+    except ScenarioError:
+        return value
 
 
 def _released(scheme: Scheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None) -> Release:
@@ -311,6 +321,8 @@ def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
     import pandas as pd
 
     names: tuple[str, ...] = ()
+    if np.ma.is_masked(X):
+        raise DataError("the table has masked values: leave those records out, or fill them in")
     if isinstance(X, pd.DataFrame):
         text = [str(name) for name, kind in X.dtypes.items() if not _real(kind)]
         if text:
@@ -464,8 +476,8 @@ def attack(
     X = release.original if original is None else original
     own = X is release.original
     table = release._table if own else as_table(X)
-    if not own and len(table.values) != len(release._table.values):
-        raise DataError("the original must have as many rows as the release")
+    if not own and (table.rows, table.width) != (release._table.rows, release._table.width):
+        raise DataError("the original must have as many rows and columns as what was released")
     knows, copies = _knowledge(knowledge), _coalition(coalition, len(release.copies))
     plugin.check(release.scheme.family, knows)
     moments = release._moments if own else table_moments(table)
@@ -504,12 +516,14 @@ def in_blocks(table: Table, arrays: Sequence[Array]) -> Callable[[], Any]:
 
 def _knowledge(value: Any) -> Knowledge:
     try:
-        return parse_knowledge(value)
+        return parse_knowledge(plain(value))
     except KnowledgeError as error:
         raise AuditorError(f"knowledge {error}") from None
 
 
 def _coalition(value: Any, M: int) -> Coalition:
+    if isinstance(value, (set, frozenset, range)):
+        value = list(value)
     try:
         entry = parse_coalitions(plain([value] if isinstance(value, (int, np.integer)) else value))
     except ValueError as error:

@@ -474,6 +474,13 @@ def test_published_copies_that_do_not_match_are_refused_before_the_run(folder, a
     assert not Path("audit").exists()
 
 
+def test_perturb_keeps_every_level_of_a_repeated_option(folder, auditor):
+    """The last one alone used to count, without a word."""
+    arguments = ("--levels", "0.5,1", "--levels", "0.25", "--seed", 3, "--output", "out")
+    assert auditor("perturb", "iris", "--scheme", "corner-wave", *arguments)[0] == 0
+    assert sorted(path.name for path in (folder / "out").glob("copy-*")) == ["copy-1.csv", "copy-2.csv", "copy-3.csv"]
+
+
 def test_perturb_takes_sources_columns_rows_and_parameters(folder, auditor):
     common = ("--levels", "1,0.5", "--output", "out", "--columns", "age,salary", "--rows", 50, "--format", "csv", "--seed", 1)
     assert auditor("perturb", "cps", "--scheme", "independent", *common)[0] == 0

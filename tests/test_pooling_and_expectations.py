@@ -658,6 +658,16 @@ def test_matches_theory_holds_for_honest_schemes(scheme):
     assert verdict(scheme, [0.5, 1.0], {"matches-theory": {}}, seed=2).status == "holds"
 
 
+@pytest.mark.parametrize("scheme", ["independent", "correlated", "corner-wave", "linearly-dependent"])
+def test_an_error_at_the_edge_of_rounding_is_no_difference(scheme):
+    """At level 1e-12 theory may just be told as 0 and the measured error just not, or the other way round."""
+    for seed in range(3):
+        expect = [{"matches-theory": {}}, *([{"theorem-3": {}}] if scheme == "correlated" else [])]
+        result = run(scheme, [1e-12, 1e6], expect, seed=seed, attacks=["llse", "ndr"], data=GAUSSIAN | {"rows": 300})
+        assert [e.status for e in result.expectations] == ["holds"] * len(expect)
+
+
+
 def test_matches_theory_raises_false_alarms_at_its_stated_rate():
     """At most 1 % of true theories refuted: no more of 300 than Bin(300, 0.01) allows (1e-4)."""
     false = sum(

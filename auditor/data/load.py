@@ -54,6 +54,7 @@ def load_table(
     base: Path | None = None,
     categories: Categories | None = None,
     hierarchies: Mapping[str, Hierarchy] = MappingProxyType({}),
+    varied: bool = True,
 ) -> Table:
     """Return the table a scenario asks for, fit to be audited.
 
@@ -83,6 +84,8 @@ def load_table(
         Columns to take as categories, for uniform schemes; those that are numbers stay in the numeric table too.
     hierarchies : mapping
         Columns of text or numbers to take as places among the leaves of a declared hierarchy.
+    varied : bool
+        Whether every attribute must vary; a copy's need not.
 
     Returns
     -------
@@ -109,7 +112,7 @@ def load_table(
     if is_file(source):
         names, pieces = _pieces(source, columns, rows, parameters or {}, base)
         if not chosen.columns and not hierarchies:
-            return _finished(Table(names, numbers_of_pieces(pieces, names, asked), source), standardize)
+            return _finished(Table(names, numbers_of_pieces(pieces, names, asked), source), standardize, varied=varied)
         if not hierarchies and is_large(pieces, len(names)):
             found = categorize(pieces, names, asked.booleans, asked, chosen)
             numbers = Table(found.numeric, found.content, source)
@@ -135,11 +138,14 @@ def _stored(codes: FileCodes) -> CategoricalTable:
     return CategoricalTable(codes.attributes, codes)
 
 
-def _finished(table: Table, standardize: bool, categorical: Callable[[], CategoricalTable | None] = lambda: None) -> Table:
+def _finished(
+    table: Table, standardize: bool, categorical: Callable[[], CategoricalTable | None] = lambda: None, varied: bool = True
+) -> Table:
     """Return a table of finite numbers, scanned and checked, rescaled if it shall be."""
     checks.check_names(table.attributes)
     found = table.scan
-    checks.check_varied(table.attributes, found.low, found.high, np.diag(found.covariance))
+    if varied:
+        checks.check_varied(table.attributes, found.low, found.high, np.diag(found.covariance))
     categories = categorical()
     content = table.content
     if standardize:

@@ -19,6 +19,7 @@ from auditor import registry
 from auditor.blocks import row_blocks
 from auditor.errors import AuditorError, PluginError
 from auditor.noise import DenseNoise, NoiseLaw
+from auditor.noise_shapes import check_covariance, matrix_of_file
 from auditor.registry import PluginParameters, register
 from auditor.scenario.paths import format_path
 from auditor.scenario.problems import explain
@@ -109,17 +110,13 @@ class Published(Scheme):
         return scheme
 
     def _dense(self, name: str, M: int, N: int) -> DenseNoise:
-        try:
-            K_Z = np.loadtxt((self.base or Path()) / name, delimiter=",", ndmin=2)
-        except (OSError, ValueError):
-            raise AuditorError(f"law.covariance: {name!r} cannot be read as a CSV file of numbers") from None
+        K_Z = matrix_of_file(name, self.base, "law.covariance")
         if K_Z.shape != (M * N, M * N):
             raise AuditorError(f"law.covariance must be {M * N} × {M * N} (copies × attributes); got {K_Z.shape[0]} × {K_Z.shape[1]}")
-        if not np.isfinite(K_Z).all() or not np.allclose(K_Z, K_Z.T, rtol=1e-9, atol=0):
-            raise AuditorError("law.covariance must be finite and symmetric, as a covariance is")
-        if np.linalg.eigvalsh(K_Z).min() < -1e-9 * np.abs(K_Z).max():
-            raise AuditorError("law.covariance must be positive semi-definite, as a covariance is")
-        return DenseNoise(K_Z, N)
+        try:
+            return DenseNoise(check_covariance(K_Z), N)
+        except ValueError as error:
+            raise AuditorError(f"law.covariance {error}") from None
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         """Return what reads the copies; replicates are all the same, for there is nothing to draw."""

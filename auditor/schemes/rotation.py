@@ -48,5 +48,5 @@ class Rotation(TransformScheme):
         """Return a Haar rotation, and a translation as long as the data are wide."""
         N = table.mean.size
         M = haar(N, rng)
-        spread = psd_root(clip_to_psd(table.covariance)) @ rng.standard_normal(N)
+        spread = psd_root(clip_to_psd(table.covariance, table.covariance)) @ rng.standard_normal(N)
         return Transform(M, spread if self.parameters.translation else np.zeros(N))

@@ -158,8 +158,9 @@ def test_rows_are_read_once_for_all_schemes(file, large, monkeypatch):
     auditor.run(document)
     times = {bounds: reads.count(bounds) for bounds in reads}
     assert len(times) == 10
-    assert max(times.values()) <= 3  # the first block once more, as what moments are taken about is found there
-    assert sum(times.values()) == 21
+    # The first block twice more: what moments are taken about is found there, and whether corner-wave noise is what its law says.
+    assert max(times.values()) <= 4
+    assert sum(times.values()) == 22
 
 
 def test_tasks_and_results_hold_no_rows(file, large):

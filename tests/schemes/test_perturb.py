@@ -205,7 +205,7 @@ def test_no_refusal_tells_a_value():
         ({"matrix": [[1.0, 2.0, 3.0], [2.0, 1.0]]}, "noise.matrix must be a square matrix of numbers"),
         ({"matrix": [[1.0]]}, "noise.matrix must be 2 × 2, one row per attribute; got 1 × 1"),
         ({"matrix": [[float("nan"), 0.0], [0.0, 1.0]]}, "noise.matrix.0.0 must be a finite number"),
-        ({"matrix": "nowhere.csv"}, "noise.matrix: 'nowhere.csv' cannot be read as a CSV file of numbers"),
+        ({"matrix": "nowhere.csv"}, "noise.matrix: there is no file 'nowhere.csv'"),
     ],
 )
 def test_impossible_noise_shapes_are_refused_once(noise, words):
@@ -225,3 +225,34 @@ def test_noise_matrix_may_be_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     release = auditor.perturb(X, scheme="corner-wave", levels=[1.0], seed=1, noise={"matrix": "noise.csv"})
     np.testing.assert_array_equal(release.noise_covariance(), [[2.0, 0.5], [0.5, 1.0]])
+
+
+# -- what Python users write -------------------------------------------------------------------------------------------
+
+
+def test_levels_parameters_and_knowledge_may_be_numpy_s_and_pandas_own():
+    plain = auditor.perturb(X, "corner-wave", [1.0, 2.0], seed=1, noise={"matrix": [[1.0, 0.0], [0.0, 1.0]]})
+    for levels in (range(1, 3), pd.Series([1, 2]), np.array([1, 2]), (1, 2)):
+        release = auditor.perturb(X, "corner-wave", levels, seed=1, noise={"matrix": np.eye(2)})
+        np.testing.assert_array_equal(release.copies[1], plain.copies[1])
+    for coalition in ({1, 2}, range(1, 3), np.array([1, 2]), (2, 1)):
+        assert auditor.attack("llse", plain, coalition=coalition).coalition == (1, 2)
+    assert auditor.attack("ndr", plain, knowledge={"estimated": {"rows": np.int64(4)}}).coalition == (1, 2)
+
+
+def test_masked_values_are_no_data():
+    hidden = np.ma.masked_array(X, mask=np.eye(len(X), 2, dtype=bool))
+    assert refusal(DataError, auditor.perturb, hidden, "corner-wave", [1.0]).startswith("the table has masked values")
+    assert len(auditor.perturb(np.ma.masked_array(X), "corner-wave", [1.0]).copies) == 1
+
+
+def test_another_original_must_have_the_release_s_shape():
+    release = auditor.perturb(X, "corner-wave", [1.0])
+    for other in (X[:-1], X[:, :1]):
+        assert "as many rows and columns" in refusal(DataError, auditor.attack, "llse", release, original=other)
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1.5, True])
+def test_workers_are_counted_from_one(workers):
+    scenario = {"data": "iris", "schemes": [{"name": "corner-wave", "levels": [1]}], "attacks": ["ndr"]}
+    assert refusal(AuditorError, auditor.run, scenario, workers=workers).startswith("workers must be an integer of at least 1")

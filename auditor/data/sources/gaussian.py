@@ -25,6 +25,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from auditor.data.naming import counted
 from auditor.data.source import Source
 from auditor.errors import DataError
+from auditor.linear_algebra import in_own_units, widely_scaled
 from auditor.registry import PluginParameters, register
 
 DEFAULT_ROWS = 1000
@@ -132,12 +133,15 @@ class Gaussian(Source):
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
         """Draw ``rows`` records of ``x1`` to ``xN``; unless ``exact``, more rows only add to the table."""
         given, n = self.parameters, DEFAULT_ROWS if rows is None else rows
+        size: NDArray[np.float64] | float = 1.0
         if given.covariance is not None:
-            lam, V = spectral(np.array(given.covariance, dtype=np.float64))
+            K_X = np.array(given.covariance, dtype=np.float64)
+            K_X, size = in_own_units(K_X) if widely_scaled(K_X) else (K_X, 1.0)
+            lam, V = spectral(K_X)
         else:
             lam = np.array(eigenvalues(given.spectrum), dtype=np.float64)
             V = haar(len(lam), rng)  # before the records, so that it does not depend on how many there are
-        values = np.array(given.mean) + draw(n, lam, V, rng, exact=given.exact)
+        values = np.array(given.mean) + size * draw(n, lam, V, rng, exact=given.exact)
         return pd.DataFrame(values, columns=[f"x{i}" for i in range(1, len(lam) + 1)])
 
 
@@ -208,7 +212,7 @@ def _check_covariance(rows: list[list[float]]) -> None:
     if scale == 0:
         raise ValueError("covariance must not be all zeros")
     lam = np.linalg.eigvalsh(K_X)
-    if lam[0] < -ROUNDING * max(lam[-1], scale):
+    if (np.diag(K_X) < 0).any() or np.linalg.eigvalsh(in_own_units(K_X)[0])[0] < -ROUNDING * N:
         raise ValueError(
             f"covariance must be positive semidefinite; its eigenvalues go from {lam[0]:.3g} to {lam[-1]:.3g}"
         )

@@ -1,0 +1,48 @@
+"""Copies made elsewhere, as files: what may be odd in them and what may not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import auditor
+
+
+@pytest.fixture
+def folder(tmp_path):
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(100, 2)) * [1.0, 50.0], columns=["a", "b"])
+    X.to_csv(tmp_path / "original.csv", index=False)
+    copy = auditor.perturb(X, "correlated", [0.5], seed=1).copies[0]
+    copy.to_csv(tmp_path / "copy.csv", index=False)
+    copy[["b", "a"]].to_csv(tmp_path / "turned.csv", index=False)
+    copy.assign(a=1.0).to_csv(tmp_path / "suppressed.csv", index=False)
+    np.savetxt(tmp_path / "law.csv", 0.5 * np.cov(X.T, bias=True), delimiter=",")
+    return tmp_path
+
+
+def measured(folder, *copies, **fields):
+    scheme = {"name": "published", "copies": [str(folder / copy) for copy in copies]} | fields
+    result = auditor.run({
+        "data": {"source": str(folder / "original.csv")}, "schemes": [scheme], "attacks": ["ndr"], "coalitions": ["subsets"],
+    })  # fmt: skip
+    return {(r.coalition, r.attribute): r for r in result.measurements if r.metric == "distortion"}
+
+
+def test_columns_are_found_by_name(folder):
+    straight, turned = measured(folder, "copy.csv"), measured(folder, "turned.csv")
+    assert [r.value for r in straight.values()] == [r.value for r in turned.values()]
+
+
+def test_a_copy_may_have_suppressed_a_column(folder):
+    X = pd.read_csv(folder / "original.csv")
+    found = measured(folder, "suppressed.csv", "copy.csv")
+    assert found[(1,), "a"].value == pytest.approx(((X["a"] - 1.0) ** 2).mean())
+    assert {r.status for r in found.values()} == {"ok"}
+
+
+def test_a_law_s_file_is_looked_for_where_copies_are(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert measured(folder, "copy.csv", levels=[0.5], law={"covariance": "law.csv"})[(1,), "*"].theory is not None
+    with pytest.raises(auditor.ScenarioError, match=r"law.covariance: there is no file 'lwa.csv'"):
+        measured(folder, "copy.csv", levels=[0.5], law={"covariance": "lwa.csv"})
