@@ -56,6 +56,10 @@ TASKS_PER_SCHEME = 16
 """Replicates are dealt out in at most so many shares: cheap ones should not each pay for a task."""
 TASKS_PER_PASS = 256
 """A table in its files is gone through in at most so many shares: five for each of fifty workers."""
+WAVE_BYTES = 2**28
+"""Results of a pass over categories that may wait to be added up: tasks are handed out in waves that yield no more."""
+FEWEST_IN_WAVE = 8
+"""Tasks in a wave, however much they yield."""
 
 
 @dataclass(frozen=True)
@@ -215,17 +219,20 @@ def audit_by_passes(task: Task, crew: Crew) -> list[ReleaseAudit]:
 
     here, table = task.place.scenario(), task.table
     assert table is not None
-    count = len(stripes(table.rows, BLOCK_WIDTH))
-    share = math.ceil(count / TASKS_PER_PASS)
+    bounds, cuts = row_blocks(table.rows, BLOCK_WIDTH), stripes(table.rows, BLOCK_WIDTH)
+    count, share = len(cuts), math.ceil(len(cuts) / TASKS_PER_PASS)
+    most = share * max(bounds[stop - 1][1] - bounds[first][0] for first, stop in cuts)  # records in a task
     audits = []
     for replicate in task.replicates:
 
         def shared(job: Job[Any], replicate: int = replicate) -> Iterator[Any]:
             steps = [PassTask(task.place, task.scheme, replicate, table, job, a, min(a + share, count)) for a in range(0, count, share)]
-            for parts in crew.carry_out(go_through, steps):
-                if isinstance(parts, str):
-                    raise FailedElsewhereError(parts)
-                yield from parts
+            wave = max(FEWEST_IN_WAVE, WAVE_BYTES // max(1, job.weight(most)))
+            for start in range(0, len(steps), wave):
+                for parts in crew.carry_out(go_through, steps[start : start + wave]):
+                    if isinstance(parts, str):
+                        raise FailedElsewhereError(parts)
+                    yield from parts
 
         with threadpool_limits(limits=1):
             use, point = here.schemes[task.scheme], dict(task.place.point)

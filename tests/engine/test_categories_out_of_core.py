@@ -115,6 +115,8 @@ def test_the_same_results_as_in_memory(file, large, monkeypatch, case):
 def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, monkeypatch):
     document = scenario(file, schemes=SCHEMES[:2])
     plain = figures(auditor.run(document))
+    monkeypatch.setattr(tasks, "WAVE_BYTES", 1)
+    monkeypatch.setattr(tasks, "FEWEST_IN_WAVE", 2)  # so that there are several waves
     for count, shares in [(1, 3), (2, 256), (4, 2)]:
         monkeypatch.setattr(tasks, "TASKS_PER_PASS", shares)
         assert figures(auditor.run(document, workers=count)) == plain
