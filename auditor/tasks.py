@@ -15,7 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from threadpoolctl import threadpool_limits
 from auditor import registry
 from auditor.audit import (
     Drawing,
-    FailedElsewhereError,
     Release,
     ReleaseAudit,
     Taken,
@@ -40,6 +39,7 @@ from auditor.data.hierarchy import hierarchy_of
 from auditor.data.load import is_file, load_table
 from auditor.data.table import Table
 from auditor.gathering import Draw, Gatherer, Stripe, draws_of
+from auditor.passes import audit_by_passes
 from auditor.scenario.data import DATA_FIELDS
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point, rebuild
@@ -47,19 +47,12 @@ from auditor.scheme import TableMoments
 from auditor.streams import stream
 from auditor.workers import Crew
 
-if TYPE_CHECKING:
-    from auditor.categorical.making import Job
-
 Array = NDArray[np.float64]
 
 TASKS_PER_SCHEME = 16
 """Replicates are dealt out in at most so many shares: cheap ones should not each pay for a task."""
 TASKS_PER_PASS = 256
 """A table in its files is gone through in at most so many shares: five for each of fifty workers."""
-WAVE_BYTES = 2**28
-"""Results of a pass over categories that may wait to be added up: tasks are handed out in waves that yield no more."""
-FEWEST_IN_WAVE = 8
-"""Tasks in a wave, however much they yield."""
 
 
 @dataclass(frozen=True)
@@ -111,28 +104,6 @@ class Task:
     def identity(self) -> str:
         """What tells the task from the others of its run, in every run of the same scenario on the same data."""
         return json.dumps([self.place.point, self.scheme, self.replicates])
-
-
-@dataclass(frozen=True)
-class PassTask:
-    """A job to be done for some stripes of one release of categories, for a table that stays in its files.
-
-    The job holds what attacks learnt (priors, chances), never rows; where adversaries are given rows in clear the result holds these, so it
-    must not be written to disk.
-    """
-
-    place: Place
-    scheme: int
-    replicate: int
-    table: Table
-    job: Job[Any] = field(repr=False)
-    first: int
-    stop: int
-
-    @property
-    def label(self) -> str:
-        """What progress shows."""
-        return f"scheme {self.scheme + 1}, rows of stripes {self.first + 1} to {self.stop}, replicate {self.replicate}"
 
 
 @dataclass(frozen=True)
@@ -203,54 +174,13 @@ def carry_out_all(
                 advance(done, total, batch[place].label)
                 yield batch[place], result
     for task in coded:
-        yield task, audit_by_passes(task, crew)
+        yield task, audit_by_passes(task, crew, TASKS_PER_PASS)
         done += 1
         advance(done, total, task.label)
 
 
 def _categorical(task: Task) -> bool:
     return bool(registry.get("scheme", task.place.scenario().schemes[task.scheme].name).family == "uniform")
-
-
-def audit_by_passes(task: Task, crew: Crew) -> list[ReleaseAudit]:
-    """Audit releases of categories that stay in their files: each pass over the rows is shared out, and what it finds is judged here."""
-    from auditor.categorical.audit import audit_uniform
-    from auditor.data.categorical import BLOCK_WIDTH
-
-    here, table = task.place.scenario(), task.table
-    assert table is not None
-    bounds, cuts = row_blocks(table.rows, BLOCK_WIDTH), stripes(table.rows, BLOCK_WIDTH)
-    count, share = len(cuts), math.ceil(len(cuts) / TASKS_PER_PASS)
-    most = share * max(bounds[stop - 1][1] - bounds[first][0] for first, stop in cuts)  # records in a task
-    audits = []
-    for replicate in task.replicates:
-
-        def shared(job: Job[Any], replicate: int = replicate) -> Iterator[Any]:
-            steps = [PassTask(task.place, task.scheme, replicate, table, job, a, min(a + share, count)) for a in range(0, count, share)]
-            wave = max(FEWEST_IN_WAVE, WAVE_BYTES // max(1, job.weight(most)))
-            for start in range(0, len(steps), wave):
-                for parts in crew.carry_out(go_through, steps[start : start + wave]):
-                    if isinstance(parts, str):
-                        raise FailedElsewhereError(parts)
-                    yield from parts
-
-        with threadpool_limits(limits=1):
-            use, point = here.schemes[task.scheme], dict(task.place.point)
-            audits.append(audit_uniform(here, point, table, use, replicate, task.pooling, shared))
-    return audits
-
-
-def go_through(task: PassTask) -> list[Any] | str:
-    """Do a job for some stripes and return its parts, or why it could not be done; runs in a worker."""
-    from auditor.categorical.audit import open_uniform
-
-    with threadpool_limits(limits=1):
-        here = task.place.scenario()
-        try:
-            release = open_uniform(here, dict(task.place.point), task.table, here.schemes[task.scheme], task.replicate)
-            return list(release.parts(task.job, task.first, task.stop))
-        except Exception as error:
-            return failure_reason(error)
 
 
 def gather_tasks(batch: Sequence[Task]) -> list[GatherTask]:
