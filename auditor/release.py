@@ -34,6 +34,7 @@ from auditor.scenario.levels import parse_levels
 from auditor.scenario.plain import plain
 from auditor.scenario.problems import Problems
 from auditor.scheme import Key, RowsOf, Scheme, TableMoments
+from auditor.sealed import readable
 
 if TYPE_CHECKING:
     pass
@@ -277,7 +278,7 @@ def as_table(X: Microdata) -> Table:
     DataError
         It is not a table of finite numbers with two rows and no constant column.
     """
-    from auditor.data.checks import check_finite, check_varied
+    from auditor.data.checks import check_finite, check_names, check_varied
 
     values, names = _numbers(X)
     if values.ndim == 1:
@@ -287,6 +288,7 @@ def as_table(X: Microdata) -> Table:
     if len(values) < 2:
         raise DataError(f"a table needs at least 2 rows; got {len(values)}")
     names = names or tuple(f"x{column}" for column in range(1, values.shape[1] + 1))
+    check_names(names)
     if np.isnan(values).any():
         raise DataError(f"missing values in column {names[int(np.isnan(values).any(axis=0).argmax())]!r}")
     check_finite(names, values)
@@ -497,7 +499,7 @@ def _squares(first: Array, second: Array) -> float:
 def in_blocks(table: Table, arrays: Sequence[Array]) -> Callable[[], Any]:
     """Return what gives a table's rows and its copies' block by block, anew at every call."""
     bounds = row_blocks(table.rows, table.width)
-    return lambda: ((k, table.read(a, b), [copy[a:b] for copy in arrays]) for k, (a, b) in enumerate(bounds))
+    return lambda: ((k, table.read(a, b), readable([copy[a:b] for copy in arrays])) for k, (a, b) in enumerate(bounds))
 
 
 def _knowledge(value: Any) -> Knowledge:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from auditor.errors import AuditorError
 from auditor.noise import NoiseLaw
 from auditor.registry import Plugin
+from auditor.sealed import seal
 
 if TYPE_CHECKING:
     from auditor.data.table import Table
@@ -41,6 +42,10 @@ class TableMoments:
     mean: Array
     covariance: Array
     rows: int
+
+    def __post_init__(self) -> None:
+        """Seal the moments: schemes and attacks are shown these very arrays."""
+        seal(self.mean, self.covariance)
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ class Task:
     def label(self) -> str:
         """What progress shows."""
         where = ", ".join(f"{path}={value}" for path, value in self.place.point)
-        return f"scheme {self.scheme + 1}{f' at {where}' if where else ''}, replicate {self.replicates[0]}"
+        return f"{self.place.scenario().schemes[self.scheme].id}{f' at {where}' if where else ''}, replicate {self.replicates[0]}"
 
     @property
     def identity(self) -> str:
@@ -151,7 +151,7 @@ def carry_out_all(
     tasks : sequence of Task
     crew : Crew
     advance : callable
-        Told how many of how many steps are done, and what the last was.
+        Told how many of how many steps are done, and of one that is under way: steps are begun in order, so the first not done is.
     """
     held = [task for task in tasks if task.table is None]
     coded = [task for task in tasks if task.table is not None and _categorical(task)]
@@ -163,15 +163,20 @@ def carry_out_all(
     total, done = len(tasks) + sum(len(steps) for steps, _ in passes), 0
     for steps, batch in [([], held), *passes]:
         joined = Joined()
-        for step, found in zip(steps, crew.carry_out(gather, steps), strict=True):
+        ahead: dict[int, GatherTask | Task] = dict(enumerate((*steps, *batch)))
+        if ahead:
+            advance(done, total, ahead[0].label)
+        for place, (step, found) in enumerate(zip(steps, crew.carry_out(gather, steps), strict=True)):
             joined.add(step, found)
             done += 1
-            advance(done, total, step.label)
+            del ahead[place]
+            advance(done, total, _first(ahead, step))
         ready = [replace(task, taken=joined.of(task.scheme)) for task in batch]
         with closing(crew.as_done(carry_out, ready)) as finished:
             for place, result in finished:
                 done += 1
-                advance(done, total, batch[place].label)
+                del ahead[len(steps) + place]
+                advance(done, total, _first(ahead, batch[place]))
                 yield batch[place], result
     for task in coded:
         yield task, audit_by_passes(task, crew, TASKS_PER_PASS)
@@ -181,6 +186,11 @@ def carry_out_all(
 
 def _categorical(task: Task) -> bool:
     return bool(registry.get("scheme", task.place.scenario().schemes[task.scheme].name).family == "uniform")
+
+
+def _first(ahead: dict[int, GatherTask | Task], last: GatherTask | Task) -> str:
+    """Return what progress shows: the first step that is not done; where all are, the last."""
+    return next(iter(ahead.values()), last).label
 
 
 def gather_tasks(batch: Sequence[Task]) -> list[GatherTask]:
@@ -289,7 +299,7 @@ class _Pass:
             self._drawing: Drawing = release.drawing()
             room = memory.rows((len(release.levels) + 1) * table.width)
             self._gatherer = Gatherer(table.rows, table.width, moments.mean, task.draws, columns == table.width, room)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.failure = failure_reason(error)
 
     def begin(self) -> None:
@@ -304,7 +314,7 @@ class _Pass:
             copies = [copy[: len(x)] for copy in self._memory]
             self.found[-1].seconds += self._drawing.block(index, x, copies)
             self._gatherer.take(self.found[-1], index, x, copies)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.failure = failure_reason(error)
 
 

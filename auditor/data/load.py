@@ -137,6 +137,7 @@ def _stored(codes: FileCodes) -> CategoricalTable:
 
 def _finished(table: Table, standardize: bool, categorical: Callable[[], CategoricalTable | None] = lambda: None) -> Table:
     """Return a table of finite numbers, scanned and checked, rescaled if it shall be."""
+    checks.check_names(table.attributes)
     found = table.scan
     checks.check_varied(table.attributes, found.low, found.high, np.diag(found.covariance))
     categories = categorical()
