@@ -15,7 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from threadpoolctl import threadpool_limits
 from auditor import registry
 from auditor.audit import (
     Drawing,
-    FailedElsewhereError,
     Release,
     ReleaseAudit,
     Taken,
@@ -40,15 +39,13 @@ from auditor.data.hierarchy import hierarchy_of
 from auditor.data.load import is_file, load_table
 from auditor.data.table import Table
 from auditor.gathering import Draw, Gatherer, Stripe, draws_of
+from auditor.passes import audit_by_passes
 from auditor.scenario.data import DATA_FIELDS
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point, rebuild
 from auditor.scheme import TableMoments
 from auditor.streams import stream
 from auditor.workers import Crew
-
-if TYPE_CHECKING:
-    from auditor.categorical.making import Job
 
 Array = NDArray[np.float64]
 
@@ -107,28 +104,6 @@ class Task:
     def identity(self) -> str:
         """What tells the task from the others of its run, in every run of the same scenario on the same data."""
         return json.dumps([self.place.point, self.scheme, self.replicates])
-
-
-@dataclass(frozen=True)
-class PassTask:
-    """A job to be done for some stripes of one release of categories, for a table that stays in its files.
-
-    The job holds what attacks learnt (priors, chances), never rows; where adversaries are given rows in clear the result holds these, so it
-    must not be written to disk.
-    """
-
-    place: Place
-    scheme: int
-    replicate: int
-    table: Table
-    job: Job[Any] = field(repr=False)
-    first: int
-    stop: int
-
-    @property
-    def label(self) -> str:
-        """What progress shows."""
-        return f"scheme {self.scheme + 1}, rows of stripes {self.first + 1} to {self.stop}, replicate {self.replicate}"
 
 
 @dataclass(frozen=True)
@@ -204,51 +179,13 @@ def carry_out_all(
                 advance(done, total, _first(ahead, batch[place]))
                 yield batch[place], result
     for task in coded:
-        yield task, audit_by_passes(task, crew)
+        yield task, audit_by_passes(task, crew, TASKS_PER_PASS)
         done += 1
         advance(done, total, task.label)
 
 
 def _categorical(task: Task) -> bool:
     return bool(registry.get("scheme", task.place.scenario().schemes[task.scheme].name).family == "uniform")
-
-
-def audit_by_passes(task: Task, crew: Crew) -> list[ReleaseAudit]:
-    """Audit releases of categories that stay in their files: each pass over the rows is shared out, and what it finds is judged here."""
-    from auditor.categorical.audit import audit_uniform
-    from auditor.data.categorical import BLOCK_WIDTH
-
-    here, table = task.place.scenario(), task.table
-    assert table is not None
-    count = len(stripes(table.rows, BLOCK_WIDTH))
-    share = math.ceil(count / TASKS_PER_PASS)
-    audits = []
-    for replicate in task.replicates:
-
-        def shared(job: Job[Any], replicate: int = replicate) -> Iterator[Any]:
-            steps = [PassTask(task.place, task.scheme, replicate, table, job, a, min(a + share, count)) for a in range(0, count, share)]
-            for parts in crew.carry_out(go_through, steps):
-                if isinstance(parts, str):
-                    raise FailedElsewhereError(parts)
-                yield from parts
-
-        with threadpool_limits(limits=1):
-            use, point = here.schemes[task.scheme], dict(task.place.point)
-            audits.append(audit_uniform(here, point, table, use, replicate, task.pooling, shared))
-    return audits
-
-
-def go_through(task: PassTask) -> list[Any] | str:
-    """Do a job for some stripes and return its parts, or why it could not be done; runs in a worker."""
-    from auditor.categorical.audit import open_uniform
-
-    with threadpool_limits(limits=1):
-        here = task.place.scenario()
-        try:
-            release = open_uniform(here, dict(task.place.point), task.table, here.schemes[task.scheme], task.replicate)
-            return list(release.parts(task.job, task.first, task.stop))
-        except Exception as error:
-            return failure_reason(error)
 
 
 def _first(ahead: dict[int, GatherTask | Task], last: GatherTask | Task) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.categorical.attack import KnownPairs
-from auditor.categorical.counts import Counts
+from auditor.categorical.counts import KEY_BYTES, Counts
 from auditor.categorical.draws import Codes
 from auditor.categorical.making import CodeBlock
 from auditor.categorical.neighbours import Between
@@ -95,6 +95,10 @@ class CountJob:
     history: bool
     exact: bool = True
     drawn: bool = True
+
+    def weight(self, records: int) -> int:
+        """Keys and counts of the copies' pairs."""
+        return KEY_BYTES * len(self.singles) * min(records, self.size**2)
 
     def begin(self) -> Counted:
         """Return an empty count."""

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 Keys = NDArray[Any]
 """One for each combination: an integer, or a record of several where one would not do."""
 
+KEY_BYTES = 16
+"""A key of one word, and its count."""
 LARGEST_WORD = 2**62
 FEWEST_PENDING = 2**17
 """Keys that wait to be sorted in, at least: sorting a few into many costs as much as sorting many."""

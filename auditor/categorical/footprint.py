@@ -12,7 +12,7 @@ from auditor.blocks import row_blocks
 from auditor.categorical.alike import MOST_LABELLED, MOST_NUMBERS
 from auditor.categorical.counts import FEWEST_PENDING, MOST_CELLS, PASS_CELLS, possible_cells
 from auditor.categorical.making import KEEP_BYTES
-from auditor.categorical.measuring import BLOCK_NUMBERS, MOST_OUTCOMES
+from auditor.categorical.measuring import BLOCK_NUMBERS, MOST_OUTCOMES, QUANTITIES
 from auditor.data.categorical import BLOCK_WIDTH, CategoricalTable
 from auditor.data.quantiles import MOST_HELD
 from auditor.data.table import Table
@@ -25,8 +25,6 @@ PROCESS_BYTES = 160
 """A tuple's events and snapshots in the replacement process, at most."""
 MERGE_BYTES = 48
 """A key that is counted: it, its count, and what sorting new ones in takes."""
-QUANTITIES = 8
-"""Measured of every record, about."""
 
 
 def working_bytes(here: Scenario, table: Table, data: CategoricalTable, copies: int) -> int:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.categorical.attack import Inference
-from auditor.categorical.counts import Counts, Packing, chosen, halvings_for
+from auditor.categorical.counts import KEY_BYTES, Counts, Packing, chosen, halvings_for, possible_cells
 from auditor.categorical.draws import Codes, code_type
 from auditor.categorical.law import UniformLaw
 from auditor.categorical.making import CodeBlock
@@ -99,6 +99,10 @@ class GapJob:
     coalitions: tuple[Coalition, ...]
     exact: bool = True
     drawn: bool = False
+
+    def weight(self, records: int) -> int:
+        """Keys and counts of the outcomes."""
+        return KEY_BYTES * sum(possible_cells(records, self.size, len(c)) for c in self.coalitions)
 
     def begin(self) -> Gaps:
         """Return empty counts."""

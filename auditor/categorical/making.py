@@ -79,6 +79,9 @@ class Job(Protocol[P]):
     def drawn(self) -> bool:
         """Whether what makes the copies is looked at, and not only the copies."""
 
+    def weight(self, records: int) -> int:
+        """Return about how many bytes a part may have that was found in so many records."""
+
     def begin(self) -> P:
         """Return what was found in no stripe yet."""
 

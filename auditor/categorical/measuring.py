@@ -30,6 +30,8 @@ Array = NDArray[np.float64]
 Try = tuple[str, str]
 """An attack's id and a state of knowledge's label."""
 
+QUANTITIES = 8
+"""Measured of every record, about."""
 BLOCK_NUMBERS = 2**18
 """Numbers of a block of posteriors: they stay in the cache while they are measured."""
 MOST_OUTCOMES = 2**18
@@ -100,6 +102,10 @@ class MeasureJob:
     draws: Mapping[str, Draw] = field(repr=False)
     exact: bool = False
     drawn: bool = False
+
+    def weight(self, records: int) -> int:
+        """Two sums by value for each quantity of each attack on each coalition."""
+        return 8 * 2 * self.size * QUANTITIES * sum(len(fitted.inferences) for fitted in self.fitted.values())
 
     def begin(self) -> Found:
         """Return nothing found."""

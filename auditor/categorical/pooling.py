@@ -33,7 +33,7 @@ from auditor.categorical.alike import (
     from_patterns,
     patterns,
 )
-from auditor.categorical.counts import MOST_CELLS, batches, possible_cells
+from auditor.categorical.counts import KEY_BYTES, MOST_CELLS, batches, possible_cells
 from auditor.categorical.making import CodeBlock
 from auditor.expectation import Look, Pooling
 from auditor.scenario.coalitions import Coalition
@@ -98,6 +98,10 @@ class LookJob:
     threes: tuple[Coalition, ...] = ()
     exact: bool = True
     drawn: bool = False
+
+    def weight(self, records: int) -> int:
+        """Keys and counts of patterns and outcomes, and counts of bits."""
+        return KEY_BYTES * records * (len(self.patterns) + len(self.values)) + 8 * 64 * self.groups * len(self.threes)
 
     def begin(self) -> Looked:
         """Return empty counts."""

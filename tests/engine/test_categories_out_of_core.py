@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor import tasks
+from auditor import passes, tasks
 from auditor.categorical import counts, making
 from auditor.data import streamed
 from auditor.results import AuditResult
@@ -115,6 +115,8 @@ def test_the_same_results_as_in_memory(file, large, monkeypatch, case):
 def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, monkeypatch):
     document = scenario(file, schemes=SCHEMES[:2])
     plain = figures(auditor.run(document))
+    monkeypatch.setattr(passes, "WAVE_BYTES", 1)
+    monkeypatch.setattr(passes, "FEWEST_IN_WAVE", 2)  # so that there are several waves
     for count, shares in [(1, 3), (2, 256), (4, 2)]:
         monkeypatch.setattr(tasks, "TASKS_PER_PASS", shares)
         assert figures(auditor.run(document, workers=count)) == plain
@@ -158,7 +160,7 @@ def test_what_travels_holds_no_rows(file, large):
     document = scenario(file, schemes=SCHEMES[:1], knowledge=["perfect"], attacks=["posterior"], measures=["belief-gap"], expect=[])
     checked = read_scenario(document, [], None)
     (task,) = tasks.plan(checked, checked.sweep_points())
-    tasks.audit_by_passes(task, Crew())
+    passes.audit_by_passes(task, Crew(), 256)
     assert len(sizes) >= 15  # three passes or more, five stripes each
     assert max(step for step, _ in sizes) < 20_000
     assert max(result for _, result in sizes) < 400_000  # outcomes of three copies, by value and row group
