@@ -116,8 +116,8 @@ def agreement(group: Sequence[Measurement], truth: float) -> Agreement:
 
     A secret matrix and an adversary's guess are drawn once for all records, and so is what it was given; theory may be another for each
     of the latter. So replicates are compared with their own theory, in pairs, by Student's t. An error has but a few outcomes where
-    little is left to guess (two, with one direction unknown), of which t knows nothing: it is refuted by sign flips, too, whose least
-    p-value is ``2^(1 − R)``. The error bar of a single release is of its rows, and says nothing of such draws.
+    little is left to guess (two, with one direction unknown), of which t knows nothing: sign flips must refute it, too, whose least
+    p-value is ``2^(1 − R)``; over many cells of that kind these chances of a false alarm add up. The error bar of a single release is of its rows, and says nothing of such draws.
     """
     value, error = pooled(group)
     if all(abs((r.value or 0.0) - (truth if r.theory is None else r.theory)) <= ROUNDING * _scale(group) for r in group):
@@ -128,8 +128,8 @@ def agreement(group: Sequence[Measurement], truth: float) -> Agreement:
         half = quantile(0.975, R - 1) * tests[0][1]
         if not drawn:
             return Agreement(value, half, tests[0][0])
-        p = max(sign_flips(_differences(group, truth)[0]), *(p for p, _ in tests))
-        return Agreement(value, half, p, R < FEWEST)
+        p, flips = max(p for p, _ in tests), sign_flips(_differences(group, truth)[0])
+        return Agreement(value, half, p if flips <= FALSE_ALARM else max(p, flips), R < FEWEST)
     if drawn and group[0].error_bar == "jackknife":
         return Agreement(value, QUANTILE * (error or 0.0), 1.0, few=True)
     return Agreement(value, QUANTILE * (error or 0.0), two_sided(value - truth, error or 0.0, _scale(group)))
