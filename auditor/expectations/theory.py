@@ -117,7 +117,8 @@ def agreement(group: Sequence[Measurement], truth: float) -> Agreement:
     A secret matrix and an adversary's guess are drawn once for all records, and so is what it was given; theory may be another for each
     of the latter. So replicates are compared with their own theory, in pairs, by Student's t. An error has but a few outcomes where
     little is left to guess (two, with one direction unknown), of which t knows nothing: sign flips must refute it, too, whose least
-    p-value is ``2^(1 − R)``; over many cells of that kind these chances of a false alarm add up. The error bar of a single release is of its rows, and says nothing of such draws.
+    p-value is ``2^(1 − R)``; over many cells of that kind these chances of a false alarm add up. The error bar of a single release is of
+    its rows, and says nothing of such draws.
     """
     value, error = pooled(group)
     if all(abs((r.value or 0.0) - (truth if r.theory is None else r.theory)) <= ROUNDING * _scale(group) for r in group):
