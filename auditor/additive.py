@@ -15,18 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from auditor.errors import PluginError
 from auditor.linear_algebra import correlation
 from auditor.noise import Distribution, GaussianNoise, psd_root
 from auditor.noise_shapes import NoiseShape, correlation_dissimilarity, noise_shape
 from auditor.registry import PluginParameters
-from auditor.rowmap import add_scaled
+from auditor.rowmap import SumOfProducts, add_scaled
 from auditor.scheme import Key, Scheme, TableMoments
 from auditor.streams import stream
 
 Array = NDArray[np.float64]
 
-CHUNK_VALUES = 2**14
-"""Values (rows × attributes) worked on at once: 128 KB a copy, so that a copy and its two parents stay in a core's cache."""
+Parents = Sequence[tuple[Array, float]]
+
+CHUNK_VALUES = 2**15
+"""Values (rows × attributes) worked on at once: 256 KB a copy, so that a copy and a parent stay in a core's own cache."""
 
 ORIGINAL = 0
 """The place of ``X`` among a step's parents: level 0, the copy that nobody gets."""
@@ -92,7 +95,10 @@ class AdditiveScheme(Scheme):
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> AdditiveSampler:
         """Return what draws copies ``existing + 1 … M`` given those released before."""
         shape = noise_shape(self.parameters.noise, table.covariance, self.base)
-        return AdditiveSampler(self.plan(levels, existing), shape, levels, key, self.distribution)
+        steps = self.plan(levels, existing)
+        if sorted(step.copy for step in steps) != list(range(existing + 1, len(levels) + 1)):  # memory would be released as found
+            raise PluginError(f"scheme {self.name!r} broke its contract: `plan` must draw every new copy once")
+        return AdditiveSampler(steps, shape, levels, key, self.distribution)
 
 
 def implied_level_covariance(steps: Sequence[Step], copies: int) -> Array:
@@ -151,12 +157,10 @@ class AdditiveSampler:
             parents = [((x if parent == ORIGINAL else out[parent - 1])[rows], weight) for parent, weight in step.parents]
             if len(step.fresh) == 1 and step.fresh[0][0] not in self._shared:
                 innovation, scale = step.fresh[0]
-                self._root.draw(streams[innovation], scale, y, scratch)
+                self._root.draw(streams[innovation], scale, parents, y, scratch)
             else:
-                y[...] = 0.0
                 parents += [(self._shared_draw(streams, innovation, kept, scratch), scale) for innovation, scale in step.fresh]
-            for source, weight in parents:
-                add_scaled(source, weight, y)
+                weighted_sum(parents, y)
 
     def _stream(self, block: int, copy: int) -> np.random.Generator:
         """The level is part of the name: two alternative extensions of one release never share an innovation."""
@@ -169,7 +173,7 @@ class AdditiveSampler:
         """Return ``g ~ N(0, K_0)`` of one copy's stream, kept while more than one copy of the chunk uses it."""
         if copy not in kept:
             kept[copy] = np.empty_like(scratch)
-            self._root.draw(streams[copy], 1.0, kept[copy], scratch)
+            self._root.draw(streams[copy], 1.0, [], kept[copy], scratch)
         return kept[copy]
 
 
@@ -190,19 +194,33 @@ class _Root:
         self._scale = np.sqrt(np.clip(diagonal, 0.0, None))
         self._diagonal = not (K_0 - np.diag(diagonal)).any()
         self._uniform = self._diagonal and bool((self._scale == self._scale[0]).all())
-        self._root = psd_root(K_0)
+        self._product = SumOfProducts(psd_root(K_0))
 
-    def draw(self, rng: np.random.Generator, scale: float, out: Array, scratch: Array) -> None:
-        """Write rows of ``scale · N(0, K_0)`` to ``out``, shape (b, N); ``scratch`` has the same shape."""
-        if self._uniform:
-            self._fill(rng, out)
-            np.multiply(out, scale * self._scale[0], out=out)
-        elif self._diagonal:
-            self._fill(rng, out)
-            np.multiply(out, scale * self._scale, out=out)
-        else:
-            self._fill(rng, scratch)
-            np.matmul(scratch, scale * self._root, out=out)
+    def draw(self, rng: np.random.Generator, scale: float, parents: Parents, out: Array, scratch: Array) -> None:
+        """Write rows of ``Σ weight · parent + scale · N(0, K_0)`` to ``out``, shape (b, N); ``scratch`` has the same shape.
+
+        The normals go to ``out`` first: its memory is in no cache yet, and is fetched while the generator computes.
+        """
+        self._fill(rng, out)
+        if not self._diagonal:
+            weighted_sum(parents, scratch)
+            self._product.add(out, scratch, scale)
+            np.copyto(out, scratch)
+            return
+        np.multiply(out, scale * (self._scale[0] if self._uniform else self._scale), out=out)
+        for parent, weight in parents:
+            add_scaled(parent, weight, out)
+
+
+def weighted_sum(parts: Parents, out: Array) -> None:
+    """Write ``Σ weight · part`` to ``out``; all of one shape and C-contiguous."""
+    if not parts:
+        out.fill(0.0)
+        return
+    (first, weight), *others = parts
+    np.multiply(first, weight, out=out)
+    for part, weight in others:
+        add_scaled(part, weight, out)
 
 
 def fill_gaussian(rng: np.random.Generator, out: Array) -> None:

@@ -20,6 +20,7 @@ from auditor.moments import Moments
 from auditor.noise import GaussianNoise, NoiseLaw, attribute_index
 from auditor.registry import Plugin
 from auditor.rowmap import write_estimates
+from auditor.sealed import seal
 
 Array = NDArray[np.float64]
 
@@ -98,6 +99,17 @@ class View:
     population: Array | None = field(repr=False, default=None)
     scheme: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Seal every array: an attack that wrote to one would change what the next is shown."""
+        seal(self.centre, self.exact_mean, self.exact_covariance, self.unmatched, self.population)
+        for moments in (self.released, self.sample, self.known):
+            if type(moments) is Moments:  # those awaited are nobody else's
+                seal(moments.total, moments.products)
+        if self.records is not None:
+            seal(self.records.original, *self.records.copies)
+        if self.law is not None:
+            seal(*vars(self.law).values())
 
     @property
     def width(self) -> int:

@@ -21,8 +21,9 @@ from auditor.blocks import row_blocks
 from auditor.categorical.attack import CategoricalAttack
 from auditor.categorical.worlds import binned_records
 from auditor.data.table import Table
+from auditor.dependence import dependences
 from auditor.errors import AuditorError, NotApplicable, PluginError
-from auditor.expectation import PairedCell, PairedGain, ReleaseEvidence
+from auditor.expectation import Dependence, PairedCell, PairedGain, ReleaseEvidence
 from auditor.gathered import Gathered
 from auditor.gathering import Blocks, Draw, Stripe
 from auditor.geometry import geometry_records
@@ -33,12 +34,12 @@ from auditor.learnt import Learnt
 from auditor.linear import Errors, Paired, audit_linear, from_groups, quietest
 from auditor.maps import Maps, by_size
 from auditor.moments import Moments
-from auditor.noise import NoiseLaw
+from auditor.noise import DenseNoise, GaussianNoise, NoiseLaw
 from auditor.pooling import pooling_evidence
 from auditor.privacy import entropy_records, tally_records, wanted_tally
 from auditor.records import ALL, CellContext, distribution_records, error_records, scheme_record
 from auditor.results import Distribution, Measurement
-from auditor.rows import CopyBlocks, tally_linear, tally_rows
+from auditor.rows import CopyBlocks, check_real, tally_linear, tally_rows
 from auditor.scenario.coalitions import Coalition, expand_all
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scheme import Key, Sampler, Scheme, TableMoments
@@ -49,6 +50,8 @@ from auditor.whole_records import WholeRecords, whole_record_records
 
 Array = NDArray[np.float64]
 
+MOST_WEIGHT = 1e100
+"""Its square, times any variance that is taken, is still a double."""
 KEEP_BYTES = 2**29
 """Copies up to this size stay in memory for row-level work; larger ones are drawn again, block by block."""
 
@@ -154,9 +157,9 @@ class Drawing:
     def block(self, index: int, x: Array, out: Sequence[Array]) -> float:
         """Write the copies of one block of rows; return the seconds that the last request took."""
         for existing, sampler in self._requests:
-            start = time.perf_counter()
+            start = time.thread_time()
             sampler.block(index, x, out, existing)
-            elapsed = time.perf_counter() - start
+            elapsed = time.thread_time() - start
         return elapsed
 
 
@@ -205,8 +208,8 @@ def audit_release(
         release = open_release(scenario, table, moments, use, levels, replicate)
         session = Session(scenario, release, coalitions, context, pooling, taken)
         _check_copies(session.gathered)
-    except Exception as error:
-        reason = str(error) if isinstance(error, FailedElsewhereError) else failure_reason(error)
+    except (Exception, SystemExit) as error:
+        reason = failure_reason(error)
         records = [context.empty(attack.id, knowledge.label, coalition, "failed", reason)
                    for knowledge in scenario.knowledge for attack in scenario.attacks for coalition in coalitions]  # fmt: skip
         return ReleaseAudit(records, [], evidence)
@@ -214,7 +217,7 @@ def audit_release(
     if pooling:
         evidence.paired.update(session.paired)
     if pooling and session.gathered.joint:
-        evidence.pooling.update(pooling_evidence(session.needed, session.gathered.groups, table.width, session.law))
+        evidence.pooling.update(pooling_evidence(session.needed, session.gathered.groups, table.width, session.law, session.signs()))
     return ReleaseAudit(measurements, distributions, evidence)
 
 
@@ -245,6 +248,19 @@ def _check_copies(gathered: Gathered) -> None:
     """Refuse copies that are not finite; the harness does not trust what a plugin draws."""
     if not gathered.finite or not all(np.isfinite(group.products).all() for group in gathered.groups):
         raise PluginError("the scheme drew values that are not finite")
+
+
+def _check_law(law: NoiseLaw | None, copies: int, width: int) -> None:
+    """Refuse a law of something else than the noise in these copies; the harness does not trust what a plugin states."""
+    if law is None:
+        return
+    if not isinstance(law, (GaussianNoise, DenseNoise)):
+        raise PluginError(f"the scheme stated a {type(law).__name__} for the law of its noise")
+    parts = (law.level_covariance, law.shape) if isinstance(law, GaussianNoise) else (law.covariance,)
+    sizes = (copies, width) if isinstance(law, GaussianNoise) else (copies * width,)
+    for part, size in zip(parts, sizes, strict=True):
+        if np.shape(part) != (size, size) or not np.isfinite(part).all():
+            raise PluginError(f"the scheme stated no finite law for {copies} copies of {width} attributes")
 
 
 def open_release(
@@ -278,7 +294,7 @@ def failure_reason(error: BaseException) -> str:
     Our own errors hold no original value by rule. A foreign exception's text may hold anything it met, so only its type and place
     are told.
     """
-    if isinstance(error, AuditorError):
+    if isinstance(error, (AuditorError, FailedElsewhereError)):
         return str(error)
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
@@ -305,6 +321,7 @@ class Session:
         members = {(copy,) for coalition in coalitions for copy in coalition}
         self.needed = sorted(members | set(coalitions), key=lambda coalition: (len(coalition), coalition))
         self.law = release.scheme.law(release.levels, release.moments)
+        _check_law(self.law, release.copies, release.table.width)
         self.gathered = Gathered(
             release.table, release.moments, release.levels, self.law, release.blocks, scenario.knowledge, scenario.seed,
             release.key.replicate, release.scheme.output_width(release.table.width), release.scheme.public,
@@ -337,11 +354,17 @@ class Session:
                 distributions += spreads
         return measurements, distributions
 
+    def signs(self) -> dict[Coalition, Dependence]:
+        """Return signs that copies foretell one another's noise beyond what covariances say; one replicate of added noise shows them."""
+        if self.release.scheme.family != "additive" or self.release.key.replicate > 1:
+            return {}
+        return dependences(self.needed, self.release.blocks(), self.release.table.rows, self.release.table.width, self.law)
+
     def _tried(self, use: PluginUse, knowledge: Knowledge) -> tuple[list[Measurement], list[Distribution]]:
         """Return the records of one attack; when it fails, coalition by coalition, so that only the cells at fault are lost."""
         try:
             return self._attack(use, knowledge)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a plugin that exits must not end the audit, with status 0 at that
             if len(self.coalitions) > 1:
                 parts = [self._only(coalition)._tried(use, knowledge) for coalition in self.coalitions]
                 return [cell for cells, _ in parts for cell in cells], [spread for _, spreads in parts for spread in spreads]
@@ -363,8 +386,9 @@ class Session:
         attack: Attack = registry.get("attack", use.name)(use.parameters).form()
         if isinstance(attack, CategoricalAttack) and self.release.table.categorical is not None:
             release, context = self.release, self.context
-            copies = release.whole_copies()
-            return binned_records(release.table, copies, self.law, self.needed, self.coalitions, context, use.id, knowledge), []
+            return binned_records(
+                release.table, release.blocks, self.law, self.needed, self.coalitions, context, use.id, knowledge
+            ), []
         attack.check(self.release.scheme.family, knowledge)
         tally = self._tally()
         records, inferences = self._whole_records(), [Inferences() for _ in self.needed]
@@ -376,6 +400,8 @@ class Session:
             errors = self._rowwise(attack, knowledge, tally, records, inferences)
         else:
             raise NotApplicable(f"{use.name} is neither a linear nor a row-level attack")
+        if not np.isfinite(errors.distortion).all():
+            raise PluginError("the attack's errors are beyond what double precision can square")
         asked = set(self.coalitions)
         wanted = [place for place, coalition in enumerate(self.needed) if coalition in asked]
         self._note_pairs(use, knowledge, wanted, errors.paired)
@@ -504,6 +530,8 @@ def check_finite_maps(maps: Maps) -> None:
     """
     if not (np.isfinite(maps.weights).all() and np.isfinite(maps.offsets).all()):
         raise PluginError("the attack returned weights that are not finite")
+    if np.abs(maps.weights).max(initial=0.0) > MOST_WEIGHT:
+        raise PluginError("the attack returned weights beyond what double precision can square")
 
 
 def check_affine(affine: Affine, view: View) -> None:
@@ -526,6 +554,9 @@ def check_shape(affine: Affine, view: View) -> None:
     PluginError
         The harness does not trust what a plugin returns.
     """
+    if not isinstance(affine, Affine):
+        raise PluginError(f"the attack returned a {type(affine).__name__} where an Affine is expected")
+    check_real(affine.weights, affine.offset, *(() if affine.known is None else (affine.known,)))
     N, shape = view.width, np.shape(affine.weights)
     if len(shape) != 2 or shape[0] != N or shape[1] % N or np.shape(affine.offset) != (N,):
         shapes = f"weights of shape {shape} and an offset of shape {np.shape(affine.offset)}"

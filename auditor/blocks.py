@@ -64,7 +64,12 @@ def chunks(rows: int, width: int) -> list[tuple[int, int]]:
 
 def pieces(start: int, stop: int, width: int) -> list[tuple[int, int]]:
     """Cut rows ``start`` to ``stop`` evenly into pieces that stay in the cache while their moments are taken."""
-    size = max(64, PIECE_VALUES // max(1, width))
+    return evenly(start, stop, width, PIECE_VALUES)
+
+
+def evenly(start: int, stop: int, width: int, values: int) -> list[tuple[int, int]]:
+    """Cut rows ``start`` to ``stop`` evenly into pieces of about so many values (rows × attributes), 64 rows at least."""
+    size = max(64, values // max(1, width))
     return _split(start, stop, max(1, round((stop - start) / size)))
 
 

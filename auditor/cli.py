@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from auditor.errors import AuditorError, StorageError
+from auditor.printing import clean_lines
 
 if TYPE_CHECKING:
-    from auditor.engine import Progress
     from auditor.results import AuditResult
     from auditor.scenario.model import Scenario
 
@@ -23,8 +23,6 @@ click.rich_click.TEXT_MARKUP = "ansi"
 
 WRONG_REQUEST = 2
 FAILED_RUNNING = 3
-CALM_SECONDS = 5.0
-"""A log file hears of progress no more often than this."""
 FORMATS = ("table", "markdown", "json", "csv", "junit")
 COMPARISONS = ("table", "html", "markdown", "json")
 LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations")
@@ -54,16 +52,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         cli.main(args=None if arguments is None else list(arguments), prog_name="auditor", standalone_mode=True)
     except AuditorError as error:
-        click.echo(f"error: {error}", err=True)
+        _say(f"error: {error}")
         sys.exit(FAILED_RUNNING if isinstance(error, StorageError) else WRONG_REQUEST)
     except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
+        _say("interrupted")
         sys.exit(130)
     except Exception as error:
         frames = "".join(traceback.format_tb(error.__traceback__))
         told = str(error) if os.environ.get("AUDITOR_DEBUG") else "message withheld, it might hold data; AUDITOR_DEBUG=1 shows it"
-        click.echo(f"Traceback (most recent call last):\n{frames}{type(error).__name__}: {told}", err=True)
+        click.echo(f"Traceback (most recent call last):\n{frames}{type(error).__name__}: {clean_lines(told)}", err=True)
         sys.exit(FAILED_RUNNING)
+
+
+def _say(message: object) -> None:
+    """Tell a person something on standard error: names in it come from files, and must not steer the terminal."""
+    click.echo(clean_lines(message), err=True)
+
+
+def _tell(message: object) -> None:
+    click.echo(clean_lines(message))
 
 
 @cli.command()
@@ -85,7 +92,7 @@ def run(
     What is finished is kept in `journal.jsonl` beside them. After a crash, a kill or a full disk, the same command with `--resume` goes on
     from there. Ctrl-C ends a run with a partial report; a second one stops at once.
     """
-    from auditor import interrupt
+    from auditor import interrupt, progress, registry
     from auditor.engine import run_scenario
     from auditor.keeper import Keep
     from auditor.workers import dismiss
@@ -95,9 +102,10 @@ def run(
     with interrupt.interruptible():
         with suppress(interrupt.Interrupted):
             checked += _ready(scenarios, changes, seed)
+            registry.get("renderer", "html").warm_up()
             for scenario, folder in zip(checked, _folders(Path(output), [scenario.name for scenario in checked]), strict=True):
                 keep = Keep(folder, resume, _telling(scenario.title, quiet))
-                with _progress(scenario.title, quiet) as listener:
+                with progress.shown(scenario.title, quiet) as listener:
                     result = run_scenario(scenario, workers, cluster, listener, _command(scenario.name, changes, seed), keep)
                 results.append(result)
                 with interrupt.shielded():
@@ -122,13 +130,13 @@ def _ready(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -
 
 
 def _telling(title: str, quiet: bool) -> Callable[[str], None]:
-    return lambda message: None if quiet else click.echo(f"{title}: {message}", err=True)
+    return lambda message: None if quiet else _say(f"{title}: {message}")
 
 
 def _deposit(result: AuditResult, folder: Path, quiet: bool) -> None:
     """Write the results, unless they are of nothing and would replace better ones."""
     if result.partial is not None and not result.partial.finished and (folder / "results.json").exists():
-        click.echo(f"stopped before any task was finished: {folder} is left as it was", err=True)
+        _say(f"stopped before any task was finished: {folder} is left as it was")
         return
     try:
         _write(result, folder)
@@ -136,7 +144,7 @@ def _deposit(result: AuditResult, folder: Path, quiet: bool) -> None:
         told = f"{folder}: cannot be written ({error.strerror or type(error).__name__})"
         raise StorageError(f"{told}; every finished task is kept there: make room, and run again with --resume") from None
     if not quiet:
-        click.echo(f"written: {folder / 'report.html'}", err=True)
+        _say(f"written: {folder / 'report.html'}")
 
 
 def _tell_stopped(checked: Sequence[Scenario], results: Sequence[AuditResult]) -> None:
@@ -146,13 +154,13 @@ def _tell_stopped(checked: Sequence[Scenario], results: Sequence[AuditResult]) -
     for result in results:
         if result.partial is not None:
             done = f"{result.partial.finished} of {result.partial.tasks} tasks are finished"
-            click.echo(f"{result.name}: PARTIAL: {done}; {result.partial.why}. The same command with --resume goes on from here.", err=True)
+            _say(f"{result.name}: PARTIAL: {done}; {result.partial.why}. The same command with --resume goes on from here.")
     if exit_status() is None:
         return
     for scenario in checked[len(results) :]:
-        click.echo(f"{scenario.name}: not carried out", err=True)
+        _say(f"{scenario.name}: not carried out")
     if checked and len(results) == len(checked) and not any(result.partial for result in results):
-        click.echo("interrupted, but everything was finished and written", err=True)
+        _say("interrupted, but everything was finished and written")
 
 
 def _check_all(scenarios: Sequence[Any]) -> None:
@@ -238,48 +246,7 @@ def _warn_of_broken_plugins() -> None:
 
     registry.discover()
     for failure in registry.failures:
-        click.echo(f"warning: {failure}", err=True)
-
-
-@contextmanager
-def _progress(title: str, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """Show cells done, the current one and the time left; calm lines when the output is no terminal."""
-    if quiet:
-        yield None
-        return
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield _calm(title)
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("{task.fields[title]}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-               TextColumn("{task.description}", markup=False))  # fmt: skip
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("reading the data", total=None, title=title)
-        yield lambda progress: bar.update(task, completed=progress.done, total=progress.total, description=progress.current)
-
-
-def _calm(title: str) -> Callable[[Progress], None]:
-    """Return a listener that prints a line at most every tenth of the way and every few seconds, with the time left."""
-    from time import monotonic
-
-    started = monotonic()
-    told = [0, started]
-
-    def listen(progress: Progress) -> None:
-        tenth, now = 10 * progress.done // progress.total, monotonic()
-        finished = progress.done == progress.total
-        if finished or (tenth > told[0] and now - told[1] >= CALM_SECONDS):
-            told[:] = tenth, now
-            left = (now - started) / progress.done * (progress.total - progress.done)
-            rest = f"took {now - started:.0f} s" if finished else f"about {left:.0f} s left; {progress.current}"
-            click.echo(f"{title}: {progress.done} of {progress.total} done, {rest}", err=True)
-
-    return listen
+        _say(f"warning: {failure}")
 
 
 def _print(results: Sequence[AuditResult], form: str, quiet: bool = False) -> None:
@@ -288,10 +255,10 @@ def _print(results: Sequence[AuditResult], form: str, quiet: bool = False) -> No
     if quiet and form == "table":
         for result in results:
             for record in result.expectations:
-                click.echo(f"{result.name}: {record.status}: {record.expectation}: {record.why}")
+                _tell(f"{result.name}: {record.status}: {record.expectation}: {record.why}")
             broken = [record for record in result.measurements if record.status == "failed"]
             if broken:
-                click.echo(f"{result.name}: failed: {len(broken)} cells, the first for this reason: {broken[0].reason}")
+                _tell(f"{result.name}: failed: {len(broken)} cells, the first for this reason: {broken[0].reason}")
         return
     renderer = registry.get("renderer", form)
     click.echo(renderer(**(_screen() if form == "table" else {})).render(results), nl=False)
@@ -315,7 +282,7 @@ def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None
 
     checked = _read_all(scenarios, changes, seed)
     _warn_of_broken_plugins()
-    _each(checked, lambda scenario: click.echo(outline(scenario)))
+    _each(checked, lambda scenario: _tell(outline(scenario)))
 
 
 @cli.command(name="list")
@@ -354,7 +321,7 @@ def new(file: str, force: bool) -> None:
         raise AuditorError(f"{path.parent} is not a folder")
     with _writing(path):
         write_atomically(path, files("auditor").joinpath("scenario/template.yaml").read_bytes())
-    click.echo(f"written: {file}. Next: auditor check {file}")
+    _tell(f"written: {file}. Next: auditor check {file}")
 
 
 @cli.command()
@@ -445,7 +412,7 @@ def perturb(
     parameters = dict(_override(change) for change in changes)
     written = write_copies(data, scheme, _numbers(levels), seed, Path(output), selection, rows, parameters, form, unchanged)
     for path in written:
-        click.echo(f"written: {path}")
+        _tell(f"written: {path}")
 
 
 def _names(text: str) -> list[str]:

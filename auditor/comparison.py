@@ -54,13 +54,20 @@ class Comparison:
     worsened, improved : list of Change
         Cells that leak more, or less, beyond their error bars; the largest change first.
     verdicts, broken : list of str
-        Expectations that hold now and did not; that held and do not, and cells that are no longer measured.
+        Expectations that hold now and did not; and what else got worse: expectations that held and do not, cells that are no longer
+        measured, an audit that is partial or has no cell in common with the old one.
     new, missing : list of str
-        Cells that only the new, or only the old, audit has.
+        Cells that only the new, or only the old, audit has; expectations, too.
     compared : int
         Cells that both have.
     only_new, only_old : dict of str to int
         The same cells counted by scheme, attack, knowledge and sweep point.
+    lost : dict of str to int
+        Cells that both have and only the old one measured, counted likewise.
+    stated_new, stated_old : list of str
+        Expectations that only the new, or only the old, audit states, each with its outcome.
+    refuted : int
+        How many expectations of `broken` held, or were undecided, and are worse now.
     old, now : str
         What the audits are called and when they ran.
     """
@@ -76,6 +83,10 @@ class Comparison:
     now: str = ""
     only_new: dict[str, int] = field(default_factory=dict)
     only_old: dict[str, int] = field(default_factory=dict)
+    lost: dict[str, int] = field(default_factory=dict)
+    stated_new: list[str] = field(default_factory=list)
+    stated_old: list[str] = field(default_factory=list)
+    refuted: int = 0
 
     @property
     def worse(self) -> bool:
@@ -115,20 +126,25 @@ def compare_results(old: AuditResult, new: AuditResult) -> Comparison:
     ok_after = {key: group for key, group in after.items() if _measured(group)}
     shared = [key for key in ok_before if key in ok_after]
     changes = _changes(shared, ok_before, ok_after)
-    lost = [_label(group[0]) for key, group in ok_before.items() if key in after and key not in ok_after]
+    lost = _lost((group, after[key]) for key, group in ok_before.items() if key in after and key not in ok_after)
     better, broken = _verdicts(old, new)
+    stated_new, stated_old = _stated(new, old), _stated(old, new)
     return Comparison(
         worsened=[change for change in changes if change.worse],
         improved=[change for change in changes if not change.worse],
         verdicts=better,
-        broken=[*broken, *(f"{label}: no longer measured" for label in lost), *_stopped(new)],
-        new=_distinct(group for key, group in after.items() if key not in before),
-        missing=_distinct(group for key, group in before.items() if key not in after),
+        broken=[*broken, *map(_told_lost, lost.items()), *_stopped(new), *_strangers(ok_before, shared, lost)],
+        new=[*_distinct(group for key, group in after.items() if key not in before), *stated_new],
+        missing=[*_distinct(group for key, group in before.items() if key not in after), *stated_old],
         compared=len(shared),
         old=_called(old),
         now=_called(new),
         only_new=_counted(group for key, group in after.items() if key not in before),
         only_old=_counted(group for key, group in before.items() if key not in after),
+        lost=lost,
+        stated_new=stated_new,
+        stated_old=stated_old,
+        refuted=len(broken),
     )
 
 
@@ -142,6 +158,33 @@ def _stopped(result: AuditResult) -> list[str]:
     """An audit that was stopped has not shown that nothing got worse."""
     part = result.partial
     return [] if part is None else [f"the audit is partial: {part.finished} of {part.tasks} tasks were finished"]
+
+
+def _strangers(before: Cells, shared: list[tuple[Any, ...]], lost: dict[str, int]) -> list[str]:
+    """Two audits of different things have not shown that nothing got worse either: the wrong file, or every name changed."""
+    return ["no cell of the old audit is in the new one: nothing was compared"] if before and not shared and not lost else []
+
+
+def _lost(pairs: Iterable[tuple[list[Measurement], list[Measurement]]]) -> dict[str, int]:
+    """Count cells that are no longer measured, by who has them and by what became of them."""
+    counts: dict[str, int] = {}
+    for _, now in pairs:
+        first = next((record for record in now if record.status != "ok"), now[0])
+        became = {"failed": "failed", "not-applicable": "not applicable"}.get(first.status, "no value")
+        told = f"{_group(first)}: now {became}{f' ({first.reason})' if first.reason else ''}"
+        counts[told] = counts.get(told, 0) + 1
+    return counts
+
+
+def _told_lost(item: tuple[str, int]) -> str:
+    told, count = item
+    return f"{told}: {count:,} {'cell is' if count == 1 else 'cells are'} no longer measured"
+
+
+def _stated(here: AuditResult, there: AuditResult) -> list[str]:
+    """Return the expectations that only one of two audits states, with their outcome."""
+    known = {_statement(record) for record in there.expectations}
+    return [f"expectation {_readable(record)}: {record.status}" for record in here.expectations if _statement(record) not in known]
 
 
 def _leaks(record: Measurement, dropped: set[str]) -> bool:
@@ -178,7 +221,9 @@ def _label(record: Measurement) -> str:
     from auditor.expectations.metric import describe
 
     sweep = ", ".join(f"{path}={value}" for path, value in record.sweep.items())
-    parts = [record.scheme, record.attack or "", record.knowledge or "", f"copies {describe(record.coalition)}", record.attribute, sweep]
+    held = f"{'copy' if len(record.coalition) == 1 else 'copies'} {describe(record.coalition)}" if record.coalition else ""
+    about = "all attributes" if record.attribute == "*" else record.attribute
+    parts = [record.scheme, record.attack or "", record.knowledge or "", held, about, sweep]
     return ", ".join(part for part in parts if part)
 
 
@@ -208,9 +253,15 @@ def _verdicts(old: AuditResult, new: AuditResult) -> tuple[list[str], list[str]]
         was = before.get(_statement(record))
         if was is None or was == record.status:
             continue
-        line = f"expectation {_statement(record)}: {was} → {record.status}"
+        line = f"expectation {_readable(record)}: {was} → {record.status}"
         (better if record.status == "holds" else broken if was == "holds" else better if was == "fails" else broken).append(line)
     return better, broken
+
+
+def _readable(record: Any) -> str:
+    """Write an expectation as reports do."""
+    where = ", ".join(f"{name} = {value if isinstance(value, str) else json.dumps(value)}" for name, value in record.where.items())
+    return f"{record.expectation} ({where})" if where else str(record.expectation)
 
 
 def _statement(record: Any) -> str:

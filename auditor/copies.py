@@ -13,14 +13,15 @@ import pandas as pd
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from auditor.data.categorical import split
+from auditor.categorical.scheme import UniformScheme
+from auditor.data.categorical import CategoricalTable, split
 from auditor.data.categories import Categories
 from auditor.data.kept import Kept, column_names
 from auditor.data.load import is_file, load_table
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.files import write_atomically
-from auditor.release import checked_levels, drawn_blocks, make_plugin, perturb
+from auditor.release import checked_levels, drawn_blocks, drawn_codes, make_plugin
 from auditor.scheme import Scheme
 from auditor.streams import stream
 from auditor.writing import TableFiles
@@ -68,16 +69,17 @@ def write_copies(
     Notes
     -----
     Numbers are read, perturbed and written block by block, so that neither table nor copies need fit into memory: a block of every copy
-    does, two megabytes each. Categories are held in memory, and so is the table of a scheme that must see all of it (k-anonymity).
+    does, two megabytes each. So are categories, 65,536 records at a time. The table of a scheme that must see all of it (k-anonymity) is
+    held in memory.
     """
     kind = form or ("parquet" if _is_parquet(data) else "csv")
     paths = [output / f"copy-{k}.{kind}" for k in range(1, len(levels) + 1)]
     chosen: Scheme = make_plugin("scheme", scheme, parameters or {})
     columns, kept = _selection(data, columns, keep, rows)
-    if chosen.family == "uniform":
-        frame = _categories(data, columns, rows, seed or 0)
-        parts: Iterator[Sequence[Any]] = iter([perturb(frame, scheme, list(levels), seed, **dict(parameters or {})).copies])
-        attributes, count = list(frame.columns), len(frame)
+    if isinstance(chosen, UniformScheme):
+        held = _categories(data, columns, rows, seed or 0)
+        parts = _coded_frames(chosen, held, checked_levels(list(levels), seed, chosen), seed)
+        attributes, count = list(held.names), held.rows
     else:
         table = load_table(data, columns=columns, rows=rows, parameters={}, rng=stream(seed or 0, "data"), base=None)
         parts = _frames(chosen, table, checked_levels(list(levels), seed, chosen), seed)
@@ -145,7 +147,7 @@ def _is_parquet(data: str) -> bool:
     return data.lower().endswith(".parquet") or (Path(data).is_dir() and any(Path(data).glob("*.parquet")))
 
 
-def _categories(data: str, columns: Sequence[str] | None, rows: int | None, seed: int) -> pd.DataFrame:
+def _categories(data: str, columns: Sequence[str] | None, rows: int | None, seed: int) -> CategoricalTable:
     """Return categories to perturb, with the domains observed or declared by the source."""
     if columns is None and is_file(data):
         raise AuditorError("a uniform scheme perturbs categories: name the columns to take as such with --columns")
@@ -154,10 +156,21 @@ def _categories(data: str, columns: Sequence[str] | None, rows: int | None, seed
     held = load_table(data, columns=columns, rows=rows, parameters={}, rng=rng, base=None, categories=chosen).categorical
     if held is None:
         raise AuditorError("a uniform scheme perturbs categories: name the columns to take as such")
-    return pd.DataFrame({
-        attribute.name: pd.Categorical.from_codes(codes, categories=pd.Index(attribute.labels))
-        for attribute, codes in zip(held.attributes, split(held, held.codes), strict=True)
-    })  # fmt: skip
+    return held
+
+
+def _coded_frames(
+    scheme: UniformScheme, table: CategoricalTable, levels: tuple[float, ...], seed: int | None
+) -> Iterator[Sequence[pd.DataFrame]]:
+    """Yield every copy of categories block by block: the same values as ``auditor.perturb`` makes in memory from the same seed."""
+    for copies in drawn_codes(scheme, table, levels, seed):
+        yield [
+            pd.DataFrame({
+                attribute.name: pd.Categorical.from_codes(codes, categories=pd.Index(attribute.labels, tupleize_cols=False))
+                for attribute, codes in zip(table.attributes, split(table, copy), strict=True)
+            })
+            for copy in copies
+        ]  # fmt: skip
 
 
 def _frames(scheme: Scheme, table: Table, levels: tuple[float, ...], seed: int | None) -> Iterator[Sequence[pd.DataFrame]]:

@@ -14,6 +14,7 @@ from auditor.categorical.neighbours import Drawn
 from auditor.registry import Plugin, PluginParameters
 from auditor.results import ExpectationRecord, Measurement, Verdict
 from auditor.scenario.coalitions import Coalition, parse_coalitions
+from auditor.statistics import tail
 
 Names = str | list[str]
 
@@ -44,6 +45,35 @@ class NoiseGain(NamedTuple):
     share: float
     regressors: int
     observations: int
+
+
+class Dependence(NamedTuple):
+    """The strongest sign that what a copy adds to the best one foretells that one's noise, or the record itself.
+
+    Attributes
+    ----------
+    best, other : int
+        The two copies.
+    correlation : float
+        ``ρ``, in [−1, 1].
+    rows, tests : int
+        Rows looked at, and correlations that this is the largest of.
+    of_record : bool
+        Whether it is the record that is foretold.
+    """
+
+    best: int
+    other: int
+    correlation: float
+    rows: int
+    tests: int
+    of_record: bool
+
+    def p_value(self, margin: float) -> float:
+        """Return the p-value against «ρ² is at most the margin», for all of the pair's correlations together (Bonferroni)."""
+        bound = math.atanh(math.sqrt(margin))
+        found = math.atanh(min(abs(self.correlation), 1.0 - 1e-12))
+        return min(1.0, 2.0 * self.tests * tail((found - bound) * math.sqrt(max(self.rows - 3, 0))))
 
 
 class Look(NamedTuple):
@@ -100,6 +130,8 @@ class Pooling:
         What the measured noise of the copies says, where the law states one shape for all of them.
     looks : tuple of Look
         What records that look alike say of categorical copies.
+    dependence : Dependence or None
+        The strongest sign that another copy foretells the best one's noise in a way that covariances do not show.
     """
 
     sufficient: bool | None
@@ -108,6 +140,7 @@ class Pooling:
     degrees: int
     noise: NoiseGain | None = None
     looks: tuple[Look, ...] = ()
+    dependence: Dependence | None = None
 
 
 PairedCell = tuple[str, str, Coalition, str]

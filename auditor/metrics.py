@@ -173,7 +173,7 @@ METRICS = {
             "Root mean square difference between the correlations of noise and data: 0 is noise correlated as the data are.",
             "neither",
         ),
-        Metric("seconds", "seconds", "Time to make the copies, or the last request of them.", "neither"),
+        Metric("seconds", "seconds", "Processor time to make the copies, or the last request of them.", "neither"),
     )
 }
 

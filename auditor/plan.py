@@ -8,6 +8,7 @@ from auditor import registry
 from auditor.attack import LinearAttack
 from auditor.audit import KEEP_BYTES, make_scheme, release_levels
 from auditor.blocks import moment_groups, row_blocks
+from auditor.categorical.footprint import is_uniform, working_bytes
 from auditor.data.pieces import BATCH_ROWS
 from auditor.data.table import Table
 from auditor.feasibility import check_data
@@ -20,6 +21,8 @@ SECONDS_PER_NORMAL = 1.2e-8
 """Measured here for drawing and adding one normal variate (NUMBERS: 7.5 ns to draw, 1.1 to 1.2 times that in all)."""
 ROW_MEASURES = {"within", "error-distribution", "error-quantiles", "interval-privacy"}
 """Measures for which linear attacks, too, go through the rows."""
+SECONDS_PER_RECORD, SECONDS_PER_CHANCE = 3e-8, 2e-9
+"""Upper figures for one record of one coalition's categories: counting it, and one value's chance in its posterior."""
 SECONDS_PER_COALITION = 1e-4
 """An upper figure for one linear attack on one coalition of a few copies, its records included."""
 
@@ -36,6 +39,7 @@ class Line:
     cells: int
     values: int
     memory: int
+    work: float
 
 
 def outline(scenario: Scenario) -> str:
@@ -48,7 +52,7 @@ def outline(scenario: Scenario) -> str:
     """
     lines = list(plan_lines(scenario))
     cells, values = sum(line.cells for line in lines), sum(line.values for line in lines)
-    seconds = values * SECONDS_PER_NORMAL + cells * SECONDS_PER_COALITION
+    seconds = sum(line.work for line in lines) + cells * SECONDS_PER_COALITION
     head = [
         f"{scenario.name}: {scenario.title}",
         f"  valid; {len(lines)} releases × {scenario.replicates} replicates, {cells:,} cells, {len(scenario.expect)} expectations",
@@ -71,10 +75,15 @@ def plan_lines(scenario: Scenario) -> list[Line]:
             levels = release_levels(use, here)
             coalitions = len(expand_all(here.coalitions, len(levels), here.seed))
             cells = coalitions * len(here.knowledge) * len(here.attacks) * here.replicates
-            n, N, M = table.rows, table.width, len(levels)
+            n, M = table.rows, len(levels)
+            N = len(table.categorical.names) if table.categorical is not None and is_uniform(use.name) else table.width
             name = f"{use.id}{f' at {where}' if where else ''}"
             memory = working_memory(here, table, use, M, coalitions)
-            lines.append(Line(name, n, N, M, coalitions, cells, n * N * M * here.replicates, memory))
+            values = n * M * here.replicates if is_uniform(use.name) else n * N * M * here.replicates
+            work = values * SECONDS_PER_NORMAL
+            if is_uniform(use.name) and table.categorical is not None:
+                work += n * cells * (SECONDS_PER_RECORD + SECONDS_PER_CHANCE * table.categorical.size)
+            lines.append(Line(name, n, N, M, coalitions, cells, values, memory, work))
     return lines
 
 
@@ -88,6 +97,8 @@ def working_memory(here: Scenario, table: Table, use: SchemeUse, copies: int, co
     An estimate: what is large is counted, and what comes and goes within a step by rule of thumb. Within a factor of 1.6 of what
     was measured (tests hold that) for tables in memory and in files.
     """
+    if table.categorical is not None and is_uniform(use.name):
+        return INTERPRETER + working_bytes(here, table, table.categorical, copies)
     n, N, M = table.rows, table.width, copies
     scheme = make_scheme(use, here.base)
     block = row_blocks(n, N)[0][1] * 8

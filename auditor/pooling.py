@@ -9,13 +9,14 @@ The gain itself is ``auditor.cross_fitting``'s; here it is put beside what the l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.cross_fitting import cross_fitted_gain
-from auditor.expectation import NoiseGain, Pooling
+from auditor.expectation import Dependence, NoiseGain, Pooling
 from auditor.linear_algebra import ranked_regression
 from auditor.maps import Coalition, by_size
 from auditor.moments import Moments
@@ -25,8 +26,9 @@ Array = NDArray[np.float64]
 
 
 def pooling_evidence(
-    coalitions: Sequence[Coalition], groups: Sequence[Moments], width: int, law: NoiseLaw | None
-) -> dict[Coalition, Pooling]:
+    coalitions: Sequence[Coalition], groups: Sequence[Moments], width: int, law: NoiseLaw | None,
+    signs: Mapping[Coalition, Dependence] = MappingProxyType({}),
+) -> dict[Coalition, Pooling]:  # fmt: skip
     """Return the evidence on every coalition of two copies or more.
 
     Parameters
@@ -39,6 +41,8 @@ def pooling_evidence(
         ``N``.
     law : NoiseLaw or None
         The law that the scheme states for all copies.
+    signs : mapping
+        What ``auditor.dependence`` found.
 
     Returns
     -------
@@ -54,7 +58,7 @@ def pooling_evidence(
     return {
         coalition: Pooling(
             None if useless is None else one_suffices(useless, coalition), tuple(gains[place]), tuple(errors[place]), degrees,
-            noise.get(coalition),
+            noise.get(coalition), dependence=signs.get(coalition),
         )
         for place, coalition in enumerate(coalitions) if len(coalition) > 1
     }  # fmt: skip

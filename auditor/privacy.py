@@ -153,26 +153,42 @@ def _localised(cells: _Cells, tally: Tally) -> list[Measurement]:
 
 def entropy_records(context: CellContext, table: Table, law: NoiseLaw | None, coalitions: Sequence[Coalition]) -> list[Measurement]:
     """Return entropy privacy and its loss for every coalition: figures of the copies, whatever attack and knowledge."""
-    cells = _Cells(context, None, None, coalitions, range(len(coalitions)))
-    try:
-        left, lost = _entropies(context, table, law, coalitions)
-    except NotApplicable as reason:
-        return [*cells.untold("entropy_privacy", str(reason)), *cells.untold("privacy_loss", str(reason))]
-    nothing = [np.full_like(lost, np.nan)] * 4
-    return [*cells.records("entropy_privacy", (left, *nothing), "none"), *cells.records("privacy_loss", (lost, *nothing), "none")]
-
-
-def _entropies(context: CellContext, table: Table, law: NoiseLaw | None, coalitions: Sequence[Coalition]) -> tuple[Array, Array]:
-    """Return ``2^{h(X|Y)}`` in standard deviations and ``1 − 2^{−I}``, shapes (B, N + 1)."""
     if not isinstance(law, GaussianNoise):
-        raise NotApplicable("needs the law of the noise, of one shape across the copies")
+        return _untold_entropies(context, coalitions, "needs the law of the noise, of one shape across the copies")
+    bounded = law.distribution == "uniform"
+    if bounded and (law.shape - np.diag(np.diag(law.shape))).any():
+        reason = "uniform noise that is correlated between attributes is not uniform in any one of them"
+        return _untold_entropies(context, coalitions, reason)
+    # What is known of a single copy is not lost with a coalition that has no such figure.
+    untold = [coalition for coalition in coalitions if bounded and len(coalition) > 1]
+    told = [coalition for coalition in coalitions if coalition not in set(untold)]
+    records = _untold_entropies(context, untold, "pooled uniform noise has no density of its own; ask for single copies")
+    if not told:
+        return records
+    try:
+        left, lost = _entropies(context, table, law, told)
+    except NotApplicable as reason:
+        return [*_untold_entropies(context, told, str(reason)), *records]
+    cells, nothing = _Cells(context, None, None, told, range(len(told))), [np.full_like(lost, np.nan)] * 4
+    return [
+        *cells.records("entropy_privacy", (left, *nothing), "none"), *cells.records("privacy_loss", (lost, *nothing), "none"), *records
+    ]  # fmt: skip
+
+
+def _untold_entropies(context: CellContext, coalitions: Sequence[Coalition], reason: str) -> list[Measurement]:
+    cells = _Cells(context, None, None, coalitions, range(len(coalitions)))
+    return [*cells.untold("entropy_privacy", reason), *cells.untold("privacy_loss", reason)]
+
+
+def _entropies(context: CellContext, table: Table, law: GaussianNoise, coalitions: Sequence[Coalition]) -> tuple[Array, Array]:
+    """Return ``2^{h(X|Y)}`` in standard deviations and ``1 − 2^{−I}``, shapes (B, N + 1)."""
     left, lost = np.empty((len(coalitions), table.width)), np.empty((len(coalitions), table.width))
     for j in range(table.width):
         edges, mass = attribute_histogram(table.values[:, j])
         whole = 2.0 ** entropy(mass, float(edges[1] - edges[0])) / math.sqrt(context.variances[j])
         told = _remembered(lambda std, e=edges, m=mass: information(e, m, NoiseDensity(law.distribution, std)))  # type: ignore[misc]
         for b, coalition in enumerate(coalitions):
-            std = math.sqrt(_least_noise(law, coalition) * law.shape[j, j])
+            std = math.sqrt(float(best_unbiased_combination(law.of(coalition).level_covariance)[1]) * law.shape[j, j])
             kept = 2.0 ** -told(std) if std > 0 else 0.0
             left[b, j], lost[b, j] = whole * kept, 1.0 - kept
     return with_total(left), with_total(lost)
@@ -189,9 +205,3 @@ def _remembered(function: Callable[[float], float]) -> Callable[[float], float]:
         return known[key]
 
     return told
-
-
-def _least_noise(law: GaussianNoise, coalition: Coalition) -> float:
-    if law.distribution == "uniform" and len(coalition) > 1:
-        raise NotApplicable("pooled uniform noise has no density of its own; ask for single copies")
-    return float(best_unbiased_combination(law.of(coalition).level_covariance)[1])

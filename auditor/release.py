@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from auditor.audit import check_affine, table_moments
 from auditor.blocks import chunks, row_blocks
 from auditor.categorical import release as categories
 from auditor.categorical.scheme import UniformScheme
+from auditor.data.categorical import BLOCK_WIDTH, CategoricalTable, Codes
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, NotApplicable, Problem, ScenarioError
 from auditor.gathered import Gathered
@@ -35,6 +36,7 @@ from auditor.scenario.levels import parse_levels
 from auditor.scenario.plain import plain
 from auditor.scenario.problems import Problems
 from auditor.scheme import Key, RowsOf, Scheme, TableMoments
+from auditor.sealed import readable
 
 if TYPE_CHECKING:
     pass
@@ -228,6 +230,16 @@ def drawn_blocks(
         yield a, b, out
 
 
+def drawn_codes(
+    scheme: UniformScheme, table: CategoricalTable, levels: tuple[float, ...], seed: int | None
+) -> Iterator[list[Codes]]:
+    """Make the copies of categories block by block; yield the block's codes of every copy."""
+    key = Key(_checked_seed(seed), scheme.name)
+    for block, (a, b) in enumerate(row_blocks(table.rows, BLOCK_WIDTH)):
+        made = scheme.copies(table.read(a, b), table.size, replace(key, block=block))
+        yield [made.ask(level) for level in levels]
+
+
 def _released_categories(
     scheme: UniformScheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None,
     state: categories.State | None = None,
@@ -268,7 +280,7 @@ def as_table(X: Microdata) -> Table:
     DataError
         It is not a table of finite numbers with two rows and no constant column.
     """
-    from auditor.data.checks import check_finite, check_varied
+    from auditor.data.checks import check_finite, check_names, check_varied
 
     values, names = _numbers(X)
     if values.ndim == 1:
@@ -278,6 +290,7 @@ def as_table(X: Microdata) -> Table:
     if len(values) < 2:
         raise DataError(f"a table needs at least 2 rows; got {len(values)}")
     names = names or tuple(f"x{column}" for column in range(1, values.shape[1] + 1))
+    check_names(names)
     if np.isnan(values).any():
         raise DataError(f"missing values in column {names[int(np.isnan(values).any(axis=0).argmax())]!r}")
     check_finite(names, values)
@@ -488,7 +501,7 @@ def _squares(first: Array, second: Array) -> float:
 def in_blocks(table: Table, arrays: Sequence[Array]) -> Callable[[], Any]:
     """Return what gives a table's rows and its copies' block by block, anew at every call."""
     bounds = row_blocks(table.rows, table.width)
-    return lambda: ((k, table.read(a, b), [copy[a:b] for copy in arrays]) for k, (a, b) in enumerate(bounds))
+    return lambda: ((k, table.read(a, b), readable([copy[a:b] for copy in arrays])) for k, (a, b) in enumerate(bounds))
 
 
 def _knowledge(value: Any) -> Knowledge:

@@ -22,6 +22,10 @@ class Renderer(Plugin):
     """File ending of what it makes."""
     media_type: ClassVar[str] = "text/plain"
 
+    @classmethod
+    def warm_up(cls) -> None:
+        """Begin, in the background, what takes time and needs no result; called when a run starts. Nothing unless overridden."""
+
     @abstractmethod
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the document for one audit or several side by side."""

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from auditor.errors import AuditorError
 from auditor.files import write_atomically
+from auditor.printing import escaped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,7 +167,7 @@ class DataSummary(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     source: str
-    rows: int
+    rows: int = Field(ge=0)
     attributes: list[AttributeSummary]
     correlation: list[list[float]]
     description: str = ""
@@ -289,7 +290,7 @@ class AuditResult(BaseModel):
         }
         long = (("measurements", self.measurements), ("distributions", self.distributions))
         lists = (f'"{name}":[{",".join(_written(record._asdict()) for record in records)}]' for name, records in long)
-        return f"{_written(head)[:-1]},{','.join(lists)}}}\n"
+        return escaped(f"{_written(head)[:-1]},{','.join(lists)}}}\n")
 
     def save(self, directory: str | os.PathLike[str]) -> Path:
         """Write ``results.json`` and ``results.parquet`` atomically.
@@ -343,23 +344,19 @@ class AuditResult(BaseModel):
 
     @classmethod
     def _read(cls, file: Path) -> AuditResult:
+        from pydantic import ValidationError
+
+        from auditor import stored
+
+        document = stored.read(file)
         try:
-            document = json.loads(file.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise AuditorError(f"{file}: no such file; expected the results.json of an audit") from None
-        except (OSError, ValueError, RecursionError) as error:
-            raise AuditorError(f"{file}: cannot be read as JSON results ({type(error).__name__})") from None
-        version = document.get("schema_version") if isinstance(document, dict) else None
-        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-            raise AuditorError(f"{file}: not the results of an audit (no schema_version)")
-        if version > SCHEMA_VERSION:
-            raise AuditorError(f"{file}: schema_version {version} is newer than this program reads ({SCHEMA_VERSION})")
-        try:
-            document["measurements"] = [_measurement(record) for record in document["measurements"]]
-            document["distributions"] = [_distribution(record) for record in document.get("distributions", [])]
             return cls.model_validate(document)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise AuditorError(f"{file}: not the results of an audit ({type(error).__name__})") from None
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise AuditorError(f"{file}: not the results of an audit ({ascii(place)[1:-1]}: {first['msg'].lower()})") from None
+        except RecursionError:
+            raise AuditorError(f"{file}: not the results of an audit (nested too deeply)") from None
 
 
 def _display() -> Any:
@@ -367,21 +364,6 @@ def _display() -> Any:
     from auditor import registry
 
     return registry.get("renderer", "notebook")()
-
-
-def _measurement(record: dict[str, Any]) -> Measurement:
-    known = {field: record.get(field) for field in Measurement._fields}
-    known["coalition"], known["levels"] = tuple(record["coalition"]), tuple(record["levels"])
-    if known["error_bar"] is None:
-        known["error_bar"] = "none"  # another version, or another program, may not say where its error bars come from
-    return Measurement(**known)  # type: ignore[arg-type]
-
-
-def _distribution(record: dict[str, Any]) -> Distribution:
-    known = {field: record[field] for field in Distribution._fields}
-    for field in ("coalition", "edges", "shares"):
-        known[field] = tuple(known[field])
-    return Distribution(**known)
 
 
 _encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode

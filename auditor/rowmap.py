@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import daxpy, dgemm
 
-from auditor.blocks import chunks, pieces
+from auditor.blocks import chunks, evenly
 from auditor.moments import RUN, subtract_row
 
 Array = NDArray[np.float64]
@@ -27,8 +27,11 @@ Array = NDArray[np.float64]
 ROUNDING = 16 * np.finfo(float).eps
 """How far blocks of weights may be from multiples of one another, relative to the largest weight, and still count as such."""
 
-SHORT_ROW = 8
-"""Values that a row of a dense product should have at least: shorter ones are multiplied several at a time, by a block diagonal matrix."""
+SHORT_ROW = 4
+"""Values up to which rows are multiplied two at a time, by a block diagonal matrix: BLAS works better on longer ones."""
+
+COMBINED_VALUES = 2**19
+"""Values of one copy added up with others' at a time: memory is read fastest in long runs, though the sum leaves a core's own cache."""
 
 
 def write_estimates(weights: Array, offset: Array, centre: Array, copies: Sequence[Array], out: Array) -> Array:
@@ -92,8 +95,8 @@ def _combined(w: Array, F: Array, offset: Array, centre: Array, copies: Sequence
     if several and not (F - F[0, 0] * np.eye(N)).any():  # noise of the data's own shape: no product at all
         w, F = w * F[0, 0], np.eye(N)
     product = RowProduct(F)
-    # Of one copy a piece and its estimates stay in the cache together; several have as many pieces there.
-    cuts = pieces(0, n, N) if several else chunks(n, 2 * N)
+    # Of one copy a piece and its estimates stay in the cache together.
+    cuts = evenly(0, n, N, COMBINED_VALUES) if several else chunks(n, 2 * N)
     scratch = np.empty((max(b - a for a, b in cuts), N))
     for a, b in cuts:
         y = scratch[: b - a]
@@ -138,9 +141,7 @@ class RowProduct:
         kept, dropped = _low_rank(W, 0.0), _low_rank(np.eye(N) - W, 1.0)
         self._dropped = dropped is not None and (kept is None or dropped[0].shape[1] < kept[0].shape[1])
         self._thin = dropped if self._dropped else kept
-        self._run = max(1, SHORT_ROW // N)
-        self._matrix = np.ascontiguousarray(W.T)
-        self._several = np.kron(np.eye(self._run), self._matrix)
+        self._sum = SumOfProducts(np.ascontiguousarray(W.T))
 
     def of(self, rows: Array, out: Array) -> Array:
         """Return ``rows · Wᵀ``, shape (b, N), in ``out`` or, where nothing changes, the rows themselves."""
@@ -148,30 +149,50 @@ class RowProduct:
             return rows
         if self._scale is not None:
             return np.multiply(rows, self._scale, out=out)
-        if self._thin is not None:
-            first, second = self._thin
-            if self._dropped and first.shape[1] == 0:
-                return rows
-            np.matmul(rows @ first, second, out=out)
-            return np.subtract(rows, out, out=out) if self._dropped else out
-        b, N = rows.shape
-        whole = b - b % self._run
-        np.matmul(rows[:whole].reshape(-1, self._run * N), self._several, out=out[:whole].reshape(-1, self._run * N))
-        if whole < b:
-            np.matmul(rows[whole:], self._matrix, out=out[whole:])
-        return out
+        if self._thin is None:
+            out.fill(0.0)
+            self._sum.add(rows, out)
+            return out
+        first, second = self._thin
+        if self._dropped and first.shape[1] == 0:
+            return rows
+        np.matmul(rows @ first, second, out=out)
+        return np.subtract(rows, out, out=out) if self._dropped else out
 
     def shifted(self, rows: Array, row: Array, out: Array) -> None:
         """Write ``row + rows · Wᵀ``, shape (b, N), to ``out``; both C-contiguous, and not the same."""
-        if self._one or self._scale is not None or rows.shape[1] < SHORT_ROW:
+        if self._one or self._scale is not None:
             subtract_row(self.of(rows, out), -row, out)
-        elif self._dropped and self._thin is not None:
+        elif self._thin is None:
+            _fill(row, out)
+            self._sum.add(rows, out)
+        elif self._dropped:
             subtract_row(rows, -row, out)
             _add_product(-1.0, rows @ self._thin[0], self._thin[1], out)
         else:
             _fill(row, out)
-            rows, matrix = (rows, self._matrix) if self._thin is None else (rows @ self._thin[0], self._thin[1])
-            _add_product(1.0, rows, matrix, out)
+            _add_product(1.0, rows @ self._thin[0], self._thin[1], out)
+
+
+class SumOfProducts:
+    """Adds rows times a matrix to other rows, in one pass over them.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (N, N)
+    """
+
+    def __init__(self, matrix: Array) -> None:
+        self._run = 2 if len(matrix) <= SHORT_ROW else 1
+        self._matrix: Array = np.kron(np.eye(self._run), matrix).astype(np.float64)
+
+    def add(self, rows: Array, out: Array, factor: float = 1.0) -> None:
+        """Add ``factor · rows · matrix`` to ``out`` in place, shapes (b, N); both C-contiguous."""
+        b, N = rows.shape
+        whole = b - b % self._run
+        _add_product(factor, rows[:whole].reshape(-1, self._run * N), self._matrix, out[:whole].reshape(-1, self._run * N))
+        if whole < b:
+            _add_product(factor, rows[whole:], self._matrix[:N, :N], out[whole:])
 
 
 def _fill(row: Array, out: Array) -> None:
@@ -187,7 +208,7 @@ def _add_product(factor: float, rows: Array, matrix: Array, out: Array) -> None:
 
     BLAS would put 0 where it writes to before it adds: what every row gets is there already, at no cost of its own.
     """
-    if rows.shape[1]:
+    if rows.size:
         dgemm(factor, matrix.T, rows.T, beta=1.0, c=out.T, overwrite_c=True)
 
 

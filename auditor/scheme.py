@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from auditor.errors import AuditorError
 from auditor.noise import NoiseLaw
 from auditor.registry import Plugin
+from auditor.sealed import seal
 
 if TYPE_CHECKING:
     from auditor.data.table import Table
@@ -43,14 +44,27 @@ class TableMoments:
     covariance: Array
     rows: int
 
+    def __post_init__(self) -> None:
+        """Seal the moments: schemes and attacks are shown these very arrays."""
+        seal(self.mean, self.covariance)
+
 
 @dataclass(frozen=True)
 class Key:
-    """Names every random stream of one release: the same key gives the same copies."""
+    """Names every random stream of one release: the same key gives the same copies.
+
+    Attributes
+    ----------
+    seed, scheme, replicate
+        Of the release.
+    block : int
+        Number of the block of records, for schemes that are asked to perturb one block at a time: those of categories.
+    """
 
     seed: int
     scheme: str
     replicate: int = 1
+    block: int = 0
 
 
 class RowsOf(Sequence[Array]):

@@ -2,7 +2,8 @@
 
 Releases of a table in memory are a task each. A table that stays in its files is gone through once for all schemes together: tasks of
 some stripes each read the rows, make every scheme's copies of them and take their moments; then each release is a task again, which
-needs no row for linear attacks. What stripes yield is added up in order, so that results are the same bytes for any cut.
+needs no row for linear attacks. Releases of categories take a few passes each, whose stripes are shared out likewise. What stripes yield is
+added up in order, so that results are the same bytes for any cut.
 """
 
 from __future__ import annotations
@@ -14,14 +15,25 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from auditor import registry
-from auditor.audit import Drawing, Release, ReleaseAudit, Taken, audit_release, failure_reason, open_release, release_levels, table_moments
+from auditor.audit import (
+    Drawing,
+    FailedElsewhereError,
+    Release,
+    ReleaseAudit,
+    Taken,
+    audit_release,
+    failure_reason,
+    open_release,
+    release_levels,
+    table_moments,
+)
 from auditor.blocks import row_blocks, stripes
 from auditor.data.categories import Categories
 from auditor.data.hierarchy import hierarchy_of
@@ -34,6 +46,9 @@ from auditor.scenario.read import at_point, rebuild
 from auditor.scheme import TableMoments
 from auditor.streams import stream
 from auditor.workers import Crew
+
+if TYPE_CHECKING:
+    from auditor.categorical.making import Job
 
 Array = NDArray[np.float64]
 
@@ -86,12 +101,34 @@ class Task:
     def label(self) -> str:
         """What progress shows."""
         where = ", ".join(f"{path}={value}" for path, value in self.place.point)
-        return f"scheme {self.scheme + 1}{f' at {where}' if where else ''}, replicate {self.replicates[0]}"
+        return f"{self.place.scenario().schemes[self.scheme].id}{f' at {where}' if where else ''}, replicate {self.replicates[0]}"
 
     @property
     def identity(self) -> str:
         """What tells the task from the others of its run, in every run of the same scenario on the same data."""
         return json.dumps([self.place.point, self.scheme, self.replicates])
+
+
+@dataclass(frozen=True)
+class PassTask:
+    """A job to be done for some stripes of one release of categories, for a table that stays in its files.
+
+    The job holds what attacks learnt (priors, chances), never rows; where adversaries are given rows in clear the result holds these, so it
+    must not be written to disk.
+    """
+
+    place: Place
+    scheme: int
+    replicate: int
+    table: Table
+    job: Job[Any] = field(repr=False)
+    first: int
+    stop: int
+
+    @property
+    def label(self) -> str:
+        """What progress shows."""
+        return f"scheme {self.scheme + 1}, rows of stripes {self.first + 1} to {self.stop}, replicate {self.replicate}"
 
 
 @dataclass(frozen=True)
@@ -139,27 +176,84 @@ def carry_out_all(
     tasks : sequence of Task
     crew : Crew
     advance : callable
-        Told how many of how many steps are done, and what the last was.
+        Told how many of how many steps are done, and of one that is under way: steps are begun in order, so the first not done is.
     """
     held = [task for task in tasks if task.table is None]
+    coded = [task for task in tasks if task.table is not None and _categorical(task)]
     batches: dict[Any, list[Task]] = {}
     for task in tasks:
-        if task.table is not None:
+        if task.table is not None and not _categorical(task):
             batches.setdefault((json.dumps(task.place.point), task.replicates), []).append(task)
     passes = [(gather_tasks(batch), batch) for batch in batches.values()]
     total, done = len(tasks) + sum(len(steps) for steps, _ in passes), 0
     for steps, batch in [([], held), *passes]:
         joined = Joined()
-        for step, found in zip(steps, crew.carry_out(gather, steps), strict=True):
+        ahead: dict[int, GatherTask | Task] = dict(enumerate((*steps, *batch)))
+        if ahead:
+            advance(done, total, ahead[0].label)
+        for place, (step, found) in enumerate(zip(steps, crew.carry_out(gather, steps), strict=True)):
             joined.add(step, found)
             done += 1
-            advance(done, total, step.label)
+            del ahead[place]
+            advance(done, total, _first(ahead, step))
         ready = [replace(task, taken=joined.of(task.scheme)) for task in batch]
         with closing(crew.as_done(carry_out, ready)) as finished:
             for place, result in finished:
                 done += 1
-                advance(done, total, batch[place].label)
+                del ahead[len(steps) + place]
+                advance(done, total, _first(ahead, batch[place]))
                 yield batch[place], result
+    for task in coded:
+        yield task, audit_by_passes(task, crew)
+        done += 1
+        advance(done, total, task.label)
+
+
+def _categorical(task: Task) -> bool:
+    return bool(registry.get("scheme", task.place.scenario().schemes[task.scheme].name).family == "uniform")
+
+
+def audit_by_passes(task: Task, crew: Crew) -> list[ReleaseAudit]:
+    """Audit releases of categories that stay in their files: each pass over the rows is shared out, and what it finds is judged here."""
+    from auditor.categorical.audit import audit_uniform
+    from auditor.data.categorical import BLOCK_WIDTH
+
+    here, table = task.place.scenario(), task.table
+    assert table is not None
+    count = len(stripes(table.rows, BLOCK_WIDTH))
+    share = math.ceil(count / TASKS_PER_PASS)
+    audits = []
+    for replicate in task.replicates:
+
+        def shared(job: Job[Any], replicate: int = replicate) -> Iterator[Any]:
+            steps = [PassTask(task.place, task.scheme, replicate, table, job, a, min(a + share, count)) for a in range(0, count, share)]
+            for parts in crew.carry_out(go_through, steps):
+                if isinstance(parts, str):
+                    raise FailedElsewhereError(parts)
+                yield from parts
+
+        with threadpool_limits(limits=1):
+            use, point = here.schemes[task.scheme], dict(task.place.point)
+            audits.append(audit_uniform(here, point, table, use, replicate, task.pooling, shared))
+    return audits
+
+
+def go_through(task: PassTask) -> list[Any] | str:
+    """Do a job for some stripes and return its parts, or why it could not be done; runs in a worker."""
+    from auditor.categorical.audit import open_uniform
+
+    with threadpool_limits(limits=1):
+        here = task.place.scenario()
+        try:
+            release = open_uniform(here, dict(task.place.point), task.table, here.schemes[task.scheme], task.replicate)
+            return list(release.parts(task.job, task.first, task.stop))
+        except Exception as error:
+            return failure_reason(error)
+
+
+def _first(ahead: dict[int, GatherTask | Task], last: GatherTask | Task) -> str:
+    """Return what progress shows: the first step that is not done; where all are, the last."""
+    return next(iter(ahead.values()), last).label
 
 
 def gather_tasks(batch: Sequence[Task]) -> list[GatherTask]:
@@ -178,7 +272,7 @@ def gather_tasks(batch: Sequence[Task]) -> list[GatherTask]:
 
 def _by_rows(scheme: Any) -> bool:
     """Whether a scheme makes any block's copies from that block alone, which one that asks for the table may not."""
-    return scheme.family != "uniform" and not hasattr(scheme, "table")
+    return not hasattr(scheme, "table")
 
 
 class Joined:
@@ -268,7 +362,7 @@ class _Pass:
             self._drawing: Drawing = release.drawing()
             room = memory.rows((len(release.levels) + 1) * table.width)
             self._gatherer = Gatherer(table.rows, table.width, moments.mean, task.draws, columns == table.width, room, release.undo)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.failure = failure_reason(error)
 
     def begin(self) -> None:
@@ -283,7 +377,7 @@ class _Pass:
             copies = [copy[: len(x)] for copy in self._memory]
             self.found[-1].seconds += self._drawing.block(index, x, copies)
             self._gatherer.take(self.found[-1], index, x, copies)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self.failure = failure_reason(error)
 
 

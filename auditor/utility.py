@@ -76,8 +76,10 @@ def target_name(scenario: Scenario) -> str:
     return str(labels[0]) if labels else target
 
 
-def target_of(scenario: Scenario) -> Labels:
-    """Return the column to predict, shape (n,)."""
+def target_of(scenario: Scenario, table: Table) -> Labels:
+    """Return the column to predict, shape (n,): one of the table as the table has it, standardised or not, or one beside it."""
+    if target_name(scenario) in table.attributes:
+        return table.values[:, table.attributes.index(target_name(scenario))]
     base = None if scenario.base is None else str(scenario.base)
     return _target(json.dumps(scenario.data.spec(), sort_keys=True), target_name(scenario), base, scenario.seed)
 
@@ -86,7 +88,9 @@ def target_of(scenario: Scenario) -> Labels:
 def _target(spec: str, target: str, base: str | None, seed: int) -> Labels:
     data = json.loads(spec)
     options = {key: data.pop(key) for key in ("columns", "rows", "missing")}
-    source, _ = data.pop("source"), data.pop("standardize")
+    source = data.pop("source")
+    for key in ("standardize", "bin", "categorical", "hierarchies"):  # done to the table, and not to a class beside it
+        data.pop(key, None)
     folder = None if base is None else Path(base)
     return load_target(source, target, **options, parameters=data, rng=stream(seed, "data"), base=folder)
 
@@ -101,7 +105,7 @@ def utility_problems(scenario: Scenario, table: Table) -> Iterator[tuple[tuple[s
         yield ("target",), f"leaves nothing to predict {target!r} from"
         return
     try:
-        labels = target_of(scenario)
+        labels = target_of(scenario, table)
     except AuditorError as error:
         yield ("target",), f"cannot be used: {error}"
         return
@@ -111,9 +115,10 @@ def utility_problems(scenario: Scenario, table: Table) -> Iterator[tuple[tuple[s
     for place, name in enumerate(use.models):
         if name == "logistic" and not is_class(labels):
             yield ("models", place), "predicts classes, and the target is a number"
-    fewest = int(np.unique(labels, return_counts=True)[1].min()) if is_class(labels) else table.rows
+    fewest = int(np.unique(labels, return_counts=True)[1].min()) if is_class(labels) else table.rows // 2
     if fewest < use.folds:
-        yield ("folds",), f"must be at most the records of the smallest class, {fewest}; got {use.folds}"
+        most = "the records of the smallest class" if is_class(labels) else "half the records, for R² of one record is nothing"
+        yield ("folds",), f"must be at most {most}, {fewest}; got {use.folds}"
 
 
 def is_class(labels: Labels) -> bool:
@@ -148,8 +153,20 @@ def cross_validate(name: str, train: Array, train_labels: Labels, test: Array, t
             scale = np.where(scale > 0, scale, 1.0)
             fitted = model(name, classes).fit((train[learn] - mean) / scale, train_labels[learn])
             guess, truth = fitted.predict((test[held] - mean) / scale), test_labels[held]
-            scores.append(np.mean(guess == truth) if classes else 1.0 - np.sum((guess - truth) ** 2) / np.sum((truth - truth.mean()) ** 2))
+            scores.append(np.mean(guess == truth) if classes else r_squared(guess, truth))
     return np.array(scores, dtype=np.float64)
+
+
+def r_squared(guess: Array, truth: Array) -> float:
+    """Return R², shapes (m,), m ≥ 2; of truths that are all the same 1 if they are guessed and else 0, as scikit-learn has it.
+
+    Examples
+    --------
+    >>> r_squared(np.array([1.0, 2.0]), np.array([1.0, 3.0])), r_squared(np.array([1.0, 2.0]), np.array([1.0, 1.0]))
+    (0.5, 0.0)
+    """
+    lost, spread = float(np.sum((guess - truth) ** 2)), float(np.sum((truth - truth.mean()) ** 2))
+    return 1.0 - lost / spread if spread > 0 else float(lost == 0.0)
 
 
 def utility_records(context: CellContext, scenario: Scenario, table: Table, copies: Sequence[Array]) -> list[Measurement]:
@@ -179,7 +196,7 @@ def utility_records(context: CellContext, scenario: Scenario, table: Table, copi
             records.append(_record(context, number, f"utility_{name}", value, None))
     if use.target is None:
         return records
-    labels = target_of(scenario)
+    labels = target_of(scenario, table)
     folds = folds_of(labels, use, scenario.seed, context.replicate)
     target = target_name(scenario)
     for name in use.models:

@@ -16,7 +16,7 @@ from reports.terminal import Terminal
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH = 96
 FENCE = "```text\n"
-LAST = "\n\nError distributions"
+LAST = "\n\nCoalition map"
 """The first part of the report that the sample leaves out."""
 
 

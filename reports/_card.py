@@ -133,7 +133,7 @@ class Verdict:
             return None
         other = None if found.single is None or found.single.coalition == found.right.coalition else found.single
         return Axis(
-            "bar: wrong ones left", "Right guesses", say.share(found.right), say.share(other) if other else "",
+            "the bar shows the wrong ones left", "Right guesses", say.share(found.right), say.share(other) if other else "",
             len(found.right.coalition) == 1, found.left, found.single_left if other else None, severity(found.left), percent(found.blind),
         )  # fmt: skip
 

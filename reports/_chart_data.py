@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from reports._figures import Figure, braces, clean, number, plus_minus, with_error
+from auditor.printing import clean
+from reports._figures import Figure, braces, number, plus_minus, with_error
 from reports._reading import EVERYTHING, Reading, Setting, adversary_text
 
 ROWS = 8000

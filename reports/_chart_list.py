@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from auditor.printing import clean
 from reports._along import swept_paths
 from reports._chart_data import ROWS, ChartData
 from reports._chart_rows import collusion_data, distribution_data, map_data
 from reports._chart_rows_along import frontier_data, measure_data, sweep_data
 from reports._charts import collusion_chart, cumulative_chart, histogram_chart, map_chart
 from reports._charts_along import frontier_chart, measure_chart, sweep_chart
-from reports._figures import clean
 from reports._guesses import TRUTH
 from reports._inert import packed
 from reports._reading import Reading, Setting
@@ -28,6 +28,11 @@ class Chart:
     alt: str
     data: ChartData
     views: list[dict[str, Any]]
+
+    @property
+    def rows(self) -> int:
+        """How many rows it draws."""
+        return len(next(iter(self.data.columns.values()), []))
 
     @property
     def block(self) -> dict[str, Any]:
@@ -131,6 +136,6 @@ def _runtime(reading: Reading, name: str, path: str, limit: int) -> Chart | None
     data = sweep_data(reading, path, None, limit, runtime=True)
     if not data.table:
         return None
-    caption = "Wall-clock seconds to make the copies, on the machine that ran the audit. Bars: 95 % interval over replicates."
+    caption = "Processor seconds to make the copies, on the machine that ran the audit. Bars: 95 % interval over replicates."
     alt = f"Line chart: seconds against the swept parameter {clean(path)}, a line for each of {_count(reading)}."
     return Chart(name, f"Runtime against {clean(path)}", caption, alt, data, [sweep_chart(data, names(reading), "time (seconds)")])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from auditor.printing import clean
 from reports._chart_data import (
     FIGURE_HEADERS,
     ROWS,
@@ -18,7 +19,7 @@ from reports._chart_data import (
     values,
 )
 from reports._curves import coalition_map, curves
-from reports._figures import braces, clean, number, plus_minus
+from reports._figures import braces, number, plus_minus
 from reports._reading import Reading, Setting
 from reports._spreads import Spread, spreads
 from reports._units import data_unit

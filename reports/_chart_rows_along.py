@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from auditor.printing import clean
 from reports._along import frontier, measure_points, sweep_lines
 from reports._chart_data import (
     FIGURE_HEADERS,
@@ -18,7 +19,7 @@ from reports._chart_data import (
     setting_headers,
     values,
 )
-from reports._figures import clean, with_error
+from reports._figures import with_error
 from reports._reading import ERROR, EVERYTHING, Reading, Setting, adversary_text, unique
 from reports._units import metric_title, path_title
 

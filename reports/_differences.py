@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from reports._figures import Z95, clean, number, plus_minus, told_apart
+from auditor.printing import clean
+from reports._figures import Z95, number, plus_minus, told_apart
 
 if TYPE_CHECKING:
     from auditor.comparison import Change, Comparison
@@ -40,37 +41,63 @@ class Part(NamedTuple):
 def parts(comparison: Comparison) -> list[Part]:
     """Return the differences, worst first; empty kinds are left out."""
     made = [
-        Part("worse", "Worse", _rows(comparison.worsened), [clean(line) for line in comparison.broken]),
+        _worsened(comparison),
         Part("better", "Better", _rows(comparison.improved), [clean(line) for line in comparison.verdicts]),
-        Part("new", "Only in the new audit", [], *_counted(comparison.only_new)),
-        Part("missing", "Only in the old audit", [], *_counted(comparison.only_old)),
+        Part("new", "Only in the new audit", [], *_counted(comparison.only_new, comparison.stated_new)),
+        Part("missing", "Only in the old audit", [], *_counted(comparison.only_old, comparison.stated_old)),
     ]
     return [part for part in made if part.size]
 
 
-def _counted(groups: Mapping[str, int]) -> tuple[list[str], int]:
-    """Return a line for each scheme, attack and knowledge, and how many cells they have together."""
-    lines = [f"{clean(name)}: {count:,} {'cell' if count == 1 else 'cells'}" for name, count in groups.items()]
-    return lines, sum(groups.values())
+def _worsened(comparison: Comparison) -> Part:
+    others = len(comparison.broken) - len(comparison.lost)
+    count = len(comparison.worsened) + others + sum(comparison.lost.values())
+    return Part("worse", "Worse", _rows(comparison.worsened), [clean(line) for line in comparison.broken], count)
+
+
+def _counted(groups: Mapping[str, int], stated: Sequence[str]) -> tuple[list[str], int]:
+    """Return a line for each expectation, scheme, attack and knowledge, and how many expectations and cells they are together."""
+    lines = [clean(line) for line in stated] + [f"{clean(name)}: {_cells(count)}" for name, count in groups.items()]
+    return lines, len(stated) + sum(groups.values())
 
 
 def headline(comparison: Comparison) -> str:
     """Say in one sentence how the audits compare."""
+    gone, stated = sum(comparison.only_old.values()), len(comparison.stated_old)
+    what = [_cells(gone)] if gone else []
+    what += [f"{stated:,} expectation{'' if stated == 1 else 's'}"] if stated else []
+    unseen = f"{' and '.join(what)} of the old audit {'is' if gone + stated == 1 else 'are'} not in the new one" if what else ""
     if comparison.worse:
-        count = len(comparison.worsened) + len(comparison.broken)
-        return f"{count:,} {'thing' if count == 1 else 'things'} got worse."
-    if not comparison.compared:
-        return "Nothing got worse, but the audits have no cell in common."
+        told = [part for part in _worse(comparison) if part]
+        return f"Worse: {', and '.join([', '.join(told[:-1]), told[-1]] if len(told) > 1 else told)}."
     better = len(comparison.improved) + len(comparison.verdicts)
-    return "Nothing got worse." if not better else f"Nothing got worse, and {better:,} got better."
+    found = [part for part in (f"{better:,} got better" if better else "", unseen) if part]
+    return f"Nothing got worse{', and ' if better else ', but ' if unseen else ''}{', but '.join(found)}."
+
+
+def _worse(comparison: Comparison) -> list[str]:
+    """Say what got worse, kind by kind; what is counted by no kind is said as it is."""
+    leaks, lost = len(comparison.worsened), sum(comparison.lost.values())
+    others = comparison.broken[comparison.refuted + len(comparison.lost) :]
+    stated = f"{comparison.refuted:,} expectation{' came out worse' if comparison.refuted == 1 else 's came out worse'}"
+    return [
+        f"{_cells(leaks)} {'leaks' if leaks == 1 else 'leak'} more" if leaks else "",
+        stated if comparison.refuted else "",
+        f"{_cells(lost)} {'is' if lost == 1 else 'are'} no longer measured" if lost else "",
+        *map(clean, others),
+    ]
+
+
+def _cells(count: int) -> str:
+    return f"{count:,} {'cell' if count == 1 else 'cells'}"
 
 
 def basis(comparison: Comparison) -> str:
     """Say what was compared, and when a difference counts."""
-    cells = "1 cell was" if comparison.compared == 1 else f"{comparison.compared:,} cells were"
+    told = f"{_cells(comparison.compared)} {'was' if comparison.compared == 1 else 'were'} compared"
     return (
-        f"{cells} compared, matched by sweep point, scheme, attack, knowledge, coalition, attribute and metric. A difference "
-        "counts when it is beyond both error bars: two-sided at 5 %, adjusted for the number of cells (Holm)."
+        f"{told}, matched by sweep point, scheme, attack, knowledge, coalition, attribute and metric. "
+        "A difference counts when it is beyond both error bars: two-sided at 5 %, adjusted for the number of cells (Holm)."
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
-import unicodedata
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
+from auditor.printing import clean
 from auditor.results import Measurement, half_interval, pooled
 
 Z95 = 1.959963984540054
@@ -179,12 +180,9 @@ def braces(coalition: Sequence[int]) -> str:
     return "{" + ", ".join(_runs(coalition)) + "}"
 
 
-def clean(text: object) -> str:
-    """Make text from data or a scenario safe to print: no control characters, no direction overrides, one line."""
-    return "".join(
-        "�" if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp") else character
-        for character in str(text).replace("\n", " ").replace("\t", " ")
-    )
+def unbroken(text: str) -> str:
+    """Hold a figure, its error bar and its per cent sign together on one line of a page."""
+    return re.sub(r"(?<=\d) (?=[±%])|(?<=±) (?=[<\d])", "\u00a0", text)
 
 
 def clipped(text: object, width: int) -> str:

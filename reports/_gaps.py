@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from reports._figures import clean, clipped
+from auditor.printing import clean
+from reports._figures import clipped
 from reports._reading import Gap
 
 

@@ -34,13 +34,16 @@ METRICS = {
         "1 − the probability given to the true value",
     ),
     "within": ("", "share of the records reconstructed within a tolerance"),
-    "reconstruction_probability": ("", "probability that an attacker's best guess is the original value"),
+    "reconstruction_probability": (
+        "",
+        "probability that an attacker gives to a record's true value, averaged over records; the best guess is judged by accuracy",
+    ),
     "posterior_max": ("", "largest posterior probability that an attacker gives to one value, averaged over records"),
     "delta_growth": ("", "largest growth from prior to posterior probability of any property of one record"),
     "rho_breach": ("", "share of the records where a belief below ρ₁ became one above ρ₂, or the other way round"),
     "seconds": (
         "",
-        "wall-clock time of the step; it depends on the machine and is no part of the reproducible figures",
+        "processor time of the step; it depends on the machine and is no part of the reproducible figures",
     ),
 }
 
@@ -75,4 +78,4 @@ def _definition(name: str) -> Definition:
 def error_bars(reading: Reading) -> list[tuple[str, str]]:
     """Say where the error bars that occur in the results come from."""
     kinds = unique(record.error_bar for record in reading.result.measurements if record.status == "ok")
-    return [(kind, ERROR_BARS.get(kind, "")) for kind in kinds]
+    return [(kind, f"{meaning[:1].upper()}{meaning[1:]}." if (meaning := ERROR_BARS.get(kind, "")) else "") for kind in kinds]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import yaml
 
+from auditor.printing import escaped
 from auditor.results import AuditResult
 from reports._card import Verdict, most_telling, summary
 from reports._chart_list import Chart, charts
@@ -16,6 +19,7 @@ from reports._matrix import MatrixRow, Measure, matrix, measured_schemes, measur
 from reports._method import Definition, error_bars, metric_definitions
 from reports._reading import Reading, adversary_text, unique
 from reports._verdict import verdicts
+from reports._winners import Winner, marks, winners
 from reports._words import outcome, partial_text, provenance_line, reproduce, rows_text
 
 
@@ -39,6 +43,16 @@ class Page:
     provenance: str
     table: str
     partial: str
+
+    @cached_property
+    def marks(self) -> dict[tuple[str, str, str], str]:
+        """The strongest against each scheme, and who is not told apart from it, by knowledge, attack and scheme."""
+        return marks(self.reading, self.told)
+
+    @cached_property
+    def winners(self) -> list[Winner]:
+        """Who wins where; empty for a few attacks."""
+        return winners(self.reading, self.matrix)
 
     @property
     def point(self) -> str:
@@ -129,6 +143,12 @@ def _measures(reading: Reading) -> tuple[list[tuple[str, list[Measure]]], list[i
     return list(groups.items()), measured_schemes(rows)
 
 
+def _yaml(scenario: dict[str, Any]) -> str:
+    """Write the scenario to be read and copied; one with text that would turn lines around keeps to ASCII, which YAML reads as the same."""
+    text = yaml.safe_dump(scenario, sort_keys=False, allow_unicode=True, width=100)
+    return text if escaped(text) == text else yaml.safe_dump(scenario, sort_keys=False, width=100)
+
+
 def page(result: AuditResult, number: int, limit: int) -> Page:
     """Gather what the page shows of one audit; ``limit`` bounds the rows of each chart."""
     reading = Reading(result)
@@ -136,7 +156,6 @@ def page(result: AuditResult, number: int, limit: int) -> Page:
     return Page(
         f"audit-{number}", result, reading, verdicts(reading), matrix(reading), *_measures(reading),
         charts(reading, f"audit-{number}", limit), metric_definitions(reading), error_bars(reading),
-        yaml.safe_dump(scenario, sort_keys=False, allow_unicode=True, width=100),
-        json.dumps(scenario, indent=2, ensure_ascii=False),
+        _yaml(scenario), escaped(json.dumps(scenario, indent=2, ensure_ascii=False)),
         reproduce(result), provenance_line(result), rows_text(result), partial_text(result),
     )  # fmt: skip

@@ -75,7 +75,8 @@ class Reading:
         self._pair(errors)
         self._copies = self._count_copies()
         measured = result.measurements
-        self.schemes = unique([*(release.scheme for release in result.releases), *(r.scheme for r in measured)])
+        named = [*(release.scheme for release in result.releases), *(r.scheme for r in measured)]
+        self.schemes = unique([*named, *(spread.scheme for spread in result.distributions)])
         self.adversaries = unique((str(r.knowledge), str(r.attack)) for r in measured if r.attack is not None)
         self.attributes = sorted(unique(r.attribute for r in measured), key=lambda name: name != EVERYTHING)
         self.metrics = unique(metric for _, metric, _ in self._figures)

@@ -42,13 +42,15 @@ def exposure(attribute: str, shown: Figure, rivals: Sequence[str]) -> list[tuple
 
 
 def beside(shown: Figure, attack: str, given: Sequence[str]) -> list[tuple[str, bool]]:
-    """Say what is left to an adversary who was given some attributes in clear, in pieces; those with True are names."""
+    """Say what is left to an adversary who was given some attributes in clear, in pieces; those with True are names.
+
+    That share is of all attributes, as every normalized error is: what was given counts as known in it.
+    """
     names: list[tuple[str, bool]] = []
     for place, name in enumerate(given):
         names += [((", " if place < len(given) - 1 else " and ") if place else "", False), (name, True)]
-    which = "the given one" if len(given) == 1 else "the given ones"
-    told = f" of every record, {attack} leaves {share(shown)} of the variance of all attributes unknown, {which} included."
-    return [("To an adversary who was given ", False), *names, (told, False)]
+    told = f" of every record is left with {share(shown)} of the variance of all attributes unknown ({attack})."
+    return [("An adversary who already knows ", False), *names, (told, False)]
 
 
 def share(shown: Figure | None) -> str:

@@ -9,8 +9,8 @@ from rich.padding import Padding
 from rich.rule import Rule
 from rich.text import Text
 
+from auditor.printing import clean
 from reports._differences import Part, basis, headline, parts
-from reports._figures import clean
 from reports._terminal_tables import folded, heading, table
 
 if TYPE_CHECKING:
@@ -34,17 +34,18 @@ def differences(console: Console, comparison: Comparison) -> None:
 
 def _part(console: Console, part: Part) -> None:
     heading(console, part.title, f"{part.size:,}")
+    for line in part.lines[:SHOWN]:
+        console.print(Padding(Text(line), (0, 0, 0, 2)))
+    rows = part.rows[: max(5, SHOWN - len(part.lines))]
     if part.rows:
         # 14 characters each for old and new, 9 for the change, and two between columns
         width = max(16, console.width - 2 * 17 - 10 - 4)
         made = table("cell", "old", "new", "change", label=width)
-        for row in part.rows[:SHOWN]:
+        for row in rows:
             name = Text(folded(f"{row.metric}: {row.cell}", width))
             more = Text(f"\n  and {row.more:,} more like it" if row.more else "", style="dim")
             made.add_row(name + more, row.old, row.new, row.change)
         console.print(made)
-    for line in part.lines[: max(0, SHOWN - len(part.rows))]:
-        console.print(Padding(Text(line), (0, 0, 0, 2)))
-    hidden = len(part.rows) + len(part.lines) - SHOWN
+    hidden = len(part.rows) - len(rows) + max(0, len(part.lines) - SHOWN)
     if hidden > 0:
         console.print(Text(f"… and {hidden:,} more", style="dim"))

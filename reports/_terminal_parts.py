@@ -9,17 +9,20 @@ from rich.padding import Padding
 from rich.rule import Rule
 from rich.text import Text
 
+from auditor.printing import clean
 from auditor.results import AuditResult
 from reports._card import Verdict, most_telling
 from reports._curves import curve
-from reports._figures import clean, clipped, number, with_error
+from reports._figures import clipped, number, with_error
 from reports._gaps import gap_text, gathered
 from reports._plot import LETTERS, Line, plot, style_of
 from reports._reading import Reading, adversary_text
 from reports._strongest import leader
-from reports._terminal_tables import comparison, distributions, hanging, heading, other_measures, sweeps, table
+from reports._terminal_more import by_copies, coalitions, method, useful
+from reports._terminal_tables import comparison, distributions, hanging, heading, other_measures, sweeps, table, winning
 from reports._verdict import verdicts
 from reports._words import (
+    OUTCOMES,
     STATUS_MARKS,
     bound_text,
     counts,
@@ -54,16 +57,30 @@ def audit(console: Console, result: AuditResult) -> None:
     found = verdicts(reading)
     _verdict(console, found)
     comparison(console, reading)
+    winning(console, reading)
     other_measures(console, reading)
     _curve(console, reading)
+    coalitions(console, reading)
     distributions(console, reading)
+    by_copies(console, reading)
+    useful(console, reading)
     sweeps(console, reading)
     _expectations(console, result)
     _notes(console, reading)
+    method(console, reading)
     console.print()
     console.print(Text(clean(provenance_line(result)), style="dim"))
     console.print(Text(f"Again: {clean(reproduce(result))}", style="dim"))
+    _outcome(console, result)
     console.print()
+
+
+def _outcome(console: Console, result: AuditResult) -> None:
+    """End as the exit status does: the last line is the one that is in sight."""
+    came = outcome(result)
+    style = STATUS_STYLES["holds" if came in ("holds", "nothing expected") else "fails"]
+    mark = {"holds": "✓", "nothing expected": "·"}.get(came, "✗")
+    console.print(Text(f"{mark} {OUTCOMES[came]}" + (f": {counts(result)}" if result.expectations else ""), style=style))
 
 
 def summary(console: Console, results: Sequence[AuditResult]) -> None:

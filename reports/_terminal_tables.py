@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from auditor.printing import clean
 from reports._along import swept_paths
-from reports._figures import braces, clean, clipped, number, with_error
+from reports._figures import braces, clipped, number, with_error
 from reports._gaps import unsuited_text, untold_text
 from reports._matrix import MatrixCell, Measure, matrix, measured_schemes, measures, reference_point, sweep_table
 from reports._reading import ERROR, Reading, adversary_text, plain, unique
@@ -19,6 +21,7 @@ from reports._severity import SCALE
 from reports._spreads import Spread, spreads
 from reports._strongest import leader
 from reports._units import data_unit
+from reports._winners import MARKS, marks, winners
 
 SWEEP_ROWS = 12
 COLUMN = 16
@@ -33,38 +36,53 @@ def comparison(console: Console, reading: Reading) -> None:
     heading(console, "Comparison", "normalized error ± half a 95 % interval; 0 exact, 1 a mere guess")
     if len(reading.points) > 1:
         console.print(Text(f"at {clipped(reading.point_text(reference_point(reading)), console.width - 4)}", style="dim"))
-    label = 15 if console.width < 100 else 24
+    label = 15 if console.width < 100 else min(32, max([24, *(len(row.attack) for row in rows if row.tells)]))
     unsuited = sum(row.unsuited for row in rows)
     untold = sum(not row.tells for row in rows) - unsuited
     rows = [row for row in rows if row.tells]
+    found = marks(reading, rows)
     for knowledge in unique(row.knowledge for row in rows):
         console.print(Text(f"{clipped(knowledge, console.width - 12)} knowledge", style="italic"))
-        for chosen in _chunks(console, reading.schemes, label):
-            made = _scheme_table(console, "", reading.schemes[chosen], label)
+        for chosen in chunks(console, reading.schemes, label):
+            made = scheme_table(console, "", reading.schemes[chosen], label)
             for row in rows:
                 if row.knowledge == knowledge:
+                    shown = [_cell(cell, found.get((row.knowledge, row.attack, cell.scheme), "")) for cell in row.cells[chosen]]
                     guessed = "\n  right guesses" if any(cell.guesses for cell in row.cells) else ""
                     title = Text.assemble((clipped(row.attack, label), "bold"), f"\n  worst\n  best single{guessed}")
-                    made.add_row(title, *(_cell(cell) for cell in row.cells[chosen]))
+                    made.add_row(title, *shown)
             console.print(made)
     scale = (Text(f"{step.bars} {step.word}{_bound(step.below)}", style=step.style) for step in SCALE)
     if rows:
         console.print(Text("  ").join(scale))
+    if found:
+        console.print(Text(MARKS, style="dim"))
     if unsuited:
         console.print(Text(f"{unsuited_text(unsuited)}: the notes have the reasons", style="dim"))
     if untold:
         console.print(Text(f"{untold_text(untold)}: see the other measures", style="dim"))
 
 
+def winning(console: Console, reading: Reading) -> None:
+    """Print who wins against each scheme, and why; nothing for a few attacks."""
+    found = winners(reading, matrix(reading))
+    if found:
+        heading(console, "Who wins where, and why")
+    for one in found:
+        console.print(Text.assemble((clipped(one.scheme, 60), "bold"), f"  {clean(one.who)}: {one.figure}"))
+        near = f"Not told apart from it: {'; '.join(map(clean, one.rivals))}. " if one.rivals else ""
+        console.print(Padding(Text(f"{near}{clean(one.why)}".strip()), (0, 0, 0, 2)))
+
+
 def _bound(below: float) -> str:
     return f" <{below:g}" if below < 10 else ""
 
 
-def _cell(cell: MatrixCell) -> Text:
+def _cell(cell: MatrixCell, mark: str = "") -> Text:
     if not cell.told or cell.severity is None:
         words = {"not-applicable": "n/a", "failed": "✗ failed", "missing": "–"}
         return Text(f"\n{words.get(cell.status, cell.status)}", style="bold" if cell.status == "failed" else "dim")
-    text = Text(f"{cell.severity.bars}\n", style=cell.severity.style)
+    text = Text(f"{cell.severity.bars} {mark}".rstrip() + "\n", style=cell.severity.style)
     text.append(with_error(cell.worst), cell.severity.style)
     text.append(f"\n{with_error(cell.single)}" if cell.pooled else f"\n(copy {cell.coalition[0]} alone)" if cell.single else "\n–", "dim")
     return text.append(f"\n{share(cell.guesses.right)}", "dim") if cell.guesses else text
@@ -79,8 +97,8 @@ def other_measures(console: Console, reading: Reading) -> None:
     heading(console, "Other measures", f"of the largest coalition{f', at {clipped(where, 40)}' if where else ''}")
     measured = measured_schemes(rows)
     schemes = [reading.schemes[place] for place in measured]
-    for chosen in _chunks(console, schemes, 24):
-        made = _scheme_table(console, "", schemes[chosen], 24)
+    for chosen in chunks(console, schemes, 24):
+        made = scheme_table(console, "", schemes[chosen], 24)
         for row in rows:
             made.add_row(Text(_measure_name(row)), *(Text(with_error(row.figures[place])) for place in measured[chosen]))
         console.print(made)
@@ -102,8 +120,8 @@ def distributions(console: Console, reading: Reading) -> None:
     who = clipped(f"{adversary_text(lead.knowledge, lead.attack)}, {braces(told[0].coalition)}", 60)
     heading(console, "Error distributions", who)
     console.print(Text(f"absolute error that half | 9 in 10 of the records stay below, {data_unit(reading)}", style="dim"))
-    for chosen in _chunks(console, reading.schemes, 15):
-        made = _scheme_table(console, "", reading.schemes[chosen], 15)
+    for chosen in chunks(console, reading.schemes, 15):
+        made = scheme_table(console, "", reading.schemes[chosen], 15)
         for attribute in unique(one.attribute for one in told):
             spread = {one.setting.scheme: one for one in told if one.attribute == attribute}
             made.add_row(Text(clipped(attribute, 15)), *(Text(_quantiles(spread.get(name))) for name in reading.schemes[chosen]))
@@ -128,8 +146,8 @@ def sweeps(console: Console, reading: Reading) -> None:
         # one path heads its column; several are written out in every row
         names = [plain(reading.points[row.point].get(paths[0])) if len(paths) == 1 else reading.point_text(row.point) for row in rows]
         label = min(30, max(12, *map(len, names)))
-        for chosen in _chunks(console, reading.schemes, label):
-            made = _scheme_table(console, paths[0] if len(paths) == 1 else "", reading.schemes[chosen], label)
+        for chosen in chunks(console, reading.schemes, label):
+            made = scheme_table(console, paths[0] if len(paths) == 1 else "", reading.schemes[chosen], label)
             for name, row in list(zip(names, rows, strict=True))[:SWEEP_ROWS]:
                 made.add_row(Text(clipped(name, 60)), *(Text(with_error(figure)) for figure in row.figures[chosen]))
             console.print(made)
@@ -137,13 +155,13 @@ def sweeps(console: Console, reading: Reading) -> None:
             console.print(Text(f"… and {len(rows) - SWEEP_ROWS} more sweep points in the results file", style="dim"))
 
 
-def _chunks(console: Console, schemes: Sequence[str], label: int) -> list[slice]:
+def chunks(console: Console, schemes: Sequence[str], label: int) -> list[slice]:
     """Split the schemes into tables that fit the width."""
     size = max(1, (console.width - label) // COLUMN)
     return [slice(start, start + size) for start in range(0, len(schemes), size)]
 
 
-def _scheme_table(console: Console, first: str, schemes: Sequence[str], label: int) -> Table:
+def scheme_table(console: Console, first: str, schemes: Sequence[str], label: int) -> Table:
     column = max(COLUMN - 2, min(24, (console.width - label) // len(schemes) - 2))
     names = (folded(clipped(name, 3 * column), column) for name in schemes)
     return table(folded(clipped(first, 60), label), *names, width=column, label=label)

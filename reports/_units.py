@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from auditor.metrics import METRICS, base
+from auditor.printing import clean
 from reports._chart_data import attribute_text
-from reports._figures import clean
 from reports._reading import EVERYTHING, Reading
 
 UTILITIES = {

@@ -68,6 +68,16 @@ def outcome(result: AuditResult) -> str:
     return "holds" if result.holds else "does not hold"
 
 
+OUTCOMES = {
+    "holds": "Every expectation of the scenario holds",
+    "does not hold": "Not every expectation of the scenario holds",
+    "failed": "A part of the audit failed",
+    "partial": "Partial: not every task was finished",
+    "nothing expected": "No expectation was stated",
+}
+"""An outcome as a sentence."""
+
+
 def rows_text(result: AuditResult) -> str:
     """Say which table was audited: ``cps, 20,000 rows × 2 attributes``."""
     if not result.data:

@@ -8,11 +8,12 @@ import json
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from auditor.printing import escaped, visible
 from auditor.registry import register
 from auditor.rendering import Renderer
 from auditor.results import AuditResult, Measurement
 
-_STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 @register
@@ -34,11 +35,11 @@ class Csv(Renderer):
 
 
 def cell(value: Any) -> Any:
-    """Write one value; text that a spreadsheet would take for a formula gets an apostrophe before it."""
+    """Write one value; text that a spreadsheet would take for a formula gets an apostrophe before it, and none steers a terminal."""
     if isinstance(value, dict):
-        return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+        return escaped(json.dumps(value, ensure_ascii=False, sort_keys=True, default=str))
     if isinstance(value, tuple):
         return " ".join(str(item) for item in value)
-    if isinstance(value, str) and value.startswith(_STARTS_A_FORMULA):
-        return f"'{value}"
+    if isinstance(value, str):
+        return visible(f"'{value}" if value.startswith(_STARTS_A_FORMULA) or value.lstrip().startswith(_STARTS_A_FORMULA) else value)
     return value

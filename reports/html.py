@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, ClassVar
@@ -15,12 +16,15 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from auditor.comparison import Comparison
+    from reports._page import Page
 
 DIFFERENCES = 500
 """Differences of one kind that the page of a comparison lists."""
 
-CHART_ROWS = 8000
-"""Rows that one chart may hold, shared between the audits of a page, which keeps it under 2.5 MB."""
+CHART_ROWS, FEWEST_ROWS = 8000, 100
+"""Rows that one chart may hold, shared between the audits of a page; where it would become too large fewer, down to the second number."""
+LARGEST = 2_480_000
+"""Bytes of a page: room is made in the charts, as the results file has every row."""
 
 
 @register
@@ -31,17 +35,31 @@ class Html(Renderer):
     suffix: ClassVar[str] = ".html"
     media_type: ClassVar[str] = "text/html"
 
+    @classmethod
+    def warm_up(cls) -> None:
+        """Begin to make the charts' script."""
+        _bundling()
+
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the page, one article an audit, and a summary over all when there are several."""
-        from reports._chart_style import CONFIG
-        from reports._inert import content_policy, json_block, script
         from reports._page import page
-        from reports._severity import SCALE
+
+        def pages(limit: int) -> list[Page]:
+            return [page(result, number, limit) for number, result in enumerate(results, start=1)]
 
         limit = max(500, CHART_ROWS // max(1, len(results)))
-        pages = [page(result, number, limit) for number, result in enumerate(results, start=1)]
+        shown = pages(limit)
+        text = self._written(results, shown)
+        excess = len(text.encode("utf-8", "backslashreplace")) - LARGEST
+        return text if excess <= 0 else self._written(results, pages(_room(shown, limit, excess)))
+
+    def _written(self, results: Sequence[AuditResult], pages: list[Page]) -> str:
+        from reports._chart_style import CONFIG
+        from reports._inert import content_policy, json_block, script
+        from reports._severity import SCALE
+
         style, ours = script(_text("report.css")), script(_text("report.js"))
-        charts = script(_bundle()) if any(shown.charts for shown in pages) else script("")
+        charts = script(_bundling().result()) if any(shown.charts for shown in pages) else script("")
         return environment().get_template("report.html.j2").render(
             pages=pages, style=style, script=ours, bundle=charts, policy=content_policy([charts, ours], [style]),
             config=json_block(CONFIG), scale=SCALE, title=" · ".join(result.title for result in results) or "Audit",
@@ -59,11 +77,26 @@ class Html(Renderer):
         )  # fmt: skip
 
 
+def _room(pages: Sequence[Page], limit: int, excess: int) -> int:
+    """Return how many rows each chart may hold for a page to be smaller by so many bytes: the longest charts give most."""
+    from reports._inert import json_block
+
+    charts = [(len(json_block(chart.block).encode()), chart.rows) for shown in pages for chart in shown.charts]
+
+    def saved(rows: int) -> float:
+        return sum(size * (1 - rows / held) for size, held in charts if held > rows)
+
+    while limit > FEWEST_ROWS and saved(limit) < 1.03 * excess:
+        limit = limit * 19 // 20
+    return max(FEWEST_ROWS, limit)
+
+
 @cache
 def environment() -> Environment:
     """Return the template environment: everything is escaped, and an unknown name is an error."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
+    from auditor import printing
     from reports import _detail, _differences, _figures, _gaps, _reading, _sentences, _words
     from reports._chart_data import attribute_text
     from reports._inert import json_block
@@ -72,13 +105,13 @@ def environment() -> Environment:
         loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     filters = (
-        _figures.number, _figures.plus_minus, _figures.with_error, _figures.percent, _figures.copies, _figures.braces,
-        _figures.clean, _figures.clipped, _words.where_text, _words.bound_text, _words.observed_text, _words.counts, _words.partial_text,
-        _gaps.gap_text, _gaps.untold_text, _gaps.unsuited_text, _sentences.share, _reading.plain,
+        printing.clean, _figures.number, _figures.plus_minus, _figures.with_error, _figures.percent, _figures.copies, _figures.braces,
+        _figures.clipped, _figures.unbroken, _words.where_text, _words.bound_text, _words.observed_text, _words.counts,
+        _words.partial_text, _gaps.gap_text, _gaps.untold_text, _gaps.unsuited_text, _sentences.share, _reading.plain,
         _detail.agreement, _detail.assumptions, _differences.more_text, attribute_text, json_block,
     )  # fmt: skip
     made.filters.update({function.__name__: function for function in filters})
-    made.globals["marks"] = _words.STATUS_MARKS
+    made.globals |= {"marks": _words.STATUS_MARKS, "outcomes": _words.OUTCOMES}
     return made
 
 
@@ -88,8 +121,11 @@ def _text(name: str) -> str:
 
 
 @cache
-def _bundle() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script; building it takes a second, so once a process."""
+def _bundling() -> Future[str]:
+    """Return Vega, Vega-Lite and Vega-Embed as one script, in the making: it takes a second, so once a process and beside other work."""
     import vl_convert
 
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    pool = ThreadPoolExecutor(1)
+    made = pool.submit(vl_convert.javascript_bundle, "window.vegaEmbed = vegaEmbed;")
+    pool.shutdown(wait=False)
+    return made

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, ClassVar
 
+from auditor.printing import escaped
 from auditor.registry import register
 from auditor.rendering import Renderer
 from auditor.results import AuditResult
@@ -30,4 +31,4 @@ class Json(Renderer):
 
     def render_comparison(self, comparison: Comparison) -> str:
         """Return the whole comparison, with ``worse`` as its outcome."""
-        return json.dumps({"worse": comparison.worse, **asdict(comparison)}, ensure_ascii=False, indent=2) + "\n"
+        return escaped(json.dumps({"worse": comparison.worse, **asdict(comparison)}, ensure_ascii=False, indent=2)) + "\n"

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from auditor.printing import clean
 from auditor.registry import register
 from auditor.rendering import Renderer
 from auditor.results import AuditResult, ExpectationRecord
-from reports._figures import clean
 from reports._reading import Gap, Reading, adversary_text
 from reports._words import bound_text, observed_text, partial_text, where_text
 

@@ -6,17 +6,19 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from auditor.printing import clean
 from auditor.registry import register
 from auditor.rendering import Renderer
 from auditor.results import AuditResult
 from reports._card import Verdict
 from reports._differences import Part, basis, headline, more_text, parts
-from reports._figures import clean, with_error
+from reports._figures import with_error
 from reports._gaps import gap_text, gathered, unsuited_text
-from reports._matrix import MatrixCell, matrix, measures, reference_point
+from reports._matrix import MatrixCell, MatrixRow, matrix, measures, reference_point
 from reports._reading import Reading, adversary_text
 from reports._sentences import share
 from reports._verdict import verdicts
+from reports._winners import MARKS, marks, winners
 from reports._words import (
     STATUS_MARKS,
     bound_text,
@@ -61,7 +63,7 @@ def _part(part: Part) -> str:
     lines = "".join(f"- {safe(line)}\n" for line in part.lines[:DIFFERENCES])
     hidden = len(part.rows) + len(part.lines) - len(rows) - min(len(part.lines), DIFFERENCES)
     more = f"\n… and {hidden:,} more.\n" if hidden else ""
-    return f"## {part.title} ({part.size:,})\n\n{made}{lines}{more}"
+    return f"## {part.title} ({part.size:,})\n\n{lines}{chr(10) if lines and made else ''}{made}{more}"
 
 
 def safe(text: object) -> str:
@@ -85,7 +87,7 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _summary(results: Sequence[AuditResult]) -> str:
-    marks = {"holds": "✓ holds", "nothing expected": "✓ holds", "partial": "✗ partial"}
+    marks = {"holds": "✓ holds", "nothing expected": "· nothing expected", "partial": "✗ partial"}
     rows = [[safe(result.title), marks.get(outcome(result), f"✗ {outcome(result)}"), counts(result)] for result in results]
     return f"# {len(results)} audits\n\n{_table(['audit', 'outcome', 'expectations'], rows)}"
 
@@ -114,15 +116,29 @@ def _exposure(verdict: Verdict) -> str:
 
 def _comparison(reading: Reading) -> str:
     found = matrix(reading)
-    rows = [[safe(row.attack), safe(row.knowledge), *map(_cell, row.cells)] for row in found if not row.unsuited]
+    told = marks(reading, [row for row in found if row.tells])
+    rows = [[safe(row.attack), safe(row.knowledge), *_marked(row, told)] for row in found if not row.unsuited]
     if not rows:
         return ""
+    legend = f"\n{MARKS}.\n" if told else ""
     folded = sum(row.unsuited for row in found)
     note = f"\n{unsuited_text(folded)}; the notes have the reasons.\n" if folded else ""
     table = _table(["attack", "knowledge", *map(safe, reading.schemes)], rows)
     point = reading.point_text(reference_point(reading))
     where = f", all at {safe(point)}" if point else ""
-    return f"### Comparison\n\nNormalized error of the worst coalition, and of its best single copy{where}.\n\n{table}{note}"
+    lead = f"Normalized error of the worst coalition, and of its best single copy{where}."
+    return f"### Comparison\n\n{lead}\n\n{table}{legend}{note}{_winners(reading)}"
+
+
+def _marked(row: MatrixRow, told: dict[tuple[str, str, str], str]) -> list[str]:
+    return [f"{_cell(cell)} {told.get((row.knowledge, row.attack, cell.scheme), '')}".strip() for cell in row.cells]
+
+
+def _winners(reading: Reading) -> str:
+    found = winners(reading, matrix(reading))
+    rows = [[safe(one.scheme), safe(one.who), one.figure, safe("; ".join(one.rivals) or "–"), safe(one.why or "–")] for one in found]
+    table = _table(["scheme", "strongest", "leaves", "not told apart from it", "when it wins and fails"], rows)
+    return f"\n### Who wins where, and why\n\n{table}" if rows else ""
 
 
 def _cell(cell: MatrixCell) -> str:

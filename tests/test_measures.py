@@ -159,6 +159,26 @@ def test_entropy_of_a_release_is_of_its_best_copy_under_corner_wave_noise():
     assert all(r.attack is None and r.knowledge is None and r.std_error is None for r in loss.values())
 
 
+def entropies_of_uniform_noise(noise):
+    result = auditor.run({
+        "data": {"source": "gaussian", "rows": 5_000, "covariance": [[1.0, 0.8], [0.8, 1.0]]}, "measures": ["entropy-privacy"],
+        "schemes": [{"name": "independent", "distribution": "uniform", "levels": [1.0, 0.5], "noise": noise}], "attacks": ["ndr"],
+        "coalitions": ["subsets"],
+    })  # fmt: skip
+    return [r for r in result.measurements if r.metric == "privacy_loss" and r.attribute == "*"]
+
+
+def test_a_coalition_without_entropies_takes_none_from_single_copies():
+    status = {r.coalition: r.status for r in entropies_of_uniform_noise("white")}
+    assert status == {(1,): "ok", (2,): "ok", (1, 2): "not-applicable"}
+
+
+def test_uniform_noise_that_is_correlated_is_not_taken_for_uniform_in_one_attribute():
+    records = entropies_of_uniform_noise("data")
+    assert {r.status for r in records} == {"not-applicable"}
+    assert all("not uniform in any one of them" in r.reason for r in records)
+
+
 # -- the spread of a large table's errors ------------------------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ from scipy import stats
 import auditor
 from auditor import registry
 from auditor.additive import ORIGINAL, Step
+from auditor.dependence import dependences
 from auditor.expectation import Evidence, Pooling, ReleaseEvidence
 from auditor.expectations.metric import MetricBound
 from auditor.expectations.no_collusion_gain import NoCollusionGain
@@ -28,6 +29,7 @@ from auditor.pooling import noise_gains
 from auditor.registry import register
 from auditor.results import Measurement
 from auditor.scenario.read import read_scenario
+from auditor.scheme import TableMoments
 from auditor.schemes.corner_wave import CornerWave, bridge_plan
 from auditor.statistics import (
     holm,
@@ -135,7 +137,67 @@ class Louder(CornerWave):
         return super().plan([1.05 * level for level in levels], existing)
 
 
-LIES = (FreshRepeats, NoLawStated, OneNeighbour, MaxForMin, HonestMax, HalfShared, Louder)
+class Bent(CornerWave):
+    """Claims corner-wave's law and has its covariance, but its noise is not jointly Gaussian: ``bend`` changes it."""
+
+    def sampler(self, levels, table, key, existing=0):
+        return BentSampler(super().sampler(levels, table, key, existing), self.bend)
+
+
+class BentSampler:
+    def __init__(self, honest, bend):
+        self._honest, self._bend = honest, bend
+
+    def block(self, index, x, out, existing=0):
+        self._honest.block(index, x, out, existing)
+        rng = np.random.default_rng(index)
+        for copy, noise in zip(out, self._bend(x, [copy - x for copy in out], rng), strict=True):
+            np.add(x, noise, out=copy)
+
+
+class SharedSize(Bent):
+    """Every record's noise is drawn larger or smaller, in all its copies alike: a scale mixture."""
+
+    name = "lie-shared-size"
+
+    def bend(self, x, Z, rng):
+        size = 1.0 / np.sqrt(rng.gamma(2.5, 1.0 / 1.5, (len(x), 1)))
+        return [size * z for z in Z]
+
+
+class SquaredIncrement(Bent):
+    """The second copy adds the centred square of the first one's noise: uncorrelated, and wholly foretold."""
+
+    name = "lie-squared-increment"
+
+    def bend(self, x, Z, rng):
+        g = Z[0] / Z[0].std(axis=0)
+        return [Z[0], Z[0] + Z[0].std(axis=0) * (g**2 - 1.0) / math.sqrt(2.0)]
+
+
+class NoiseByRecord(Bent):
+    """The second copy adds more to records that lie further out: it tells how far out they lie."""
+
+    name = "lie-noise-by-record"
+
+    def bend(self, x, Z, rng):
+        far = np.abs(x - x.mean(axis=0)) / x.std(axis=0)
+        return [Z[0], Z[0] + far * (Z[1] - Z[0])]
+
+
+class IndependentIncrements(Bent):
+    """No Gaussian, yet honest: what the second copy adds is uniform and independent of everything."""
+
+    name = "uniform-increments"
+
+    def bend(self, x, Z, rng):
+        return [Z[0], Z[0] + Z[0].std(axis=0) * rng.uniform(-math.sqrt(3.0), math.sqrt(3.0), Z[0].shape)]
+
+
+LIES = (
+    FreshRepeats, NoLawStated, OneNeighbour, MaxForMin, HonestMax, HalfShared, Louder,
+    SharedSize, SquaredIncrement, NoiseByRecord, IndependentIncrements,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -179,6 +241,33 @@ def test_a_release_made_by_a_wrong_scheme_fails_on_the_data_though_its_law_is_fi
     assert found.status == "fails"
     assert found.why.startswith("on the data")
     assert found.observed > 0.1
+
+
+@pytest.mark.parametrize("scheme", ["lie-shared-size", "lie-squared-increment", "lie-noise-by-record"])
+def test_the_right_covariance_is_not_enough(scheme):
+    """Nothing linear gains here, but what the second copy adds foretells the first one's noise, or the record: the law proves nothing."""
+    found = verdict(scheme, [0.5, 1.0], {"no-collusion-gain": {}})
+    assert found.status == "undecided"
+    assert "nothing follows" in found.why
+    assert ("the record" in found.why) == (scheme == "lie-noise-by-record")
+
+
+def test_independent_increments_of_any_distribution_protect():
+    assert verdict("uniform-increments", [0.5, 1.0], {"no-collusion-gain": {}}).status == "holds"
+
+
+def test_dependence_raises_false_alarms_below_its_level():
+    """200 honest releases of skewed records, 300 rows: correlations above 0.1 alone would be 5 % of all of them, each of 12 tests."""
+    alarms, rng = 0, np.random.default_rng(5)
+    law = CornerWave(CornerWave.Parameters()).law([0.5, 1.0, 0.7], TableMoments(np.zeros(2), np.eye(2), rows=300))
+    for _ in range(200):
+        x = np.exp(rng.normal(size=(300, 2)))
+        steps = rng.normal(size=(3, 300, 2)) * np.sqrt([0.5, 0.3, 0.2])[:, None, None]
+        noise = np.cumsum(steps, axis=0)[[0, 2, 1]]
+        found = dependences([(1,), (2,), (3,), (1, 2, 3)], [(0, x, [x + z for z in noise])], 300, 2, law)
+        assert set(found) == {(1, 2, 3)}
+        alarms += found[1, 2, 3].p_value(0.01) <= 0.05
+    assert alarms <= 15  # P(Binomial(200, 0.05) > 15) = 4 %, and the margin makes each alarm far rarer than 5 %
 
 
 @pytest.mark.parametrize("attacks", [["llse"], ["ndr"]])

@@ -177,3 +177,38 @@ def test_a_label_that_is_a_column_of_its_own_or_that_no_source_has(tmp_path):
     assert [r.status for r in found.measurements if r.metric == "utility_ridge"] == ["ok"] * len(scores(found, "utility_ridge"))
     with pytest.raises(ScenarioError, match="label"):
         run({"target": "label"}, data={"source": "gaussian", "rows": 60, "covariance": [[1.0, 0.0], [0.0, 1.0]]})
+
+
+def scores_of(path, data, **use):
+    document = {
+        "data": {"source": str(path), **data}, "schemes": [{"name": "correlated", "levels": [1e-9]}], "utility": {"models": ["ridge"]} | use,
+    }  # fmt: skip
+    return {r.metric: r.value for r in auditor.run(document).measurements if r.metric.startswith("utility")}
+
+
+@pytest.fixture
+def people(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = 1000.0 + 50.0 * (X @ [1.0, 2.0] + 0.3 * rng.normal(size=200))
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y, "group": np.where(y > 1000.0, "high", "low")})
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    return tmp_path / "people.csv"
+
+
+def test_a_standardised_target_is_scored_in_the_units_it_was_released_in(people):
+    raw = scores_of(people, {"columns": ["a", "b", "y"]}, target="y")
+    standard = scores_of(people, {"columns": ["a", "b", "y"], "standardize": True}, target="y")
+    assert raw["utility_ridge"] > 0.9
+    assert standard["utility_ridge"] == pytest.approx(raw["utility_ridge"], abs=1e-3)
+
+
+def test_categories_among_the_data_do_not_keep_a_class_from_being_predicted(people):
+    binned = scores_of(people, {"columns": ["a", "b"], "bin": {"a": {"quantile": 4}}}, target="group")
+    assert binned["utility_ridge"] == scores_of(people, {"columns": ["a", "b"]}, target="group")["utility_ridge"]
+
+
+def test_r_squared_of_single_records_is_refused(people):
+    assert np.isfinite(scores_of(people, {"columns": ["a", "b", "y"], "rows": 20}, target="y", folds=10)["utility_ridge"])
+    with pytest.raises(auditor.ScenarioError, match=r"utility.folds must be at most half the records.*, 10; got 11"):
+        scores_of(people, {"columns": ["a", "b", "y"], "rows": 20}, target="y", folds=11)

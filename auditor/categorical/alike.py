@@ -31,13 +31,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.categorical.counts import Counts, Keys, Packing, chosen, halvings_for
 from auditor.categorical.draws import Codes
 from auditor.statistics import jackknife_error
 
 Array = NDArray[np.float64]
 
 MOST_NUMBERS = 2**22
-"""Counts times row groups up to which every group is left out in turn; beyond, outcomes are many enough to be the sample."""
+"""Counts times row groups up to which every group is left out in turn; beyond, outcomes are many enough to be the sample. More patterns
+than that are not looked at."""
 UNSEEN = 3.0
 """``−ln 0.05``: what happens in a share of 3/n of the cases stays out of n records one time in twenty."""
 MOST_LABELLED = 12
@@ -59,26 +61,55 @@ NOTHING = Alike(0.0, 0.0, math.inf, 0.0)
 # -- by patterns -----------------------------------------------------------------------------------------------------------
 
 
-def by_patterns(x: Codes, copies: Sequence[Codes], size: int, groups: NDArray[np.intp]) -> Alike:
-    """Return the gain of copies over the first of them, from their patterns of agreement.
+class PatternCounts:
+    """Records by row group, pattern of agreement and first copy that shows the truth; given up where there are too many of them.
 
     Parameters
     ----------
-    x : ndarray of shape (n,)
-    copies : k ndarrays of shape (n,), 2 ≤ k ≤ 12, the best first
-    size : int
-        ``s``.
-    groups : ndarray of shape (n,)
-        Row groups for the jackknife, from 0.
+    copies : int
+        ``k``, from 2 to 12.
+    groups : int
+        Row groups for the jackknife.
     """
-    k = len(copies)
-    pattern, block = patterns(x, copies)
-    kinds, place = np.unique(pattern, return_inverse=True)
-    G, P = int(groups.max()) + 1, kinds.size
-    if G * P * (k + 1) > MOST_NUMBERS:
-        return Alike(math.nan, math.nan, 0.0, _blind(np.bincount(place)))
-    counts = np.bincount((groups * P + place) * (k + 1) + block, minlength=G * P * (k + 1)).reshape(G, P, k + 1)
-    return from_patterns(counts, blocks_of(kinds, k), size)
+
+    def __init__(self, copies: int, groups: int) -> None:
+        self._k, self._groups = copies, groups
+        self._counts: Counts | None = Counts()
+
+    def take(self, x: Codes, copies: Sequence[Codes], groups: NDArray[np.intp]) -> None:
+        """Count records: originals, copies with the best first, and row groups, each of shape (b,)."""
+        if self._counts is not None:
+            pattern, block = patterns(x, copies)
+            self._counts.take((pattern * (self._k + 1) + block) * self._groups + groups)
+
+    def add(self, other: PatternCounts) -> None:
+        """Add what others counted."""
+        if self._counts is None or other._counts is None:
+            self._counts = None
+        else:
+            self._counts.add(other._counts)
+            self.shorten()
+
+    def shorten(self) -> None:
+        """Give up where there are too many patterns: they only get more."""
+        if self._counts is not None and self._kinds().size * self._groups * (self._k + 1) > MOST_NUMBERS:
+            self._counts = None
+
+    def _kinds(self) -> NDArray[np.int64]:
+        assert self._counts is not None
+        return np.unique(self._counts.all()[0] // (self._groups * (self._k + 1)))
+
+    def gain(self, size: int) -> Alike | None:
+        """Return the gain of the copies over the first of them; None where there were too many patterns."""
+        self.shorten()
+        if self._counts is None:
+            return None
+        (keys, counts), kinds = self._counts.all(), self._kinds()
+        rest, group = np.divmod(keys, self._groups)
+        pattern, block = np.divmod(rest, self._k + 1)
+        table = np.zeros((self._groups, kinds.size, self._k + 1), dtype=np.int64)
+        table[group, np.searchsorted(kinds, pattern), block] = counts
+        return from_patterns(table, blocks_of(kinds, self._k), size)
 
 
 def patterns(x: Codes, copies: Sequence[Codes]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
@@ -170,37 +201,108 @@ class _Cells(NamedTuple):
     best_of_pair: NDArray[np.intp]
 
 
-def by_values(x: Codes, copies: Sequence[Codes], size: int, groups: NDArray[np.intp]) -> Alike:
-    """Return the gain of copies over the first of them, from the values they show; arguments as for ``by_patterns``, any k ≥ 2."""
-    outcome = np.zeros(x.size, dtype=np.int64)
-    for copy in copies:  # numbered anew after each copy, so that no product overflows
-        outcome = np.unique(outcome * size + copy, return_inverse=True)[1]
-    met = np.bincount(outcome)
-    blind = _blind(met)
-    pair_codes, pair = np.unique(copies[0].astype(np.int64) * size + x, return_inverse=True)
-    cell_codes, first, cell = np.unique(outcome * size + x, return_index=True, return_inverse=True)
-    best_of_outcome = np.zeros(met.size, dtype=np.intp)
-    best_of_outcome[outcome] = copies[0]
-    cells = _Cells(outcome[first], pair[first], best_of_outcome, (pair_codes // size).astype(np.intp))
-    C, G = cell_codes.size, int(groups.max()) + 1
-    counts = np.bincount(cell, minlength=C).astype(np.float64)
-    gain, each, n_o = _value_gain(counts, cells, size)
-    if C * G <= MOST_NUMBERS and G > 1:
-        table = np.bincount(groups * C + cell, minlength=C * G).reshape(G, C)
-        left_out = np.array([_value_gain(counts - part, cells, size)[0] for part in table])
-        return Alike(gain, float(jackknife_error(left_out)), G - 1, blind)
-    n = n_o.sum()
-    error = float(np.sqrt((n_o**2) @ (each - gain) ** 2) / n) if n > 0 else math.nan
-    return Alike(gain, error, max(1.0, float(n**2 / (n_o @ n_o)) - 1.0) if n > 0 else 1.0, blind)
+class _Whole(NamedTuple):
+    """Of all records, where outcomes are a sample: records by best value, by the cells' pairs, and squares of the latter by best value."""
+
+    best: Array
+    pair: Array
+    squares: Array
 
 
-def _value_gain(c: Array, cells: _Cells, size: int) -> tuple[float, Array, Array]:
+class ValueCounts:
+    """Records by outcome and original value; by row group as well as long as these are few.
+
+    Parameters
+    ----------
+    rows : int
+        Of the table: of a long one with many outcomes a sample of these is counted.
+    size : int
+        ``s``.
+    copies : int
+        ``k``, at least 2.
+    groups : int
+        Row groups for the jackknife.
+    """
+
+    def __init__(self, rows: int, size: int, copies: int, groups: int) -> None:
+        self._size, self._k, self._groups = size, copies, groups
+        self._outcome = Packing([size] * copies)
+        self._packing = Packing([*[size] * copies, size, groups])
+        self._counts, self._pairs = Counts(self._packing.dtype), Counts()
+        self._halvings = halvings_for(rows, size, copies)
+        self._grouped = not self._halvings and groups > 1
+
+    def take(self, x: Codes, copies: Sequence[Codes], groups: NDArray[np.intp]) -> None:
+        """Count records: originals, copies with the best first, and row groups, each of shape (b,)."""
+        if self._halvings:
+            self._pairs.take(copies[0].astype(np.int64) * self._size + x)
+            some = chosen(self._outcome.pack(copies), self._halvings)
+            x, copies, groups = x[some], [copy[some] for copy in copies], groups[some]
+        self._counts.take(self._packing.pack([*copies, x, groups if self._grouped else np.zeros_like(groups)]))
+
+    def add(self, other: ValueCounts) -> None:
+        """Add what others counted."""
+        self._pairs.add(other._pairs)
+        if self._grouped and not other._grouped:
+            self._give_up_groups()
+        self._counts.add(other._counts)
+        if not self._grouped and other._grouped:
+            self._give_up_groups()
+        self.shorten()
+
+    def shorten(self) -> None:
+        """Give up row groups where there are too many cells: they only get more."""
+        if self._grouped and self._cells()[0].size * self._groups > MOST_NUMBERS:
+            self._give_up_groups()
+
+    def _give_up_groups(self) -> None:
+        self._grouped = False
+        self._counts.map(self._packing.first)
+
+    def _cells(self) -> tuple[Keys, NDArray[np.intp]]:
+        """Return the different cells, and which one each count is of."""
+        found: tuple[Keys, NDArray[np.intp]] = np.unique(self._packing.first(self._counts.all()[0]), return_inverse=True)
+        return found
+
+    def gain(self) -> Alike:
+        """Return the gain of the copies over the first of them."""
+        self.shorten()
+        (keys, counts), (cells, cell) = self._counts.all(), self._cells()
+        *shown, x, _ = self._packing.unpack(cells)
+        place, totals = self._places(shown, x)
+        c = _sums(cell, counts.astype(np.float64), cells.size)
+        blind = _blind(_sums(place.outcome, c, place.best_of_outcome.size).astype(np.int64))
+        gain, each, n_o = _value_gain(c, place, self._size, totals)
+        if self._grouped:
+            table = np.zeros((self._groups, cells.size))
+            table[self._packing.unpack(keys)[-1], cell] = counts
+            left_out = np.array([_value_gain(c - part, place, self._size)[0] for part in table])
+            return Alike(gain, float(jackknife_error(left_out)), self._groups - 1, blind)
+        n = n_o.sum()
+        error = float(np.sqrt((n_o**2) @ (each - gain) ** 2) / n) if n > 0 else math.nan
+        return Alike(gain, error, max(1.0, float(n**2 / (n_o @ n_o)) - 1.0) if n > 0 else 1.0, blind)
+
+    def _places(self, shown: Sequence[NDArray[np.int64]], x: NDArray[np.int64]) -> tuple[_Cells, _Whole | None]:
+        _, first, outcome = np.unique(self._outcome.pack(shown), return_index=True, return_inverse=True)
+        pairs, pair = np.unique(shown[0] * self._size + x, return_inverse=True)
+        place = _Cells(outcome, pair, shown[0][first].astype(np.intp), (pairs // self._size).astype(np.intp))
+        if not self._halvings:
+            return place, None
+        keys, counts = self._pairs.all()
+        best, C = (keys // self._size).astype(np.intp), counts.astype(np.float64)
+        whole = _Whole(_sums(best, C, self._size), C[np.searchsorted(keys, pairs)], _sums(best, C * C, self._size))
+        return place, whole
+
+
+def _value_gain(c: Array, cells: _Cells, size: int, whole: _Whole | None = None) -> tuple[float, Array, Array]:
     """Return the gain, each outcome's ``G_o`` as a share of the best copy's error, and its records (0 where not met twice)."""
     outcomes = cells.best_of_outcome.size
     n = _sums(cells.outcome, c, outcomes)
-    N = _sums(cells.best_of_outcome, n, size)
-    C = _sums(cells.pair, c, cells.best_of_pair.size)
-    squares = _sums(cells.best_of_pair, C * C, size)
+    if whole is None:
+        N, C = _sums(cells.best_of_outcome, n, size), _sums(cells.pair, c, cells.best_of_pair.size)
+        squares = _sums(cells.best_of_pair, C * C, size)
+    else:
+        N, C, squares = whole
     own = _sums(cells.outcome, c * c, outcomes)
     cross = _sums(cells.outcome, c * C[cells.pair], outcomes)
     N_o, M = N[cells.best_of_outcome], N[cells.best_of_outcome] - n

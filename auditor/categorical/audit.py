@@ -2,103 +2,182 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor import registry
 from auditor.attack import Attack
 from auditor.audit import ReleaseAudit, failure_reason, release_levels
-from auditor.categorical.attack import CategoricalAttack, CategoricalView, KnownPairs
+from auditor.categorical.attack import CategoricalAttack, CategoricalView
+from auditor.categorical.counting import CountJob
+from auditor.categorical.counts import MOST_CELLS, batches, possible_cells
 from auditor.categorical.figures import marginal_tests, pooling_evidence, release_records
-from auditor.categorical.gap import belief_gap
+from auditor.categorical.gap import Gap, GapJob, belief_gap
 from auditor.categorical.making import UniformRelease
-from auditor.categorical.measuring import Measured, gain_in_theory, measure
-from auditor.categorical.neighbours import MOST_COPIES, drawn_between
+from auditor.categorical.measures import Frame, Sums
+from auditor.categorical.measuring import Fitted, Found, Measured, MeasureJob, Try, closed_forms, gain_in_theory
+from auditor.categorical.neighbours import MOST_COPIES, between, drawn_between
 from auditor.categorical.records import Cell, cell_records, gain_record
 from auditor.categorical.scheme import categories_of
+from auditor.data.categorical import CategoricalTable
 from auditor.data.table import Table
-from auditor.errors import AuditorError, NotApplicable
+from auditor.errors import NotApplicable, WorkersLost
 from auditor.expectation import ReleaseEvidence
+from auditor.gathering import draws_of, key_of
 from auditor.knowledge import Estimated, Knowledge, KnownRecords, Perfect
 from auditor.records import CellContext
 from auditor.results import Measurement
 from auditor.scenario.coalitions import Coalition
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scheme import Key
-from auditor.streams import stream
 
-Array = NDArray[np.float64]
+Share = Callable[[Any], Iterator[Any]]
+"""Has a job done for all stripes of a release, and yields its parts in order."""
 
 
-def audit_uniform(scenario: Scenario, point: dict[str, Any], table: Table, use: SchemeUse, replicate: int, pooling: bool) -> ReleaseAudit:
-    """Audit one uniform scheme at one sweep point in one replicate; arguments as for ``audit_release``."""
-    levels = release_levels(use, scenario)
+def audit_uniform(
+    scenario: Scenario, point: dict[str, Any], table: Table, use: SchemeUse, replicate: int, pooling: bool, share: Share | None = None
+) -> ReleaseAudit:
+    """Audit one uniform scheme at one sweep point in one replicate; arguments as for ``audit_release``.
+
+    The table is gone through a few times, block by block, and no pass keeps a record; ``share`` has others do the work of a pass.
+    """
     data = categories_of(table)
-    context = CellContext(point, use.id, levels, replicate, data.names, np.ones(len(data.names)))
-    evidence = ReleaseEvidence(point, use.id, use.name, levels, replicate, data.rows)
+    context = _context(scenario, point, data, use, replicate)
+    evidence = ReleaseEvidence(point, use.id, use.name, context.levels, replicate, data.rows)
     try:
-        release = UniformRelease(scenario, data, use, context, Key(scenario.seed, use.id, replicate))
-        measurements = release_records(release)
+        release = open_uniform(scenario, point, table, use, replicate, share)
+        session = AttackSession(release)
+        measurements = release_records(release, session.counted)
+    except WorkersLost:
+        raise
     except Exception as error:
         reason = failure_reason(error)
         records = [context.empty(a.id, k.label, None, "failed", reason) for k in scenario.knowledge for a in scenario.attacks]
         return ReleaseAudit(records, [], evidence)
-    measurements += AttackSession(release).run()
-    evidence.facts["marginal"] = marginal_tests(release)
-    if release.law.multilevel and len(levels) <= MOST_COPIES:
-        evidence.facts["drawn"] = drawn_between(data.codes, data.size, levels, release.copy)
+    measurements += session.run()
+    evidence.facts["marginal"] = marginal_tests(release, session.counted)
+    if session.between:
+        evidence.facts["drawn"] = drawn_between(context.levels, data.size, session.between, session.counted.between)
     if pooling:
         evidence.pooling.update(pooling_evidence(release))
     return ReleaseAudit(measurements, [], evidence)
 
 
-@dataclass
-class AttackSession:
-    """Every attack, with every state of knowledge, on one release."""
+def open_uniform(
+    scenario: Scenario, point: dict[str, Any], table: Table, use: SchemeUse, replicate: int, share: Share | None = None
+) -> UniformRelease:
+    """Return the release of one scheme, its copies not drawn yet."""
+    data, key = categories_of(table), Key(scenario.seed, use.id, replicate)
+    return UniformRelease(scenario, data, use, _context(scenario, point, data, use, replicate), key, share)
 
-    release: UniformRelease
+
+def _context(scenario: Scenario, point: dict[str, Any], data: CategoricalTable, use: SchemeUse, replicate: int) -> CellContext:
+    return CellContext(point, use.id, release_levels(use, scenario), replicate, data.names, np.ones(len(data.names)))
+
+
+class AttackSession:
+    """Every attack, with every state of knowledge, on one release.
+
+    Attributes
+    ----------
+    counted : Counted
+        What one pass over the release counted.
+    between : list of Between
+        Copies between two others whose coins were counted.
+    """
+
+    def __init__(self, release: UniformRelease) -> None:
+        self.release, scenario = release, release.scenario
+        levels = release.context.levels
+        self.between = between(levels) if release.law.multilevel and len(levels) <= MOST_COPIES else []
+        self.draws = draws_of(scenario.knowledge, release.data.rows, scenario.seed, release.key.replicate)
+        history = release.law.multilevel and scenario.measure("history-size") is not None
+        job = CountJob(release.data.size, tuple(release.singles), tuple(self.between), self.draws, history)
+        self.counted = release.go_through(job)
 
     def run(self) -> list[Measurement]:
         """Return the records of every cell; an attack that fails is recorded, and does not stop the others."""
-        measurements: list[Measurement] = []
-        for knowledge in self.release.scenario.knowledge:
-            for use in self.release.scenario.attacks:
-                try:
-                    measurements += self._attack(use, knowledge)
-                except NotApplicable as reason:
-                    measurements += self._empty(use, knowledge, "not-applicable", str(reason))
-                except Exception as error:
-                    measurements += self._empty(use, knowledge, "failed", failure_reason(error))
+        tries = [(use, knowledge) for knowledge in self.release.scenario.knowledge for use in self.release.scenario.attacks]
+        fitted: dict[Try, Fitted] = {}
+        failed: dict[Try, tuple[str, str]] = {}
+        for use, knowledge in tries:
+            with noted(failed, (use.id, knowledge.label)):
+                fitted[use.id, knowledge.label] = self._fitted(use, knowledge)
+        found = self._measured(fitted)
+        failed.update(found.failed)
+        gaps = self._gaps({name: fit for name, fit in fitted.items() if name not in failed and fit.hidden is None}, failed)
+        measurements = []
+        for use, knowledge in tries:
+            name, records = (use.id, knowledge.label), list[Measurement]()
+            if name not in failed:
+                with noted(failed, name):
+                    records = self._records(use, knowledge, fitted[name], found.sums[name], gaps.get(name, {}))
+            measurements += records if name not in failed else self._empty(use, knowledge, *failed[name])
         return measurements
+
+    def _measured(self, fitted: Mapping[Try, Fitted]) -> Found:
+        """Return what all attacks yield; what stops the pass itself stops them all."""
+        if not fitted:
+            return Found()
+        clear = {key: draw for key, draw in self.draws.items() if draw.clear}
+        try:
+            return self.release.go_through(MeasureJob(self.release.data.size, self.release.groups, fitted, clear))
+        except WorkersLost:
+            raise
+        except Exception as error:
+            return Found(failed={name: ("failed", failure_reason(error)) for name in fitted})
 
     def _empty(self, use: PluginUse, knowledge: Knowledge, status: str, reason: str) -> list[Measurement]:
         return [self.release.context.empty(use.id, knowledge.label, coalition, status, reason) for coalition in self.release.coalitions]
 
-    def _attack(self, use: PluginUse, knowledge: Knowledge) -> list[Measurement]:
+    def _fitted(self, use: PluginUse, knowledge: Knowledge) -> Fitted:
         attack: Attack = registry.get("attack", use.name)(use.parameters).form()
         attack.check(self.release.scheme.family, knowledge)
         if not isinstance(attack, CategoricalAttack):
             raise NotApplicable(f"{use.name} does not attack categories")
-        view = self.view(knowledge)
-        predicates = attack.predicates(self.release.data.labels)
-        found: dict[Coalition, Measured] = {}
-        wants_gap = self.release.scenario.measure("belief-gap") is not None and not isinstance(knowledge, KnownRecords)
-        hidden = self._hidden_rows(knowledge)
-        for coalition in self.release.needed:
-            inference = attack.infer(view.coalition(coalition))
-            found[coalition] = measure(self.release, inference, coalition, predicates, hidden)
-            if wants_gap and len(coalition) > 1:
-                law = self.release.law.of(coalition)
-                alone = attack.infer(view.coalition((coalition[law.best - 1],)))
-                copies = [self.release.copy(number) for number in coalition]
-                found[coalition].gap = belief_gap(self.release.data.codes, copies, law, inference, alone)
-        return [record for coalition in self.release.coalitions for record in self._records(use.id, knowledge, coalition, found)]
+        view, data, rho = self.view(knowledge), self.release.data, self.release.scenario.measure("rho-breach")
+        bounds = None if rho is None else (float(rho.options["rho1"]), float(rho.options["rho2"]))
+        predicates, scores, prior = attack.predicates(data.labels), data.scores, data.prior
+        inferences = {coalition: attack.infer(view.coalition(coalition)) for coalition in self.release.needed}
+        frames = {}
+        for coalition, inference in inferences.items():
+            exact = inference.fixed and np.array_equal(inference.prior, prior)
+            frames[coalition] = Frame(inference.prior, exact, scores, bounds, predicates)
+        return Fitted(inferences, frames, key_of(knowledge) if isinstance(knowledge, KnownRecords) else None)
 
-    def _records(self, attack: str, knowledge: Knowledge, coalition: Coalition, found: Mapping[Coalition, Measured]) -> list[Measurement]:
+    def _gaps(self, fitted: Mapping[Try, Fitted], failed: dict[Try, tuple[str, str]]) -> dict[Try, dict[Coalition, Gap]]:
+        """Return the gap between every coalition's belief and its best copy's, by attack and knowledge, if it is asked for."""
+        gaps: dict[Try, dict[Coalition, Gap]] = {name: {} for name in fitted}
+        if self.release.scenario.measure("belief-gap") is None or not fitted:
+            return {}
+        n, s = self.release.data.rows, self.release.data.size
+        several = [(c, min(possible_cells(n, s, len(c)), MOST_CELLS)) for c in self.release.needed if len(c) > 1]
+        for batch in batches(several):
+            for coalition, outcomes in self.release.go_through(GapJob(n, s, tuple(batch))).outcomes.items():
+                law = self.release.law.of(coalition)
+                for name, fit in fitted.items():
+                    if name not in failed:
+                        with noted(failed, name):
+                            alone = fit.inferences[(coalition[law.best - 1],)]
+                            gaps[name][coalition] = belief_gap(outcomes, law, fit.inferences[coalition], alone)
+        return gaps
+
+    def _records(
+        self, use: PluginUse, knowledge: Knowledge, fitted: Fitted, sums: Mapping[Coalition, Sums], gaps: Mapping[Coalition, Gap]
+    ) -> list[Measurement]:
+        found = {}
+        for coalition, inference in fitted.inferences.items():
+            closed = None
+            if inference.fixed and fitted.hidden is None:
+                closed = closed_forms(self.release.law.of(coalition), self.release.data, inference, fitted.frames[coalition])
+            found[coalition] = Measured(sums[coalition], closed, gaps.get(coalition))
+        return [record for coalition in self.release.coalitions for record in self._cell(use.id, knowledge, coalition, found)]
+
+    def _cell(self, attack: str, knowledge: Knowledge, coalition: Coalition, found: Mapping[Coalition, Measured]) -> list[Measurement]:
         cell, measured = Cell(self.release.context, attack, knowledge.label, coalition), found[coalition]
         data = self.release.data
         odds = self.release.law.of(coalition).odds() if isinstance(knowledge, Perfect) else None
@@ -113,28 +192,26 @@ class AttackSession:
 
     def view(self, knowledge: Knowledge) -> CategoricalView:
         """Return the view of an adversary that holds every copy that some coalition does."""
-        members = tuple(self.release.singles)
+        members, data = tuple(self.release.singles), self.release.data
         sample, pairs = None, None
         if isinstance(knowledge, Estimated):
-            rows = self._rows("estimated", knowledge.rows)
-            sample = tuple(np.bincount(self.release.copy(k)[rows], minlength=self.release.data.size).astype(np.float64) for k in members)
+            sample = tuple(self.counted.samples[key_of(knowledge)].astype(np.float64))
         if isinstance(knowledge, KnownRecords):
-            rows = self._rows("known-records", knowledge.count)
-            pairs = KnownPairs(self.release.data.codes[rows], tuple(self.release.copy(k)[rows] for k in members))
-        prior = self.release.data.prior if isinstance(knowledge, Perfect) else None
-        return CategoricalView(members, self.release.law.of(members), knowledge, self.release.data.labels, prior, sample, pairs)
+            if knowledge.count == data.rows:
+                raise NotApplicable("every record is known in clear: none is left to attack")
+            pairs = self.counted.pairs_of(key_of(knowledge))
+        prior = data.prior if isinstance(knowledge, Perfect) else None
+        return CategoricalView(members, self.release.law.of(members), knowledge, data.labels, prior, sample, pairs)
 
-    def _rows(self, what: str, count: int) -> NDArray[np.intp]:
-        n = self.release.data.rows
-        if count > n:
-            raise AuditorError(f"knowledge of {count} rows needs that many; the table has {n}")
-        return np.sort(stream(self.release.scenario.seed, what, self.release.key.replicate).permutation(n)[:count])
 
-    def _hidden_rows(self, knowledge: Knowledge) -> NDArray[np.intp] | None:
-        """Return the records to be attacked: all, or those that are not known in clear."""
-        if not isinstance(knowledge, KnownRecords):
-            return None
-        known = self._rows("known-records", knowledge.count)
-        if known.size == self.release.data.rows:
-            raise NotApplicable("every record is known in clear: none is left to attack")
-        return np.delete(np.arange(self.release.data.rows), known)
+@contextmanager
+def noted(failed: dict[Try, tuple[str, str]], name: Try) -> Iterator[None]:
+    """Note why an attack makes no sense or failed, rather than stop the others."""
+    try:
+        yield
+    except NotApplicable as reason:
+        failed[name] = ("not-applicable", str(reason))
+    except WorkersLost:
+        raise
+    except Exception as error:
+        failed[name] = ("failed", failure_reason(error))

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.categorical.law import step
+from auditor.data.categorical import Codes, code_type
 
-Codes = NDArray[np.unsignedinteger]
-"""Values as numbers from 0 to s − 1, in the smallest unsigned type."""
+__all__ = ["Codes", "Coin", "Draws", "code_type", "coins"]
 
 
 class Coin(NamedTuple):
@@ -83,8 +83,3 @@ class Draws:
             stands = np.flatnonzero(coin >= np.where(same, equal.left + equal.right, differ.left + differ.right))
         out[stands] = self.values(stands.size)
         return out
-
-
-def code_type(size: int) -> np.dtype[np.unsignedinteger]:
-    """Return the smallest unsigned type that holds values 0 to ``size − 1``."""
-    return np.min_scalar_type(max(0, size - 1))

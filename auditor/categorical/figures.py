@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.categorical.counting import Counted
 from auditor.categorical.law import history_size
 from auditor.categorical.making import UniformRelease
 from auditor.categorical.marginal import marginal_gap, marginal_test
@@ -26,15 +27,15 @@ from auditor.scenario.coalitions import Coalition
 Array = NDArray[np.float64]
 
 
-def release_records(release: UniformRelease) -> list[Measurement]:
+def release_records(release: UniformRelease, counted: Counted) -> list[Measurement]:
     """Return time, history size, distance of each copy from its law, and bounds on what every coalition can learn."""
     scenario, records = release.scenario, []
     if scenario.measure("seconds"):
-        records.append(scheme_record(release.context, "seconds", release.seconds))
-    if scenario.measure("history-size") and release.law.multilevel:
-        records.append(_history(release))
+        records.append(scheme_record(release.context, "seconds", counted.seconds))
+    if counted.history.size:
+        records.append(_history(release, counted.history))
     if scenario.measure("marginal-gap"):
-        records += [_marginal_gap(release, number) for number in release.singles]
+        records += [_marginal_gap(release, counted, number) for number in release.singles]
     for coalition in release.coalitions:
         records += _bounds(release, coalition)
     if scenario.measure("empirical-epsilon"):
@@ -86,32 +87,39 @@ def _admissible(release: UniformRelease) -> list[Measurement]:
     return cell.records
 
 
-def _history(release: UniformRelease) -> Measurement:
-    """Elements of a tuple's compressed history, and Lemma 2's exact mean."""
-    sizes, law = release.copies.history_sizes(), release.law
+def _history(release: UniformRelease, records: NDArray[np.int64]) -> Measurement:
+    """Elements of a tuple's compressed history, of which so many records have each number, and Lemma 2's exact mean."""
+    law, sizes, n = release.law, np.arange(records.size), int(records.sum())
     cell = Cell(release.context, None, None, tuple(range(1, len(law.levels) + 1)))
-    error = float(sizes.std() / math.sqrt(sizes.size))
-    cell.add("history_size", float(sizes.mean()), error, history_size(law.levels, law.size), "jackknife")
+    mean = float(records @ sizes / n)
+    error = math.sqrt(float(records @ (sizes - mean) ** 2 / n) / n)
+    cell.add("history_size", mean, error, history_size(law.levels, law.size), "jackknife")
     return cell.records[0]
 
 
-def _marginal_gap(release: UniformRelease, number: int) -> Measurement:
-    cell, data = Cell(release.context, None, None, (number,)), release.data
-    gap, error = marginal_gap(data.codes, release.copy(number), release.context.levels[number - 1], data.size)
+def _pairs(release: UniformRelease, counted: Counted, number: int) -> NDArray[np.int64]:
+    """Records by original and released value of one copy, shape (s, s)."""
+    size = release.data.size
+    return counted.pairs[number].dense(size * size).reshape(size, size)
+
+
+def _marginal_gap(release: UniformRelease, counted: Counted, number: int) -> Measurement:
+    cell = Cell(release.context, None, None, (number,))
+    gap, error = marginal_gap(_pairs(release, counted, number), release.context.levels[number - 1])
     cell.add("marginal_gap", gap, error, 0.0, "closed-form")
     return cell.records[0]
 
 
-def marginal_tests(release: UniformRelease) -> list[tuple[int, float, float, int]]:
+def marginal_tests(release: UniformRelease, counted: Counted) -> list[tuple[int, float, float, int]]:
     """Return for every copy that some coalition holds: number, level, p-value of the chi-square test, degrees of freedom."""
-    tests, data = [], release.data
+    tests = []
     for number in release.singles:
         level = release.context.levels[number - 1]
-        tests.append((number, level, *marginal_test(data.codes, release.copy(number), level, data.size)))
+        tests.append((number, level, *marginal_test(_pairs(release, counted, number), level)))
     return tests
 
 
 def pooling_evidence(release: UniformRelease) -> dict[Coalition, Pooling]:
     """Return the evidence on what pooling buys each coalition of two copies or more."""
-    looks = CoalitionLooks(release.data.codes, release.data.size, release.copy, release.context.levels)
-    return {c: looks.evidence(c, release.law.of(c).best_is_sufficient()) for c in release.needed if len(c) > 1}
+    looks = CoalitionLooks(release.data.rows, release.data.size, release.context.levels, release.go_through)
+    return looks.evidence({c: release.law.of(c).best_is_sufficient() for c in release.needed if len(c) > 1})

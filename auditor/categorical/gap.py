@@ -13,14 +13,18 @@ outcome there can be, which is what the paper plots.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.categorical.attack import Inference
-from auditor.categorical.draws import Codes
+from auditor.categorical.counts import Counts, Packing, chosen, halvings_for
+from auditor.categorical.draws import Codes, code_type
 from auditor.categorical.law import UniformLaw
+from auditor.categorical.making import CodeBlock
+from auditor.scenario.coalitions import Coalition
 
 Array = NDArray[np.float64]
 
@@ -42,49 +46,106 @@ class Gap(NamedTuple):
     largest: float
 
 
-def belief_gap(x: Codes, copies: Sequence[Codes], law: UniformLaw, together: Inference, alone: Inference) -> Gap:
+class Outcomes:
+    """Records by outcome of a coalition's copies and original value; of a long table with many outcomes a sample of these.
+
+    Parameters
+    ----------
+    rows, size, copies : int
+        ``n``, ``s`` and ``k``.
+    """
+
+    def __init__(self, rows: int, size: int, copies: int) -> None:
+        self._outcome, self._packing = Packing([size] * copies), Packing([size] * (copies + 1))
+        self._counts, self._halvings = Counts(self._packing.dtype), halvings_for(rows, size, copies)
+
+    def take(self, x: Codes, copies: Sequence[Codes]) -> None:
+        """Count records: originals and copies, each of shape (b,)."""
+        if self._halvings:
+            some = chosen(self._outcome.pack(copies), self._halvings)
+            x, copies = x[some], [copy[some] for copy in copies]
+        self._counts.take(self._packing.pack([*copies, x]))
+
+    def add(self, other: Outcomes) -> None:
+        """Add what others counted."""
+        self._counts.add(other._counts)
+
+    def cells(self) -> tuple[list[NDArray[np.int64]], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Return the copies of each outcome, shape (u,), and of each cell its outcome, original value and records, shape (c,)."""
+        keys, counts = self._counts.all()
+        *shown, x = self._packing.unpack(keys)
+        _, first, outcome = np.unique(self._outcome.pack(shown), return_index=True, return_inverse=True)
+        return [copy[first] for copy in shown], outcome, x, counts.astype(np.float64)
+
+
+@dataclass
+class Gaps:
+    """Outcomes of several coalitions."""
+
+    outcomes: dict[Coalition, Outcomes]
+
+    def add(self, other: Gaps) -> None:
+        """Add what others counted."""
+        for coalition, outcomes in other.outcomes.items():
+            self.outcomes[coalition].add(outcomes)
+
+
+@dataclass(frozen=True)
+class GapJob:
+    """Counts the outcomes of several coalitions in a table of ``rows`` records and ``size`` values."""
+
+    rows: int
+    size: int
+    coalitions: tuple[Coalition, ...]
+    exact: bool = True
+    drawn: bool = False
+
+    def begin(self) -> Gaps:
+        """Return empty counts."""
+        return Gaps({c: Outcomes(self.rows, self.size, len(c)) for c in self.coalitions})
+
+    def take(self, block: CodeBlock, into: Gaps) -> None:
+        """Count one block."""
+        for coalition, outcomes in into.outcomes.items():
+            outcomes.take(block.x, [block.copy(number) for number in coalition])
+
+    def end(self, into: Gaps) -> None:
+        """Nothing is left to do."""
+
+
+def belief_gap(outcomes: Outcomes, law: UniformLaw, together: Inference, alone: Inference) -> Gap:
     """Return the gap.
 
     Parameters
     ----------
-    x : ndarray of shape (n,)
-    copies : k ndarrays of shape (n,)
+    outcomes : Outcomes
     law : UniformLaw
         As it is stated of these copies.
     together, alone : Inference
         Bayes' rule with all copies, and with the best one.
     """
     s, best = together.prior.size, law.best - 1
-    first, outcome, counts = _outcomes(copies, s)
+    copies, outcome, x, c = outcomes.cells()
+    counts = np.asarray(np.bincount(outcome, c), dtype=np.float64)
+    shown, kind = copies[best], code_type(s)
     f = np.zeros((s, s))
-    possible = np.arange(s) if law.levels[best] < 1 else np.unique(copies[best])  # a value nobody has is never shown at retention 1
-    f[possible] = alone.checked([possible.astype(copies[best].dtype)])
+    possible = np.arange(s) if law.levels[best] < 1 else np.unique(shown)  # a value nobody has is never shown at retention 1
+    f[possible] = alone.checked([possible.astype(kind)])
     met = counts >= 2
-    distances = _distances(together, [copy[first] for copy in copies], f, best)
+    distances = _distances(together, [copy.astype(kind) for copy in copies], f, best)
     largest = float(np.sqrt(distances.max()))
-    every = _every_outcome(law, copies[0].dtype)
+    every = _every_outcome(law, kind)
     if every is not None:
         largest = max(largest, float(np.sqrt(_distances(together, every, f, best).max())))
     if not met.any():
         return Gap(None, None, None, largest)
-    shown = copies[best][first]
-    cell, agree = np.unique(outcome.astype(np.int64) * s + x, return_counts=True)
-    pairs = np.bincount(cell // s, agree * (agree - 1.0), counts.size)
-    cross = np.bincount(cell // s, agree * f[shown[cell // s], cell % s], counts.size)
-    n = counts[met].astype(np.float64)
+    pairs = np.bincount(outcome, c * (c - 1.0), counts.size)
+    cross = np.bincount(outcome, c * f[shown[outcome], x], counts.size)
+    n = counts[met]
     G = pairs[met] / (n * (n - 1)) - 2 * cross[met] / n + (f**2).sum(axis=1)[shown[met]]
     mean = float(n @ G / n.sum())
     error = float(np.sqrt((n**2) @ (G - mean) ** 2) / n.sum())
     return Gap(mean, error, float(n @ distances[met]) / float(n.sum()), largest)
-
-
-def _outcomes(copies: Sequence[Codes], s: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """Return of the different outcomes the first record, each record's outcome, and how many records met it."""
-    place = np.zeros(copies[0].size, dtype=np.int64)
-    for copy in copies:  # numbered anew after each copy, so that no product overflows
-        place = np.unique(place * s + copy, return_inverse=True)[1]
-    _, first, counts = np.unique(place, return_index=True, return_counts=True)
-    return first, place, counts
 
 
 def _every_outcome(law: UniformLaw, kind: np.dtype[Any]) -> list[Codes] | None:

@@ -1,20 +1,22 @@
-"""One uniform release in the making: its law, the coalitions that look at it, and its copies as they are asked for."""
+"""One uniform release in the making: its law, the coalitions that look at it, and its copies, drawn block by block as a pass goes by."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from dataclasses import replace as changed
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit import make_scheme
-from auditor.blocks import JACKKNIFE_GROUPS
+from auditor.blocks import moment_groups, row_blocks, stripes
 from auditor.categorical.draws import Codes
 from auditor.categorical.scheme import Copies, UniformScheme, fork
-from auditor.data.categorical import CategoricalTable
+from auditor.data.categorical import BLOCK_WIDTH, CategoricalTable
 from auditor.records import CellContext
 from auditor.scenario.coalitions import expand_all
 from auditor.scenario.model import Scenario, SchemeUse
@@ -23,10 +25,68 @@ from auditor.scheme import Key
 Array = NDArray[np.float64]
 
 KEEP_BYTES = 2**29
+"""Copies of a table in memory up to this size stay there for the next pass; others are drawn again, block by block."""
 
 MOST_GOES = 5
 LONG_ENOUGH = 0.2
 """Seconds that one go must take for the clock's grain and interruptions not to matter."""
+
+
+@dataclass
+class CodeBlock:
+    """One block of records, and its copies as they are asked for.
+
+    Attributes
+    ----------
+    index, first : int
+        Its number, and that of its first record.
+    x : ndarray of shape (b,)
+        Originals.
+    copy : callable
+        From a copy's number to its values, shape (b,).
+    made : Copies or None
+        What made them; None where they were kept from an earlier pass.
+    seconds : float
+        Time of the requests.
+    """
+
+    index: int
+    first: int
+    x: Codes = field(repr=False)
+    copy: Callable[[int], Codes] = field(repr=False)
+    made: Copies | None = field(default=None, repr=False)
+    seconds: float = 0.0
+
+
+class Part(Protocol):
+    """What a pass found in some stripes."""
+
+    def add(self, other: Any) -> None:
+        """Add what was found in the records that follow."""
+
+
+P = TypeVar("P", bound=Part)
+
+
+class Job(Protocol[P]):
+    """What is to be found in a pass; it travels to whoever goes through the rows, and holds none."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether parts are whole numbers only, which may be added up in any order."""
+
+    @property
+    def drawn(self) -> bool:
+        """Whether what makes the copies is looked at, and not only the copies."""
+
+    def begin(self) -> P:
+        """Return what was found in no stripe yet."""
+
+    def take(self, block: CodeBlock, into: P) -> None:
+        """Take one block."""
+
+    def end(self, into: P) -> None:
+        """Be told that a stripe ends."""
 
 
 @dataclass
@@ -39,11 +99,8 @@ class UniformRelease:
         As the scheme states it.
     coalitions, needed : list of tuple of int
         Those asked for; and with them every member alone, by size.
-    groups : ndarray of shape (n,)
-        Row groups for the jackknife.
-    seconds : float
-        Time of the requests; of those after what was out already the shortest of up to five goes, as whatever else the machine does
-        can only add to it.
+    share : callable or None
+        Has a job done for all stripes by others, and yields its parts in order; None: all is done here.
     """
 
     scenario: Scenario
@@ -51,60 +108,102 @@ class UniformRelease:
     use: SchemeUse
     context: CellContext
     key: Key
-    seconds: float = 0.0
-    _held: dict[int, Codes] = field(default_factory=dict, repr=False)
+    share: Callable[[Any], Iterator[Any]] | None = field(default=None, repr=False)
+    _kept: dict[int, dict[int, Codes]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         scheme = make_scheme(self.use, self.scenario.base)
         assert isinstance(scheme, UniformScheme)
         self.scheme = scheme
-        levels, n = self.context.levels, self.data.rows
+        levels = self.context.levels
         self.law = scheme.channel(levels, self.data.size)
         self.coalitions = expand_all(self.scenario.coalitions, len(levels), self.scenario.seed)
         members = {copy for coalition in self.coalitions for copy in coalition}
         self.needed = sorted({(copy,) for copy in members} | set(self.coalitions), key=lambda c: (len(c), c))
-        self.copies = self._request(scheme, levels)
-        self.groups = np.arange(n) * min(JACKKNIFE_GROUPS, n) // n
-
-    def _request(self, scheme: UniformScheme, levels: tuple[float, ...]) -> Copies:
-        """Ask for every copy in order, those that were out already first; time the rest."""
-        copies = scheme.copies(self.data.codes, self.data.size, self.key)
         share = self.use.already_out
-        early = min(len(levels) - 1, int(share) if isinstance(share, int) else math.floor(share * len(levels)))
-        for level in levels[:early]:
-            copies.skip(level)
-        timed = self.scenario.measure("seconds") is not None
-        if timed and early:
-            copies.warm(levels[early:])  # set-up belongs to the first request, not to one more
-            self.seconds = min(_goes(copies, levels[early:]))
-        start = time.perf_counter()
-        for level in levels[early:]:
-            copies.ask(level) if timed and not early else copies.skip(level)
-        self.seconds = self.seconds or time.perf_counter() - start
-        return copies
-
-    def copy(self, number: int) -> Codes:
-        """Return a copy, shape (n,), kept while there is room."""
-        if number in self._held:
-            return self._held[number]
-        values = self.copies.copy(number)
-        if (len(self._held) + 1) * values.nbytes <= KEEP_BYTES:
-            self._held[number] = values
-        return values
+        self._early = min(len(levels) - 1, int(share) if isinstance(share, int) else math.floor(share * len(levels)))
+        self._bounds = row_blocks(self.data.rows, BLOCK_WIDTH)
+        self.groups = moment_groups(self.data.rows, BLOCK_WIDTH)
+        room = self.data.rows * len(self.singles) * self.data.code_type.itemsize
+        self._keep = not self.data.streamed and room <= KEEP_BYTES
 
     @property
     def singles(self) -> list[int]:
         """Copies that some coalition holds."""
         return [coalition[0] for coalition in self.needed if len(coalition) == 1]
 
+    @property
+    def stripes(self) -> list[tuple[int, int]]:
+        """First and last (exclusive) block of every stripe."""
+        return stripes(self.data.rows, BLOCK_WIDTH)
+
+    def go_through(self, job: Job[P]) -> P:
+        """Return what a job finds in the whole table, stripes added up in order."""
+        whole = job.begin()
+        for part in self.parts(job, 0, len(self.stripes)) if self.share is None else self.share(job):
+            whole.add(part)
+        return whole
+
+    def parts(self, job: Job[P], first: int, stop: int) -> Iterator[P]:
+        """Yield what a job finds in each of some stripes; of one that is exact in all of them together."""
+        found: P | None = None
+        for a, b in self.stripes[first:stop]:
+            into = job.begin() if found is None or not job.exact else found
+            for index in range(a, b):
+                job.take(self.block(index, job.drawn), into)
+            job.end(into)
+            if not job.exact:
+                yield into
+            found = into
+        if job.exact and found is not None:
+            yield found
+
+    def block(self, index: int, drawn: bool = False) -> CodeBlock:
+        """Return one block with its copies; ``drawn`` is whether what makes them is wanted too."""
+        a, b = self._bounds[index]
+        x = self.data.read(a, b)
+        if index in self._kept and not drawn:
+            return CodeBlock(index, a, x, self._kept[index].__getitem__)
+        made, seconds = self._request(x, index, drawn and self.scenario.measure("seconds") is not None)
+        held: dict[int, Codes] = {}
+
+        def copy(number: int) -> Codes:
+            if number not in held:
+                held[number] = made.copy(number)
+            return held[number]
+
+        if self._keep:
+            for number in self.singles:
+                copy(number)
+            self._kept[index] = held
+        return CodeBlock(index, a, x, copy, made, seconds)
+
+    def _request(self, x: Codes, index: int, timed: bool) -> tuple[Copies, float]:
+        """Ask for every copy of a block in order, those that were out already first; time the rest."""
+        levels, early = self.context.levels, self._early
+        copies = self.scheme.copies(x, self.data.size, changed(self.key, block=index))
+        for level in levels[:early]:
+            copies.skip(level)
+        seconds = 0.0
+        if timed and early:
+            copies.warm(levels[early:])  # set-up belongs to the first request, not to one more
+            seconds = min(_goes(copies, levels[early:]))
+        start = time.thread_time()
+        for level in levels[early:]:
+            copies.ask(level) if timed and not early else copies.skip(level)
+        return copies, seconds or time.thread_time() - start
+
 
 def _goes(copies: Copies, levels: Sequence[float]) -> Iterator[float]:
-    """Yield the seconds that requests take, again and again; none is kept, as each go is on a twin of what is out."""
+    """Yield the seconds that requests take, again and again; none is kept, as each go is on a twin of what is out.
+
+    The shortest counts, as whatever else the machine does can only add to it.
+    """
     for _ in range(MOST_GOES):
         twin = fork(copies)
-        start = time.perf_counter()
+        start = time.thread_time()
         for level in levels:
             twin.ask(level)
-        yield (seconds := time.perf_counter() - start)
+        yield (seconds := time.thread_time() - start)
         if seconds >= LONG_ENOUGH:
             return

@@ -18,7 +18,7 @@ The noise is what varies: records of one value are independent and alike in law,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -148,6 +148,15 @@ class Sums:
         for name, values in found.growth.items():
             self.growth[name] = max(self.growth.get(name, -1.0), float(values[places].max()))
 
+    def join(self, other: Sums) -> None:
+        """Add the sums over the records that follow."""
+        for name, sums in other.means.items():
+            self.means[name] = self.means[name] + sums if name in self.means else sums
+        self.counts = self.counts + other.counts
+        self.groups = self.groups + other.groups
+        for name, growth in other.growth.items():
+            self.growth[name] = max(self.growth.get(name, -1.0), growth)
+
     def mean(self, name: str) -> tuple[float, float]:
         """Return the mean over records and its standard error over the noise."""
         first, second = self.means[name]
@@ -155,6 +164,11 @@ class Sums:
         # Var(v | x) with divisor n_x − 1; one record of a value has no spread to show
         spread = np.clip(second - first**2 / counts, 0.0, None) * counts / np.maximum(counts - 1.0, 1.0)
         return float(first.sum() / n), float(np.sqrt(spread.sum()) / n)
+
+
+def group_of(groups: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
+    """Return the row group of each record of a block, shape (b,), from ``(group, start, stop)`` of each."""
+    return np.repeat([number for number, _, _ in groups], [b - a for _, a, b in groups])
 
 
 class Expected(NamedTuple):

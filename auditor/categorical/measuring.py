@@ -1,33 +1,39 @@
-"""What one attack yields on one coalition of a uniform release: sums over its records, and closed forms."""
+"""What attacks yield on the coalitions of a uniform release: sums over its records, and closed forms.
+
+A posterior is worked out once for each outcome that records of a block show, and looked up for all of them; where there are few outcomes
+at all, once a stripe.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.audit import failure_reason
 from auditor.categorical.attack import Inference
-from auditor.categorical.draws import Codes
+from auditor.categorical.counts import Counts, Packing
+from auditor.categorical.draws import code_type
 from auditor.categorical.gap import Gap
-from auditor.categorical.making import UniformRelease
-from auditor.categorical.measures import (
-    Expected,
-    Frame,
-    Sums,
-    expected,
-    quantities,
-)
+from auditor.categorical.law import UniformLaw
+from auditor.categorical.making import CodeBlock
+from auditor.categorical.measures import Expected, Frame, Sums, expected, group_of, quantities
+from auditor.data.categorical import CategoricalTable
+from auditor.errors import NotApplicable
+from auditor.gathering import Draw
 from auditor.scenario.coalitions import Coalition
 
 Array = NDArray[np.float64]
+Try = tuple[str, str]
+"""An attack's id and a state of knowledge's label."""
 
 BLOCK_NUMBERS = 2**18
 """Numbers of a block of posteriors: they stay in the cache while they are measured."""
 MOST_OUTCOMES = 2**18
-"""Outcomes times values up to which closed forms are summed over every outcome."""
+"""Outcomes times values up to which closed forms are summed over every outcome, and records counted for a whole stripe."""
 
 
 @dataclass
@@ -39,72 +45,156 @@ class Measured:
     gap: Gap | None = None
 
 
-def measure(
-    release: UniformRelease, inference: Inference, coalition: Coalition, predicates: Mapping[str, Any], hidden: NDArray[np.intp] | None
-) -> Measured:
-    """Return what one attack, fitted to a coalition, yields on it; ``hidden`` are the records to be attacked, None for all."""
-    data = release.data
-    rho = release.scenario.measure("rho-breach")
-    bounds = None if rho is None else (float(rho.options["rho1"]), float(rho.options["rho2"]))
-    exact = inference.fixed and np.array_equal(inference.prior, data.prior)
-    frame = Frame(inference.prior, exact, data.scores, bounds, predicates)
-    sums = Sums(data.size, int(release.groups[-1]) + 1)
-    copies = [release.copy(number) for number in coalition]
-    x, groups = data.codes, release.groups
-    if hidden is not None:
-        copies, x, groups = [copy[hidden] for copy in copies], x[hidden], groups[hidden]
-    closed = None
-    outcomes = data.size ** len(copies)
-    if outcomes * 8 <= x.size and outcomes * data.size <= MOST_OUTCOMES:
-        _by_outcome(data.size, inference, frame, sums, copies, x, groups)
-    else:
-        _by_record(inference, frame, sums, copies, x, groups)
-    if inference.fixed and hidden is None:
-        closed = _closed(release, inference, frame, coalition)
-    return Measured(sums, closed)
+@dataclass(frozen=True)
+class Fitted:
+    """One attack with one state of knowledge, fitted to every coalition.
+
+    Attributes
+    ----------
+    inferences, frames : dicts by coalition
+    hidden : str or None
+        Names the choice of rows that are known in clear and not attacked; None where there are none.
+    """
+
+    inferences: Mapping[Coalition, Inference] = field(repr=False)
+    frames: Mapping[Coalition, Frame] = field(repr=False)
+    hidden: str | None
 
 
-def _by_record(inference: Inference, frame: Frame, sums: Sums, copies: list[Codes], x: Codes, groups: NDArray[np.intp]) -> None:
-    rows = max(64, BLOCK_NUMBERS // inference.prior.size)
-    for a in range(0, x.size, rows):
-        part = [copy[a : a + rows] for copy in copies]
-        found = quantities(inference.checked(part), frame)
-        sums.add(found, np.arange(part[0].size), x[a : a + rows].astype(np.intp), groups[a : a + rows])
+@dataclass
+class Found:
+    """Sums by attack, knowledge and coalition, and what is counted for the stripe that is gone through; why attacks failed."""
+
+    sums: dict[Try, dict[Coalition, Sums]] = field(default_factory=dict, repr=False)
+    failed: dict[Try, tuple[str, str]] = field(default_factory=dict)
+    waiting: dict[tuple[Coalition, str | None], Counts] = field(default_factory=dict, repr=False)
+
+    def add(self, other: Found) -> None:
+        """Add what was found in the stripes that follow."""
+        for name, why in other.failed.items():
+            self.failed.setdefault(name, why)
+        for name, parts in other.sums.items():
+            mine = self.sums.setdefault(name, {})
+            for coalition, sums in parts.items():
+                mine.setdefault(coalition, Sums(sums.size, sums.groups.size)).join(sums)
 
 
-def _by_outcome(s: int, inference: Inference, frame: Frame, sums: Sums, copies: list[Codes], x: Codes, groups: NDArray[np.intp]) -> None:
-    """A posterior for every outcome there can be, and a look-up for every record."""
-    k = len(copies)
-    place = np.ravel_multi_index(tuple(copy.astype(np.intp) for copy in copies), (s,) * k)
-    met, inverse = np.unique(place, return_inverse=True)
-    table = [np.asarray(part, dtype=copies[0].dtype) for part in np.unravel_index(met, (s,) * k)]
-    found, G = quantities(inference.checked(table), frame), sums.groups.size
-    if met.size * s * G * 4 > x.size:
-        sums.add(found, inverse, x.astype(np.intp), groups)
-        return
-    alike = np.bincount((inverse * s + x) * G + groups, minlength=met.size * s * G)  # records of one outcome, value and group
-    kinds = np.flatnonzero(alike)
-    sums.add(found, kinds // (s * G), kinds // G % s, kinds % G, alike[kinds].astype(np.float64))
+@dataclass(frozen=True)
+class MeasureJob:
+    """Has every attack infer from every coalition.
+
+    Attributes
+    ----------
+    size : int
+        ``s``.
+    groups : list of lists of (int, int, int)
+        Block by block, ``(group, start, stop)`` of the row groups for the jackknife.
+    fitted : dict
+    draws : dict
+        The rows known in clear.
+    """
+
+    size: int
+    groups: Sequence[Sequence[tuple[int, int, int]]] = field(repr=False)
+    fitted: Mapping[Try, Fitted] = field(repr=False)
+    draws: Mapping[str, Draw] = field(repr=False)
+    exact: bool = False
+    drawn: bool = False
+
+    def begin(self) -> Found:
+        """Return nothing found."""
+        return Found()
+
+    def take(self, block: CodeBlock, into: Found) -> None:
+        """Take one block."""
+        groups = group_of(self.groups[block.index])
+        for hidden in dict.fromkeys(fitted.hidden for fitted in self.fitted.values()):
+            left = slice(None) if hidden is None else self._left(hidden, block)
+            x, group = block.x[left], groups[left]
+            for coalition in dict.fromkeys(c for fitted in self._with(hidden).values() for c in fitted.inferences):
+                packing = self._packing(coalition)
+                columns = [*(block.copy(number)[left] for number in coalition), x, group]
+                if self._few(coalition):
+                    into.waiting.setdefault((coalition, hidden), Counts(packing.dtype)).take(packing.pack(columns))
+                elif packing.wide:  # hardly any two records will show the same
+                    self._measure(coalition, hidden, columns, np.ones(x.size), into)
+                else:
+                    keys, counts = np.unique(packing.pack(columns), return_counts=True)
+                    self._measure(coalition, hidden, packing.unpack(keys), counts.astype(np.float64), into)
+
+    def end(self, into: Found) -> None:
+        """Measure what was counted for a whole stripe."""
+        for (coalition, hidden), counts in into.waiting.items():
+            keys, found = counts.all()
+            self._measure(coalition, hidden, self._packing(coalition).unpack(keys), found.astype(np.float64), into)
+        into.waiting = {}
+
+    def _with(self, hidden: str | None) -> dict[Try, Fitted]:
+        return {name: fitted for name, fitted in self.fitted.items() if fitted.hidden == hidden}
+
+    def _left(self, hidden: str, block: CodeBlock) -> NDArray[np.bool_]:
+        left = np.ones(block.x.size, dtype=bool)
+        left[self.draws[hidden].within(block.first, block.first + block.x.size)[0]] = False
+        return left
+
+    def _few(self, coalition: Coalition) -> bool:
+        return bool(self.size ** (len(coalition) + 1) <= MOST_OUTCOMES)
+
+    def _packing(self, coalition: Coalition) -> Packing:
+        return Packing([*[self.size] * (len(coalition) + 1), self._count])
+
+    @property
+    def _count(self) -> int:
+        return self.groups[-1][-1][0] + 1
+
+    def _measure(
+        self, coalition: Coalition, hidden: str | None, columns: Sequence[NDArray[np.integer[Any]]], weight: Array, into: Found
+    ) -> None:
+        """Measure records, given by outcome, original value and row group, and how many there are of each; alike outcomes side by side."""
+        if not weight.size:
+            return
+        shown, x, group = columns[:-2], columns[-2].astype(np.intp), columns[-1].astype(np.intp)
+        new = np.ones(weight.size, dtype=bool)
+        new[1:] = np.any([copy[1:] != copy[:-1] for copy in shown], axis=0)
+        first = np.flatnonzero(new)
+        place, table = np.cumsum(new) - 1, [copy[first].astype(code_type(self.size)) for copy in shown]
+        for name, fitted in self._with(hidden).items():
+            if name in into.failed:
+                continue
+            sums = into.sums.setdefault(name, {}).setdefault(coalition, Sums(self.size, self._count))
+            try:
+                rows = max(64, BLOCK_NUMBERS // self.size)
+                for a in range(0, first.size, rows):
+                    P = fitted.inferences[coalition].checked([part[a : a + rows] for part in table])
+                    found = quantities(P, fitted.frames[coalition])
+                    some = slice(*np.searchsorted(place, (a, a + rows)))
+                    sums.add(found, place[some] - a, x[some], group[some], weight[some])
+            except NotApplicable as reason:
+                into.failed[name] = ("not-applicable", str(reason))
+            except Exception as error:
+                into.failed[name] = ("failed", failure_reason(error))
 
 
-def _closed(release: UniformRelease, inference: Inference, frame: Frame, coalition: Coalition) -> dict[str, Expected] | None:
-    """Sum over every outcome the law allows; of multilevel copies the best stands for all (``best_is_sufficient``)."""
-    law = release.law.of(coalition)
-    place = law.best - 1
-    members = (place,) if law.multilevel else tuple(range(len(coalition)))
+def closed_forms(law: UniformLaw, data: CategoricalTable, inference: Inference, frame: Frame) -> dict[str, Expected] | None:
+    """Sum over every outcome a coalition's law allows; of multilevel copies the best stands for all (``best_is_sufficient``).
+
+    None where they are too many, or where the best copy does not stand for all.
+    """
+    place, copies = law.best - 1, len(law.levels)
+    members = (place,) if law.multilevel else tuple(range(copies))
     if law.multilevel and not law.best_is_sufficient():
         return None
-    s, k = release.data.size, len(members)
+    s, k = data.size, len(members)
     if s ** (k + 1) > MOST_OUTCOMES:
         return None
     given = law.of([member + 1 for member in members]).given_original().reshape(s, -1)
-    possible = np.flatnonzero(given[release.data.prior > 0].any(axis=0))  # nobody shows an outcome that only values nobody has lead to
+    possible = np.flatnonzero(given[data.prior > 0].any(axis=0))  # nobody shows an outcome that only values nobody has lead to
     outcome = np.unravel_index(possible, (s,) * k)
     if law.multilevel:  # every copy shows what the best one does: as likely as any other outcome with the same posterior
-        outcome = outcome * len(coalition)
-    table = [np.asarray(part, dtype=release.data.codes.dtype) for part in outcome]
+        outcome = outcome * copies
+    table = [np.asarray(part, dtype=data.code_type) for part in outcome]
     found = quantities(inference.checked(table), frame)
-    return expected(given[:, possible], release.data.prior, found, release.data.rows)
+    return expected(given[:, possible], data.prior, found, data.rows)
 
 
 def gain_in_theory(found: Mapping[Coalition, Measured], coalition: Coalition) -> float | None:

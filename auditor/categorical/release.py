@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from auditor.categorical.attack import CategoricalAttack, CategoricalView, KnownPairs
 from auditor.categorical.draws import Codes, code_type
-from auditor.categorical.scheme import BridgedCopies, Copies, UniformScheme, fork
+from auditor.categorical.scheme import BlockedCopies, BridgedCopies, Copies, UniformScheme, code_blocks, fork
 from auditor.data.categorical import CategoricalTable, of_column, product, split
 from auditor.errors import AuditorError, DataError, NotApplicable
 from auditor.knowledge import Estimated, Knowledge, KnownRecords, Perfect
@@ -93,18 +93,21 @@ class State:
 def start(scheme: UniformScheme, X: Microdata, key: Key) -> State:
     """Return a release of which nothing is out yet."""
     table = as_categories(X)
-    return State(table, scheme.copies(table.codes, table.size, key))
+    return State(table, scheme.blocked(table.codes, table.size, key))
 
 
 def resume(scheme: UniformScheme, X: Microdata, before: Sequence[Microdata], levels: Sequence[float], key: Key) -> State:
     """Return a release whose copies were made elsewhere: multilevel ones go on by the bridge, which needs nothing but them."""
     table = as_categories(X)
     if not scheme.multilevel:
-        state = State(table, scheme.copies(table.codes, table.size, key))
-        state.copies.levels.extend(levels)
+        state = State(table, scheme.blocked(table.codes, table.size, key))
+        for level in levels:
+            state.copies.skip(level)
         return state
-    out = [_codes_of(table, X, copy) for copy in before]
-    return State(table, BridgedCopies(table.codes, table.size, key, levels, out))
+    out = [code_blocks(_codes_of(table, X, copy)) for copy in before]
+    parts = [BridgedCopies(part, table.size, replace(key, block=k), levels, [copy[k] for copy in out])
+             for k, part in enumerate(code_blocks(table.codes))]  # fmt: skip
+    return State(table, BlockedCopies(parts, key))
 
 
 def _codes_of(table: CategoricalTable, X: Microdata, copy: Microdata) -> Codes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from auditor.categorical.draws import Codes, Draws, code_type
 from auditor.categorical.history import History, MultiPert
 from auditor.categorical.law import UniformLaw
 from auditor.categorical.process import ReplacementProcess
+from auditor.data.categorical import BLOCK_WIDTH
 from auditor.errors import AuditorError
 from auditor.noise import NoiseLaw
 from auditor.scheme import Key, Sampler, Scheme, TableMoments
@@ -25,9 +27,6 @@ if TYPE_CHECKING:
     from auditor.data.categorical import CategoricalTable
     from auditor.data.table import Table
     from auditor.scenario.model import DataUse
-
-PROCESS_WIDTH = 4
-"""Tuples come in blocks of 65,536: a tuple's number fits in two bytes, and a block's values in the cache."""
 
 
 def categories_of(table: Table) -> CategoricalTable:
@@ -66,7 +65,7 @@ class Copies(ABC):
         return
 
     def _rng(self, key: Key) -> np.random.Generator:
-        return stream(key.seed, key.scheme, key.replicate, "copy", len(self.levels))
+        return _stream(key, len(self.levels))
 
     @abstractmethod
     def _draw(self, level: float, key: Key) -> Codes: ...
@@ -87,6 +86,11 @@ class Copies(ABC):
         return sizes
 
 
+def _stream(key: Key, number: int) -> np.random.Generator:
+    """Return the stream that belongs to one copy of one block; the first block's is that of a table which has no other."""
+    return stream(key.seed, key.scheme, key.replicate, "copy", number, *((key.block,) if key.block else ()))
+
+
 T = TypeVar("T")
 
 
@@ -95,7 +99,7 @@ def fork(made: T) -> T:
     twin = copy.copy(made)
     for name, value in vars(made).items():
         if isinstance(value, list):
-            setattr(twin, name, list(value))
+            setattr(twin, name, [fork(part) if isinstance(part, Copies) else part for part in value])
         elif isinstance(value, (Bridge, MultiPert, History)):
             setattr(twin, name, fork(value))
     return twin
@@ -120,7 +124,7 @@ class FreshCopies(Copies):
     def copy(self, number: int) -> Codes:
         """Return copy ``number`` again."""
         key, level = self._keys[number - 1], self.levels[number - 1]
-        draws = Draws(stream(key.seed, key.scheme, key.replicate, "copy", number), self.size)
+        draws = Draws(_stream(key, number), self.size)
         fresh = np.flatnonzero(draws.uniforms(self.original.size) >= level)
         values = self.original.copy()
         values[fresh] = draws.values(fresh.size)
@@ -132,10 +136,10 @@ class ProcessCopies(Copies):
 
     def __init__(self, original: Codes, size: int, key: Key) -> None:
         super().__init__(original, size, key)
-        self._bounds = row_blocks(self.original.size, PROCESS_WIDTH)
+        self._bounds = row_blocks(self.original.size, BLOCK_WIDTH)
         self.blocks = [
             ReplacementProcess(self.original[a:b], size, key.seed, (key.scheme, key.replicate, block))
-            for block, (a, b) in enumerate(self._bounds)
+            for block, (a, b) in enumerate(self._bounds, start=key.block)
         ]
 
     def skip(self, level: float) -> None:
@@ -195,6 +199,55 @@ class MultiPertCopies(Copies):
         return self.algorithm.history.sizes
 
 
+def code_blocks(codes: Codes) -> list[Codes]:
+    """Return a column's blocks, in order."""
+    return [codes[a:b] for a, b in row_blocks(codes.size, BLOCK_WIDTH)]
+
+
+class BlockedCopies(Copies):
+    """Copies of a column that are made block by block, as they are of a column that is read block by block.
+
+    Parameters
+    ----------
+    blocks : sequence of Copies
+        Of each block of records, in order; at least one.
+    key : Key
+        Of the whole.
+    """
+
+    def __init__(self, blocks: Sequence[Copies], key: Key) -> None:
+        self.blocks = list(blocks)
+        self.size, self.key = blocks[0].size, key
+        self.levels = list(blocks[0].levels)
+
+    @property
+    def original(self) -> Codes:  # type: ignore[override]
+        """The whole column."""
+        return np.concatenate([block.original for block in self.blocks])
+
+    def skip(self, level: float) -> None:
+        """Register a copy in every block."""
+        self.levels.append(level)
+        for block in self.blocks:
+            block.skip(level)
+
+    def warm(self, levels: Sequence[float]) -> None:
+        """Set every block up."""
+        for block in self.blocks:
+            block.warm(levels)
+
+    def _draw(self, level: float, key: Key) -> Codes:
+        return np.concatenate([block.ask(level, replace(key, block=k)) for k, block in enumerate(self.blocks)])
+
+    def copy(self, number: int) -> Codes:
+        """Return copy ``number`` again."""
+        return np.concatenate([block.copy(number) for block in self.blocks])
+
+    def history_sizes(self) -> NDArray[np.integer[Any]]:
+        """Return every block's."""
+        return np.concatenate([block.history_sizes() for block in self.blocks])
+
+
 class UniformScheme(Scheme):
     """Base of the schemes that replace categories by uniform draws; levels are retention probabilities."""
 
@@ -229,7 +282,15 @@ class UniformScheme(Scheme):
 
     @abstractmethod
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
-        """Return what makes the copies of a column of codes, shape (n,), none of them asked for yet."""
+        """Return what makes the copies of a column of codes, shape (n,), none of them asked for yet.
+
+        Audits and releases ask for one block of 65,536 records at a time, each with a key of its own (``blocked``): so that any
+        block's copies can be made without the others.
+        """
+
+    def blocked(self, original: Codes, size: int, key: Key) -> Copies:
+        """Return what makes the copies of a whole column, shape (n,), each block of records a release of its own."""
+        return BlockedCopies([self.copies(part, size, replace(key, block=k)) for k, part in enumerate(code_blocks(original))], key)
 
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
         """Return None: nothing is added to a number here. ``channel`` is the law."""

@@ -12,16 +12,17 @@ a sixteenth of the noise's standard deviation. Not used: the other attributes' c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.blocks import JACKKNIFE_GROUPS
-from auditor.categorical.measures import Expected, Frame, Sums, expected, quantities
+from auditor.blocks import moment_groups, row_blocks
+from auditor.categorical.counts import batches
+from auditor.categorical.measures import Expected, Frame, Sums, expected, group_of, quantities
 from auditor.categorical.records import Cell, cell_records, gain_record
-from auditor.data.categorical import CategoricalTable
+from auditor.data.categorical import CategoricalTable, Codes
 from auditor.data.table import Table
 from auditor.errors import NotApplicable
 from auditor.knowledge import Knowledge, Perfect
@@ -39,13 +40,27 @@ REACH = 7.0
 MOST_CELLS = 2**15
 
 
+Blocks = Callable[[], Iterable[tuple[int, Array, Sequence[Array]]]]
+"""Yields (block number, original rows, all copies' rows), anew at every call."""
+
+
 @dataclass(frozen=True)
 class Binned:
-    """One numeric column of a table, and its bins."""
+    """One numeric column of a table, and its bins; read block by block."""
 
-    values: Array
+    table: Table
     data: CategoricalTable
     column: int
+
+    @property
+    def bounds(self) -> list[tuple[int, int]]:
+        """First and last (exclusive) record of every block."""
+        return row_blocks(self.table.rows, self.table.width)
+
+    def blocks(self) -> Iterator[tuple[Array, Codes]]:
+        """Yield values and bins of every block."""
+        for start, stop in self.bounds:
+            yield self.table.read(start, stop)[:, self.column], self.data.read(start, stop)
 
 
 def binned_column(table: Table) -> Binned:
@@ -60,11 +75,11 @@ def binned_column(table: Table) -> Binned:
     if data is None or len(data.attributes) != 1 or data.scores is None or data.names[0] not in table.attributes:
         raise NotApplicable("attacks additive copies only of one numeric column that data.bin cuts into classes")
     column = table.attributes.index(data.names[0])
-    return Binned(table.read(0, table.rows)[:, column], data, column)
+    return Binned(table, data, column)
 
 
 def binned_records(
-    table: Table, copies: Sequence[Array], law: NoiseLaw | None, needed: Sequence[Coalition], wanted: Sequence[Coalition],
+    table: Table, blocks: Blocks, law: NoiseLaw | None, needed: Sequence[Coalition], wanted: Sequence[Coalition],
     context: CellContext, attack: str, knowledge: Knowledge,
 ) -> list[Measurement]:  # fmt: skip
     """Return the records of the exact posterior of the bins.
@@ -72,7 +87,8 @@ def binned_records(
     Parameters
     ----------
     table : Table
-    copies : sequence of M ndarrays of shape (n, N)
+    blocks : callable
+        Yields the table's rows and its copies' block by block.
     law : NoiseLaw or None
     needed, wanted : sequences of tuple of int
         Coalitions to infer from, every member alone among them, and those to tell of.
@@ -89,13 +105,7 @@ def binned_records(
         raise NotApplicable(f"the posterior of bins given additive copies needs the exact distribution, not {knowledge.label} knowledge")
     if not isinstance(law, GaussianNoise) or law.distribution != "gaussian":
         raise NotApplicable("the posterior of bins given additive copies needs jointly Gaussian noise of one shape")
-    columns = [copy[:, binned.column] for copy in copies]
-    k_0 = float(law.shape[binned.column, binned.column])
-    found = {}
-    for coalition in needed:
-        w, v = best_unbiased_combination(law.of(coalition).level_covariance)
-        T = np.asarray(sum(weight * columns[copy - 1] for weight, copy in zip(w, coalition, strict=True)))
-        found[coalition] = _infer(binned, T, float(np.sqrt(max(0.0, float(v)) * k_0)))
+    found = infer(binned, blocks, law, needed)
     records = []
     for coalition in wanted:
         cell, (sums, closed) = Cell(context, attack, knowledge.label, coalition), found[coalition]
@@ -108,43 +118,93 @@ def binned_records(
     return records
 
 
-def _infer(binned: Binned, T: Array, std: float) -> tuple[Sums, dict[str, Expected]]:
-    """Return measured sums and closed forms for one combination of copies with noise of that standard deviation."""
-    x, data = binned.values, binned.data
-    low, width, cells = _grid(x, std)
-    given = _likelihood(x, data, low, width, cells, std)
-    joint = data.prior[:, None] * given
-    met = joint.sum(axis=0)
-    # a combination beyond every value that was counted gets the nearest cell that some value reaches
-    reached = np.flatnonzero(met > 0)
-    P = np.divide(joint, met, out=np.tile(data.prior[:, None], (1, cells)), where=met > 0).T
-    place = np.clip(np.rint((T - low) / width).astype(np.intp), reached[0], reached[-1])
-    quantity = quantities(P, Frame(data.prior, scores=data.scores))
-    groups = np.arange(x.size) * min(JACKKNIFE_GROUPS, x.size) // x.size
-    sums = Sums(data.size, int(groups[-1]) + 1)
-    sums.add(quantity, place, data.codes.astype(np.intp), groups)
-    return sums, expected(given, data.prior, quantity, x.size)
+def infer(
+    binned: Binned, blocks: Blocks, law: GaussianNoise, needed: Sequence[Coalition]
+) -> dict[Coalition, tuple[Sums, dict[str, Expected]]]:
+    """Return measured sums and closed forms for every coalition's best combination of copies.
+
+    Coalitions whose posteriors fit into memory together are gone through together: once over the values, and once over the copies.
+    """
+    ranges = [(float(x.min()), float(x.max())) for x, _ in binned.blocks()]
+    low, high = min(a for a, _ in ranges), max(b for _, b in ranges)
+    k_0 = float(law.shape[binned.column, binned.column])
+    sights = {}
+    for coalition in needed:
+        w, v = best_unbiased_combination(law.of(coalition).level_covariance)
+        sights[coalition] = _Sight(w, float(np.sqrt(max(0.0, float(v)) * k_0)), low, high, binned.data.size)
+    found = {}
+    for batch in batches([(coalition, sight.numbers) for coalition, sight in sights.items()]):
+        some = {coalition: sights.pop(coalition) for coalition in batch}
+        _go_through(binned, blocks, some)
+        found.update({coalition: (sight.sums, sight.closed) for coalition, sight in some.items()})
+    return found
 
 
-def _grid(x: Array, std: float) -> tuple[float, float, int]:
-    span = float(np.ptp(x))
-    if std <= 0 or (span + 2 * REACH * std) * FINENESS / std > MOST_CELLS:
-        raise NotApplicable("the copies' noise is too small beside the column's range for the posterior of its bins")
-    width = min(std / FINENESS, span / 512)
-    cells = int(np.ceil((span + 2 * REACH * std) / width)) + 1
-    return float(x.min()) - REACH * std, width, cells
+def _go_through(binned: Binned, blocks: Blocks, sights: Mapping[Coalition, _Sight]) -> None:
+    for x, codes in binned.blocks():
+        for sight in sights.values():
+            sight.count(x, codes)
+    groups = moment_groups(binned.table.rows, binned.table.width)
+    for sight in sights.values():
+        sight.learn(binned.data, groups[-1][-1][0] + 1)
+    for index, _, copies in blocks():
+        places, group = binned.data.read(*binned.bounds[index]).astype(np.intp), group_of(groups[index])
+        for coalition, sight in sights.items():
+            sight.look([copies[copy - 1][:, binned.column] for copy in coalition], places, group)
 
 
-def _likelihood(x: Array, data: CategoricalTable, low: float, width: float, cells: int, std: float) -> Array:
-    """Return ``P(T in cell | bin)``, shape (s, cells)."""
-    from scipy.signal import fftconvolve  # half a second to import, which every other audit would pay for
+class _Sight:
+    """What one combination of copies with noise of one standard deviation tells of the bins, on a grid of its values."""
 
-    place = np.rint((x - low) / width).astype(np.intp)
-    counts = np.bincount(data.codes.astype(np.intp) * cells + place, minlength=data.size * cells).reshape(data.size, cells)
-    reach = int(np.ceil(REACH * std / width))
-    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * width / std) ** 2)
+    def __init__(self, weights: Array, std: float, low: float, high: float, size: int) -> None:
+        span = high - low
+        if std <= 0 or (span + 2 * REACH * std) * FINENESS / std > MOST_CELLS:
+            raise NotApplicable("the copies' noise is too small beside the column's range for the posterior of its bins")
+        self._weights, self._std, self._size = weights, std, size
+        self._width = min(std / FINENESS, span / 512)
+        self._cells = int(np.ceil((span + 2 * REACH * std) / self._width)) + 1
+        self._low = low - REACH * std
+        self._counts: NDArray[np.int64] | None = None
 
-    spread = fftconvolve(counts, (kernel / kernel.sum())[None, :], mode="same", axes=1)
-    spread = np.where(spread > 1e-9, spread, 0.0)  # what is below is rounding of the transform
-    total = spread.sum(axis=1, keepdims=True)
-    return np.asarray(np.divide(spread, total, out=np.zeros_like(spread), where=total > 0))
+    @property
+    def numbers(self) -> int:
+        """Numbers that are held at once: counts, chances and posteriors."""
+        return 4 * self._size * self._cells
+
+    def count(self, x: Array, codes: Codes) -> None:
+        """Note where the values of each bin are."""
+        place = np.rint((x - self._low) / self._width).astype(np.intp)
+        places = codes.astype(np.intp) * self._cells + place
+        found = np.bincount(places, minlength=self._size * self._cells).reshape(self._size, self._cells)
+        self._counts = found if self._counts is None else self._counts + found
+
+    def learn(self, data: CategoricalTable, groups: int) -> None:
+        """Work out the posterior of every cell of the grid, and the closed forms."""
+        given = self._likelihood()
+        joint = data.prior[:, None] * given
+        met = joint.sum(axis=0)
+        # a combination beyond every value that was counted gets the nearest cell that some value reaches
+        reached = np.flatnonzero(met > 0)
+        self._reached = int(reached[0]), int(reached[-1])
+        P = np.divide(joint, met, out=np.tile(data.prior[:, None], (1, self._cells)), where=met > 0).T
+        self._quantities = quantities(P, Frame(data.prior, scores=data.scores))
+        self.sums = Sums(self._size, groups)
+        self.closed = expected(given, data.prior, self._quantities, data.rows)
+
+    def look(self, copies: Sequence[Array], codes: NDArray[np.intp], group: NDArray[np.intp]) -> None:
+        """Measure the records of one block."""
+        T = np.asarray(sum(weight * copy for weight, copy in zip(self._weights, copies, strict=True)))
+        place = np.clip(np.rint((T - self._low) / self._width).astype(np.intp), *self._reached)
+        self.sums.add(self._quantities, place, codes, group)
+
+    def _likelihood(self) -> Array:
+        """Return ``P(T in cell | bin)``, shape (s, cells)."""
+        from scipy.signal import fftconvolve  # half a second to import, which every other audit would pay for
+
+        reach = int(np.ceil(REACH * self._std / self._width))
+        kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * self._width / self._std) ** 2)
+        assert self._counts is not None
+        spread = fftconvolve(self._counts, (kernel / kernel.sum())[None, :], mode="same", axes=1)
+        spread = np.where(spread > 1e-9, spread, 0.0)  # what is below is rounding of the transform
+        total = spread.sum(axis=1, keepdims=True)
+        return np.asarray(np.divide(spread, total, out=np.zeros_like(spread), where=total > 0))

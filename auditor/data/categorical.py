@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product as cartesian
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from auditor.blocks import row_blocks
 from auditor.data.naming import counted, quoted
 from auditor.errors import DataError
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.unsignedinteger]
+"""Values as numbers from 0 to s − 1, in the smallest unsigned type."""
 
 MOST_VALUES = 10_000
 """Values in a domain: a posterior has one number for each of them."""
+BLOCK_WIDTH = 4
+"""Records come in blocks of 65,536: a record's number there fits in two bytes, and a block's values in the cache."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,17 @@ class Attribute:
         return len(self.labels)
 
 
+class CodeRows(Protocol):
+    """Records as codes that are read where they are, block by block."""
+
+    @property
+    def rows(self) -> int:
+        """Number of records ``n``."""
+
+    def read(self, start: int, stop: int) -> Codes:
+        """Return records ``start`` to ``stop`` (exclusive)."""
+
+
 @dataclass(frozen=True)
 class CategoricalTable:
     """``n`` records with one value each, from the product of the attributes' domains.
@@ -53,17 +69,37 @@ class CategoricalTable:
     Attributes
     ----------
     attributes : tuple of Attribute
-    codes : ndarray of shape (n,)
-        Numbers from 0 to s − 1; of several attributes the last one's value changes fastest.
+    content : ndarray of shape (n,), or CodeRows
+        Numbers from 0 to s − 1; of several attributes the last one's value changes fastest. Of a large file not the numbers but where
+        they are.
     """
 
     attributes: tuple[Attribute, ...]
-    codes: Codes = field(repr=False)
+    content: Codes | CodeRows = field(repr=False)
 
     @property
     def rows(self) -> int:
         """Number of records ``n``."""
-        return int(self.codes.size)
+        return self.content.size if isinstance(self.content, np.ndarray) else self.content.rows
+
+    @property
+    def streamed(self) -> bool:
+        """Whether the records stay in their file."""
+        return not isinstance(self.content, np.ndarray)
+
+    @property
+    def codes(self) -> Codes:
+        """All records, shape (n,): for what cannot be done block by block. Of a large file they are read into memory, every time."""
+        return self.read(0, self.rows)
+
+    @property
+    def code_type(self) -> np.dtype[np.unsignedinteger]:
+        """The smallest unsigned type that holds every code."""
+        return code_type(self.size)
+
+    def read(self, start: int, stop: int) -> Codes:
+        """Return records ``start`` to ``stop`` (exclusive), shape (stop − start,); do not write to it."""
+        return self.content[start:stop] if isinstance(self.content, np.ndarray) else self.content.read(start, stop)
 
     @property
     def size(self) -> int:
@@ -88,16 +124,30 @@ class CategoricalTable:
             return self.attributes[0].labels
         return tuple(cartesian(*(attribute.labels for attribute in self.attributes)))
 
-    @cached_property
+    @property
     def prior(self) -> Array:
         """Share of the records that have each value, shape (s,)."""
-        return np.bincount(self.codes, minlength=self.size) / self.rows
+        return self._scan[0] / self.rows
 
     def fingerprint(self) -> str:
         """Return a SHA-256 over domains and codes."""
+        return self._scan[1]
+
+    @cached_property
+    def _scan(self) -> tuple[NDArray[np.intp], str]:
+        """Records of each value, and the fingerprint: what one pass over the records tells."""
+        counts = np.zeros(self.size, dtype=np.intp)
         digest = hashlib.sha256(repr([(attribute.name, attribute.labels) for attribute in self.attributes]).encode())
-        digest.update(np.ascontiguousarray(self.codes).data)
-        return digest.hexdigest()
+        for start, stop in row_blocks(self.rows, BLOCK_WIDTH):
+            codes = np.ascontiguousarray(self.read(start, stop))
+            counts += np.bincount(codes, minlength=self.size)
+            digest.update(codes.data)
+        return counts, digest.hexdigest()
+
+
+def code_type(size: int) -> np.dtype[np.unsignedinteger]:
+    """Return the smallest unsigned type that holds values 0 to ``size − 1``."""
+    return np.min_scalar_type(max(0, size - 1))
 
 
 def product(attributes: Sequence[Attribute], columns: Sequence[NDArray[np.integer[Any]]]) -> CategoricalTable:
@@ -108,13 +158,23 @@ def product(attributes: Sequence[Attribute], columns: Sequence[NDArray[np.intege
     DataError
         There would be too many values.
     """
-    shape = tuple(attribute.size for attribute in attributes)
-    size = int(np.prod(shape, dtype=np.float64))
-    if size > MOST_VALUES:
-        raise DataError(f"the domain would have {size:,} values; at most {MOST_VALUES:,}: use fewer attributes or wider bins")
-    codes = np.ravel_multi_index(tuple(columns), shape).astype(np.min_scalar_type(max(0, size - 1)))
+    check_size(attributes)
+    codes = joined(attributes, columns)
     codes.setflags(write=False)
     return CategoricalTable(tuple(attributes), codes)
+
+
+def check_size(attributes: Sequence[Attribute]) -> None:
+    """Raise `DataError` when a product domain would have too many values."""
+    size = math.prod(attribute.size for attribute in attributes)
+    if size > MOST_VALUES:
+        raise DataError(f"the domain would have {size:,} values; at most {MOST_VALUES:,}: use fewer attributes or wider bins")
+
+
+def joined(attributes: Sequence[Attribute], columns: Sequence[NDArray[np.integer[Any]]]) -> Codes:
+    """Return the codes of the product domain from each attribute's own, shape (n,)."""
+    shape = tuple(attribute.size for attribute in attributes)
+    return np.asarray(np.ravel_multi_index(tuple(columns), shape).astype(code_type(math.prod(shape))))
 
 
 def split(table: CategoricalTable, codes: Codes) -> list[NDArray[np.intp]]:
@@ -184,14 +244,32 @@ def binned(values: Array, name: str, rule: Mapping[str, Any]) -> tuple[Attribute
     ([0, 0, 1, 1], [0.75, 2.25])
     """
     kind, argument = next(iter(rule.items()))
-    if kind == "edges":
-        edges = np.asarray(argument, dtype=np.float64)
-    elif kind == "equal-width":
-        edges = np.linspace(values.min(), values.max(), argument + 1)
-    else:
+    if kind == "quantile":
         edges = np.unique(np.quantile(values, np.linspace(0, 1, argument + 1)))
+    else:
+        edges = edges_of(rule, float(values.min()), float(values.max()))
+    return bins_between(name, edges), bin_codes(values, edges)
+
+
+def edges_of(rule: Mapping[str, Any], low: float, high: float) -> Array:
+    """Return the edges that a rule states, or makes from the least and the largest value; not those of quantiles."""
+    kind, argument = next(iter(rule.items()))
+    return np.asarray(argument, dtype=np.float64) if kind == "edges" else np.linspace(low, high, argument + 1)
+
+
+def bins_between(name: str, edges: Array) -> Attribute:
+    """Return the bins between edges, shape (s + 1,).
+
+    Raises
+    ------
+    DataError
+        They do not rise.
+    """
     if edges.size < 2 or not (np.diff(edges) > 0).all():
         raise DataError(f"column {quoted(name)} cannot be cut into bins: it has too few different values")
-    codes = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, edges.size - 2)
-    labels = tuple(f"bin {k}" for k in range(1, edges.size))
-    return Attribute(name, labels, (edges[:-1] + edges[1:]) / 2), codes
+    return Attribute(name, tuple(f"bin {k}" for k in range(1, edges.size)), (edges[:-1] + edges[1:]) / 2)
+
+
+def bin_codes(values: Array, edges: Array) -> NDArray[np.intp]:
+    """Return the bin of every value, shape (n,)."""
+    return np.clip(np.searchsorted(edges, values, side="right") - 1, 0, edges.size - 2)

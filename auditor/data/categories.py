@@ -52,15 +52,23 @@ class Categories:
         DataError
             A column is not there, or categories are missing and may not be dropped: a mean cannot stand for them.
         """
-        unknown = [name for name in self.columns if name not in frame]
-        if unknown:
-            raise DataError(f"there is no column {listed(unknown)} to take categories from{nearest(unknown[0], map(str, frame))}")
+        self.check_known(list(map(str, frame)))
         if missing == "drop" and self.columns:
             return frame[frame.notna().all(axis=1)].reset_index(drop=True)
-        gaps = [name for name in self.domains if frame[name].isna().any()]
+        self.check_complete([name for name in self.domains if frame[name].isna().any()])
+        return frame
+
+    def check_known(self, names: Sequence[str]) -> None:
+        """Raise `DataError` when a column is not there."""
+        unknown = [name for name in self.columns if name not in names]
+        if unknown:
+            raise DataError(f"there is no column {listed(unknown)} to take categories from{nearest(unknown[0], names)}")
+
+    @staticmethod
+    def check_complete(gaps: Sequence[str]) -> None:
+        """Raise `DataError` when categories are missing, in columns of these names."""
         if gaps:
             raise DataError(f"column {listed(gaps)} has missing categories; set `missing: drop` to leave those records out")
-        return frame
 
     def usable(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the frame without columns that nobody asked for and that are no numbers, or all the same."""

@@ -16,6 +16,9 @@ from auditor.errors import DataError
 
 Missing = Literal["refuse", "drop", "mean"]
 
+FEWEST_STEPS = 8
+"""Steps of a double, at the size of a column's values, in its standard deviation; with fewer, rounding shows in moments and copies."""
+
 MOST_PROBLEMS = 5
 """Columns described one by one before a message only counts the rest."""
 
@@ -230,6 +233,12 @@ def check_finite(names: tuple[str, ...], values: NDArray[np.float64]) -> None:
     _each(names, infinite.count > 0, lambda j: f"has {infinite.where(j, 'infinite value')}")
 
 
+def check_names(names: Iterable[str]) -> None:
+    """Raise `DataError` for a column whose name results have another use for."""
+    if "*" in names:
+        raise DataError("a column is called '*', which stands for all attributes together in results; give it another name")
+
+
 def check_varied(names: tuple[str, ...], low: NDArray[np.float64], high: NDArray[np.float64], variance: NDArray[np.float64]) -> None:
     """Raise `DataError` when a column is constant, or its variance is not a number that can be computed with.
 
@@ -239,10 +248,15 @@ def check_varied(names: tuple[str, ...], low: NDArray[np.float64], high: NDArray
     low, high, variance : ndarrays of shape (N,)
         Least and largest value, and variance, of each column.
     """
+    constant, tiny = low == high, np.finfo(np.float64).tiny
+    step = np.spacing(np.maximum(np.abs(low), np.abs(high)))
+    with np.errstate(invalid="ignore"):
+        rounded = np.where(constant, step > 1.0, (variance >= tiny) & (np.sqrt(variance) < FEWEST_STEPS * step))
+    _each(names, rounded, lambda j: "varies by less than double precision can tell at its size, if at all; subtract a constant from it")
     remedy = "leave such columns out with `columns:`"
-    why = "is constant: there is nothing to protect, and the normalized error is undefined"
-    _each(names, low == high, lambda j: why, remedy)
-    lost = ~np.isfinite(variance) | (variance < np.finfo(np.float64).tiny)
+    why_constant = "is constant: there is nothing to protect, and the normalized error is undefined"
+    _each(names, constant, lambda j: why_constant, remedy)
+    lost = ~np.isfinite(variance) | (variance < tiny)
     _each(names, lost, lambda j: "has a variance outside the range of double precision; change its unit")
 
 

@@ -63,8 +63,18 @@ def numbers_of_frame(frame: pd.DataFrame, asked: Asked) -> Array:
     return rows
 
 
-def numbers_of_pieces(pieces: Sequence[Piece], names: tuple[str, ...], asked: Asked) -> Array | FileRows:
+def numbers_of_pieces(
+    pieces: Sequence[Piece], names: tuple[str, ...], asked: Asked, beside: tuple[str, ...] | None = None
+) -> Array | FileRows:
     """Return the columns of files as finite numbers: in memory when they are few, or else where they are.
+
+    Parameters
+    ----------
+    pieces : sequence of Piece
+    names : tuple of N str
+    asked : Asked
+    beside : tuple of str, optional
+        Other columns of the same table, which records may be left out for; the numbers are left where they are then.
 
     Raises
     ------
@@ -75,13 +85,13 @@ def numbers_of_pieces(pieces: Sequence[Piece], names: tuple[str, ...], asked: As
     held: list[Array] = []
     counts, taken = [], []
     known = sum(piece.rows for piece in pieces) if all(piece.rows >= 0 for piece in pieces) else 0
-    small = known * len(names) * 8 <= streamed.HELD_BYTES
-    found_in = in_threads(partial(_surveyed, names=names, asked=asked, hold=small), pieces)
+    small = beside is None and known * len(names) * 8 <= streamed.HELD_BYTES
+    found_in = in_threads(partial(_surveyed, names=names, asked=asked, hold=small, beside=beside or ()), pieces)
     for piece, (found, values, kept) in zip(pieces, found_in, strict=False):
         left = found.rows if asked.rows is None else asked.rows - survey.rows
         if left < found.rows:  # a piece whose records nobody had counted goes beyond those asked for
             piece = replace(piece, rows=left)
-            found, values, kept = _surveyed(piece, names, asked, small)
+            found, values, kept = _surveyed(piece, names, asked, small, beside or ())
         survey.join(found)
         small = small and survey.rows * len(names) * 8 <= streamed.HELD_BYTES
         held = [*held, *values] if small else []
@@ -92,18 +102,21 @@ def numbers_of_pieces(pieces: Sequence[Piece], names: tuple[str, ...], asked: As
     check_rows(survey.rows, asked.rows)
     if small:
         return _cleaned(np.concatenate(held), survey, asked)
-    return _cleaned(FileRows(names, tuple(taken), tuple(counts), asked.missing == "drop"), survey, asked)
+    return _cleaned(FileRows(names, tuple(taken), tuple(counts), asked.missing == "drop", beside=beside or ()), survey, asked)
 
 
-def _surveyed(piece: Piece, names: tuple[str, ...], asked: Asked, hold: bool) -> tuple[Survey, list[Array], int]:
+def _surveyed(piece: Piece, names: tuple[str, ...], asked: Asked, hold: bool, beside: tuple[str, ...]) -> tuple[Survey, list[Array], int]:
     """Return what one piece holds, its records if they are wanted, and how many of them will be kept."""
     survey, kept = Survey(names, asked.booleans), 0
     held: list[Array] = []
     if asked.rows is not None and piece.rows < 0:
         piece = replace(piece, rows=asked.rows)
-    for frame in piece.frames(names):
+    for frame in piece.frames([*names, *beside]):
         values = survey.add(frame)
-        kept += len(complete(values) if asked.missing == "drop" else values)
+        if asked.missing != "drop":
+            kept += len(values)
+        else:
+            kept += int(frame.notna().all(axis=1).sum()) if beside else len(complete(values))
         held += [values] if hold else []
     return survey, held, kept
 

@@ -16,7 +16,9 @@ from pydantic import ValidationError
 from auditor.data import checks, reading
 from auditor.data.categorical import CategoricalTable
 from auditor.data.categories import Categories
+from auditor.data.categorized import categorize, held_if_small, is_large
 from auditor.data.checks import Missing
+from auditor.data.coded import FileCodes
 from auditor.data.hierarchy import Hierarchy, coded
 from auditor.data.intake import Asked, check_rows, numbers_of_frame, numbers_of_pieces
 from auditor.data.naming import counted, listed, nearest, quoted
@@ -86,7 +88,7 @@ def load_table(
     -------
     Table
         Finite float64 values of shape (n, N), n ≥ 2, no attribute constant; marked read-only. Above ``streamed.HELD_BYTES`` they
-        stay in their file and are read block by block, unless columns are taken as categories.
+        stay in their file and are read block by block, as categories do; not where there are hierarchies.
 
     Raises
     ------
@@ -104,11 +106,16 @@ def load_table(
     _check_options(columns, rows, missing)
     asked = Asked(rows, missing, columns is not None)
     chosen = categories or Categories()
-    if is_file(source) and not chosen.columns and not hierarchies:
-        names, pieces = _pieces(source, columns, rows, parameters or {}, base)
-        return _finished(Table(names, numbers_of_pieces(pieces, names, asked), source), standardize)
     if is_file(source):
-        raw = _from_file(source, columns, rows, parameters or {}, base)
+        names, pieces = _pieces(source, columns, rows, parameters or {}, base)
+        if not chosen.columns and not hierarchies:
+            return _finished(Table(names, numbers_of_pieces(pieces, names, asked), source), standardize)
+        if not hierarchies and is_large(pieces, len(names)):
+            found = categorize(pieces, names, asked.booleans, asked, chosen)
+            numbers = Table(found.numeric, found.content, source)
+            codes = found.codes
+            return held_if_small(_finished(numbers, standardize, lambda: _stored(codes(numbers))))
+        raw = _Raw(whole_frame(pieces, names, rows))
     else:
         raw = _from_plugin(source, columns, rows, parameters or {}, rng)
     check_rows(len(raw.frame), rows)
@@ -124,8 +131,13 @@ def load_table(
     return _finished(held, standardize, lambda: chosen.table(whole, names, values))
 
 
+def _stored(codes: FileCodes) -> CategoricalTable:
+    return CategoricalTable(codes.attributes, codes)
+
+
 def _finished(table: Table, standardize: bool, categorical: Callable[[], CategoricalTable | None] = lambda: None) -> Table:
     """Return a table of finite numbers, scanned and checked, rescaled if it shall be."""
+    checks.check_names(table.attributes)
     found = table.scan
     checks.check_varied(table.attributes, found.low, found.high, np.diag(found.covariance))
     categories = categorical()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.data.checks import floats
 from auditor.data.pieces import Piece, numbers
 from auditor.data.scan import Scan
 from auditor.errors import DataError
@@ -58,6 +59,8 @@ class FileRows:
         What stands for a missing value.
     scale : Scale or None
         How values are rescaled.
+    beside : tuple of str
+        Other columns of the table, which a record is left out for as well.
     """
 
     columns: tuple[str, ...]
@@ -66,6 +69,7 @@ class FileRows:
     drop: bool = False
     fill: Array | None = field(default=None, repr=False)
     scale: Scale | None = field(default=None, repr=False)
+    beside: tuple[str, ...] = ()
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
@@ -99,13 +103,13 @@ class FileRows:
             self.scale.apply(out)
         return out
 
-    def _cursor(self, start: int) -> _Cursor:
+    def _cursor(self, start: int) -> Cursor[np.float64]:
         """Return where the last block was read if the next one follows in the same piece, or else the start of the piece it is in."""
         piece = int(np.searchsorted(self.starts, start, side="right")) - 1
-        cursor: _Cursor | None = self.__dict__.get("_open")
+        cursor: Cursor[np.float64] | None = self.__dict__.get("_open")
         if cursor is None or not self.starts[piece] <= cursor.position <= start:
-            parts = _parts(self.pieces[piece:], self.counts[piece:], self.columns, self.drop)
-            cursor = _Cursor(parts, self.starts[piece], len(self.columns))
+            parts = checked_parts(self.pieces[piece:], self.counts[piece:], partial(_numbers, self.columns, self.drop, self.beside))
+            cursor = Cursor(parts, self.starts[piece])
             self.__dict__["_open"] = cursor
         return cursor
 
@@ -117,22 +121,25 @@ class FileRows:
         self.__dict__.update(state)
 
 
-class _Cursor:
+K = TypeVar("K", bound=np.generic)
+
+
+class Cursor(Generic[K]):
     """Reads on from the start of a piece, and keeps what was decoded and not yet asked for.
 
     It knows nothing of the rows it is kept by: in a circle, open files and their memory would wait for the garbage collector.
     """
 
-    def __init__(self, parts: Iterator[Array], position: int, width: int) -> None:
+    def __init__(self, parts: Iterator[NDArray[K]], position: int) -> None:
         self.position = position
         self._parts = parts
-        self._left = np.empty((0, width))
+        self._left: NDArray[K] | None = None
 
-    def take(self, start: int, out: Array) -> None:
+    def take(self, start: int, out: NDArray[Any]) -> None:
         """Fill ``out`` with the records from ``start`` on."""
         filled = 0
         while filled < len(out):
-            if not len(self._left):
+            if self._left is None or not len(self._left):
                 self._left = next(self._parts)
             skip = min(len(self._left), start - self.position)
             part = self._left[skip : skip + len(out) - filled]
@@ -143,16 +150,24 @@ class _Cursor:
             start += len(part)
 
 
-def _parts(pieces: Sequence[Piece], counts: Sequence[int], columns: tuple[str, ...], drop: bool) -> Iterator[Array]:
+def checked_parts(pieces: Sequence[Piece], counts: Sequence[int], parts: Callable[[Piece], Iterator[NDArray[K]]]) -> Iterator[NDArray[K]]:
+    """Yield what pieces hold, in order, as long as each holds the number of records it was found to."""
     for piece, expected in zip(pieces, counts, strict=True):
         found = 0
-        for part in numbers(piece, columns):
-            part = complete(part) if drop else part
+        for part in parts(piece):
             found += len(part)
             yield part
         if found != expected:
             break
     raise DataError(f"{Path(pieces[-1].path).name}: was changed while it was read")
+
+
+def _numbers(columns: tuple[str, ...], drop: bool, beside: tuple[str, ...], piece: Piece) -> Iterator[Array]:
+    if drop and beside:
+        for frame in piece.frames([*columns, *beside]):
+            yield floats(frame.loc[frame.notna().all(axis=1), list(columns)])
+    else:
+        yield from (complete(part) if drop else part for part in numbers(piece, columns))
 
 
 def complete(values: Array) -> Array:

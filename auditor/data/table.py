@@ -63,7 +63,7 @@ class Table:
     @property
     def streamed(self) -> bool:
         """Whether the records stay in their file, to be read block by block."""
-        return isinstance(self.content, FileRows)
+        return isinstance(self.content, FileRows) or (self.categorical is not None and self.categorical.streamed)
 
     @property
     def values(self) -> NDArray[np.float64]:

@@ -2,6 +2,8 @@
 
 1. *Exactly, from the law.* In every coalition one copy must make the others useless: ``Cov(Z_b, Z_j) = Var(Z_b)`` for all j, which for
    jointly Gaussian noise settles it for every attack (li2012, Theorem 4 and Corollary 1).
+   What another copy adds must then foretell neither the best copy's noise nor the record, in sizes as little as in signs: where ranks show
+   that it does (``auditor.dependence``), the noise is no such noise, nothing follows from its covariance, and the claim is undecided.
 2. *By the theory of each attack.* Where an attack's error has a closed form, the gain that it predicts must be zero.
 3. *On the data*, by an equivalence test on paired differences: for every coalition and attack, and for the best linear attack that
    the originals themselves teach (which trusts no law), two one-sided tests of the gain against ± a margin. Holm's step-down over all
@@ -160,9 +162,28 @@ class NoCollusionGain(Expectation):
             return Judgement("fails", f"by law: in {scheme}, no copy of {describe(coalition)} makes the others useless{more}")
         if not stated:
             return Judgement("undecided", "no coalition of two copies or more was audited")
+        foretold = self._foretold(evidence)
+        if foretold:
+            return Judgement("undecided", foretold)
         if not known:
             return Judgement("holds", "by law: none is stated, so the data alone decide")
         return Judgement("holds", f"by law: one copy says all there is in each of {len(known)} coalitions")
+
+    def _foretold(self, evidence: Evidence) -> str:
+        """Return why second moments settle nothing here: what a copy adds depends on the best one's noise or the data; or nothing."""
+        cells = [(scheme, pooling.dependence) for _, scheme, _, pooling, _ in self._releases(evidence) if pooling.dependence is not None]
+        distinct = list(dict.fromkeys(cells))
+        p_values = [sign.p_value(self.parameters.margin) for _, sign in distinct]
+        found = [cell for cell, p in zip(distinct, holm(p_values), strict=True) if p <= self.parameters.level]
+        if not found:
+            return ""
+        scheme, sign = max(found, key=lambda cell: abs(cell[1].correlation))
+        told = "the record is" if sign.of_record else "that one's noise is"
+        return (
+            f"by law: nothing follows, for the noise in {scheme} is no independent Gaussian noise: what copy {sign.other} adds to copy "
+            f"{sign.best} foretells how large {told}, or which way (rank correlation {sign.correlation:+.2f} in {sign.rows:,} rows); an "
+            "attack that is not linear may gain, and second moments cannot tell how much"
+        )
 
     def _by_theory(self, evidence: Evidence) -> Judgement:
         selected = self._selected(evidence)

@@ -17,11 +17,13 @@ from auditor.scenario.problems import Problems
 def check_points(scenario: Scenario, problems: Problems) -> None:
     """Check the scenario at every swept value, so that nothing is refused halfway through a run."""
     anyway = {(path, message) for path, message, _ in problems.found}
+    before: dict[Path, str] = {}
     for path, values in scenario.sweep.items():
+        places: list[Path] = []
         for number, value in enumerate(values):
             found = Problems()
             try:
-                changed, _ = put(without_sweep(scenario.document), [(parse_path(path), value)])
+                changed, places = put(without_sweep(scenario.document), [(parse_path(path), value)])
             except AuditorError as error:
                 problems.add(("sweep", path), f"is not a path of this file: {error}", key=True)
                 break
@@ -29,6 +31,15 @@ def check_points(scenario: Scenario, problems: Problems) -> None:
             new = [Problem(format_path(place), message) for place, message, _ in found.found if (place, message) not in anyway]
             if new:
                 problems.add(("sweep", path, number), f"makes an invalid scenario: {new[0]}")
+        undone = _overwritten(before, places)
+        if undone is not None:  # every point would be labelled with a value that it has not
+            problems.add(("sweep", path), f"would overwrite what {undone} has set: put it first, or leave one of them out", key=True)
+        before |= dict.fromkeys(places, path)
+
+
+def _overwritten(before: Mapping[Path, str], places: list[Path]) -> str | None:
+    """Return the path of those swept before whose place one of these encloses, or is."""
+    return next((path for place, path in before.items() if any(place[: len(other)] == other for other in places)), None)
 
 
 def at_point(scenario: Scenario, point: Mapping[str, Any]) -> Scenario:

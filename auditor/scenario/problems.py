@@ -152,6 +152,10 @@ def _meant(place: Path, inside: list[_Finding]) -> tuple[list[_Finding], list[tu
     named = [branch for branch in entered if len(unknown[branch]) < len(written)]
     if len(named) == 1:
         return entered[named[0]], []
+    if len(named) > 1:
+        alien = {path for path in written if all(path in fields for fields in unknown.values())}
+        mixed = ", ".join(sorted(str(path[-1]) for path in written - alien))
+        return [], [(place, f"mixes fields that do not go together: {mixed}", False)]
     wanted = [f.place for group in entered.values() for f in group if f.kind == "missing" and len(f.place) == len(place) + 1]
     return [], [_none_fits(place, inside, written, [str(path[-1]) for path in wanted])]
 

@@ -7,8 +7,9 @@ import pytest
 from lying import LEVELS, scheme, shares, threes_only, threes_only_law
 
 import auditor
-from auditor.categorical.alike import by_patterns, by_values, patterns
+from auditor.categorical.alike import PatternCounts, ValueCounts, patterns
 from auditor.categorical.law import UniformLaw
+from auditor.categorical.making import CodeBlock
 from auditor.categorical.pooling import CELL_OF, KINDS, CoalitionLooks
 from auditor.expectation import Look
 from auditor.expectations.no_collusion_gain import look_tests
@@ -22,6 +23,30 @@ def drawn(name, levels, n, seed, prior=PRIOR):
     x = np.random.default_rng(seed).choice(prior.size, n, p=prior).astype(np.uint8)
     copies = get("scheme", name)().copies(x, prior.size, Key(seed, "u"))
     return x, [copies.ask(level) for level in levels]
+
+
+def by_patterns(x, copies, size, groups):
+    counts = PatternCounts(len(copies), int(groups.max()) + 1)
+    counts.take(x, copies, groups)
+    return counts.gain(size)
+
+
+def by_values(x, copies, size, groups):
+    counts = ValueCounts(x.size, size, len(copies), int(groups.max()) + 1)
+    counts.take(x, copies, groups)
+    return counts.gain()
+
+
+def in_one_block(x, copies):
+    """What does a job on a release of one block."""
+
+    def go_through(job):
+        into = job.begin()
+        job.take(CodeBlock(0, 0, x, lambda k: copies[k - 1]), into)
+        job.end(into)
+        return into
+
+    return go_through
 
 
 def exact_gain(given, prior):
@@ -110,8 +135,8 @@ def test_standard_errors_are_right_where_there_is_a_gain_and_not_too_small_where
 
 def test_three_copies_by_bits_are_the_same_patterns():
     x, copies = drawn("uniform", (0.5, 0.4, 0.3), 5000, 3)
-    looks = CoalitionLooks(x, 4, lambda k: copies[k - 1], (0.5, 0.4, 0.3))
-    assert looks._three((1, 2, 3)) == by_patterns(x, copies, 4, np.arange(5000) % 32)
+    looks = CoalitionLooks(x.size, 4, (0.5, 0.4, 0.3), in_one_block(x, copies))
+    assert looks._threes([(1, 2, 3)])[1, 2, 3] == by_patterns(x, copies, 4, np.arange(5000) % 32)
     assert KINDS.size == 5
     assert CELL_OF.sum(axis=1).max() == 1
 
@@ -120,7 +145,7 @@ def test_three_copies_by_bits_are_the_same_patterns():
 
 
 def looks_at(x, copies, levels, coalition):
-    return CoalitionLooks(x, 4, lambda k: copies[k - 1], levels).evidence(coalition, True).looks
+    return CoalitionLooks(x.size, 4, levels, in_one_block(x, copies)).evidence({coalition: True})[coalition].looks
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])
@@ -200,7 +225,7 @@ def test_a_leak_that_no_pattern_shows_is_caught_by_values(lying):
     assert (gain.status, marginal.status) == ("fails", "holds")
     x = np.random.default_rng(0).integers(0, 5, 60_000).astype(np.uint8)
     copies = shares(x, 5, np.random.default_rng(1))
-    by = {look.how: look for look in CoalitionLooks(x, 5, lambda k: copies[k - 1], LEVELS).evidence((2, 3), True).looks}
+    by = {look.how: look for look in CoalitionLooks(x.size, 5, LEVELS, in_one_block(x, copies)).evidence({(2, 3): True})[2, 3].looks}
     assert by["values"].gain > 0.1
     assert abs(by["patterns"].gain) < 0.01
 

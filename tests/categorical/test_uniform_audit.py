@@ -8,7 +8,7 @@ from scipy.stats import kstest
 import auditor
 from auditor.categorical.draws import Draws
 from auditor.categorical.law import UniformLaw
-from auditor.categorical.marginal import marginal_gap, marginal_test
+from auditor.categorical.marginal import marginal_gap, marginal_test, pair_counts
 from auditor.categorical.scheme import Copies, UniformScheme
 from auditor.data.load import load_table
 from auditor.errors import AuditorError
@@ -162,11 +162,11 @@ def test_marginal_test_has_uniform_p_values_and_rejects_another_level():
     p_values = []
     for seed in range(300):
         copies = get("scheme", "uniform")().copies(x, 6, Key(seed, "u"))
-        p_values.append(marginal_test(x, copies.ask(0.4), 0.4, 6)[0])
+        p_values.append(marginal_test(pair_counts(x, copies.ask(0.4), 6), 0.4)[0])
     assert kstest(p_values, "uniform").pvalue > 1e-4
-    assert marginal_test(x, copies.copy(1), 0.5, 6)[0] < 1e-6
-    assert marginal_test(x, x, 1.0, 6)[0] == 1.0
-    assert marginal_test(x, (x + 1) % 6, 1.0, 6)[0] == 0.0
+    assert marginal_test(pair_counts(x, copies.copy(1), 6), 0.5)[0] < 1e-6
+    assert marginal_test(pair_counts(x, x, 6), 1.0)[0] == 1.0
+    assert marginal_test(pair_counts(x, (x + 1) % 6, 6), 1.0)[0] == 0.0
 
 
 # -- data -------------------------------------------------------------------------------------------------------------------
@@ -310,8 +310,10 @@ def test_additive_copies_of_a_binned_column_have_the_same_measures():
 
 
 def test_posterior_of_a_bin_by_naive_bayes():
-    from auditor.categorical.worlds import Binned, _infer
+    from auditor.categorical.worlds import Binned, infer
     from auditor.data.categorical import binned, product
+    from auditor.data.table import Table
+    from auditor.noise import GaussianNoise
 
     x = np.random.default_rng(0).gamma(2.0, 1.0, 400)
     attribute, codes = binned(x, "x", {"quantile": 4})
@@ -320,7 +322,8 @@ def test_posterior_of_a_bin_by_naive_bayes():
     weights = np.exp(-0.5 * ((T[:, None] - x) / 0.5) ** 2)
     P = np.stack([weights[:, codes == c].sum(axis=1) for c in range(4)], axis=1)
     P /= P.sum(axis=1, keepdims=True)
-    sums, _ = _infer(Binned(x, data, 0), T, 0.5)
+    law = GaussianNoise(np.array([[0.25]]), np.eye(1))
+    sums, _ = infer(Binned(Table(("x",), x[:, None]), data, 0), lambda: [(0, x[:, None], [T[:, None]])], law, [(1,)])[1,]
     assert sums.mean("reconstruction_probability")[0] == pytest.approx(P[np.arange(400), codes].mean(), abs=2e-3)
 
 
@@ -381,9 +384,9 @@ def test_bounds_that_are_no_probabilities_are_refused(options):
 def test_distance_of_a_copy_from_its_law_is_none_on_average_and_its_bar_is_right():
     rng = np.random.default_rng(1)
     x = rng.choice(5, 2000, p=[0.4, 0.3, 0.2, 0.0995, 0.0005]).astype(np.uint8)
-    made = [marginal_gap(x, get("scheme", "uniform")().copies(x, 5, Key(seed, "u")).ask(0.4), 0.4, 5) for seed in range(300)]
+    made = [marginal_gap(pair_counts(x, get("scheme", "uniform")().copies(x, 5, Key(seed, "u")).ask(0.4), 5), 0.4) for seed in range(300)]
     gaps, errors = np.array(made).T
     assert abs(gaps.mean()) < 4 * gaps.std() / np.sqrt(300)
     # the spread over 300 copies has a relative error of about 1/sqrt(600) = 4 %, more for a skewed law: 5 of them
     assert gaps.std() == pytest.approx(errors.mean(), rel=0.2)
-    assert marginal_gap(x, get("scheme", "uniform")().copies(x, 5, Key(0, "u")).ask(0.5), 0.4, 5)[0] > 10 * errors.mean()
+    assert marginal_gap(pair_counts(x, get("scheme", "uniform")().copies(x, 5, Key(0, "u")).ask(0.5), 5), 0.4)[0] > 10 * errors.mean()

@@ -75,6 +75,20 @@ def test_variance_out_of_range(cells):
     assert refusal({"a": cells}) == "column 'a' has a variance outside the range of double precision; change its unit"
 
 
+@pytest.mark.parametrize("cells", [[2**53, 2**53 + 1, 2**53 + 2], [2**63 - 1, 2**63 - 2], [1e15, 1e15 + 1, 1e15 + 2]])
+def test_a_spread_that_doubles_round_away_is_refused(cells):
+    """Whole numbers above 2^53 lose their last digits as doubles: the variance of the first column would be 17 % off."""
+    assert refusal({"a": cells}).startswith("column 'a' varies by less than double precision can tell at its size")
+
+
+def test_large_numbers_with_a_spread_to_match_are_taken():
+    assert inline({"a": [1e17, 2e17, 4e17], "b": [1e12, 1e12 + 1, 1e12 + 3]}).width == 2
+
+
+def test_no_column_is_called_as_all_of_them():
+    assert refusal({"*": [1, 2], "b": [3, 5]}).startswith("a column is called '*'")
+
+
 def test_infinite():
     with pytest.raises(DataError, match=r"^column 'b' has 2 infinite values, the first in data row 2$"):
         checks.check_finite(("a", "b"), np.array([[1, 2], [3, np.inf], [5, -np.inf]]))

@@ -167,8 +167,8 @@ def test_the_symmetric_root_does_not_depend_on_eigenvectors_chosen():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({}, "give either covariance or spectrum"),
-        ({"covariance": K, "spectrum": [1.0]}, "give either covariance or spectrum"),
+        ({}, "needs covariance, or spectrum"),
+        ({"covariance": K, "spectrum": [1.0]}, "takes covariance or spectrum, not both"),
         ({"covariance": [[1, 2], [2, 1]]}, "covariance must be positive semidefinite; its eigenvalues go from -1 to 3"),
         ({"covariance": [[1, 2], [0, 1]]}, "covariance must be symmetric: entries (1, 2) and (2, 1) differ"),
         ({"covariance": [[1, 2]]}, "covariance must be square: 1 row, but 2 entries in row 1"),

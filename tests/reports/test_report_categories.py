@@ -139,10 +139,10 @@ def test_who_was_given_attributes_does_not_speak_for_all_and_is_told_apart(quick
     found = verdict(Reading(case), "correlated")
     assert found.adversary == "llse, perfect knowledge"
     told = "".join(text for text, _ in found.aside)
-    assert "To an adversary who was given salary of every record, partial leaves" in told
-    assert "the given one included" in told
+    assert "An adversary who already knows salary of every record is left with " in told
+    assert told.endswith(" of the variance of all attributes unknown (partial).")
     for text in (terminal.Terminal(width=400).render([case]), markdown.Markdown().render([case]), case._repr_html_(), html.Html().render([case])):
-        assert "of the variance of all attributes unknown, the given one included." in " ".join(text.split())
+        assert "of the variance of all attributes unknown (partial)." in " ".join(text.split())
     page = html.Html().render([case])
     assert "may have no error in them" in page
     assert ", given in clear</dd>" in page

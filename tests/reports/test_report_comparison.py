@@ -81,6 +81,50 @@ def test_new_and_missing_cells_are_listed(quickstart: AuditResult) -> None:
     assert part.lines[0] == f"corner-wave, ndr, perfect: {gone.only_old['corner-wave, ndr, perfect']} cells"
 
 
+def changed(result: AuditResult, scheme: str, **fields: Any) -> AuditResult:
+    records = [r._replace(**fields) if r.scheme == scheme and r.status == "ok" else r for r in result.measurements]
+    return result.model_copy(update={"measurements": records})
+
+
+def test_cells_that_fail_now_are_worse_and_told_once_for_each_adversary_with_the_reason(quickstart: AuditResult) -> None:
+    lost = compare_results(quickstart, changed(quickstart, "corner-wave", status="failed", value=None, reason="LinAlgError"))
+    cells = sum(lost.lost.values())
+    assert lost.worse
+    assert len(lost.broken) == len(lost.lost) == 4
+    assert lost.broken[0] == f"corner-wave, ndr, perfect: now failed (LinAlgError): {cells // 4} cells are no longer measured"
+    assert headline(lost) == f"Worse: {cells} cells are no longer measured."
+    (part,) = parts(lost)
+    assert part.size == cells
+
+
+def test_audits_of_different_things_have_not_shown_that_nothing_got_worse(quickstart: AuditResult) -> None:
+    renamed = quickstart.model_copy(update={"measurements": [r._replace(scheme=f"my {r.scheme}") for r in quickstart.measurements]})
+    strange = compare_results(quickstart, renamed)
+    assert strange.worse
+    assert headline(strange) == "Worse: no cell of the old audit is in the new one: nothing was compared."
+    assert not compare_results(quickstart.model_copy(update={"measurements": []}), quickstart).worse
+
+
+def test_an_expectation_that_is_gone_or_new_is_listed_and_the_headline_counts_what_is_gone(quickstart: AuditResult) -> None:
+    fewer = quickstart.model_copy(update={"expectations": quickstart.expectations[1:]})
+    gone = compare_results(quickstart, fewer)
+    assert not gone.worse
+    assert headline(gone) == "Nothing got worse, but 1 expectation of the old audit is not in the new one."
+    (part,) = parts(gone)
+    assert part.lines == ["expectation no-collusion-gain (scheme = corner-wave): holds"]
+    back = compare_results(fewer, quickstart)
+    assert (headline(back), [one.key for one in parts(back)]) == ("Nothing got worse.", ["new"])
+
+
+def test_an_expectation_that_held_is_worse_and_written_as_in_the_report(quickstart: AuditResult) -> None:
+    first, *rest = quickstart.expectations
+    failed = quickstart.model_copy(update={"expectations": [first.model_copy(update={"status": "fails"}), *rest]})
+    worse = compare_results(quickstart, failed)
+    assert worse.broken == ["expectation no-collusion-gain (scheme = corner-wave): holds → fails"]
+    assert headline(worse) == "Worse: 1 expectation came out worse."
+    assert compare_results(failed, quickstart).verdicts == ["expectation no-collusion-gain (scheme = corner-wave): fails → holds"]
+
+
 @pytest.mark.parametrize("width", [60, 80, 160])
 def test_every_format_says_the_same(worse: Comparison, width: int) -> None:
     (part,) = parts(worse)

@@ -153,6 +153,17 @@ def test_the_page_is_small_enough(case: str, pages: dict[str, Page]) -> None:
     assert len(pages[case].source.encode()) < 2_500_000
 
 
+def test_a_page_that_would_be_too_large_makes_room_in_its_charts(quickstart: AuditResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = len(Html().render([quickstart]).encode())
+    room = whole - 60_000
+    monkeypatch.setattr("reports.html.LARGEST", room)
+    smaller = Page(Html().render([quickstart]))
+    assert room - 60_000 < len(smaller.source.encode()) <= room
+    assert {chart["id"] for tag, chart in smaller.elements if tag == "figure"} == {
+        chart["id"] for tag, chart in Page(Html().render([quickstart])).elements if tag == "figure"
+    }
+
+
 def test_many_copies_stay_under_the_limit() -> None:
     many = report_cases.Case(levels=tuple(0.25 + step / 12 for step in range(9)), replicates=1).result()
     assert len(many.measurements) > 50_000

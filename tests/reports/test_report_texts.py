@@ -12,11 +12,14 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 import report_cases
 
+from auditor import registry
+from auditor.comparison import compare_results
 from auditor.results import AuditResult
-from reports._figures import clean, with_error
+from reports._figures import braces, clean, number, with_error
 from reports._matrix import matrix
+from reports._method import error_bars, metric_definitions
 from reports._plot import Line, plot
-from reports._reading import Reading
+from reports._reading import Reading, Setting
 from reports._terminal_tables import folded
 from reports._verdict import verdicts
 from reports.csv_table import Csv, cell
@@ -53,9 +56,32 @@ def test_colour_only_when_asked(quickstart: AuditResult) -> None:
 
 def test_the_order_is_verdict_comparison_curve_expectations_notes_provenance(failed: AuditResult) -> None:
     text = Terminal(width=120).render([failed])
-    parts = ["Verdict", "Comparison", "Collusion curve", "Expectations", "Notes", "seed 2012"]
-    places = [text.index(f"\n{part}") if part != "seed 2012" else text.index(part) for part in parts]
+    parts = ["Verdict", "Comparison", "Collusion curve", "Coalition map", "Error distributions", "Expectations", "Notes", "Method"]
+    places = [text.index(f"\n{part}") for part in [*parts, "Attacks and schemes", "References", "auditor 0.1.0"]]
     assert places == sorted(places)
+    assert text.rstrip().splitlines()[-1] == "✗ A part of the audit failed: 1 of 3 holds, 1 fails, 1 undecided"
+
+
+def test_the_terminal_explains_its_figures_as_the_page_does(quickstart: AuditResult) -> None:
+    text = unwrapped(Terminal(width=160).render([quickstart]))
+    reading = Reading(quickstart)
+    assert all(one.meaning in text for one in metric_definitions(reading))
+    assert all(meaning in text for _, meaning in error_bars(reading))
+    for plugin in quickstart.plugins:
+        assert plugin.summary in text
+        assert plugin.assumes in text
+    assert quickstart.references[0].text in text
+
+
+def test_the_coalition_map_tells_the_worst_of_each_size_and_the_highest(quickstart: AuditResult) -> None:
+    text = Terminal(width=160).render([quickstart]).partition("\nCoalition map")[2].partition("\n\n")[0]
+    errors = Reading(quickstart).figures(Setting(0, "independent", "perfect", "llse"))
+    pairs = {coalition: shown for coalition, shown in errors.items() if len(coalition) == 2}
+    worst = min(pairs.values(), key=lambda shown: shown.theory or 0)
+    highest = max(shown.value for shown in pairs.values())
+    assert with_error(worst) in text
+    assert f"{braces(worst.coalition)} to {number(highest, worst.half)}" in text
+    assert "Coalition map" not in Terminal(width=160).render([report_cases.prefixes_only()])
 
 
 @pytest.mark.parametrize("width", [80, 160])
@@ -123,6 +149,37 @@ def test_csv_parses_back(swept: AuditResult) -> None:
 @pytest.mark.parametrize("text", ["=cmd()", "+1", "-1", "@x", "\tx", "\rx"])
 def test_csv_disarms_formulas(text: str) -> None:
     assert cell(text) == f"'{text}"
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        (" =cmd()", "' =cmd()"), ("＝1+1", "'＝1+1"), ("\x1b[31mred", "\\u001b[31mred"), ("\x9b2J", "\\u009b2J"),
+        ("safe\u202eevil", "safe\\u202eevil"), ("گ\u200cش", "گ\u200cش"), ("גיל ושכר", "גיל ושכר"), ("\ud800", "\\ud800"),
+    ],
+)  # fmt: skip
+def test_csv_steers_neither_spreadsheet_nor_terminal(text: str, written: str) -> None:
+    assert cell(text) == written
+
+
+STEERING = "\x1b[31m\x9b2J\u202eevil\u2066\x07"
+
+
+def test_no_format_steers_a_terminal_or_turns_a_line_around(quickstart: AuditResult) -> None:
+    plain = report_cases.Case(
+        attributes=(STEERING, "גיל"), schemes=(f"s{STEERING}", "b", "c", "d"), coalitions="prefixes", replicates=1
+    ).result(title=STEERING, name=STEERING)
+    records = [r._replace(reason=STEERING) if r.status != "ok" else r for r in plain.measurements]
+    hostile = plain.model_copy(update={"measurements": records})
+    changed = compare_results(hostile, quickstart)
+    for form in ("table", "markdown", "json", "csv", "junit", "html"):
+        renderer = registry.get("renderer", form)()
+        texts = [renderer.render([hostile]), renderer.render([hostile, hostile])]
+        texts += [renderer.render_comparison(changed)] if form not in ("csv", "junit") else []
+        for text in texts:
+            assert not {"\x1b", "\x9b", "\u202e", "\u2066", "\x07"} & set(text), form
+    assert AuditResult.model_validate_json(hostile.to_json()).title == STEERING
+    assert all("גיל" in registry.get("renderer", form)().render([hostile]) for form in ("json", "csv", "html"))
 
 
 def test_csv_of_hostile_names_starts_no_formula(hostile: AuditResult) -> None:

@@ -114,7 +114,7 @@ def test_a_kill_leaves_no_half_file_under_a_final_name(tmp_path, frame):
 
 
 def test_uniform_copies(tmp_path):
-    """Categories are perturbed in memory, and written as they were."""
+    """Text in a CSV file comes out as text."""
     frame = pd.DataFrame({"job": np.random.default_rng(1).choice(["a", "b", "c"], 5_000)})
     source = tmp_path / "table.csv"
     frame.to_csv(source, index=False)
@@ -122,3 +122,51 @@ def test_uniform_copies(tmp_path):
     release = auditor.perturb(frame.astype("category"), "uniform-multilevel", [0.3, 0.6], seed=5)
     for path, copy in zip(written, release.copies, strict=False):
         assert pd.read_csv(path)["job"].tolist() == copy["job"].tolist()
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize("implementation", [None, "process", "bridge", "multi-pert"])
+def test_the_categories_that_perturb_makes(tmp_path, held, form, implementation):
+    """Three blocks of records, each with a stream of its own, whether they are read at once or one after the other."""
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame({"disease": rng.choice(["flu", "HIV", "nöne"], ROWS), "ward": rng.integers(1, 6, ROWS)})
+    source = tmp_path / "table.parquet"
+    frame.to_parquet(source, row_group_size=40_000)
+    scheme, parameters = ("uniform", {}) if implementation is None else ("uniform-multilevel", {"implementation": implementation})
+    levels = [0.5, 0.2, 0.9, 1.0]
+    release = auditor.perturb(frame, scheme, levels, seed=5, **parameters)
+    written = write_copies(str(source), scheme, levels, 5, tmp_path / "out", columns=["disease", "ward"], parameters=parameters, form=form)
+    for path, copy in zip(written, release.copies, strict=False):
+        read = pd.read_csv(path) if form == "csv" else pd.read_parquet(path).astype(frame.dtypes)
+        pd.testing.assert_frame_equal(read, copy.astype(read.dtypes), check_exact=True)
+    assert (release.copies[3] == frame).all(axis=None)
+    blocks = np.split(np.asarray(release.copies[0]["ward"]) == frame["ward"], [65_536, 2 * 65_536])
+    assert (blocks[0] != blocks[1]).any()  # no stream is used twice
+
+
+def test_large_categories_are_written_without_being_held(tmp_path, monkeypatch):
+    monkeypatch.setattr(streamed, "HELD_BYTES", 0)
+    source, reads = tmp_path / "table.parquet", []
+    pd.DataFrame({"ward": np.arange(ROWS) % 7}).to_parquet(source, row_group_size=40_000)
+    from auditor.data.coded import FileCodes
+
+    read = FileCodes.read
+    monkeypatch.setattr(FileCodes, "read", lambda self, a, b: reads.append(b - a) or read(self, a, b))
+    write_copies(str(source), "uniform", [0.5], 5, tmp_path / "out", columns=["ward"])
+    assert max(reads) == 65_536
+    assert sum(reads) == ROWS
+
+
+def test_an_extension_of_categories_adds_new_copies_and_changes_none():
+    """Also of copies that were made elsewhere, of several blocks."""
+    frame = pd.Series(np.arange(ROWS) % 5, name="ward")
+    for scheme, parameters in (("uniform", {}), ("uniform-multilevel", {}), ("uniform-multilevel", {"implementation": "multi-pert"})):
+        first = auditor.perturb(frame, scheme, [0.9, 0.3], seed=5, **parameters)
+        before = [copy.copy() for copy in first.copies]
+        more = first.extend([0.6, 0.3], seed=8)
+        elsewhere = auditor.Release(frame, first.copies, first.levels, first.scheme).extend([0.6, 0.3], seed=8)
+        for release in (more, elsewhere):
+            assert all(copy.equals(old) for copy, old in zip(release.copies, before, strict=False))
+            kept = 0.6 + 0.4 / 5  # five standard errors of a share of 150,000 records
+            assert abs((release.copies[2] == frame).mean() - kept) < 5 * np.sqrt(kept * (1 - kept) / ROWS)
+            assert release.copies[3].equals(before[1]) == (scheme == "uniform-multilevel")

@@ -195,7 +195,7 @@ def test_no_refusal_tells_a_value():
     [
         ("pink", "noise must be 'white' or 'data' or a mapping"),
         ({"varince": 1.0}, "noise.varince is not a known field; did you mean 'variance'"),
-        ({"variance": 1.0, "spectrum": [1.0, 1.0]}, "noise must be 'white' or 'data' or"),
+        ({"variance": 1.0, "spectrum": [1.0, 1.0]}, "noise mixes fields that do not go together: spectrum, variance"),
         ({"variance": 0.0}, "noise.variance must be greater than 0; got 0.0"),
         ({"variance": "much"}, "noise.variance must be a number; got 'much'"),
         ({"spectrum": [1.0]}, "noise.spectrum must have one eigenvalue per attribute, 2; got 1"),

@@ -1,0 +1,128 @@
+"""Categories that stay in their files: read block by block, each record as one small number, never all in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from auditor.data.categorical import Attribute, Codes, bin_codes, code_type, joined
+from auditor.data.checks import floats
+from auditor.data.pieces import Piece
+from auditor.data.streamed import Cursor, checked_parts
+from auditor.errors import DataError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Coder:
+    """How one column becomes codes.
+
+    Attributes
+    ----------
+    attribute : Attribute
+    edges : ndarray of shape (s + 1,) or None
+        Of bins; None for a column whose values are the domain.
+    fill : float
+        What stands for a missing number.
+    """
+
+    attribute: Attribute
+    edges: Array | None = field(default=None, repr=False)
+    fill: float = np.nan
+
+    def codes(self, column: pd.Series[Any]) -> NDArray[np.intp]:
+        """Return the code of every record, shape (b,); −1 for a value that is missing or not in the domain."""
+        if self.edges is not None:
+            values = floats(column.to_frame())[:, 0]
+            return bin_codes(np.where(np.isnan(values), self.fill, values), self.edges)
+        found, different = pd.factorize(column)  # few different values are looked up, rather than every record
+        place = pd.Index(self.attribute.labels, tupleize_cols=False).get_indexer(pd.Index(different.astype(object)))
+        return np.asarray(np.append(place, -1)[found], dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class FileCodes:
+    """The records of large files as codes, in order; what travels to other processes are places and counts.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Those that are looked at: the coders' own, and with ``drop`` all columns of the table.
+    coders : tuple of Coder
+        One for each attribute.
+    pieces : tuple of Piece
+    counts : tuple of int
+        Records that each piece yields.
+    drop : bool
+        Whether records with a missing value are left out.
+    """
+
+    columns: tuple[str, ...]
+    coders: tuple[Coder, ...]
+    pieces: tuple[Piece, ...] = field(repr=False)
+    counts: tuple[int, ...] = field(repr=False)
+    drop: bool = False
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Number of the first record of each piece, and of the record after the last."""
+        return (0, *accumulate(self.counts))
+
+    @property
+    def rows(self) -> int:
+        """Number of records ``n``."""
+        return self.starts[-1]
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What the codes are numbers of."""
+        return tuple(coder.attribute for coder in self.coders)
+
+    def read(self, start: int, stop: int) -> Codes:
+        """Return records ``start`` to ``stop`` (exclusive), shape (stop − start,).
+
+        Cheapest in order: a piece is decoded from its start.
+
+        Raises
+        ------
+        DataError
+            A file cannot be read any more, or is no longer what it was.
+        """
+        size = int(np.prod([attribute.size for attribute in self.attributes], dtype=np.int64))
+        out = np.empty(stop - start, dtype=code_type(size))
+        self._cursor(start).take(start, out)
+        return out
+
+    def _cursor(self, start: int) -> Cursor[np.unsignedinteger]:
+        piece = int(np.searchsorted(self.starts, start, side="right")) - 1
+        cursor: Cursor[np.unsignedinteger] | None = self.__dict__.get("_open")
+        if cursor is None or not self.starts[piece] <= cursor.position <= start:
+            parts = checked_parts(self.pieces[piece:], self.counts[piece:], partial(_codes, self.columns, self.coders, self.drop))
+            cursor = Cursor(parts, self.starts[piece])
+            self.__dict__["_open"] = cursor
+        return cursor
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels: not the file that happens to be open."""
+        return {name: value for name, value in self.__dict__.items() if name != "_open"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+def _codes(columns: Sequence[str], coders: Sequence[Coder], drop: bool, piece: Piece) -> Iterator[Codes]:
+    for frame in piece.frames(columns):
+        whole = frame[frame.notna().all(axis=1)] if drop else frame
+        parts = [coder.codes(whole[coder.attribute.name]) for coder in coders]
+        if any((part < 0).any() for part in parts):
+            raise DataError(f"{Path(piece.path).name}: was changed while it was read")
+        yield joined([coder.attribute for coder in coders], parts)

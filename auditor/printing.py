@@ -1,0 +1,43 @@
+"""Text that comes from data, a scenario or a file, made safe to print: nothing in it can steer a terminal or turn a line around."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+"""Control characters, marks and overrides of direction, separators of lines, and halves of characters."""
+_UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+_JOINERS = "\u200c\u200d"
+"""Zero-width joiner and non-joiner: Persian, Hindi and others are misspelt without them, and they steer nothing."""
+
+
+def clean(text: object) -> str:
+    """Return text on one line, with a replacement character for every control character, direction override or unassigned character."""
+    return "".join(
+        "�" if unicodedata.category(character) in _UNSEEN and character not in _JOINERS else character
+        for character in str(text).replace("\n", " ").replace("\t", " ")
+    )
+
+
+def clean_lines(text: object) -> str:
+    """Clean a message line by line."""
+    return "\n".join(clean(line) for line in str(text).split("\n"))
+
+
+def escaped(document: str) -> str:
+    """Return a JSON document with steering characters escaped, which JSON reads as the same text.
+
+    Line ends between its parts stay; within text JSON has escaped its own already.
+    """
+    return document if document.isascii() and "\x7f" not in document else _STEERING.sub(_escape, document)
+
+
+def visible(text: str) -> str:
+    """Return text with steering characters escaped as JSON does it, all but tabs and line ends, so that a reader sees what it was."""
+    return text if text.isprintable() else _STEERING.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    character = found[0]
+    return character if character in "\n\t\r" else f"\\u{ord(character):04x}"

@@ -1,0 +1,25 @@
+"""Arrays that a plugin may read and not write: what it is shown is shared with every attack after it, and with runs to come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def seal(*arrays: Any) -> None:
+    """Make arrays read-only for good; anything else is left alone."""
+    for array in arrays:
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = False
+
+
+def readable(arrays: Sequence[Array]) -> list[Array]:
+    """Return views that cannot be written to, of arrays that can be."""
+    views = [array.view() for array in arrays]
+    seal(*views)
+    return views

@@ -1,0 +1,224 @@
+"""Categories that stay in their files: the same domains, codes, numbers and messages as the same table held in memory."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from auditor.blocks import row_blocks
+from auditor.data import pieces, quantiles, streamed
+from auditor.data.categorical import BLOCK_WIDTH
+from auditor.data.categories import Categories
+from auditor.data.load import load_table
+from auditor.data.table import Table
+from auditor.errors import DataError
+
+ROWS = 140_000
+FORMS = ["groups.parquet", "one-group.parquet", "table.csv", "parts-parquet/", "parts-csv/"]
+
+
+def load(source: Path | str, **request: object) -> Table:
+    return load_table(str(source), rng=np.random.default_rng(0), **request)  # type: ignore[arg-type]
+
+
+def both(monkeypatch: pytest.MonkeyPatch, source: Path | str, **request: object) -> tuple[Table, Table]:
+    """The table left in its file, and the same read whole."""
+    monkeypatch.setattr(pieces, "CSV_BYTES", 2**16)
+    monkeypatch.setattr(streamed, "HELD_BYTES", 0)
+    large = load(source, **request)
+    monkeypatch.setattr(streamed, "HELD_BYTES", 2**40)
+    held = load(source, **request)
+    assert (large.streamed, held.streamed) == (True, False)
+    return large, held
+
+
+def same(large: Table, held: Table) -> None:
+    a, b = large.categorical, held.categorical
+    assert a is not None
+    assert b is not None
+    assert [(x.name, x.labels, list(map(type, x.labels))) for x in a.attributes] == [(x.name, x.labels, list(map(type, x.labels))) for x in b.attributes]
+    for x, y in zip(a.attributes, b.attributes, strict=True):
+        assert (x.scores is None) == (y.scores is None)
+        assert x.scores is None or np.array_equal(x.scores, y.scores)
+    assert a.rows == b.rows
+    assert large.attributes == held.attributes
+    assert a.read(0, 1).dtype == b.codes.dtype
+    for start, stop in row_blocks(a.rows, BLOCK_WIDTH):
+        assert np.array_equal(a.read(start, stop), b.read(start, stop))
+        assert np.array_equal(large.read(start, stop), held.read(start, stop))
+    assert np.array_equal(a.prior, b.prior)
+    assert large.fingerprint() == held.fingerprint()
+
+
+def people(rows: int = ROWS, gaps: bool = False) -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({
+        "disease": rng.choice(["flu", "HIV", "none", "cölera"], rows, p=[0.5, 0.001, 0.4, 0.099]),
+        "ward": rng.integers(1, 6, rows),
+        "age": rng.integers(18, 80, rows) + rng.random(rows),
+        "insured": rng.random(rows) < 0.3,
+        "note": [f"secret {k}" for k in range(rows)],
+        "site": 1,
+    })  # fmt: skip
+    if gaps:
+        for k, name in enumerate(frame):
+            kind = float if name in ("ward", "site") else object if name != "age" else float
+            frame[name] = frame[name].astype(kind).mask(rng.random(rows) < 0.01 * (k + 1))
+    return frame
+
+
+def write(frame: pd.DataFrame, folder: Path, form: str) -> Path:
+    path = folder / form
+    if form == "groups.parquet":
+        frame.to_parquet(path, row_group_size=7_001)
+    elif form == "one-group.parquet":
+        frame.to_parquet(path)
+    elif form == "table.csv":
+        frame.to_csv(path, index=False)
+    else:
+        path.mkdir()
+        for k, start in enumerate(range(0, len(frame), 40_000)):
+            part = frame.iloc[start : start + 40_000]
+            part.to_csv(path / f"part-{k:03}.csv", index=False) if form == "parts-csv/" else part.to_parquet(path / f"part-{k:03}.parquet")
+    return path
+
+
+ASKED = {
+    "text": ({"columns": ["disease", "age"]}, Categories({}, {"disease": None})),
+    "text alone": ({"columns": ["disease"]}, Categories({}, {"disease": None})),
+    "whatever is there": ({}, Categories({}, {"disease": None})),
+    "numbers that stay numbers": ({"columns": ["ward", "age"]}, Categories({}, {"ward": None})),
+    "declared": ({"columns": ["ward", "disease"]}, Categories({}, {"disease": ["none", "flu", "cölera", "HIV", "?"], "ward": [5, 4, 3, 2, 1]})),
+    "booleans": ({"columns": ["insured", "disease"]}, Categories({}, {"insured": None, "disease": None})),
+    "quantiles": ({"columns": ["age"]}, Categories({"age": {"quantile": 50}}, {})),
+    "equal width, standardized": ({"columns": ["age", "ward"], "standardize": True}, Categories({"age": {"equal-width": 7}}, {})),
+    "edges": ({"columns": ["age"]}, Categories({"age": {"edges": [30.0, 40.0, 50.0]}}, {})),
+    "a product": ({"columns": ["disease", "age", "ward"], "rows": 70_001}, Categories({"age": {"quantile": 4}}, {"ward": None, "disease": None})),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("asked", ASKED)
+def test_the_same_as_in_memory(tmp_path, monkeypatch, form, asked):
+    request, categories = ASKED[asked]
+    same(*both(monkeypatch, write(people(), tmp_path, form), categories=categories, **request))
+
+
+@pytest.mark.parametrize("form", ["groups.parquet", "table.csv", "parts-csv/"])
+@pytest.mark.parametrize("missing", ["drop", "mean"])
+@pytest.mark.parametrize("asked", ["text", "whatever is there", "quantiles", "equal width, standardized", "a product", "numbers that stay numbers"])
+def test_the_same_where_values_are_missing(tmp_path, monkeypatch, form, missing, asked):
+    request, categories = ASKED[asked]
+    path = write(people(60_000, gaps=True), tmp_path, form)
+    request = request | ({"rows": 31_000} if "rows" in request else {})
+    if missing == "mean" and categories.domains:  # it cannot stand for a category
+        monkeypatch.setattr(streamed, "HELD_BYTES", 0)
+        with pytest.raises(DataError, match="has missing categories"):
+            load(path, categories=categories, missing=missing, **request)
+    else:
+        same(*both(monkeypatch, path, categories=categories, missing=missing, **request))
+
+
+def test_other_types_of_values(tmp_path, monkeypatch):
+    """Dates, dictionaries with values that nobody has, integers that some pieces hold as floats, and mixtures."""
+    n = 5_000
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({
+        "seen": rng.choice([datetime.date(2020, 1, day) for day in (1, 2, 9)], n),
+        "at": rng.choice(pd.date_range("2021", periods=4, freq="h"), n),
+        "grade": pd.Categorical(rng.choice(["b", "a"], n), categories=["z", "b", "a"]),
+        "size": pd.array(np.where(np.arange(n) < 2_000, 3, rng.integers(1, 4, n)), dtype="Int64"),
+        "level": np.where(np.arange(n) < 2_000, 1.0, rng.integers(1, 4, n)),
+    })  # fmt: skip
+    frame["size"] = frame["size"].mask(np.arange(n) == 4_999)
+    path = tmp_path / "t.parquet"
+    frame.to_parquet(path, row_group_size=700)
+    for name in frame:
+        missing = "drop" if name == "size" else "refuse"
+        same(*both(monkeypatch, path, categories=Categories({}, {name: None}), columns=[name], missing=missing))
+    frame.assign(level=[1, 2, 1, "x", "y"] * 1_000).to_csv(tmp_path / "t.csv", index=False)
+    same(*both(monkeypatch, tmp_path / "t.csv", categories=Categories({}, {"level": None}), columns=["level"]))
+
+
+def test_row_groups_with_dictionaries_of_their_own(tmp_path, monkeypatch):
+    parts = [pa.table({"c": pa.array(values).dictionary_encode()}) for values in (["b", "c"] * 50, ["a", "b"] * 50, ["d"] * 100)]
+    with pq.ParquetWriter(tmp_path / "t.parquet", parts[0].schema) as file:
+        for part in parts:
+            file.write_table(part)
+    same(*both(monkeypatch, tmp_path / "t.parquet", categories=Categories({}, {"c": None})))
+
+
+@pytest.mark.parametrize(
+    ("request_", "categories"),
+    [
+        ({}, Categories({}, {"wage": None})),
+        ({}, Categories({"disease": {"quantile": 3}}, {})),
+        ({"columns": ["disease", "note"]}, Categories({}, {"disease": None})),
+        ({"columns": ["disease"]}, Categories({}, {"disease": ["flu", "HIV"]})),
+        ({"columns": ["age"]}, Categories({"age": {"equal-width": 20_000}}, {})),
+        ({"columns": ["age", "site"]}, Categories({"age": {"equal-width": 2}}, {})),
+        ({"columns": ["disease"], "rows": 200_000}, Categories({}, {"disease": None})),
+    ],
+)
+def test_what_cannot_be_audited_is_refused_with_the_same_words(tmp_path, monkeypatch, request_, categories):
+    path = write(people(), tmp_path, "groups.parquet")
+    told = []
+    for size in (0, 2**40):
+        monkeypatch.setattr(streamed, "HELD_BYTES", size)
+        with pytest.raises(DataError) as error:
+            load(path, categories=categories, **request_)
+        told.append(str(error.value))
+    assert told[0] == told[1]
+    assert "secret" not in told[0]
+
+
+def test_a_column_of_many_values_is_refused_without_holding_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(streamed, "HELD_BYTES", 0)
+    with pytest.raises(DataError, match=r"'note' has more than 10,000 values") as error:
+        load(write(people(30_000), tmp_path, "groups.parquet"), columns=["note"], categories=Categories({}, {"note": None}))
+    assert "secret" not in str(error.value)
+
+
+def test_nothing_but_places_travels(tmp_path, monkeypatch):
+    large, _ = both(monkeypatch, write(people(), tmp_path, "groups.parquet"), categories=Categories({"age": {"quantile": 5}}, {}), columns=["age"])
+    large.fingerprint()
+    assert len(pickle.dumps(large)) < 10_000
+    assert np.array_equal(pickle.loads(pickle.dumps(large)).categorical.read(70_000, 70_010), large.categorical.read(70_000, 70_010))
+
+
+def test_a_file_that_changes_is_noticed(tmp_path, monkeypatch):
+    path = write(people(), tmp_path, "groups.parquet")
+    monkeypatch.setattr(streamed, "HELD_BYTES", 0)
+    table = load(path, categories=Categories({}, {"disease": None}), columns=["disease"])
+    people().assign(disease="plague").to_parquet(path, row_group_size=7_001)
+    with pytest.raises(DataError, match="was changed while it was read"):
+        table.categorical.read(0, 10)
+
+
+def test_tables_in_between_are_surveyed_and_then_held(tmp_path, monkeypatch):
+    path = write(people(), tmp_path, "groups.parquet")
+    request = {"categories": Categories({"age": {"quantile": 9}}, {}), "columns": ["age"]}
+    _, held = both(monkeypatch, path, **request)
+    monkeypatch.setattr(streamed, "HELD_BYTES", ROWS * 8)
+    between = load(path, **request)
+    assert not between.streamed
+    same(between, held)
+
+
+@pytest.mark.parametrize("held", [16, 64, 2**20])
+def test_quantiles_are_those_of_the_whole_column(monkeypatch, held):
+    monkeypatch.setattr(quantiles, "MOST_HELD", held)
+    rng = np.random.default_rng(0)
+    columns = [rng.normal(size=5000), rng.integers(0, 7, 5000) * 1.0, np.r_[np.zeros(3000), rng.normal(size=2000)],
+               np.sort(rng.gamma(0.1, size=3001)), np.array([1.0, 2.0]), np.r_[np.full(4990, 5.0), np.arange(10.0)]]  # fmt: skip
+    for x in columns:
+        for count in (1, 2, 3, 50, 999):
+            p = np.linspace(0, 1, count + 1)
+            assert np.array_equal(quantiles.quantiles(lambda x=x: np.array_split(x, 7), x.size, p), np.quantile(x, p))

@@ -1,0 +1,90 @@
+"""Results edited by hand: refused with the place, or reported; never a traceback."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import report_cases
+
+from auditor.cli import main
+from auditor.comparison import compare_results
+from auditor.errors import AuditorError
+from auditor.results import AuditResult
+from reports._page import page
+from reports.csv_table import Csv
+from reports.json_results import Json
+from reports.junit import Junit
+from reports.markdown import Markdown
+from reports.terminal import Terminal
+
+ODD: tuple[Any, ...] = (
+    None, "", "abc", "\x1b[31m", -1, 0, 1e308, -1e308, 1e-320, 1e200, 10**400, True, [], [1], ["a"], {}, {"a": 1}, [[1]], [None], [0], [2, 1],
+    [1e308], 2**63, "nan", "ok", "failed", "not-applicable", float("nan"), float("inf"),
+)  # fmt: skip
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield every place of a document; of a list the first two and the last stand for all."""
+    if path:
+        yield path
+    if isinstance(value, dict):
+        for key in value:
+            yield from places(value[key], (*path, key))
+    elif isinstance(value, list):
+        for index in sorted({0, 1, len(value) - 1} & set(range(len(value)))):
+            yield from places(value[index], (*path, index))
+
+
+def edited(text: str, path: tuple[Any, ...], odd: Any) -> str:
+    document = json.loads(text)
+    part = document
+    for step in path[:-1]:
+        part = part[step]
+    part[path[-1]] = odd
+    return json.dumps(document)
+
+
+@pytest.fixture(scope="module")
+def small() -> AuditResult:
+    return report_cases.Case(coalitions="prefixes", schemes=("independent", "correlated", "corner-wave"), levels=(0.5, 1.0), replicates=1).result()
+
+
+def test_what_stands_in_an_edited_file_is_refused_or_reported(small: AuditResult, tmp_path: Path) -> None:
+    text = small.to_json()
+    jobs = [(path, odd) for path in places(json.loads(text)) for odd in ODD]
+    count, refused = 160, []
+    for number, (path, odd) in enumerate(random.Random(6).sample(jobs, count)):
+        (tmp_path / "results.json").write_text(edited(text, path, odd), encoding="utf-8")
+        try:
+            read = AuditResult.load(tmp_path)
+        except AuditorError as error:
+            refused.append(str(error))
+            continue
+        for renderer in (Terminal(width=80), Markdown(), Junit(), Csv(), Json()):
+            renderer.render([read])
+        if number % 10 == 0:  # charts take their time
+            page(read, 1, 500)
+        for changed in (compare_results(small, read), compare_results(read, small)):
+            Terminal(width=80).render_comparison(changed)
+    assert 30 < len(refused) < count - 30
+    assert all(told.startswith(str(tmp_path)) and told.isprintable() for told in refused)
+
+
+@pytest.mark.parametrize("command", [["report"], ["report", "--format", "junit"], ["compare"]])
+def test_the_command_ends_with_status_2_and_one_message(
+    small: AuditResult, tmp_path: Path, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = small.save(tmp_path / "whole")
+    bad = tmp_path / "results.json"
+    bad.write_text(edited(small.to_json(), ("measurements", 0, "value"), float("nan")), encoding="utf-8")
+    with pytest.raises(SystemExit) as caught:
+        main([*command, *([str(whole)] if command == ["compare"] else []), str(bad)])
+    assert caught.value.code == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err == f"error: {bad}: NaN is not JSON; a figure that was not measured is null\n"
