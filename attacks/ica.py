@@ -22,7 +22,10 @@ Distributions are compared with their means, which a matrix does not hide; only 
 ``components: attributes`` takes the attributes themselves for the independent components. ``latent`` is Guo and Wu's variant: attributes
 may be mixtures; ICA of the known records and ICA of the copy find the same components, and matching those carries the copy back.
 
-No theory is given: what is found in a table does not depend on the matrix, so that its error is one number and not an expectation.
+No theory is given: what is found in a table does not depend on the matrix, so that its error is one number and not an expectation. Over
+*tables* of n independent records the share of component l left in the estimate of component k has the variance
+``(γ_k + γ_l + τ_l²) / (τ_k + τ_l)² / n`` for large n, with ``γ = E g² − (E s g)²``, ``τ = |E s g − E g'|`` and ``g = tanh`` of a component
+(Tichavský, Koldovský and Oja 2006, symmetric FastICA): the attack is as good as that (tests/attacks/test_ica.py), and no better.
 
 Wins on independent attributes that are not Gaussian, through any matrix with n' ≥ N, orthogonal or not. Fails with two Gaussian components:
 any rotation of the two is as independent; with fewer columns than attributes; where two attributes have one distribution, no likeness

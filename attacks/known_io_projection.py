@@ -15,14 +15,15 @@ Known records pin the projection down on the space they span; a record's copy th
 The likelihood is ``(σ²‖x_⊥‖²)^{−n'/2} exp(−‖y − G Vᵀx‖² / 2σ²‖x_⊥‖²)``: its maximum is the two last lines, and any direction beside the
 span is as good as another. ``estimate: map`` takes one at random, as a numerical optimiser would; ``centre`` none, which is closer.
 
-| expected ``‖x̂ − x‖²`` over M | when |
-| --- | --- |
-| 0 | x lies in the span and r ≤ n' |
-| ``‖x_⊥‖² (1 + r/(n'−r−1))``, and ``‖x_⊥‖² (n'−r)/n'`` more for a direction guessed | r < n' − 3 |
-| ``‖x_⊥‖² (1 + n'/(r−n'−1)) + ‖x_∥ − x̄‖² (1 − n'/r)`` | r > n' + 3: of the maps that fit, the one nearest to the known mean x̄ |
+| expected ``‖x̂ − x‖²``, given G | over G too, where finite | when |
+| --- | --- | --- |
+| 0 | 0 | x lies in the span and r ≤ n' |
+| ``‖x_⊥‖² (1 + σ² tr (GᵀG)⁻¹)``, and ``‖x_⊥‖² (n'−r)/n'`` more for a direction guessed | ``1 + r/(n'−r−1)`` | r ≤ n' |
+| ``‖x_⊥‖² (1 + σ² tr (GGᵀ)⁻¹) + ‖(I − G⁺G) Vᵀ(x − x̄)‖²`` | ``1 + n'/(r−n'−1)``; ``‖x_∥ − x̄‖² (1 − n'/r)`` | r > n' |
 
-For r ≥ n' the likelihood is unbounded at ``x_⊥ = 0``, which is taken. Near r = n' the map learnt is close to singular: the error's spread
-is infinite, then its expectation, and no number of replicates would settle it, so no theory is given.
+For r ≥ n' the likelihood is unbounded at ``x_⊥ = 0``, which is taken; for r > n', of the maps that fit, the one nearest to the known mean
+x̄. Theory is the first column: the adversary has G, and the rest of M is independent of it. The second is infinite near r = n', where G
+is close to singular, and heavy-tailed long before: no number of replicates would settle it.
 Several copies are stacked: k copies of n' columns are one of kn'.
 
 Reference: liu2007. Wins as n' or p grow; fails with few known records and few dimensions.
@@ -132,17 +133,17 @@ class ProjectionMAP(Reconstruction):
         left = y - coordinates @ known.image.T
         return np.asarray(estimate + beside(left, y, self._variance)[:, None] * self._away)
 
-    def expected(self, x: Array) -> Array | None:
-        """Return the table above; None where no finite expectation is known."""
+    def expected(self, x: Array) -> Array:
+        """Return the table above, given what the known records show of the matrix."""
         known = self._known
         n, r = known.image.shape
         across = ((x @ known.rest) ** 2).sum(axis=1)
-        if r < n - 3:
-            return np.asarray(across * (1.0 + r / (n - r - 1) + (0.0 if self._away is None else (n - r) / n)))
-        if r > n + 3:
-            along = (((x - known.mean) @ known.spanned) ** 2).sum(axis=1)
-            return np.asarray(across * (1.0 + n / (r - n - 1)) + along * (1.0 - n / r))
-        return None if known.rest.shape[1] or r > n else np.zeros(len(x))
+        guessed = (n - r) / n if self._away is not None and known.determined else 0.0
+        away = across * (1.0 + self._variance * (self._inverse**2).sum() + guessed)
+        if known.determined:
+            return np.asarray(away)
+        along = (x - known.mean) @ known.spanned
+        return np.asarray(away + ((along - along @ known.image.T @ self._inverse.T) ** 2).sum(axis=1))
 
 
 def beside(left: Array, y: Array, variance: float) -> Array:

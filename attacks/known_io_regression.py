@@ -13,8 +13,13 @@ Least squares over the known records, with an intercept, pooled copies side by s
 | ``GCV(λ)`` | ``RSS / (1 − df/p)²`` | scalar | Golub, Heath and Wahba 1979 |
 
 ``W`` tends to the joint LLSE's as p grows, whatever the distribution (its moments are sample moments of the same law), from above by about
-``1 + kN/p``. With ``p ≤ kN`` the records fit many maps: the least of them is taken (minimum norm, every copy scaled to variance 1). Near
-``p = kN + 1`` plain least squares learns the noise and is worse than guessing the mean; ``ridge: gcv`` is what a careful attacker does.
+``1 + kN/p``; on jointly normal rows by ``(1 + 1/p)(p − 2)/(p − kN − 2)`` exactly, on average over known records.
+With ``p ≤ kN`` the records fit many maps: the least of them is taken (minimum norm, every copy scaled to variance 1). Near ``p = kN + 1``
+plain least squares learns the noise and is worse than guessing the mean; ``ridge: gcv`` is what a careful attacker does.
+
+The records judged are not the known ones, and their noise knows nothing of the map: theory is the closed form for the map as it was learnt,
+over that noise, and holds for any table (``auditor.given_map``). Turned copies are judged as they were before they were turned. Copies
+with other columns have no theory but 0, where the known records undo the matrix.
 
 Copies with other columns than the original (a random projection's) have no joint moments: the same map is then learnt from the records
 themselves, and run over rows.
@@ -38,6 +43,9 @@ from auditor.knowledge import KnownRecords
 from auditor.registry import PluginParameters, register
 
 Array = NDArray[np.float64]
+
+SPANNED = 1e-8
+"""A direction in which records reach less than this share of their farthest is not said to be known exactly."""
 
 RIDGES = np.concatenate([[0.0], np.logspace(-6, 3, 46)])
 """Ridges that cross-validation tries, as shares of the copies' variance."""
@@ -68,7 +76,7 @@ class KnownInputOutputRegression(LinearAttack):
         C, N = view.known.covariance(), view.width
         W = ridge_map(C[:N, :N], C[:N, N:], C[N:, N:], view.known.count, self.parameters.ridge)
         mean = view.known.mean
-        return Affine(W, mean[:N] - W @ mean[N:], fixed=False)
+        return Affine(W, mean[:N] - W @ mean[N:], fixed=False, apart=True)
 
     def over_rows(self) -> RowAttack:
         """Return the same for copies with other columns than the original."""
@@ -90,17 +98,28 @@ class RegressionOverRows(RowAttack):
         mean_x, mean_y = x.mean(axis=0), y.mean(axis=0)
         x, y = x - mean_x, y - mean_y
         p = len(x)
-        return _Map(mean_x, mean_y, ridge_map(x.T @ x / p, x.T @ y / p, y.T @ y / p, p, self.parameters.ridge))
+        exact = self.parameters.ridge == 0 and not np.any(np.nan_to_num(view.levels)) and _rank(x) == _rank(y) == view.width
+        return _Map(mean_x, mean_y, ridge_map(x.T @ x / p, x.T @ y / p, y.T @ y / p, p, self.parameters.ridge), exact)
 
 
 class _Map(Reconstruction):
     """``x̂ = x̄_p + W (y − ȳ_p)``."""
 
-    def __init__(self, mean_x: Array, mean_y: Array, W: Array) -> None:
-        self._mean_x, self._mean_y, self._W = mean_x, mean_y, W
+    def __init__(self, mean_x: Array, mean_y: Array, W: Array, exact: bool) -> None:
+        self._mean_x, self._mean_y, self._W, self._exact = mean_x, mean_y, W, exact
 
     def rows(self, copies: Sequence[Array]) -> Array:
         return self._mean_x + (np.hstack(list(copies)) - self._mean_y) @ self._W.T
+
+    def expected(self, x: Array) -> Array | None:
+        """Return 0 where the known records undo a matrix; what else is left is this matrix's, and no expectation."""
+        return np.zeros(len(x)) if self._exact else None
+
+
+def _rank(centred: Array) -> int:
+    """Return how many directions records vary in, rounding left out."""
+    s = np.linalg.svd(centred, compute_uv=False)
+    return int((s > SPANNED * s[0]).sum()) if s.size and s[0] > 0 else 0
 
 
 def ridge_map(C_xx: Array, C_xy: Array, C_yy: Array, records: int, ridge: float | str) -> Array:

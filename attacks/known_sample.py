@@ -19,6 +19,10 @@ projections favour, by N one-dimensional energy statistics on thousands of rows:
 axis that has answered. Of the axes that favour neither sign all combinations are tried up to ``exhaustive`` of them; beyond, they are
 flipped one at a time while E falls: at most N evaluations a sweep, a few sweeps.
 
+A turn that is a little off moves records by that much of their distance from what they are turned about. So they are turned about the
+means of sample and copy, which are known to belong together, once those are farther off than they are ill known:
+``x̂ = s̄ + M̂ᵀ (y − ȳ)`` where ``s̄ᵀ Q s̄`` is above ``tr K (1/s + 1/m)``, Q the axes' mean squared turn.
+
 What is left is known to first order once every axis has answered for itself and turns little (``attacks._axis_error``): the turn between
 the sample's axes and the copy's, and the copy's noise. Else, or where noisy copies are turned onto each other first, no theory is given.
 
@@ -96,7 +100,12 @@ class KnownSampleAttack(RowAttack):
         # Without noise the copy's rows are the population's, and mostly more than the sample's.
         Q = turning(z if quiet else (S - S.mean(axis=0)) @ V_X, variances, len(S)) + turning(z, variances, count)
         known = not signs.open.size and np.diag(Q).max() < SMALL_TURN and np.count_nonzero(alignment.weights) == 1
-        left = LeftOver(V_X, Q, start, _noise_left(view, covariance) + moved * np.trace(covariance) * (1 / len(S) + 1 / count))
+        apart = float(np.trace(covariance)) * (1 / len(S) + 1 / count)
+        middle = (S.mean(axis=0) - start) @ V_X
+        centred = moved or float(middle @ Q @ middle) > apart
+        if centred:
+            start, to = S.mean(axis=0), mean
+        left = LeftOver(V_X, Q, start, _noise_left(view, covariance) + centred * apart)
         return TurnedBack(alignment, V_Y @ V_X.T, start, to, left if known else None)
 
 

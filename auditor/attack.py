@@ -60,7 +60,8 @@ class View:
     law : NoiseLaw or None
         The law of the noise in the coalition's copies; None when nobody has stated it.
     centre : ndarray of shape (N,)
-        A point near the data that moments are taken about. An attack may use it for nothing else.
+        A point near the data that moments are taken about. An attack may use it for nothing else. Copies that were turned are far
+        from it: their moments are about their own means, whatever those are.
     exact_mean, exact_covariance : ndarray or None
         ``mu_X``, shape (N,), and ``K_X``, shape (N, N), if the adversary knows them.
     released : Moments
@@ -231,12 +232,16 @@ class Affine:
         closed form then; else they count what another draw would have taught the attack, too.
     known : ndarray of shape (N, N) or None
         ``V``, on the record's own true values: 0 outside the columns the adversary knows (``View.known_columns``).
+    apart : bool
+        Of a map that is not fixed: whether it was learnt from records given in clear (``View.known``) and from no other row. It is
+        judged on the others, and there is a theory then, the map taken as it is (``auditor.given_map``).
     """
 
     weights: Array = field(repr=False)
     offset: Array = field(repr=False)
     fixed: bool = True
     known: Array | None = field(repr=False, default=None)
+    apart: bool = False
 
     def apply(self, copies: Sequence[Array], centre: Array, out: Array) -> Array:
         """Write ``centre + offset + Σ W_i (y_i − centre)`` for every row, block by block, and return it.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,11 @@ from auditor.dependence import dependences
 from auditor.errors import AuditorError, NotApplicable, PluginError
 from auditor.expectation import Dependence, PairedCell, PairedGain, ReleaseEvidence
 from auditor.gathered import Gathered
-from auditor.gathering import Draw, Stripe
+from auditor.gathering import Blocks, Draw, Stripe
 from auditor.geometry import geometry_records
+from auditor.given_map import with_theory
 from auditor.inferences import Inferences, inference_records
-from auditor.knowledge import Knowledge
+from auditor.knowledge import Knowledge, KnownRecords
 from auditor.learnt import Learnt
 from auditor.linear import Errors, Paired, audit_linear, from_groups, quietest
 from auditor.maps import Maps, by_size
@@ -42,6 +44,7 @@ from auditor.scenario.coalitions import Coalition, expand_all
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scheme import Key, Sampler, Scheme, TableMoments
 from auditor.tally import Tally
+from auditor.turned import Turned, backs
 from auditor.utility import utility_records
 from auditor.whole_records import WholeRecords, whole_record_records
 
@@ -122,6 +125,16 @@ class Release:
             yield index, x, out
         if keep:
             self._kept = memory
+
+    @cached_property
+    def turned(self) -> Turned | None:
+        """What was done to the copies, if they are the original plus noise but for a matrix."""
+        return self.scheme.turned(self.levels, self.moments, self.key)
+
+    @property
+    def undo(self) -> Callable[[Sequence[Array]], list[Array]] | None:
+        """What turns rows of all copies back, if they were turned."""
+        return None if self.turned is None else self.turned.undo
 
     def drawing(self) -> Drawing:
         """Return what draws this release's copies, those that are out already first."""
@@ -313,6 +326,7 @@ class Session:
             release.table, release.moments, release.levels, self.law, release.blocks, scenario.knowledge, scenario.seed,
             release.key.replicate, release.scheme.output_width(release.table.width), release.scheme.public,
             None if taken is None else taken.draws, None if taken is None or taken.stripe is None else [taken.stripe],
+            turned=release.turned,
         )  # fmt: skip
         if taken is not None:
             release.seconds = self.gathered.seconds
@@ -396,6 +410,8 @@ class Session:
         wanted = [place for place, coalition in enumerate(self.needed) if coalition in asked]
         self._note_pairs(use, knowledge, wanted, errors.paired)
         cells = error_records(self.context, use.id, knowledge.label, self.needed, wanted, errors)
+        if isinstance(attack, LinearAttack) and not errors.closed and not np.isnan(errors.theory).all():
+            cells = [cell._replace(error_bar="sampling") for cell in cells]  # it counts all draws there are theory of, record by record
         cells += tally_records(self.scenario, self.context, use.id, knowledge.label, self.needed, wanted, tally)
         names = self.release.table.attributes
         for place in wanted:
@@ -417,27 +433,38 @@ class Session:
         batches = self._affines(attack, self.gathered.view(knowledge))
         maps = Maps.pad(batches, self.needed, self.release.copies)
         check_finite_maps(maps)
-        K_X = self.release.moments.covariance
+        K_X, law = self.release.moments.covariance, self._law_within
         judged = self.gathered.measured(knowledge)
         self._count(maps, knowledge, tally)
         learnt = None if maps.fixed else self._learnt(attack, knowledge, batches, Moments.merge(judged))
-        return audit_linear(self.needed, maps, judged, K_X, self.law, learnt, self._rivals())
+        errors = audit_linear(self.needed, maps, judged, K_X, law, learnt, self._rivals())
+        if law is None or not _apart(batches, knowledge):
+            return errors
+        return with_theory(errors, maps, Moments.merge(judged), np.diag(K_X), law)
+
+    @property
+    def _law_within(self) -> NoiseLaw | None:
+        """The law of the noise, or of what there was before copies were turned."""
+        return self.law if self.release.turned is None else self.release.turned.law
 
     def _count(self, maps: Maps, knowledge: Knowledge, tally: Tally) -> None:
         """Count errors record by record, if that was asked for; a spread from the heads of the blocks where those are enough."""
-        centre, K_X = self.release.moments.mean, self.release.moments.covariance
+        centre, K_X, law = self.release.moments.mean, self.release.moments.covariance, self._law_within
         if tally.head is not None and tally.bins:
             head = tally.head
             spread = tally.spread_alone
             heads, _ = self.gathered.measured_rows(knowledge, lambda: self.release.heads(head))
-            tally_linear(maps, heads, centre, spread, K_X, self.law)
+            tally_linear(maps, self._undone(heads), centre, spread, K_X, law)
             tally.counts, tally.spread_rows = spread.counts, spread.spread_rows
             bins, tally.bins = tally.bins, 0
             if tally.wanted:
-                tally_linear(maps, self.gathered.measured_rows(knowledge)[0], centre, tally, K_X, self.law)
+                tally_linear(maps, self._undone(self.gathered.measured_rows(knowledge)[0]), centre, tally, K_X, law)
             tally.bins = bins
         elif tally.wanted:
-            tally_linear(maps, self.gathered.measured_rows(knowledge)[0], centre, tally, K_X, self.law)
+            tally_linear(maps, self._undone(self.gathered.measured_rows(knowledge)[0]), centre, tally, K_X, law)
+
+    def _undone(self, blocks: Blocks) -> Blocks:
+        return blocks if self.release.turned is None else self.release.turned.undone(blocks)
 
     def _affines(self, attack: LinearAttack, view: View) -> list[Sequence[Affine]]:
         """Return the maps of all coalitions, run by run of one size."""
@@ -446,14 +473,15 @@ class Session:
             batch = attack.affine_batch(view, run)
             if len(batch) != len(run):
                 raise PluginError(f"the attack returned {len(batch)} maps for {len(run)} coalitions")
-            batches.append(batch)
             for affine in batch[:1] if isinstance(batch, AffineStack) else batch:  # those of a stack have one shape
                 check_shape(affine, view)
+            batches.append(backs(self.release.turned, batch, run))
         return batches
 
     def _learnt(self, attack: LinearAttack, knowledge: Knowledge, batches: list[Sequence[Affine]], judged: Moments) -> Learnt | None:
         """Return how the maps would have differed; None where no law or too little knowledge lets anybody say."""
-        if self.law is None:
+        law = self._law_within
+        if law is None:
             return None
         try:
             without = [list(chain.from_iterable(self._affines(attack, view))) for view in self.gathered.views_without(knowledge)]
@@ -462,7 +490,7 @@ class Session:
         if not without:
             return None
         N, maps = self.release.table.width, list(chain.from_iterable(batches))
-        return Learnt.of(maps, without, judged.mean[:N], judged.covariance()[:N, :N], [self.law.of(c) for c in self.needed])
+        return Learnt.of(maps, without, judged.mean[:N], judged.covariance()[:N, :N], [law.of(c) for c in self.needed])
 
     def _rowwise(
         self, attack: RowAttack, knowledge: Knowledge, tally: Tally, records: list[WholeRecords], inferences: list[Inferences]
@@ -487,6 +515,13 @@ class Session:
                 assert paired is not None
                 found = tuple(float(part[place, column]) for part in (paired.gain, paired.std_error, paired.degrees))
                 self.paired[knowledge.label, use.id, self.needed[place], name] = found  # type: ignore[assignment]
+
+
+def _apart(batches: Sequence[Sequence[Affine]], knowledge: Knowledge) -> bool:
+    """Whether every map was learnt from records in clear alone, which it is not judged on."""
+    if not isinstance(knowledge, KnownRecords):
+        return False
+    return all(not isinstance(batch, AffineStack) and all(affine.apart for affine in batch) for batch in batches)
 
 
 def check_finite_maps(maps: Maps) -> None:

@@ -392,6 +392,8 @@ def compare(old: str, new: str, form: str, output: str | None) -> None:
 @click.option("--seed", type=click.IntRange(min=0), help="Same seed, same copies; left out, nobody can make them again.")
 @click.option("--output", required=True, type=click.Path(file_okay=False), help="Folder for the copies.")
 @click.option("--columns", metavar="A,B,...", help="Columns to perturb and release; every numeric one by default.")
+@click.option("--keep", metavar="A,B,...", help="Columns of the file that go into every copy UNCHANGED; without it none does.")
+@click.option("--keep-rest", is_flag=True, help="Keep every column that --columns does not name, unchanged: names and identifiers too.")
 @click.option("--rows", type=click.IntRange(min=2), help="Only the first so many rows.")
 @click.option("--param", "changes", multiple=True, metavar="NAME=VALUE", help="A parameter of the scheme (repeatable).")
 @click.option("--format", "form", type=click.Choice(("csv", "parquet")), help="Of the copies; like the data by default.")
@@ -400,18 +402,30 @@ def compare(old: str, new: str, form: str, output: str | None) -> None:
     help="Numbers of 64 or 32 bits; single is refused where its rounding could change a conclusion.",
 )  # fmt: skip
 def perturb(
-    data: str, scheme: str, levels: tuple[str, ...], seed: int | None, output: str, columns: str | None, rows: int | None,
-    changes: tuple[str, ...], form: str | None, precision: Precision,
+    data: str, scheme: str, levels: tuple[str, ...], seed: int | None, output: str, columns: str | None, keep: str | None, keep_rest: bool,
+    rows: int | None, changes: tuple[str, ...], form: str | None, precision: Precision,
 ) -> None:  # fmt: skip
-    """Write perturbed copies of DATA (a registered source, a .csv or .parquet file, or a folder of them) as files, block by block."""
+    """Write perturbed copies of DATA (a registered source, a .csv or .parquet file, or a folder of them) as files, block by block.
+
+    Only perturbed columns are released, unless others are asked for by name with --keep: attributes that are not sensitive pass through
+    as they are, cell by cell. A column that tells who somebody is should not be among them.
+    """
     from auditor.copies import write_copies
 
     _warn_of_broken_plugins()
-    selection = None if columns is None else [name for name in columns.split(",") if name]
+    if keep is not None and keep_rest:
+        raise AuditorError("--keep names columns and --keep-rest keeps all there are; one of the two")
+    selection = None if columns is None else _names(columns)
+    unchanged: Any = "rest" if keep_rest else _names(keep or "")
     parameters = dict(_override(change) for change in changes)
-    written = write_copies(data, scheme, _numbers(",".join(levels)), seed, Path(output), selection, rows, parameters, form, precision)
+    numbers = _numbers(",".join(levels))
+    written = write_copies(data, scheme, numbers, seed, Path(output), selection, rows, parameters, form, precision, unchanged)
     for path in written:
         _tell(f"written: {path}")
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.split(",") if name]
 
 
 def _numbers(text: str) -> list[float]:

@@ -17,6 +17,7 @@ from auditor.audit import table_moments
 from auditor.categorical.scheme import UniformScheme
 from auditor.data.categorical import CategoricalTable, split
 from auditor.data.categories import Categories
+from auditor.data.kept import Kept, column_names
 from auditor.data.load import is_file, load_table
 from auditor.data.table import Table
 from auditor.errors import AuditorError
@@ -48,6 +49,7 @@ def write_copies(
     parameters: Mapping[str, Any] | None = None,
     form: str | None = None,
     precision: Precision = "double",
+    keep: Sequence[str] | Literal["rest"] = (),
 ) -> list[Path]:
     """Perturb a table and write ``copy-1``, ``copy-2`` … and a manifest; return the paths written.
 
@@ -67,6 +69,9 @@ def write_copies(
         Like the data by default, csv for a registered source.
     precision : 'double' or 'single'
         Numbers of 64 or 32 bits. Single takes half the room; categories are the same in both.
+    keep : sequence of str or 'rest'
+        Columns of the file that go into every copy **unchanged**; ``rest``: all but those perturbed. None by default: what is not named
+        is not released.
 
     Raises
     ------
@@ -83,6 +88,7 @@ def write_copies(
     kind = form or ("parquet" if _is_parquet(data) else "csv")
     paths = [output / f"copy-{k}.{kind}" for k in range(1, len(levels) + 1)]
     chosen: Scheme = make_plugin("scheme", scheme, parameters or {})
+    columns, kept = _selection(data, columns, keep, rows)
     if isinstance(chosen, UniformScheme):
         held = _categories(data, columns, rows, seed or 0)
         parts = _coded_frames(chosen, held, checked_levels(list(levels), seed, chosen), seed)
@@ -94,6 +100,8 @@ def write_copies(
         if precision == "single":
             parts = _in_single(parts, _deviations(chosen, table, checked))
         attributes, count = list(table.attributes), table.rows
+    if kept is not None:
+        parts = _beside(parts, kept, column_names(data), rows is None)
     first = next(parts)  # what cannot be drawn is refused before a folder is made
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -107,6 +115,7 @@ def write_copies(
             "parameters": chosen.parameters.model_dump(mode="json", by_alias=True),
             "levels": list(levels),
             "attributes": attributes,
+            **({} if kept is None else {"kept": kept.columns}),
             "rows": count,
             "precision": precision,
             "copies": [path.name for path in paths],
@@ -115,6 +124,39 @@ def write_copies(
     except OSError as error:
         raise AuditorError(f"{output}: cannot be written ({error.strerror})") from None
     return [*paths, output / MANIFEST]
+
+
+def _selection(
+    data: str, columns: Sequence[str] | None, keep: Sequence[str] | Literal["rest"], rows: int | None
+) -> tuple[Sequence[str] | None, Kept | None]:
+    """Return the columns to perturb, and what reads those to keep."""
+    if not keep:
+        return columns, None
+    if keep == "rest" and columns is None:
+        raise AuditorError("to keep the rest, name the columns to perturb with --columns")
+    names = column_names(data)
+    wanted = [name for name in names if name not in set(columns or ())] if keep == "rest" else list(dict.fromkeys(keep))
+    both = [name for name in wanted if name in set(columns or ())]
+    if both:
+        raise AuditorError(f"column {both[0]!r} is to be perturbed and kept unchanged; one of the two")
+    if not all(wanted):
+        raise AuditorError("the rest has a column without a name; name the columns to keep")
+    kept = Kept(data, wanted) if wanted else None
+    return [name for name in names if name not in set(wanted)] if columns is None else columns, kept
+
+
+def _beside(parts: Iterator[Sequence[Any]], kept: Kept, order: Sequence[str], whole: bool) -> Iterator[Sequence[Any]]:
+    """Put the columns that are kept beside those perturbed, in the file's order; new columns come last."""
+    for copies in parts:
+        unchanged = kept.take(len(copies[0]))
+        twice = set(kept.columns) & set(copies[0].columns)
+        if twice:
+            raise AuditorError(f"a copy has a column {min(twice)!r} of its own; keep the other under another name")
+        names = [*kept.columns, *copies[0].columns]
+        names.sort(key=lambda name: order.index(name) if name in order else len(order))
+        yield [pd.concat([unchanged, copy.reset_index(drop=True)], axis=1)[names] for copy in copies]
+    if whole:
+        kept.finish()
 
 
 def _is_parquet(data: str) -> bool:

@@ -35,6 +35,7 @@ from auditor.moments import Awaited, Moments, of_rows
 from auditor.noise import NoiseLaw
 from auditor.scheme import TableMoments
 from auditor.streams import stream
+from auditor.turned import Turned, seen
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -90,6 +91,9 @@ class Gathered:
     late : bool
         Whether moments of rows that nobody was given are taken only when they are looked at, and without the original: for one attack on
         copies in memory, which may need none. There are no ``groups`` then.
+    turned : Turned, optional
+        What was done to the copies, if moments are of what they were before; for the audit alone. Moments in views are of copies as they
+        are, each about its own mean.
 
     Attributes
     ----------
@@ -103,7 +107,7 @@ class Gathered:
         self, table: Table, moments: TableMoments, levels: tuple[float, ...], law: NoiseLaw | None, blocks: Blocks,
         knowledge: Sequence[Knowledge], seed: int, replicate: int, columns: int | None = None, scheme: Mapping[str, Any] | None = None,
         draws: Mapping[str, Draw] | None = None, stripes: Iterable[Stripe] | None = None,
-        copies: Sequence[int] | None = None, late: bool = False,
+        copies: Sequence[int] | None = None, late: bool = False, turned: Turned | None = None,
     ) -> None:  # fmt: skip
         self.joint = columns is None or columns == table.width
         self._scheme = MappingProxyType(dict(scheme or {}))
@@ -114,9 +118,10 @@ class Gathered:
         self._draws = draws_of(knowledge, table.rows, seed, replicate) if draws is None else draws
         self.cuts = row_groups(table.rows, table.width)
         self._views: dict[str, View] = {}
-        self._copies, self._late = tuple(copies or range(1, len(levels) + 1)), late
+        self._copies, self._late, self._turned = tuple(copies or range(1, len(levels) + 1)), late, turned
         if stripes is None:
-            gatherer = Gatherer(table.rows, table.width, moments.mean, self._draws, self.joint)
+            undo = None if turned is None else turned.undo
+            gatherer = Gatherer(table.rows, table.width, moments.mean, self._draws, self.joint, undo=undo)
             stripes = [gatherer.chosen_alone(blocks())] if late else gatherer.stripes(blocks())
         whole = Stripe()
         for part in stripes:
@@ -148,7 +153,7 @@ class Gathered:
                 exact_covariance=self.moments.covariance if exact else None,
                 released=Awaited(lambda: self._released_alone(knowledge))
                 if self._late
-                else Moments.merge(self.seen(knowledge)).of_copies(stacked, N),
+                else self._as_seen(Moments.merge(self.seen(knowledge))).of_copies(stacked, N),
                 scheme=self._scheme,
                 seed=int(stream(self._seed, "guesses", self._replicate).integers(2**63)),
             )
@@ -159,11 +164,14 @@ class Gathered:
                 order = stream(self._seed, "order", self._replicate).permutation(len(given[0].rows))
                 view = replace(view, unmatched=given[1].records.original[order])
             elif chosen is not None and given is not None:
-                view = replace(view, known=Moments.merge(chosen.folds) if self.joint else None, records=chosen.records)
+                view = replace(view, known=self._as_seen(Moments.merge(chosen.folds)) if self.joint else None, records=chosen.records)
             elif chosen is not None:
-                view = replace(view, sample=Moments.merge(chosen.folds).of_copies(stacked, N))
+                view = replace(view, sample=self._as_seen(Moments.merge(chosen.folds)).of_copies(stacked, N))
             self._views[knowledge.label] = view
         return self._views[knowledge.label]
+
+    def _as_seen(self, moments: Moments) -> Moments:
+        return seen(self._turned, moments)
 
     def _released_alone(self, knowledge: Knowledge) -> Moments:
         """Return the moments of the copies, without the original, over the rows whose copies an adversary has."""
@@ -229,10 +237,10 @@ class Gathered:
         blocks = [self.groups[part::count] for part in range(count)]
         if count < 2 or not all(blocks) or not self.joint or isinstance(knowledge, (KnownSample, UnmatchedRecords)):
             return []
-        released = without_each([Moments.merge(part) for part in blocks], N, 0.0)
+        released = [self._as_seen(rest) for rest in without_each([Moments.merge(part) for part in blocks], N, 0.0)]
         if chosen is None or draw is None:
             return [replace(view, released=rest.of_copies(everybody, N)) for rest in released]
-        others = without_each(chosen.folds, N, 1.0 - len(draw.rows) / n)
+        others = [self._as_seen(rest) for rest in without_each(chosen.folds, N, 1.0 - len(draw.rows) / n)]
         pairs = zip(released, others, strict=True)
         if not draw.clear:
             return [replace(view, released=all_.of_copies(everybody, N), sample=rest.of_copies(everybody, N)) for all_, rest in pairs]

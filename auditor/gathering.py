@@ -189,14 +189,18 @@ class Gatherer:
         Whether copies have the table's columns; without that there are no moments.
     memory : ndarray of shape (any,), optional
         Written over with every block: the same for gatherers that take turns.
+    undo : callable, optional
+        Turns the rows of all copies back to what they were before a matrix was applied (``auditor.turned``): moments are of those.
     """
 
     def __init__(
-        self, rows: int, width: int, centre: Array, draws: Mapping[str, Draw], joint: bool = True, memory: Array | None = None
-    ) -> None:
+        self, rows: int, width: int, centre: Array, draws: Mapping[str, Draw], joint: bool = True, memory: Array | None = None,
+        undo: Callable[[Sequence[Array]], Sequence[Array]] | None = None,
+    ) -> None:  # fmt: skip
         self._width, self._centre, self._draws, self._joint = width, centre, draws, joint
         self._groups = moment_groups(rows, width)
         self._memory = np.empty(0) if memory is None else memory
+        self._undo = undo
 
     def stripes(self, blocks: Iterable[Block]) -> Iterator[Stripe]:
         """Yield what is gathered of each stripe of some blocks, which come in order and whole stripes at a time."""
@@ -214,7 +218,7 @@ class Gatherer:
 
     def take(self, into: Stripe, index: int, x: Array, copies: Sequence[Array]) -> None:
         """Take one block."""
-        parts = copies if self._joint else []
+        parts = self._parts(copies)
         into.finite = into.finite and (self._joint or all(bool(np.isfinite(copy).all()) for copy in copies))
         groups = [(number, pieces(a, b, self._width)) for number, a, b in self._groups[index]]
         most = max(b - a for _, cuts in groups for a, b in cuts) * (len(parts) + 1) * self._width
@@ -234,11 +238,17 @@ class Gatherer:
                     self._choose(chosen, draw, a, x[here], [copy[here] for copy in copies], v.__getitem__, number)
             plus(into.groups, number, sums.moments())
 
+    def _parts(self, copies: Sequence[Array]) -> Sequence[Array]:
+        """Return what moments are taken of."""
+        if not self._joint:
+            return []
+        return copies if self._undo is None else self._undo(copies)
+
     def chosen_alone(self, blocks: Iterable[Block]) -> Stripe:
         """Return what is gathered of the chosen rows, and nothing of the others."""
         found = Stripe()
         for index, x, copies in blocks if self._draws else ():
-            parts = [x, *(copies if self._joint else [])]
+            parts = [x, *self._parts(copies)]
 
             def stacked(rows: Indices, parts: list[Array] = parts) -> Array:
                 return stack([part[rows] for part in parts], self._centre, stacking(len(rows), self._width, len(parts)))

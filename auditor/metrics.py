@@ -149,7 +149,12 @@ METRICS = {
             "high",
         ),
         Metric("history_size", "elements", "Elements of a tuple's compressed history of releases, on average.", "neither"),
-        Metric("rho_breach", "share of records", "Share of the records whose probability rises from below ρ1 to above ρ2.", "high"),
+        Metric(
+            "rho_breach",
+            "share of records",
+            "Share of the records of which a belief rises from below ρ1 to above ρ2, or falls from above ρ2 to below ρ1.",
+            "high",
+        ),
         Metric("learnt", "share of records", "Share of the records whose sensitive value the attack claims, and claims rightly.", "high"),
         Metric("claimed", "share of records", "Share of the records of which the attack claims a sensitive value.", "neither"),
         Metric("learning_gain", "share of records", "Right guesses of the sensitive value beyond those by the table's shares.", "high"),

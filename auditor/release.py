@@ -22,9 +22,11 @@ from auditor.data.categorical import BLOCK_WIDTH, CategoricalTable, Codes
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, NotApplicable, Problem, ScenarioError
 from auditor.gathered import Gathered
+from auditor.given_map import expected_errors
 from auditor.knowledge import Knowledge
 from auditor.linear import closed_form, with_total
 from auditor.maps import Maps
+from auditor.moments import Moments
 from auditor.noise import NoiseLaw
 from auditor.registry import PluginParameters
 from auditor.rows import CopyBlocks
@@ -486,8 +488,8 @@ def attack(
     with threadpool_limits(limits=1):
         gathered = Gathered(table, moments, levels, law, in_blocks(table, arrays), [knows], _checked_seed(seed), 1,
                             release.scheme.output_width(table.width), release.scheme.public, copies=copies, late=True)  # fmt: skip
-        if isinstance(plugin, LinearAttack) and not gathered.joint:
-            plugin = plugin.over_rows()
+        if isinstance(plugin, LinearAttack) and not (gathered.joint and release.scheme.family == "additive"):
+            plugin = plugin.over_rows()  # of copies that were turned moments about the original's mean are rounding, far from the origin
         seen = CopyBlocks(gathered.seen_rows(knows), tuple(range(1, len(copies) + 1)))
         given = gathered.given_rows(knows)
         values, theory, fitted = _reconstruct(plugin, gathered.view(knows), table, moments, arrays, seen, given)
@@ -543,7 +545,7 @@ def _reconstruct(
         values = affine.apply(held, view.centre, np.empty_like(table.values))
         if affine.known is not None:
             values += (table.values - view.centre) @ affine.known.T
-        return values, _theory(affine, view, moments), None
+        return values, _theory(affine, view, moments, table, given), None
     if not isinstance(plugin, RowAttack):
         raise NotApplicable(f"{plugin.name} is neither a linear nor a row-level attack")
     fitted = plugin.fit(view, seen)
@@ -552,9 +554,11 @@ def _reconstruct(
     return np.concatenate([fitted.rows(copies) for _, _, copies in in_blocks(table, held)()]), theory, fitted
 
 
-def _theory(affine: Affine, view: View, moments: TableMoments) -> float | None:
-    if not affine.fixed or view.law is None:
+def _theory(affine: Affine, view: View, moments: TableMoments, table: Table, given: NDArray[np.intp]) -> float | None:
+    if view.law is None or not (affine.fixed or (affine.apart and given.size)):
         return None
-    maps = Maps(affine.weights[None], affine.offset[None], True, None if affine.known is None else affine.known[None])
-    expected = with_total(closed_form(maps, moments.covariance, view.law, moments.rows).expected)
-    return float(expected[0, -1])
+    maps = Maps(affine.weights[None], affine.offset[None], affine.fixed, None if affine.known is None else affine.known[None])
+    if affine.fixed:
+        return float(with_total(closed_form(maps, moments.covariance, view.law, moments.rows).expected)[0, -1])
+    judged = Moments.of(np.delete(table.values, given, axis=0) - view.centre)
+    return float(expected_errors(maps, judged, view.law)[0, -1])

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from auditor.results import Measurement
     from auditor.scenario.coalitions import Coalition
     from auditor.scenario.model import DataUse
+    from auditor.turned import Turned
 
 Array = NDArray[np.float64]
 
@@ -158,6 +159,10 @@ class Scheme(Plugin):
     @abstractmethod
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
         """Return the exact law of the noise in copies at these levels, or None when the scheme has none to state."""
+
+    def turned(self, levels: Sequence[float], table: TableMoments, key: Key) -> Turned | None:
+        """Return what was done to copies that are the original plus noise until a square matrix is applied; None for any others."""
+        return None
 
     def facts(self, levels: Sequence[float], table: TableMoments) -> dict[str, float]:
         """Return figures of the release itself that results should hold, metric → value; none unless a scheme has some."""

@@ -298,7 +298,7 @@ class _Pass:
             self._memory = memory.copies(columns, len(release.levels))
             self._drawing: Drawing = release.drawing()
             room = memory.rows((len(release.levels) + 1) * table.width)
-            self._gatherer = Gatherer(table.rows, table.width, moments.mean, task.draws, columns == table.width, room)
+            self._gatherer = Gatherer(table.rows, table.width, moments.mean, task.draws, columns == table.width, room, release.undo)
         except (Exception, SystemExit) as error:
             self.failure = failure_reason(error)
 

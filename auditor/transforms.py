@@ -14,13 +14,19 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.errors import AuditorError
+from auditor.noise import GaussianNoise, NoiseLaw
 from auditor.scheme import Key, Scheme, TableMoments
 from auditor.streams import stream
+
+if TYPE_CHECKING:
+    from auditor.turned import Turned
 
 Array = NDArray[np.float64]
 
@@ -46,6 +52,22 @@ class Transform:
     def undo(self, y: Array) -> Array:
         """Return ``(y − t) M``, shape (b, N): the original rows when ``M`` is orthogonal."""
         return np.asarray((y - self.shift) @ self.matrix)
+
+    def inverse(self, y: Array) -> Array:
+        """Return ``M⁻¹ (y − t)``, shape (b, N), of a square matrix.
+
+        Raises
+        ------
+        LinAlgError
+            It is singular, to the last bit; one that nearly is gives rounding back, and is *not checked* for.
+        """
+        if self._orthogonal:
+            return self.undo(y)
+        return np.asarray(np.linalg.solve(self.matrix, (y - self.shift).T).T)
+
+    @cached_property
+    def _orthogonal(self) -> bool:
+        return bool(np.allclose(self.matrix @ self.matrix.T, np.eye(len(self.matrix)), rtol=0.0, atol=1e-13))
 
 
 def haar(N: int, rng: np.random.Generator) -> Array:
@@ -78,6 +100,18 @@ class TransformScheme(Scheme):
 
     def law(self, levels: Sequence[float], table: TableMoments) -> None:
         """Return None: copies are not the original plus noise, which is all that a noise law can say."""
+
+    def turned(self, levels: Sequence[float], table: TableMoments, key: Key) -> Turned | None:
+        """Return the matrices and the law of what they were applied to, for the audit alone; None unless they are square."""
+        from auditor.turned import Turned
+
+        if self.output_width(table.mean.size) != table.mean.size:
+            return None
+        return Turned(tuple(self.transforms(len(levels), table, key)), self.law_before(levels, table))
+
+    def law_before(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw:
+        """Return the law of the noise that rows were given before the matrix was applied: there is none, unless a scheme says otherwise."""
+        return GaussianNoise(np.zeros((len(levels),) * 2), np.eye(table.mean.size))
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> TransformSampler:
         """Return what transforms the rows into copies ``existing + 1 … M``."""

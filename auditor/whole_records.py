@@ -106,5 +106,5 @@ def _record(
     reach = quantile(0.975, guesses - 1 if guesses > 1 else math.inf) * error
     return Measurement(
         context.sweep, context.scheme, knowledge, attack, coalition, context.levels_of(coalition), context.replicate, ALL, metric,
-        value, error, max(0.0, value - reach), min(1.0, value + reach), theory, "ok", None, "jackknife",
+        value, error, max(0.0, value - reach), min(1.0, value + reach), theory, "ok", None, "sampling",
     )  # fmt: skip

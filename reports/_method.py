@@ -40,7 +40,7 @@ METRICS = {
     ),
     "posterior_max": ("", "largest posterior probability that an attacker gives to one value, averaged over records"),
     "delta_growth": ("", "largest growth from prior to posterior probability of any property of one record"),
-    "rho_breach": ("", "share of the records where a belief below ρ₁ became one above ρ₂"),
+    "rho_breach": ("", "share of the records where a belief below ρ₁ became one above ρ₂, or the other way round"),
     "seconds": (
         "",
         "processor time of the step; it depends on the machine and is no part of the reproducible figures",

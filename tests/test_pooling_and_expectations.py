@@ -22,7 +22,7 @@ from auditor.expectation import Evidence, Pooling, ReleaseEvidence
 from auditor.expectations.metric import MetricBound
 from auditor.expectations.no_collusion_gain import NoCollusionGain
 from auditor.expectations.ranking import GrowthRate, Ranking
-from auditor.expectations.theory import MatchesTheory, Theorem3, theorem_3
+from auditor.expectations.theory import MatchesTheory, Theorem3, agreement, theorem_3
 from auditor.moments import Moments
 from auditor.noise import GaussianNoise
 from auditor.pooling import noise_gains
@@ -745,3 +745,61 @@ def test_growth_rate_needs_three_points():
 def test_exit_status_follows_the_worst_verdict():
     assert run("corner-wave", [0.5, 1.0], [{"no-collusion-gain": {}}]).exit_status == 0
     assert run("correlated", [0.5, 1.0], [{"no-collusion-gain": {}}]).exit_status == 1
+
+
+def drawn(values, theories, metric="distortion", bar="replicates"):
+    spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.01 * values[0]
+    return [record(value, spread, metric=metric, theory=theory, replicate=k + 1)._replace(error_bar=bar)
+            for k, (value, theory) in enumerate(zip(values, theories, strict=True))]  # fmt: skip
+
+
+def test_one_release_says_nothing_of_theory_over_secret_draws():
+    """The error bar of one release is of its rows: a coin that fell is 0 or twice its theory, whatever the rows."""
+    for value in (0.0, 2.0):
+        found = MatchesTheory(resolution=0.9).judge(evidence(*drawn([value], [1.0], bar="jackknife")))
+        assert found.status == "undecided"
+        assert "at least 8 replicates" in found.why
+    assert MatchesTheory().judge(evidence(*drawn([1.0], [1.0], bar="jackknife"))).status == "holds"
+
+
+@pytest.mark.parametrize(("shape", "R"), [(0.5, 10), (1.0, 10), (2.0, 16), ("coin", 10), ("coin", 16)])
+def test_a_true_theory_is_refuted_no_more_often_than_stated(shape, R):
+    """Skewed errors and coins, 2,000 times, each replicate with a theory of its own: at most 1 % and three standard errors of that."""
+    rng = np.random.default_rng(R)
+    refuted = 0
+    for _ in range(2000):
+        theories = rng.lognormal(size=R)
+        draws = rng.integers(0, 2, R) * 2.0 if shape == "coin" else rng.gamma(shape, 1.0 / shape, R)
+        group = drawn(theories * draws, theories)
+        refuted += agreement(group, float(theories.mean())).p <= 0.01
+    assert refuted / 2000 <= 0.01 + 3 * np.sqrt(0.01 * 0.99 / 2000)
+
+
+def test_a_wrong_theory_is_refuted_by_replicates_in_pairs():
+    """Theory differs tenfold between replicates, and is 10 % off in each: the spread between replicates would hide it."""
+    rng = np.random.default_rng(0)
+    theories = 10.0 ** rng.uniform(0, 1, 10)
+    right, wrong = theories * rng.normal(1.0, 0.02, 10), theories * rng.normal(1.1, 0.02, 10)
+    assert MatchesTheory().judge(evidence(*drawn(right, theories))).status == "holds"
+    assert MatchesTheory().judge(evidence(*drawn(wrong, theories))).status == "fails"
+    assert MatchesTheory(metric="records_within").judge(evidence(*drawn(wrong[:5], theories[:5], "records_within"))).status == "fails"
+    assert MatchesTheory().judge(evidence(*drawn(wrong[:5], theories[:5]))).status == "undecided"
+
+
+@pytest.mark.parametrize(("low", "high", "status"), [((0.9, 0.2), (1.0, 0.2), "undecided"), ((0.9, 0.01), (1.0, 0.01), "holds"),
+                                                     ((1.1, 0.2), (1.0, 0.2), "undecided"), ((1.0, 0.0), (1.0, 0.0), "holds")])  # fmt: skip
+def test_a_ranking_wants_evidence_and_not_luck(low, high, status):
+    records = [record(*low), record(*high, attack="ndr")]
+    assert Ranking(order=["llse", "ndr"]).judge(evidence(*records)).status == status
+
+
+def test_theory_given_a_draw_settles_a_ranking_only_if_replicates_agree():
+    def ranked(first, second, bar="replicates"):
+        records = [record(1.0, 0.3, theory=t, replicate=k)._replace(error_bar=bar) for k, t in enumerate(first)]
+        records += [record(1.05, 0.3, attack="ndr", theory=t, replicate=k)._replace(error_bar=bar) for k, t in enumerate(second)]
+        return Ranking(order=["llse", "ndr"]).judge(evidence(*records)).status
+
+    assert ranked([0.9] * 3, [1.0] * 3) == "holds"
+    assert ranked([0.9, 0.9, 1.1], [1.0] * 3) == "undecided"
+    assert ranked([1.1] * 3, [1.0] * 3) == "undecided"  # three unlucky draws
+    assert ranked([1.1] * 3, [1.0] * 3, "closed-form") == "fails"

@@ -57,7 +57,7 @@ class Monotone(Expectation):
             pairs += [(low, high) for (_, low), (_, high) in pairwise(points)]
         if not pairs:
             return Judgement("undecided", f"fewer than two values of {p.against} with a measured {p.metric}")
-        judged = judge_pairs(pairs, p.slack, p.metric)
+        judged = judge_pairs(pairs, p.slack, p.metric, proof=False)
         why = f"{p.metric} {p.direction} with {p.against}, {len(lines)} lines; {judged.why}"
         return Judgement(judged.status, why, judged.observed, judged.bound)
 

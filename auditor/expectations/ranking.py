@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -19,6 +19,9 @@ from auditor.scenario.knowledge import KnowledgeError, parse_knowledge
 from auditor.statistics import holm, one_sided
 
 LEVEL = 0.05
+
+PAIRED = 5
+"""Replicates from which differences are taken in pairs; that all of five fall on one side by chance happens one time in 32."""
 
 
 @register
@@ -83,25 +86,33 @@ def _label(name: Any) -> str:
         return str(name)
 
 
-def judge_pairs(pairs: Sequence[tuple[Sequence[Measurement], Sequence[Measurement]]], slack: float, metric: str) -> Judgement:
+def judge_pairs(
+    pairs: Sequence[tuple[Sequence[Measurement], Sequence[Measurement]]], slack: float, metric: str, proof: bool = True
+) -> Judgement:
     """Return the verdict on ``first ≤ second + slack`` for pairs of cells.
 
-    The two share their copies, so their errors are dependent in a way the records do not hold; ``se₁ + se₂`` bounds that of the
-    difference whatever the dependence. Replicates give the paired difference itself.
+    It holds where the measured difference is below the slack beyond its error bar, where the two tie to rounding, or where theory settles
+    the order: a tie within the error bar does not unsettle that. The two share their copies, so their errors are dependent in a way
+    the records do not hold; ``se₁ + se₂`` bounds that of the difference whatever the dependence. Replicates give the paired difference.
+    Without ``proof`` no more is asked of a difference than that it is measured below the slack.
     """
     tests = [_difference(first, second, slack) for first, second in pairs]
-    refuted = holm([one_sided(-difference, 0.0, error) if difference > ROUNDING else 1.0 for difference, error, _ in tests])
-    verdicts: list[Verdict] = []
-    for (difference, _, theory), p in zip(tests, refuted, strict=True):
-        broken = p <= LEVEL or (theory is not None and theory > ROUNDING)
-        # A ranking claims «at most»; where theory settles the order a measured tie within its error bar does not unsettle it.
-        holds = difference <= ROUNDING or (theory is not None and theory <= ROUNDING)
-        verdicts.append("fails" if broken else "holds" if holds else "undecided")
-    place = max(range(len(tests)), key=lambda k: (verdicts[k] == "fails", tests[k][0]))
+    refuted = holm([one_sided(-test.measured, 0.0, test.error) if test.measured > ROUNDING else 1.0 for test in tests])
+    shown = holm([one_sided(test.measured, ROUNDING, test.error) for test in tests])
+    verdicts = [_verdict(test, no <= LEVEL, yes <= LEVEL, proof) for test, no, yes in zip(tests, refuted, shown, strict=True)]
+    place = max(range(len(tests)), key=lambda k: (("holds", "undecided", "fails").index(verdicts[k]), tests[k].measured))
     first, second = pairs[place][0][0], pairs[place][1][0]
-    difference, error, _ = tests[place]
+    difference, error = tests[place].measured, tests[place].error
     why = f"closest of {len(pairs)}: {_compared(first, second)}, difference {difference + slack:+.4g} ± {1.96 * error:.2g} in {metric}"
     return Judgement(worst(verdicts), why, difference, slack)
+
+
+def _verdict(test: Difference, refuted: bool, shown: bool, proof: bool) -> Verdict:
+    if refuted or test.theory == "above":
+        return "fails"
+    if shown or test.theory == "below" or test.tied or (not proof and test.measured <= ROUNDING):
+        return "holds"
+    return "undecided"
 
 
 def _compared(first: Measurement, second: Measurement) -> str:
@@ -121,16 +132,42 @@ def _named(record: Measurement) -> str:
     return record.scheme if record.attack is None else f"{record.attack} ({record.knowledge}) on {record.scheme}"
 
 
-def _difference(first: Sequence[Measurement], second: Sequence[Measurement], slack: float) -> tuple[float, float, float | None]:
-    """Return measured difference less the slack, its standard error, and theory's difference less the slack."""
+class Difference(NamedTuple):
+    """How far the first of a pair is above the second and the slack: measured, its standard error, and what theory says of it."""
+
+    measured: float
+    error: float
+    theory: Literal["above", "below"] | None
+
+    @property
+    def tied(self) -> bool:
+        """Whether the two are one but for rounding."""
+        return max(abs(self.measured), self.error) <= ROUNDING
+
+
+def _difference(first: Sequence[Measurement], second: Sequence[Measurement], slack: float) -> Difference:
     (a, error_a), (b, error_b) = pooled(first), pooled(second)
-    theory = None if first[0].theory is None or second[0].theory is None else first[0].theory - second[0].theory - slack
-    if len(first) == len(second) and len(first) >= 5:
+    if len(first) == len(second) and len(first) >= PAIRED:
         paired = np.array([x.value for x in first], dtype=float) - np.array([y.value for y in second], dtype=float)
         error = float(paired.std(ddof=1) / math.sqrt(len(paired)))
     else:
         error = (error_a or 0.0) + (error_b or 0.0)
-    return a - b - slack, error, theory
+    return Difference(a - b - slack, error, _settled(first, second, slack))
+
+
+def _settled(first: Sequence[Measurement], second: Sequence[Measurement], slack: float) -> Literal["above", "below"] | None:
+    """Return the order that theory settles: in every replicate, as theory given what an adversary drew is another in each.
+
+    «Above» refutes, so that theory given a draw, as its error bar betrays, must agree with itself on as many as chance seldom would.
+    """
+    gaps = [None if x.theory is None or y.theory is None else x.theory - y.theory - slack for x, y in zip(first, second, strict=False)]
+    known = [gap for gap in gaps if gap is not None]
+    if len(known) < len(gaps) or len(first) != len(second) or not known:
+        return None
+    if max(known) <= ROUNDING:
+        return "below"
+    firm = len(known) >= PAIRED or all(record.error_bar == "closed-form" for record in (*first, *second))
+    return "above" if firm and min(known) > ROUNDING else None
 
 
 @register

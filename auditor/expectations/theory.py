@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from auditor.expectation import Evidence, Expectation, Filter, Judgement, Share, copies_released, listed, selector
-from auditor.expectations.metric import describe, measured_at
+from auditor.expectations.metric import ROUNDING, describe, measured_at
 from auditor.registry import register
 from auditor.results import Measurement, cells, mean_theory, pooled
-from auditor.statistics import holm, two_sided
+from auditor.statistics import holm, quantile, two_sided
+
+Array = NDArray[np.float64]
 
 FALSE_ALARM = 0.01
 """Chance that a true theory is refuted, over everything an expectation covers."""
+
+FEWEST = 8
+"""Replicates from which sign flips can refute at that rate: 2⁻⁷ < 0.01."""
+
+MOST_FLIPPED = 16
+
+QUANTILE = 1.96
+
+ERRORS = frozenset({"distortion", "rmse", "normalized_error"})
+"""Figures that an attack has one of in each release, however many records it holds."""
 
 
 @register
@@ -50,24 +66,112 @@ def compare(groups: Sequence[Sequence[Measurement]], expected: Sequence[float], 
     resolution : float
         A cell measured with an interval wider than ± this share of theory proves nothing.
     """
-    values = [pooled(group) for group in groups]
-    p = holm([two_sided(value - truth, error or 0.0, _scale(group)) for (value, error), truth, group
-              in zip(values, expected, groups, strict=True)])  # fmt: skip
-    place = min(range(len(groups)), key=lambda k: (p[k], -abs(values[k][0] - expected[k])))
-    cell, (value, error), truth = groups[place][0], values[place], expected[place]
-    bar = f" ± {1.96 * (error or 0.0):.2g}"
-    where = measured_at(cell)
+    found = [agreement(group, truth) for group, truth in zip(groups, expected, strict=True)]
+    p = holm([each.p for each in found])
+    place = min(range(len(groups)), key=lambda k: (p[k], found[k].p, -abs(found[k].value - expected[k])))
+    value, truth = found[place].value, expected[place]
+    bar, where = f" ± {found[place].half:.2g}", measured_at(groups[place][0])
     if p[place] <= FALSE_ALARM:
         bad = sum(q <= FALSE_ALARM for q in p)
         why = f"{bad} of {len(groups)} cells differ from theory; the worst is {value:.6g}{bar} where theory has {truth:.6g} ({where})"
         return Judgement("fails", why, value, truth)
-    coarse = [k for k, (_, e) in enumerate(values) if 1.96 * (e or 0.0) > resolution * abs(expected[k])]
+    if any(each.few for each in found):
+        few = sum(each.few for each in found)
+        why = f"in {few} of {len(groups)} cells theory is of draws that all records share; at least {FEWEST} replicates can tell"
+        return Judgement("undecided", why)
+    # An exact rebuild may have an error bar that is rounding, too.
+    finest = [max(resolution * abs(truth), ROUNDING * _scale(group)) for truth, group in zip(expected, groups, strict=True)]
+    coarse = [k for k, each in enumerate(found) if each.half > finest[k]]
     if coarse:
         return Judgement("undecided", f"{len(coarse)} of {len(groups)} cells are measured too coarsely to tell; add rows or replicates")
-    widest = max((1.96 * (e or 0.0) / abs(t) for (_, e), t in zip(values, expected, strict=True) if t), default=0.0)
+    widest = max((each.half / abs(t) for each, t in zip(found, expected, strict=True) if t), default=0.0)
     least = f"the one furthest from it in error bars: {value:.6g}{bar} against {truth:.6g}"
     why = f"{len(groups)} cells agree with theory; intervals of ± {widest:.1%} or finer; {least}"
     return Judgement("holds", why, value, truth)
+
+
+class Agreement(NamedTuple):
+    """One cell beside its theory.
+
+    Attributes
+    ----------
+    value : float
+        Measured, replicates pooled.
+    half : float
+        Half of a 95 % interval of measurement less theory.
+    p : float
+        Against «they are one».
+    few : bool
+        Whether no measurement could have refuted theory: it is of draws that all records of a release share, and too few were made.
+    """
+
+    value: float
+    half: float
+    p: float
+    few: bool = False
+
+
+def agreement(group: Sequence[Measurement], truth: float) -> Agreement:
+    """Return how the replicates of one cell agree with theory.
+
+    A secret matrix and an adversary's guess are drawn once for all records, and so is what it was given; theory may be another for each
+    of the latter. So replicates are compared with their own theory, in pairs, by Student's t. An error has but a few outcomes where
+    little is left to guess (two, with one direction unknown), of which t knows nothing: sign flips must refute it, too, whose least
+    p-value is ``2^(1 − R)``; over many cells of that kind these chances of a false alarm add up. The error bar of a single release is of
+    its rows, and says nothing of such draws.
+    """
+    value, error = pooled(group)
+    if all(abs((r.value or 0.0) - (truth if r.theory is None else r.theory)) <= ROUNDING * _scale(group) for r in group):
+        return Agreement(value, QUANTILE * (error or 0.0), 1.0)
+    drawn, R = group[0].metric in ERRORS, len(group)
+    if group[0].error_bar == "replicates":
+        tests = [_paired(off, truth, _scale(group)) for off in _differences(group, truth)]
+        half = quantile(0.975, R - 1) * tests[0][1]
+        if not drawn:
+            return Agreement(value, half, tests[0][0])
+        p, flips = max(p for p, _ in tests), sign_flips(_differences(group, truth)[0])
+        return Agreement(value, half, p if flips <= FALSE_ALARM else max(p, flips), R < FEWEST)
+    if drawn and group[0].error_bar == "jackknife":
+        return Agreement(value, QUANTILE * (error or 0.0), 1.0, few=True)
+    return Agreement(value, QUANTILE * (error or 0.0), two_sided(value - truth, error or 0.0, _scale(group)))
+
+
+def _paired(off: Array, truth: float, scale: float) -> tuple[float, float]:
+    """Return Student's p-value against differences of mean 0, and their standard error."""
+    mean, R = float(off.mean()), off.size
+    # Errors are skewed: few draws are mostly too small, and then spread too little as well. Their spread is as a share of their size.
+    lucky = truth / (truth + mean) if 0.0 < truth + mean < truth else 1.0
+    spread = float(off.std(ddof=1)) / math.sqrt(R) * lucky
+    return two_sided(mean, spread, scale, R - 1), spread
+
+
+def _differences(group: Sequence[Measurement], truth: float) -> list[Array]:
+    """Return measurement less theory, replicate by replicate; before that, where no theory is 0, as shares of each one's theory.
+
+    An unlucky draw has a large theory and a large spread about it, and would drown the others; a lucky one counts too much in shares.
+    """
+    values = np.array([r.value or 0.0 for r in group])
+    theory = np.array([truth if r.theory is None else r.theory for r in group])
+    shares = [(values / theory - 1.0) * truth] if (theory > ROUNDING * _scale(group)).all() else []
+    return [*shares, values - theory]
+
+
+def sign_flips(differences: Array) -> float:
+    """Return the share of all choices of signs that bring a sum at least as far from 0 as it is: exact for symmetric differences.
+
+    Beyond ``MOST_FLIPPED`` differences 0, as their mean is normal enough by then.
+
+    Examples
+    --------
+    >>> sign_flips(np.array([1.0, 2.0, 1.5]))
+    0.25
+    """
+    if differences.size > MOST_FLIPPED:
+        return 0.0
+    sums = np.zeros(1)
+    for difference in np.abs(differences):
+        sums = np.concatenate([sums + difference, sums - difference])
+    return float(np.mean(np.abs(sums) >= abs(differences.sum()) * (1.0 - 1e-12)))
 
 
 def _scale(group: Sequence[Measurement]) -> float:

@@ -22,6 +22,7 @@ from pydantic import Field
 
 from auditor import registry
 from auditor.additive import AdditiveScheme
+from auditor.noise import NoiseLaw
 from auditor.registry import PluginParameters, register
 from auditor.scheme import Key, Sampler, TableMoments
 from auditor.transforms import Transform, TransformScheme, haar
@@ -71,6 +72,12 @@ class RotationNoise(TransformScheme):
         if self.parameters.rotations == "shared":
             return super().transforms(1, table, key) * copies
         return super().transforms(copies, table, key)
+
+    def law_before(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw:
+        """Return the law of the white noise."""
+        law = self.additive.law(levels, table)
+        assert law is not None
+        return law
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Any:
         """Return what blurs and turns the rows into copies ``existing + 1 … M``."""

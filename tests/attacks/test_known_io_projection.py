@@ -62,23 +62,43 @@ def test_more_known_records_than_dimensions_do_not_crash():
     np.testing.assert_allclose(found @ M.T, x @ M.T, atol=1e-9)  # what is seen of the record is met
 
 
-@pytest.mark.parametrize(("n", "p", "guess"), [(8, 2, False), (8, 2, True), (12, 3, False), (2, 6, False), (9, 4, False)])
-def test_the_expected_error_is_the_closed_form(n, p, guess):
-    """4,000 matrices for one set of known records and one record; two-sided, about 1 in 10,000 each."""
+def fitted_to(rng, M, X_p, guess):
+    known = KnownSpan.of(X_p, X_p @ M.T)
+    u = known.rest @ rng.standard_normal(known.rest.shape[1])
+    return ProjectionMAP(known, 1 / len(M), u / np.linalg.norm(u) if guess else None)
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "guess"), [(8, 2, False), (8, 2, True), (12, 3, False), (2, 5, False), (9, 4, False), (4, 4, False), (4, 4, True), (3, 2, True)]
+)
+def test_the_expected_error_is_the_closed_form_given_what_known_records_show(n, p, guess):
+    """4,000 matrices that agree on one set of known records, and one record; two-sided, about 1 in 10,000 each."""
     N = 6
     rng = np.random.default_rng(n * p)
     X_p, x = rng.standard_normal((p, N)), rng.standard_normal((1, N))
-    errors = []
+    beside = np.eye(N) - np.linalg.pinv(X_p) @ X_p
+    shown = rng.standard_normal((n, N)) / np.sqrt(n)
+    errors, told = [], set()
     for _ in range(4000):
-        M = rng.standard_normal((n, N)) / np.sqrt(n)
-        known = KnownSpan.of(X_p, X_p @ M.T)
-        away = None
-        if guess:
-            u = known.rest @ rng.standard_normal(N - p)
-            away = u / np.linalg.norm(u)
-        fitted = ProjectionMAP(known, 1 / n, away)
+        M = shown @ (np.eye(N) - beside) + rng.standard_normal((n, N)) / np.sqrt(n) @ beside
+        fitted = fitted_to(rng, M, X_p, guess)
         errors.append(((fitted.rows([x @ M.T]) - x) ** 2).sum())
-    assert abs(np.mean(errors) - fitted.expected(x)[0]) < 3.9 * np.std(errors) / np.sqrt(4000)
+        told.add(round(float(fitted.expected(x)[0]), 9))
+    assert len(told) == 1
+    assert abs(np.mean(errors) - told.pop()) < 3.9 * np.std(errors) / np.sqrt(4000)
+
+
+@pytest.mark.parametrize(("n", "p", "guess"), [(12, 2, False), (12, 2, True), (2, 9, False), (16, 5, True)])
+def test_over_all_matrices_it_is_that_of_an_inverse_wishart(n, p, guess):
+    """What the known records show averaged out, 4,000 times: ``1 + r/(n'−r−1)`` and its like, by hand; two-sided, 1 in 10,000 each."""
+    N = 10
+    rng = np.random.default_rng(n + p)
+    X_p, x = rng.standard_normal((p, N)), rng.standard_normal((1, N))
+    V = np.linalg.svd(X_p)[2][:p].T
+    across, along = (x**2).sum() - ((x @ V) ** 2).sum(), (((x - X_p.mean(axis=0)) @ V) ** 2).sum()
+    told = [fitted_to(rng, rng.standard_normal((n, N)) / np.sqrt(n), X_p, guess).expected(x)[0] for _ in range(4000)]
+    by_hand = across * (1 + p / (n - p - 1) + guess * (n - p) / n) if p <= n else across * (1 + n / (p - n - 1)) + along * (1 - n / p)
+    assert abs(np.mean(told) - by_hand) < 3.9 * np.std(told) / np.sqrt(4000)
 
 
 def test_copies_stack():

@@ -170,3 +170,111 @@ def test_a_projection_is_audited_by_regression_and_pooling_undoes_it():
     assert value(result, "known-io-regression", coalition=(1,)) > 0.01
     assert value(result, "known-io-regression", coalition=(1, 2)) < 1e-9
     assert {r.status for r in result.measurements if r.attack == "ndr"} == {"not-applicable"}
+
+
+def cells(result, metric="distortion"):
+    return [r for r in result.measurements if (r.attack, r.metric, r.attribute) == ("known-io-regression", metric, "*")]
+
+
+def test_theory_by_hand_is_what_the_map_loses_of_the_data_and_lets_through_of_the_noise():
+    """One attribute, one copy: (1 − w)² Var + (bias)² + w² σ² K over the records that are not known, w by least squares on those that are."""
+    X = 5.0 + np.random.default_rng(8).lognormal(size=(400, 1))
+    release = auditor.perturb(X, "independent", [0.5], seed=0)
+    estimate = auditor.attack("known-io-regression", release, knowledge={"known-records": 12}, seed=9)
+    known = chosen_rows(KnownRecords(12), 400, 9, 1)
+    x, y = X[known, 0], np.asarray(release.copies[0])[known, 0]
+    w = np.cov(x, y)[0, 1] / y.var(ddof=1)
+    offset = x.mean() - w * y.mean()
+    rest = np.delete(X[:, 0], known)
+    assert estimate.theory == pytest.approx(((offset + w * rest - rest) ** 2).mean() + w**2 * 0.5 * X.var())
+
+
+@pytest.mark.parametrize("count", [4, 30])
+@pytest.mark.parametrize("scheme", [
+    {"name": "independent", "levels": [0.3, 0.6]}, {"name": "corner-wave", "levels": [0.3, 0.6]},
+    {"name": "independent", "levels": [0.3, 0.6], "distribution": "uniform"},
+    {"name": "rotation-noise", "levels": [0.3, 0.6]}, {"name": "rotation-noise", "levels": [0.3, 0.6], "noise": "corner-wave"},
+], ids=str)  # fmt: skip
+def test_measured_errors_scatter_about_theory_whatever_the_map(scheme, count):
+    """300 draws of noise and of known records on one skewed table: measurement less theory is 0 on average, within 4 standard errors
+    (one false alarm in 16,000 a case)."""
+    result = auditor.run({
+        "seed": 3, "data": {"source": "components", "shapes": ["exponential", "gamma"], "mean": 3, "ratio": 2, "rows": 200},
+        "schemes": [scheme], "knowledge": [{"known-records": count}], "coalitions": ["singles", "all"],
+        "attacks": ["known-io-regression"], "replicates": 300,
+    })  # fmt: skip
+    for coalition in [(1,), (2,), (1, 2)]:
+        off = np.array([r.value - r.theory for r in cells(result) if r.coalition == coalition])
+        assert len(off) == 300
+        assert abs(off.mean()) < 4 * off.std(ddof=1) / np.sqrt(300)
+
+
+def test_an_expectation_on_theory_holds_and_a_wrong_theory_does_not():
+    result = auditor.run(scenario("corner-wave", 200, expect=[{"matches-theory": {"attack": "known-io-regression"}}]))
+    assert [e.status for e in result.expectations] == ["holds"]
+    wrong = [r._replace(theory=r.theory * 1.5) for r in cells(result) if r.theory is not None]
+    from auditor.expectations.theory import compare
+    from auditor.results import cells as grouped
+
+    groups = list(grouped(wrong).values())
+    assert compare(groups, [1.5 * r[0].theory for r in groups], 0.5).status == "fails"
+
+
+def test_two_known_records_have_no_error_bar_and_so_no_theory():
+    """Two parts say nothing of a variance; a theory without an error bar beside it would be refuted by any noise at all."""
+    result = auditor.run(scenario("independent", 2, expect=[{"matches-theory": {"attack": "known-io-regression"}}]))
+    assert all(r.theory is None or r.std_error is not None for r in cells(result))
+    assert [e.status for e in result.expectations] == ["undecided"]
+
+
+@pytest.mark.parametrize(("p", "k"), [(8, 1), (20, 1), (20, 3)])
+def test_what_so_many_records_teach_on_normal_data(p, k):
+    """Over known records too: residual · (1 + 1/p) (p − 2) / (p − kN − 2), exact for jointly normal rows; 4,000 draws, 4 standard errors."""
+    rng = np.random.default_rng(p + k)
+    K = np.array([[4.0, 1.5], [1.5, 1.0]])
+    d, half = 2 * k, np.linalg.cholesky(K)
+    whole = np.kron(np.ones((k + 1, k + 1)), K) + np.diag([0.0, 0.0] + [0.7] * d)
+    residual = np.trace(K - whole[:2, 2:] @ np.linalg.solve(whole[2:, 2:], whole[2:, :2]))
+    found = []
+    for _ in range(4000):
+        X = rng.normal(size=(p, 2)) @ half.T
+        V = np.hstack([X, *(X + np.sqrt(0.7) * rng.normal(size=(p, 2)) for _ in range(k))])
+        C, mean = np.cov(V.T, bias=True), V.mean(axis=0)
+        W = ridge_map(C[:2, :2], C[:2, 2:], C[2:, 2:], p, 0.0)
+        R, c = np.hstack([np.eye(2), -W]), mean[:2] - W @ mean[2:]
+        found.append(np.trace(R @ whole @ R.T) + c @ c)
+    expected = residual * (1 + 1 / p) * (p - 2) / (p - d - 2)
+    assert abs(np.mean(found) - expected) < 4 * np.std(found) / np.sqrt(len(found))
+
+
+@pytest.mark.parametrize("scheme", [
+    {"name": "rotation"}, {"name": "rotation", "translation": True}, {"name": "random-projection", "dimensions": 3},
+    {"name": "rotation-noise", "levels": [0.1, 0.3]}, {"name": "rotation-noise", "levels": [0.2], "translation": True, "noise": "corner-wave"},
+], ids=str)  # fmt: skip
+def test_data_far_from_the_origin_are_rebuilt_as_well(scheme, tmp_path):
+    """At 10⁸ standard deviations: moments of a turned copy about the *original's* mean would be rounding and little else."""
+    X = np.random.default_rng(0).gamma(2.0, size=(600, 3))
+    found = []
+    for offset in (0.0, 1e8):
+        np.savetxt(tmp_path / "x.csv", X + offset * np.array([1.0, -2.0, 0.5]), delimiter=",", header="a,b,c", comments="", fmt="%.9f")
+        result = auditor.run({
+            "seed": 1, "data": {"source": str(tmp_path / "x.csv")}, "schemes": [scheme], "knowledge": [{"known-records": 40}],
+            "coalitions": ["singles", "all"], "attacks": ["known-io-regression"], "measures": [{"within": [0.5]}],
+        })  # fmt: skip
+        found.append([(r.value, r.theory) for r in result.measurements if r.attack == "known-io-regression"])
+    assert len(found[0]) > 4
+    for near, far in zip(*found, strict=True):
+        assert far[0] == pytest.approx(near[0], rel=2e-3, abs=1e-9)
+        assert (far[1] is None) == (near[1] is None)
+
+
+def test_known_records_that_span_leave_nothing_of_a_matrix_and_theory_says_so():
+    for scheme, count, expected in [({"name": "rotation"}, 20, 0.0), ({"name": "random-projection", "dimensions": 4}, 20, 0.0),
+                                    ({"name": "random-projection", "dimensions": 2}, 20, None)]:  # fmt: skip
+        result = auditor.run({
+            "seed": 3, "data": {"source": "components", "shapes": ["exponential", "gamma", "laplace"], "rows": 300}, "schemes": [scheme],
+            "knowledge": [{"known-records": count}], "attacks": ["known-io-regression"], "expect": [{"matches-theory": {}}],
+        })  # fmt: skip
+        assert [r.theory for r in cells(result)] == [expected]
+        assert (cells(result)[0].value == 0.0) == (expected == 0.0)
+        assert result.expectations[0].status == ("holds" if expected == 0.0 else "undecided")

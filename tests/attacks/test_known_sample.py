@@ -144,3 +144,16 @@ def test_no_theory_where_signs_or_axes_are_not_settled():
     several = perturb(table("exponential", 4, 6000, 1.7, 1), "rotation-noise", [0.1, 0.1], seed=1)
     assert attack("known-sample", several, knowledge={"known-sample": 3000}, coalition=[1]).theory is not None
     assert attack("known-sample", several, knowledge={"known-sample": 3000}, coalition="all").theory is None
+
+
+def test_far_from_the_origin_records_are_turned_about_the_means():
+    """A turn of 10⁻² about the origin would move records 10⁶ standard deviations away by ten thousand of them."""
+    X = np.random.default_rng(0).exponential(size=(4000, 3)) * np.array([1.0, 2.0, 4.0])
+    errors = []
+    for offset in (0.0, 1e3, 1e6):
+        release = perturb(X + offset * np.array([1.0, -1.0, 2.0]), "rotation", [0], seed=4)
+        estimate = attack("known-sample", release, knowledge={"known-sample": 1000}, seed=1)
+        errors.append(estimate.normalized_error)
+        assert estimate.theory is not None
+    assert max(errors) < 0.05
+    assert errors[1] == pytest.approx(errors[2], rel=1e-6)

@@ -1,0 +1,109 @@
+"""``auditor perturb --keep``: columns that pass through unchanged, beside perturbed ones, and none that nobody asked for."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import auditor.copies
+from auditor.cli import cli
+from auditor.copies import write_copies
+from auditor.data import kept
+from auditor.errors import AuditorError
+
+ROWS = 700
+
+
+@pytest.fixture
+def path(tmp_path):
+    rng = np.random.default_rng(0)
+    with (tmp_path / "people.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "illness", "note", "age", "zip"])
+        for k in range(ROWS):
+            note = ["", "a, b", 'he said "no"', "line\nbreak", "=1+1", "NA"][k % 6]
+            writer.writerow([f"{k:05d}", ["flu", "none", "cold"][rng.integers(3)], note, rng.integers(20, 90), f"0{k % 97}.50"])
+    return str(tmp_path / "people.csv")
+
+
+def cells(path):
+    with Path(path).open(newline="") as file:
+        return list(csv.reader(file))
+
+
+@pytest.mark.parametrize("batch", [7, 2**16])
+@pytest.mark.parametrize(("scheme", "column", "level"), [("uniform-multilevel", "illness", 0.3), ("corner-wave", "age", 0.5)])
+def test_what_is_kept_is_the_same_text_row_by_row_in_the_files_order(path, tmp_path, monkeypatch, batch, scheme, column, level):
+    monkeypatch.setattr(kept, "BATCH_ROWS", batch)
+    write_copies(path, scheme, [level, level / 2], 1, tmp_path / "out", [column], keep=["zip", "note", "id"])
+    original = cells(path)
+    names = [name for name in original[0] if name in {"zip", "note", "id", column}]
+    for copy in ("copy-1.csv", "copy-2.csv"):
+        released = cells(tmp_path / "out" / copy)
+        assert released[0] == names
+        for name in ("id", "note", "zip"):
+            of, to = original[0].index(name), names.index(name)
+            assert [row[to] for row in released[1:]] == [row[of] for row in original[1:]]
+    assert json.loads((tmp_path / "out" / "release.json").read_text())["kept"] == ["zip", "note", "id"]
+
+
+def test_the_perturbed_column_is_what_it_is_without_others_beside_it(path, tmp_path):
+    for folder, keep in (("alone", ()), ("beside", "rest")):
+        write_copies(path, "uniform-multilevel", [0.3], 1, tmp_path / folder, ["illness"], keep=keep)
+    alone, beside = (pd.read_csv(tmp_path / folder / "copy-1.csv") for folder in ("alone", "beside"))
+    assert list(alone.columns) == ["illness"]
+    assert list(beside.columns) == ["id", "illness", "note", "age", "zip"]
+    pd.testing.assert_series_equal(alone["illness"], beside["illness"])
+
+
+def test_parquet_keeps_types_and_a_matrix_brings_columns_of_its_own(tmp_path):
+    frame = pd.DataFrame({
+        "when": pd.date_range("2020-01-01", periods=90, tz="UTC"), "a": np.arange(90.0), "many": pd.array([2**62 + k for k in range(90)]),
+        "b": np.arange(90.0) ** 2, "gap": pd.array([None if k % 3 else k for k in range(90)], dtype="Int64"),
+    })  # fmt: skip
+    frame.to_parquet(tmp_path / "x.parquet")
+    write_copies(str(tmp_path / "x.parquet"), "random-projection", [0], 1, tmp_path / "out", ["a", "b"], rows=50,
+                 parameters={"dimensions": 3}, keep=["gap", "when", "many"])  # fmt: skip
+    copy = pd.read_parquet(tmp_path / "out" / "copy-1.parquet")
+    assert list(copy.columns) == ["when", "many", "gap", "y1", "y2", "y3"]
+    assert copy["when"].tolist() == frame["when"][:50].tolist()
+    assert copy["many"].tolist() == frame["many"][:50].tolist()
+    assert [None if pd.isna(v) else v for v in copy["gap"]] == [None if k % 3 else k for k in range(50)]
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    (["--keep", "illness"], "is to be perturbed and kept"),
+    (["--keep", "ilness"], "illness"),
+    (["--keep", "id", "--keep-rest"], "one of the two"),
+])  # fmt: skip
+def test_requests_that_make_no_sense_leave_nothing_behind(path, tmp_path, options, message):
+    out = tmp_path / "out"
+    arguments = ["perturb", path, "--scheme", "uniform", "--levels", "0.3", "--output", str(out), "--columns", "illness", *options]
+    result = CliRunner().invoke(cli, arguments)
+    assert isinstance(result.exception, AuditorError)
+    assert message in str(result.exception)
+    assert not out.exists()
+
+
+def test_rows_that_do_not_match_are_refused_and_nothing_is_written(path, tmp_path, monkeypatch):
+    text = kept._text
+    monkeypatch.setattr(kept, "_text", lambda *given: (frame.iloc[:-1] for frame in text(*given)))
+    with pytest.raises(AuditorError, match="fewer records"):
+        write_copies(path, "corner-wave", [0.5], 1, tmp_path / "out", ["age"], keep=["id"])
+    monkeypatch.setattr(kept, "_text", lambda *given: (pd.concat([frame, frame.iloc[:1]]) for frame in text(*given)))
+    with pytest.raises(AuditorError, match="more records"):
+        write_copies(path, "corner-wave", [0.5], 1, tmp_path / "out", ["age"], keep=["id"])
+    assert not list((tmp_path / "out").glob("*.csv"))
+
+
+def test_a_registered_source_is_no_file_and_nothing_is_kept_unasked(path, tmp_path):
+    with pytest.raises(AuditorError, match="can be kept of a file"):
+        write_copies("iris", "corner-wave", [0.5], 1, tmp_path / "out", ["petal_length"], keep=["petal_width"])
+    auditor.copies.write_copies(path, "corner-wave", [0.5], 1, tmp_path / "out", ["age"])
+    assert cells(tmp_path / "out" / "copy-1.csv")[0] == ["age"]
