@@ -253,6 +253,16 @@ LIU2008 = (
         (Picture("matrix", "Every attack on every kind of additive noise, by what the adversary knows"),),
     ),
     Entry(
+        "survey-privacy-measures",
+        f"{LIU}, section 3.7: measures of privacy and what is recovered",
+        ("How interval and entropy measures of privacy relate to the accuracy of reconstruction is not clear.",),
+        (
+            Picture("sweep", "What the best guess from the copy leaves unknown, normal data", of("normalized_error")),
+            Picture("sweep", "Share of the privacy that the copy took, normal data", of("privacy_loss")),
+        ),
+        note="For one table every measure goes the same way; between tables the share lost ranks them the wrong way round.",
+    ),
+    Entry(
         "survey-tables",
         f"{LIU}, Tables 12.1 and 12.2 as one matrix",
         (
@@ -275,6 +285,12 @@ LIU2008 = (
                 of("records_within", ("adversary", "known-io-rotation, known-records(7) knowledge")),
             ),
         ),
+    ),
+    Entry(
+        "survey-most-exposed",
+        f"{LIU}, section 4.1: who is most exposed, as the adversary computes it",
+        ("The adversary chooses the record that it rebuilds with the highest probability, which it knows from the copy alone.",),
+        (Picture("sweep", "Chance of the most exposed record by tolerance; theory dashed", of("most_exposed")),),
     ),
     Entry(
         "survey-projection",

@@ -456,7 +456,7 @@ def test_a_law_of_published_copies_may_be_a_covariance_in_a_file(folder, auditor
         ("schemes[0].law={scheme: corner-wav}", "schemes[0].law names an unknown scheme 'corner-wav'; did you mean 'corner-wave'?"),
         ("schemes[0].law={scheme: corner-wave, algoritm: x}", "schemes[0].law is wrong: algoritm is not a known field; did you mean 'algorithm'?"),
         ("schemes[0].law={scheme: corner-wave}", "a law by scheme needs the copies' levels"),
-        ("schemes[0].law={covariance: law.csv}", "law.covariance: 'law.csv' cannot be read"),
+        ("schemes[0].law={covariance: law.csv}", "law.covariance: there is no file 'law.csv'"),
         ("schemes[0].law={}", "schemes[0].law must have `scheme` or `covariance`, and not both"),
         ("data.standardize=true", "`standardize` must be false"),
     ],

@@ -116,8 +116,9 @@ def test_memory_of_categories_does_not_grow_with_the_rows(codes):
     some, four_times = (
         both(codes, 0, CATEGORICAL.format(rows=rows, data=BINS, coalitions="subsets", expect="")) for rows in (1_000_000, 4_000_000)
     )
+    column = 3_000_000 * 8 / 1e6  # what a table that is held would add at the least: the column of numbers, once
     assert four_times[0] <= 1.05 * some[0]
-    assert four_times[1] <= 1.05 * some[1]
+    assert four_times[1] < some[1] + column
 
 
 def both(folder: Path, held: int, text: str) -> tuple[float, float]:
