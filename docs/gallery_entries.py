@@ -34,6 +34,7 @@ class Entry:
 LI, HUANG = "Li, Chen, Li & Zhang (2012)", "Huang, Du & Chen (2005)"
 XIAO, LIU = "Xiao, Tao & Chen (2009)", "Liu, Giannella & Kargupta (2008)"
 RMSE = (("figure", "rmse, all attributes"),)
+LEVEL = ("path", "schemes[0].levels[0]")
 ESTIMATED = (*RMSE, ("adversary", "estimated(rows=1000)"))
 
 
@@ -257,8 +258,8 @@ LIU2008 = (
         f"{LIU}, section 3.7: measures of privacy and what is recovered",
         ("How interval and entropy measures of privacy relate to the accuracy of reconstruction is not clear.",),
         (
-            Picture("sweep", "What the best guess from the copy leaves unknown, normal data", of("normalized_error")),
-            Picture("sweep", "Share of the privacy that the copy took, normal data", of("privacy_loss")),
+            Picture("sweep", "What attacks on the copy leave unknown, by level and shape", of("normalized_error", LEVEL)),
+            Picture("sweep", "Share of the privacy that the copy took, by level and shape", of("privacy_loss", LEVEL)),
         ),
         note="For one table every measure goes the same way; between tables the share lost ranks them the wrong way round.",
     ),
@@ -290,7 +291,13 @@ LIU2008 = (
         "survey-most-exposed",
         f"{LIU}, section 4.1: who is most exposed, as the adversary computes it",
         ("The adversary chooses the record that it rebuilds with the highest probability, which it knows from the copy alone.",),
-        (Picture("sweep", "Chance of the most exposed record by tolerance; theory dashed", of("most_exposed")),),
+        (
+            Picture(
+                "sweep",
+                "Chance of the most exposed record by tolerance, one record known; theory dashed",
+                of("most_exposed", ("adversary", "known-io-rotation, known-records(1) knowledge")),
+            ),
+        ),
     ),
     Entry(
         "survey-projection",

@@ -25,6 +25,8 @@ from reports._chart_style import (
     width,
 )
 
+SHORT = "format(datum.value, datum.value < 1000 ? '~g' : '~s')"
+"""How ticks of a logarithmic axis are written: 0.2 and 20k, not 200m."""
 TICKS = 12
 """Up to so many swept values each has its own tick."""
 
@@ -66,7 +68,7 @@ def _swept_axis(data: ChartData) -> alt.X:
         # a list of words is broken into lines, so that labels stand upright side by side
         return alt.X("x:O", title=title, sort=None, axis=alt.Axis(labelAngle=0, labelExpr="split(datum.label, ', ')", grid=False))
     if data.facts["log"]:
-        ticks = alt.Axis(grid=False, format="~s", tickCount=6)
+        ticks = alt.Axis(grid=False, labelExpr=SHORT, tickCount=6)
         return alt.X("x:Q", title=title, scale=alt.Scale(type="log", nice=False, padding=14), axis=ticks)
     at = data.facts["at"]
     ticks = alt.Axis(grid=False, values=at, format=",~r", labelOverlap=True) if len(at) <= TICKS else alt.Axis(grid=False, tickCount=8)
