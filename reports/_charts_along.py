@@ -67,11 +67,12 @@ def _swept_axis(data: ChartData) -> alt.X:
     if not data.facts["numeric"]:
         # a list of words is broken into lines, so that labels stand upright side by side
         return alt.X("x:O", title=title, sort=None, axis=alt.Axis(labelAngle=0, labelExpr="split(datum.label, ', ')", grid=False))
-    if data.facts["log"]:
-        ticks = alt.Axis(grid=False, labelExpr=SHORT, tickCount=6)
-        return alt.X("x:Q", title=title, scale=alt.Scale(type="log", nice=False, padding=14), axis=ticks)
     at = data.facts["at"]
-    ticks = alt.Axis(grid=False, values=at, format=",~r", labelOverlap=True) if len(at) <= TICKS else alt.Axis(grid=False, tickCount=8)
+    own = {"values": at, "labelOverlap": True} if len(at) <= TICKS else {}
+    if data.facts["log"]:
+        ticks = alt.Axis(grid=False, labelExpr=SHORT, **(own or {"tickCount": 6}))
+        return alt.X("x:Q", title=title, scale=alt.Scale(type="log", nice=False, padding=14), axis=ticks)
+    ticks = alt.Axis(grid=False, format=",~r", **own) if own else alt.Axis(grid=False, tickCount=8)
     return alt.X("x:Q", title=title, scale=alt.Scale(zero=False, nice=False, padding=14), axis=ticks)
 
 
