@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from itertools import accumulate
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from auditor.data.categorical import Attribute, Codes, bin_codes, code_type, joined
 from auditor.data.checks import floats
 from auditor.data.pieces import Piece
-from auditor.data.streamed import Cursor, checked_parts
+from auditor.data.streamed import Pieced, checked_parts
 from auditor.errors import DataError
 
 Array = NDArray[np.float64]
@@ -50,7 +49,7 @@ class Coder:
 
 
 @dataclass(frozen=True)
-class FileCodes:
+class FileCodes(Pieced[np.unsignedinteger]):
     """The records of large files as codes, in order; what travels to other processes are places and counts.
 
     Attributes
@@ -71,11 +70,6 @@ class FileCodes:
     pieces: tuple[Piece, ...] = field(repr=False)
     counts: tuple[int, ...] = field(repr=False)
     drop: bool = False
-
-    @cached_property
-    def starts(self) -> tuple[int, ...]:
-        """Number of the first record of each piece, and of the record after the last."""
-        return (0, *accumulate(self.counts))
 
     @property
     def rows(self) -> int:
@@ -99,24 +93,12 @@ class FileCodes:
         """
         size = int(np.prod([attribute.size for attribute in self.attributes], dtype=np.int64))
         out = np.empty(stop - start, dtype=code_type(size))
-        self._cursor(start).take(start, out)
+        self.cursor(start).take(start, out)
         return out
 
-    def _cursor(self, start: int) -> Cursor[np.unsignedinteger]:
-        piece = int(np.searchsorted(self.starts, start, side="right")) - 1
-        cursor: Cursor[np.unsignedinteger] | None = self.__dict__.get("_open")
-        if cursor is None or not self.starts[piece] <= cursor.position <= start:
-            parts = checked_parts(self.pieces[piece:], self.counts[piece:], partial(_codes, self.columns, self.coders, self.drop))
-            cursor = Cursor(parts, self.starts[piece])
-            self.__dict__["_open"] = cursor
-        return cursor
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What travels: not the file that happens to be open."""
-        return {name: value for name, value in self.__dict__.items() if name != "_open"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+    def decoded(self, piece: int) -> Iterator[Codes]:
+        """Yield the codes from the start of a piece on."""
+        return checked_parts(self.pieces[piece:], self.counts[piece:], partial(_codes, self.columns, self.coders, self.drop))
 
 
 def _codes(columns: Sequence[str], coders: Sequence[Coder], drop: bool, piece: Piece) -> Iterator[Codes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -43,84 +44,6 @@ class Scale:
         x /= self.std
 
 
-@dataclass(frozen=True)
-class FileRows:
-    """The records of some columns of large files, in order; what travels to other processes are places and counts.
-
-    Attributes
-    ----------
-    columns : tuple of N str
-    pieces : tuple of Piece
-    counts : tuple of int
-        Records that each piece yields.
-    drop : bool
-        Whether records with a missing value are left out.
-    fill : ndarray of shape (N,) or None
-        What stands for a missing value.
-    scale : Scale or None
-        How values are rescaled.
-    beside : tuple of str
-        Other columns of the table, which a record is left out for as well.
-    """
-
-    columns: tuple[str, ...]
-    pieces: tuple[Piece, ...] = field(repr=False)
-    counts: tuple[int, ...] = field(repr=False)
-    drop: bool = False
-    fill: Array | None = field(default=None, repr=False)
-    scale: Scale | None = field(default=None, repr=False)
-    beside: tuple[str, ...] = ()
-
-    @cached_property
-    def starts(self) -> tuple[int, ...]:
-        """Number of the first record of each piece, and of the record after the last."""
-        return (0, *accumulate(self.counts))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """``(n, N)``."""
-        return self.starts[-1], len(self.columns)
-
-    def with_scale(self, scale: Scale) -> FileRows:
-        """Return the same records, rescaled."""
-        return replace(self, scale=scale)
-
-    def read(self, start: int, stop: int) -> Array:
-        """Return records ``start`` to ``stop`` (exclusive), shape (stop − start, N).
-
-        Cheapest in order: a piece is decoded from its start.
-
-        Raises
-        ------
-        DataError
-            A file cannot be read any more, or is no longer what it was.
-        """
-        out = np.empty((stop - start, len(self.columns)))
-        self._cursor(start).take(start, out)
-        if self.fill is not None:
-            np.copyto(out, self.fill, where=np.isnan(out))
-        if self.scale is not None:
-            self.scale.apply(out)
-        return out
-
-    def _cursor(self, start: int) -> Cursor[np.float64]:
-        """Return where the last block was read if the next one follows in the same piece, or else the start of the piece it is in."""
-        piece = int(np.searchsorted(self.starts, start, side="right")) - 1
-        cursor: Cursor[np.float64] | None = self.__dict__.get("_open")
-        if cursor is None or not self.starts[piece] <= cursor.position <= start:
-            parts = checked_parts(self.pieces[piece:], self.counts[piece:], partial(_numbers, self.columns, self.drop, self.beside))
-            cursor = Cursor(parts, self.starts[piece])
-            self.__dict__["_open"] = cursor
-        return cursor
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What travels: not the file that happens to be open."""
-        return {name: value for name, value in self.__dict__.items() if name != "_open"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-
-
 K = TypeVar("K", bound=np.generic)
 
 
@@ -148,6 +71,97 @@ class Cursor(Generic[K]):
             self.position += skip + len(part)
             filled += len(part)
             start += len(part)
+
+
+class Pieced(ABC, Generic[K]):
+    """Records of files, piece by piece; where the last block was read is kept open, and does not travel to other processes."""
+
+    counts: tuple[int, ...]
+
+    @abstractmethod
+    def decoded(self, piece: int) -> Iterator[NDArray[K]]:
+        """Yield the records from the start of a piece on."""
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Number of the first record of each piece, and of the record after the last."""
+        return (0, *accumulate(self.counts))
+
+    def cursor(self, start: int) -> Cursor[K]:
+        """Return where the last block was read if the next one follows in the same piece, or else the start of the piece it is in."""
+        piece = int(np.searchsorted(self.starts, start, side="right")) - 1
+        cursor: Cursor[K] | None = self.__dict__.get("_open")
+        if cursor is None or not self.starts[piece] <= cursor.position <= start:
+            cursor = Cursor(self.decoded(piece), self.starts[piece])
+            self.__dict__["_open"] = cursor
+        return cursor
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels: not the file that happens to be open."""
+        return {name: value for name, value in self.__dict__.items() if name != "_open"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+@dataclass(frozen=True)
+class FileRows(Pieced[np.float64]):
+    """The records of some columns of large files, in order; what travels to other processes are places and counts.
+
+    Attributes
+    ----------
+    columns : tuple of N str
+    pieces : tuple of Piece
+    counts : tuple of int
+        Records that each piece yields.
+    drop : bool
+        Whether records with a missing value are left out.
+    fill : ndarray of shape (N,) or None
+        What stands for a missing value.
+    scale : Scale or None
+        How values are rescaled.
+    beside : tuple of str
+        Other columns of the table, which a record is left out for as well.
+    """
+
+    columns: tuple[str, ...]
+    pieces: tuple[Piece, ...] = field(repr=False)
+    counts: tuple[int, ...] = field(repr=False)
+    drop: bool = False
+    fill: Array | None = field(default=None, repr=False)
+    scale: Scale | None = field(default=None, repr=False)
+    beside: tuple[str, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(n, N)``."""
+        return self.starts[-1], len(self.columns)
+
+    def with_scale(self, scale: Scale) -> FileRows:
+        """Return the same records, rescaled."""
+        return replace(self, scale=scale)
+
+    def read(self, start: int, stop: int) -> Array:
+        """Return records ``start`` to ``stop`` (exclusive), shape (stop − start, N).
+
+        Cheapest in order: a piece is decoded from its start.
+
+        Raises
+        ------
+        DataError
+            A file cannot be read any more, or is no longer what it was.
+        """
+        out = np.empty((stop - start, len(self.columns)))
+        self.cursor(start).take(start, out)
+        if self.fill is not None:
+            np.copyto(out, self.fill, where=np.isnan(out))
+        if self.scale is not None:
+            self.scale.apply(out)
+        return out
+
+    def decoded(self, piece: int) -> Iterator[Array]:
+        """Yield the records from the start of a piece on, missing values and all."""
+        return checked_parts(self.pieces[piece:], self.counts[piece:], partial(_numbers, self.columns, self.drop, self.beside))
 
 
 def checked_parts(pieces: Sequence[Piece], counts: Sequence[int], parts: Callable[[Piece], Iterator[NDArray[K]]]) -> Iterator[NDArray[K]]:

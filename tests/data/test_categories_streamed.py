@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from large_tables import FORMS, write
 
 from auditor.blocks import row_blocks
 from auditor.data import pieces, quantiles, streamed
@@ -21,7 +22,6 @@ from auditor.data.table import Table
 from auditor.errors import DataError
 
 ROWS = 140_000
-FORMS = ["groups.parquet", "one-group.parquet", "table.csv", "parts-parquet/", "parts-csv/"]
 
 
 def load(source: Path | str, **request: object) -> Table:
@@ -72,22 +72,6 @@ def people(rows: int = ROWS, gaps: bool = False) -> pd.DataFrame:
             kind = float if name in ("ward", "site") else object if name != "age" else float
             frame[name] = frame[name].astype(kind).mask(rng.random(rows) < 0.01 * (k + 1))
     return frame
-
-
-def write(frame: pd.DataFrame, folder: Path, form: str) -> Path:
-    path = folder / form
-    if form == "groups.parquet":
-        frame.to_parquet(path, row_group_size=7_001)
-    elif form == "one-group.parquet":
-        frame.to_parquet(path)
-    elif form == "table.csv":
-        frame.to_csv(path, index=False)
-    else:
-        path.mkdir()
-        for k, start in enumerate(range(0, len(frame), 40_000)):
-            part = frame.iloc[start : start + 40_000]
-            part.to_csv(path / f"part-{k:03}.csv", index=False) if form == "parts-csv/" else part.to_parquet(path / f"part-{k:03}.parquet")
-    return path
 
 
 ASKED = {

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from large_tables import FORMS, write
 
 from auditor.blocks import row_blocks
 from auditor.data import pieces, streamed
@@ -18,7 +19,6 @@ from auditor.data.table import Table
 from auditor.errors import DataError
 
 ROWS = 150_000
-FORMS = ["groups.parquet", "one-group.parquet", "table.csv", "parts-parquet/", "parts-csv/"]
 
 
 def load(source: Path | str, **request: object) -> Table:
@@ -43,26 +43,6 @@ def columns(rows: int = ROWS, gaps: bool = False) -> pd.DataFrame:
         for k, name in enumerate(frame):
             frame[name] = frame[name].astype(float).mask(rng.random(rows) < 0.01 * (k + 1))
     return frame
-
-
-def write(frame: pd.DataFrame, folder: Path, form: str) -> Path:
-    path = folder / form
-    if form == "groups.parquet":
-        frame.to_parquet(path, row_group_size=7_001)
-    elif form == "one-group.parquet":
-        frame.to_parquet(path)
-    elif form == "table.csv":
-        frame.to_csv(path, index=False)
-    else:
-        path.mkdir()
-        for k, start in enumerate(range(0, len(frame), 40_000)):
-            part = frame.iloc[start : start + 40_000]
-            if form == "parts-csv/":
-                part.to_csv(path / f"part-{k:03}.csv", index=False)
-            else:
-                part[frame.columns[::-1]].to_parquet(path / f"part-{k:03}.parquet")
-        (path / "_SUCCESS").touch()
-    return path
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from large_tables import figures, in_memory
 
 import auditor
 from auditor import passes, tasks
 from auditor.categorical import counts, making
-from auditor.data import streamed
-from auditor.results import AuditResult
 
 ROWS = 300_000
 """Five blocks, and as many stripes."""
@@ -54,33 +53,6 @@ def scenario(file: Path, **changes: Any) -> dict[str, Any]:
         "measures": ["rho-breach", "delta-growth", "belief-gap", "marginal-gap", "history-size", {"empirical-epsilon": {"trials": 2_000}}],
         "expect": [{"no-collusion-gain": {"scheme": "uniform-multilevel"}}, "marginal-is-uniform", {"matches-theory": {"metric": "accuracy"}}],
     } | changes
-
-
-def figures(result: AuditResult) -> tuple[Any, ...]:
-    return (
-        result.measurements,
-        result.distributions,
-        [record.model_dump() for record in result.expectations],
-        [summary.model_dump() for summary in result.data],
-    )
-
-
-@pytest.fixture
-def large(monkeypatch):
-    """Every table of a file is large, from here on."""
-    monkeypatch.setattr(streamed, "HELD_BYTES", 0)
-    tasks._table.cache_clear()
-    yield
-    tasks._table.cache_clear()
-
-
-def in_memory(monkeypatch, document: dict[str, Any]) -> AuditResult:
-    tasks._table.cache_clear()
-    monkeypatch.setattr(streamed, "HELD_BYTES", 2**40)
-    result = auditor.run(document)
-    tasks._table.cache_clear()
-    monkeypatch.setattr(streamed, "HELD_BYTES", 0)
-    return result
 
 
 BINNED = {"columns": ["salary"], "bin": {"salary": {"quantile": 40}}}

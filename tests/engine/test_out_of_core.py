@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from large_tables import figures, in_memory
 
 import auditor
 from auditor import tasks, workers
 from auditor.data import streamed
 from auditor.errors import AuditorError
-from auditor.results import AuditResult
 
 ROWS = 60_000
 
@@ -51,33 +51,6 @@ def scenario(file: Path, **changes: Any) -> dict[str, Any]:
         "attacks": ["ndr", "llse"],
         "expect": [{"no-collusion-gain": {"scheme": "corner-wave"}}],
     } | changes
-
-
-def figures(result: AuditResult) -> tuple[Any, ...]:
-    return (
-        result.measurements,
-        result.distributions,
-        [record.model_dump() for record in result.expectations],
-        [summary.model_dump() for summary in result.data],
-    )
-
-
-@pytest.fixture
-def large(monkeypatch):
-    """Every table of a file is large, from here on."""
-    monkeypatch.setattr(streamed, "HELD_BYTES", 0)
-    tasks._table.cache_clear()
-    yield
-    tasks._table.cache_clear()
-
-
-def in_memory(monkeypatch, document: dict[str, Any]) -> AuditResult:
-    tasks._table.cache_clear()
-    monkeypatch.setattr(streamed, "HELD_BYTES", 2**30)
-    result = auditor.run(document)
-    tasks._table.cache_clear()
-    monkeypatch.setattr(streamed, "HELD_BYTES", 0)
-    return result
 
 
 CASES: dict[str, dict[str, Any]] = {

@@ -1,0 +1,57 @@
+"""What tests of tables in files share: how such files are written, and the same audit with everything held in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import auditor
+from auditor import tasks
+from auditor.data import streamed
+from auditor.results import AuditResult
+
+FORMS = ["groups.parquet", "one-group.parquet", "table.csv", "parts-parquet/", "parts-csv/"]
+
+
+def write(frame: pd.DataFrame, folder: Path, form: str) -> Path:
+    """Write a table as one file or a folder of parts; the columns of Parquet parts come in another order."""
+    path = folder / form
+    if form == "groups.parquet":
+        frame.to_parquet(path, row_group_size=7_001)
+    elif form == "one-group.parquet":
+        frame.to_parquet(path)
+    elif form == "table.csv":
+        frame.to_csv(path, index=False)
+    else:
+        path.mkdir()
+        for k, start in enumerate(range(0, len(frame), 40_000)):
+            part = frame.iloc[start : start + 40_000]
+            if form == "parts-csv/":
+                part.to_csv(path / f"part-{k:03}.csv", index=False)
+            else:
+                part[frame.columns[::-1]].to_parquet(path / f"part-{k:03}.parquet")
+        (path / "_SUCCESS").touch()
+    return path
+
+
+def figures(result: AuditResult) -> tuple[Any, ...]:
+    """Everything in a result that must be the same, however it was come by."""
+    return (
+        result.measurements,
+        result.distributions,
+        [record.model_dump() for record in result.expectations],
+        [summary.model_dump() for summary in result.data],
+    )
+
+
+def in_memory(monkeypatch: pytest.MonkeyPatch, document: dict[str, Any]) -> AuditResult:
+    """Run an audit of a table that is held, and leave every later one in its file."""
+    tasks._table.cache_clear()
+    monkeypatch.setattr(streamed, "HELD_BYTES", 2**40)
+    result = auditor.run(document)
+    tasks._table.cache_clear()
+    monkeypatch.setattr(streamed, "HELD_BYTES", 0)
+    return result
