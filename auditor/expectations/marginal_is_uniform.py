@@ -26,22 +26,26 @@ class MarginalIsUniform(Expectation):
         level: Share = Field(0.01, description="chance that a true claim is refuted, over everything covered")
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict over every copy of every uniform release that the filter covers."""
+        """Return the verdict over every copy of every uniform release that the filter covers.
+
+        Observed is the least p-value after Holm's correction, which is what the bound is on.
+        """
         tests = [(release.scheme, *test) for release in evidence.releases if self._covers(release.scheme, release.sweep)
                  for test in release.facts.get("marginal", ())]  # fmt: skip
         usable = [test for test in tests if test[4] > 0]
         if not usable:
             return Judgement("undecided", "no copy of a uniform scheme was audited, or there are too few records to test any")
-        adjusted = holm([p for _, _, _, p, _ in usable])
+        adjusted, alpha = holm([p for _, _, _, p, _ in usable]), self.parameters.level
         place = min(range(len(usable)), key=adjusted.__getitem__)
+        least = adjusted[place]
         scheme, copy, level, p, degrees = usable[place]
         told = f"copy {copy} of {scheme} at retention {level:.4g}: p = {p:.2g} on {degrees} degrees of freedom"
-        if adjusted[place] <= self.parameters.level:
-            wrong = sum(q <= self.parameters.level for q in adjusted)
-            return Judgement("fails", f"{wrong} of {len(usable)} copies are not uniform perturbation; {told}", p, self.parameters.level)
+        if least <= alpha:
+            wrong = sum(q <= alpha for q in adjusted)
+            return Judgement("fails", f"{wrong} of {len(usable)} copies are not uniform perturbation; {told}", least, alpha)
         if len(usable) < len(tests):
-            return Judgement("undecided", f"{len(tests) - len(usable)} of {len(tests)} copies have too few records to test", p)
-        return Judgement("holds", f"{len(usable)} copies agree with their law; the least likely is {told}", p, self.parameters.level)
+            return Judgement("undecided", f"{len(tests) - len(usable)} of {len(tests)} copies have too few records to test", least)
+        return Judgement("holds", f"{len(usable)} copies agree with their law; the least likely is {told}", least, alpha)
 
     def _covers(self, scheme: str, sweep: dict[str, object]) -> bool:
         wanted = self.parameters.sweep or {}
