@@ -134,7 +134,11 @@ def _numbered(work: Callable[[T], R], place: int, task: T) -> tuple[int, R]:
 
 @lru_cache(maxsize=1)
 def _follow_parent() -> None:
-    """Let this process end when the one that started it does: one that was killed cannot say goodbye, and work would go on for nobody."""
+    """Let this process end when the one that started it does: one that was killed cannot say goodbye, and work would go on for nobody.
+
+    And let it be deaf to Ctrl-C from its first task on, should what it was started with not have made it so.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = os.getppid()
 
     def watch() -> None:
