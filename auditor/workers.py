@@ -120,6 +120,9 @@ def _deaf_children() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # before the signal is blocked: until Python 3.12 or so, starting it unblocks what was blocked
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -136,7 +139,7 @@ def _numbered(work: Callable[[T], R], place: int, task: T) -> tuple[int, R]:
 def _follow_parent() -> None:
     """Let this process end when the one that started it does: one that was killed cannot say goodbye, and work would go on for nobody.
 
-    And let it be deaf to Ctrl-C from its first task on, should what it was started with not have made it so.
+    And let it be deaf to Ctrl-C, whatever it was started with: a worker that joblib replaces may not come from where the signal was blocked.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = os.getppid()

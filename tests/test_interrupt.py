@@ -215,6 +215,17 @@ def test_ctrl_c_reaches_program_and_workers_at_once_and_nobody_shows_a_traceback
     assert 0 < document["partial"]["finished"] < document["partial"]["tasks"] == 32
 
 
+def test_workers_are_deaf_to_ctrl_c_from_their_start(folder):
+    """What is blocked when they are started, they inherit; starting the trackers of the standard library and of joblib may undo it."""
+    asks = (
+        "import signal; from auditor.workers import Crew\n"
+        "with Crew(2) as crew: print(*crew.carry_out(lambda _: signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()), range(4)))\n"
+        "print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))"
+    )
+    done = subprocess.run([sys.executable, "-c", asks], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split("\n")[:2] == ["True True True True", "False"]
+
+
 def test_workers_end_when_the_program_is_killed(folder):
     many = SCENARIO | {"replicates": 16, "data": {"source": "census-like", "rows": 40_000}, "coalitions": ["subsets"]}
     Path("many.yaml").write_text(yaml.safe_dump(many))
