@@ -17,11 +17,11 @@ from auditor.results import ExpectationRecord
 from reports import _sentences as say
 from reports import _telling as telling
 from reports._card import Exposure, Verdict
-from reports._figures import Z95, Figure, clipped
+from reports._figures import Z95, Figure, braces, clipped
 from reports._guesses import guesses, guesses_categories, losses
 from reports._reading import ERROR, EVERYTHING, Reading, Setting, adversary_text, best_single, ceiling, lowest
 from reports._sentences import Bound
-from reports._strongest import EXACT, gain_of, least, strongest
+from reports._strongest import EXACT, gain_of, least, lowest_attribute, strongest
 from reports._telling import Classes, Numbers
 
 MARGIN = 0.01
@@ -148,6 +148,26 @@ def _simultaneous(gain: Figure, count: int) -> tuple[float | None, float | None]
 
 
 def _exposed(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Exposure | None:
+    """Return the attribute that the verdict's own adversary rebuilds best, or one that another leaves clearly less of."""
+    here = _exposed_to(reading, setting, coalition)
+    if here is None:
+        return None
+    others = [one for one in reading.settings(ERROR) if one.scheme == setting.scheme and _peers(reading, one, setting)]
+    found = lowest_attribute(reading, others)
+    if found is None or not _apart(found[2], here.shown):
+        return here
+    other, name, shown = found
+    who = clipped(adversary_text(other.knowledge, other.attack), 60)
+    where = f" at {reading.point_text(other.point)}" if other.point != setting.point else ""
+    return Exposure(name, shown, (), f"{who}, copies {braces(shown.coalition)}{where}")
+
+
+def _peers(reading: Reading, other: Setting, setting: Setting) -> bool:
+    """Whether an adversary may speak beside the strongest: one who was given attributes in clear beside another such only."""
+    return not reading.given(other.knowledge) or bool(reading.given(setting.knowledge))
+
+
+def _exposed_to(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Exposure | None:
     given = reading.given(setting.knowledge)
     named = [name for name in reading.attributes if name != EVERYTHING and name not in given]
     found = [(name, reading.figures(setting, ERROR, name).get(coalition)) for name in named]
