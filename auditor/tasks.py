@@ -129,15 +129,15 @@ class GatherTask:
 
 def plan(scenario: Scenario, points: Sequence[dict[str, Any]]) -> Iterator[Task]:
     """Yield the release tasks of a scenario, in the order of its results."""
-    numbers = range(1, scenario.replicates + 1)
-    pooling = any(use.expectation.needs_pooling for use in scenario.expect)
+    pooling = any(use.expectation.needs_pooling for use in scenario.judged)
     for point in points:
         here = at_point(scenario, point)
         table, _ = table_of(here)
         place = Place(scenario.document, None if scenario.base is None else str(scenario.base), scenario.name, tuple(point.items()))
-        share = 1 if table.streamed else math.ceil(scenario.replicates / TASKS_PER_SCHEME)
+        numbers = range(1, here.replicates + 1)
+        share = 1 if table.streamed else math.ceil(here.replicates / TASKS_PER_SCHEME)
         for scheme in range(len(here.schemes)):
-            for first in range(0, scenario.replicates, share):
+            for first in range(0, here.replicates, share):
                 yield Task(place, scheme, tuple(numbers[first : first + share]), pooling, table if table.streamed else None)
 
 
