@@ -270,19 +270,12 @@ class _Memory:
     def __init__(self, first: int, stop: int) -> None:
         self._block = stop - first
         self._copies: dict[int, list[Array]] = {}
-        self._rows = np.empty(0)
 
     def copies(self, columns: int, count: int) -> list[Array]:
         """Return a block for each of so many copies."""
         held = self._copies.setdefault(columns, [])
         held += [np.empty((self._block, columns)) for _ in range(len(held), count)]
         return held[:count]
-
-    def rows(self, columns: int) -> Array:
-        """Return room for a block of rows of so many columns."""
-        if self._rows.size < self._block * columns:
-            self._rows = np.empty(self._block * columns)
-        return self._rows
 
 
 class _Pass:
@@ -297,8 +290,8 @@ class _Pass:
             columns = release.scheme.output_width(table.width)
             self._memory = memory.copies(columns, len(release.levels))
             self._drawing: Drawing = release.drawing()
-            room = memory.rows((len(release.levels) + 1) * table.width)
-            self._gatherer = Gatherer(table.rows, table.width, moments.mean, task.draws, columns == table.width, room, release.undo)
+            joint = columns == table.width
+            self._gatherer = Gatherer(table.rows, table.width, moments.mean, task.draws, joint, release.undo, moments.deviation)
         except (Exception, SystemExit) as error:
             self.failure = failure_reason(error)
 
