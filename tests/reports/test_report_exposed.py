@@ -141,6 +141,8 @@ def test_every_report_names_the_attribute_and_escapes_it() -> None:
     assert "<b>age" not in page
     assert 'class="sev v5">rebuilt' in page
     assert 'class="v5"' in page
+    assert "has its grade from that one" in page
+    assert "has its grade from that one" not in Html().render([exposing(0.8)])
     assert "rebuilt: 0.9000 ±0.0010" in Markdown().render([result])
     assert "Most exposed" in Markdown().render([result])
     told = Notebook().render([result])
