@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+from markupsafe import Markup
 
 from auditor.rendering import clean
 from reports._along import swept_paths
@@ -13,7 +16,7 @@ from reports._chart_rows_along import frontier_data, measure_data, sweep_data
 from reports._charts import collusion_chart, cumulative_chart, histogram_chart, map_chart
 from reports._charts_along import frontier_chart, measure_chart, sweep_chart
 from reports._guesses import TRUTH
-from reports._inert import packed
+from reports._inert import deflated, json_block, packed
 from reports._reading import Reading, Setting
 from reports._strongest import leader
 from reports._units import PATHS
@@ -39,6 +42,11 @@ class Chart:
     def block(self) -> dict[str, Any]:
         """What the page's script needs to draw it."""
         return {"columns": packed(self.data.columns), "views": self.views, "titles": self.data.titles}
+
+    @cached_property
+    def packed(self) -> Markup:
+        """The same as the page holds it."""
+        return deflated(json_block(self.block), id=f"{self.id}-data")
 
 
 def charts(reading: Reading, prefix: str, limit: int = ROWS) -> list[Chart]:

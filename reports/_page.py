@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -43,6 +43,10 @@ class Page:
     provenance: str
     table: str
     partial: str
+
+    def within(self, limit: int) -> Page:
+        """Return the same page with at most so many rows in each chart."""
+        return replace(self, charts=charts(self.reading, self.id, limit))
 
     @cached_property
     def marks(self) -> dict[tuple[str, str, str], str]:

@@ -177,7 +177,9 @@ def test_no_format_steers_a_terminal_or_turns_a_line_around(quickstart: AuditRes
         texts = [renderer.render([hostile]), renderer.render([hostile, hostile])]
         texts += [renderer.render_comparison(changed)] if form not in ("csv", "junit") else []
         for text in texts:
-            assert not {"\x1b", "\x9b", "\u202e", "\u2066", "\x07"} & set(text), form
+            # what a page holds compressed is text of it, too; the charts' script has such characters in its own tables of letters
+            parts = [text, report_cases.unpacked(re.sub(r'<script[^>]*id="bundle".*?</script>', "", text))]
+            assert not {"\x1b", "\x9b", "\u202e", "\u2066", "\x07"} & set("".join(parts)), form
     assert AuditResult.model_validate_json(hostile.to_json()).title == STEERING
     assert all("גיל" in registry.get("renderer", form)().render([hostile]) for form in ("json", "csv", "html"))
 
