@@ -17,9 +17,9 @@ from reports._charts import collusion_chart, cumulative_chart, histogram_chart, 
 from reports._charts_along import frontier_chart, measure_chart, sweep_chart
 from reports._guesses import TRUTH
 from reports._inert import deflated, json_block, packed
+from reports._parts import titled
 from reports._reading import Reading, Setting
 from reports._strongest import leader
-from reports._units import PATHS
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _sweep(reading: Reading, name: str, path: str, lead: Setting | None, limit: 
     theory = "Dashed: theory." if data.facts["numeric"] else "Short lines: theory."
     caption = f"Errors at the worst coalition of each point, others at the largest. Bars: 95 % interval. {theory}"
     alt = f"Line chart: a metric against the swept parameter {clean(path)}, a line for each of {len(data.facts['series'])} series."
-    return Chart(name, _titled("Sweep of", path), caption, alt, data, [sweep_chart(data, data.facts["series"])])
+    return Chart(name, titled("Sweep of", path), caption, alt, data, [sweep_chart(data, data.facts["series"])])
 
 
 def _runtime(reading: Reading, name: str, path: str, limit: int) -> Chart | None:
@@ -147,10 +147,4 @@ def _runtime(reading: Reading, name: str, path: str, limit: int) -> Chart | None
         return None
     caption = "Processor seconds to make the copies, on the machine that ran the audit. Bars: 95 % interval over replicates."
     alt = f"Line chart: seconds against the swept parameter {clean(path)}, a line for each of {_count(reading)}."
-    return Chart(name, _titled("Runtime against", path), caption, alt, data, [sweep_chart(data, names(reading), "time (seconds)")])
-
-
-def _titled(what: str, path: str) -> str:
-    """Name a swept path as the scenario has it, and in plain words where there are any: ``Sweep of data.rows: records``."""
-    words = PATHS.get(path)
-    return f"{what} {clean(path)}{f': {words}' if words and words != path else ''}"
+    return Chart(name, titled("Runtime against", path), caption, alt, data, [sweep_chart(data, names(reading), "time (seconds)")])

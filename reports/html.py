@@ -106,7 +106,7 @@ def environment() -> Environment:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     from auditor import rendering
-    from reports import _detail, _differences, _figures, _gaps, _reading, _sentences, _words
+    from reports import _detail, _differences, _figures, _gaps, _prose, _reading, _sentences, _words
     from reports._chart_data import attribute_text
     from reports._inert import foldable
 
@@ -117,10 +117,11 @@ def environment() -> Environment:
         rendering.clean, _figures.number, _figures.plus_minus, _figures.with_error, _figures.percent, _figures.copies, _figures.braces,
         _figures.clipped, _figures.unbroken, _words.where_text, _words.bound_text, _words.observed_text, _words.counts,
         _words.partial_text, _gaps.gap_text, _gaps.untold_text, _gaps.unsuited_text, _sentences.share, _reading.plain,
-        _detail.agreement, _detail.assumptions, _differences.more_text, attribute_text, foldable,
+        _detail.facts, _detail.assumptions, _gaps.given_text, _words.provenance_terms, _differences.more_text, attribute_text, foldable,
     )  # fmt: skip
     made.filters.update({function.__name__: function for function in filters})
     made.globals |= {"marks": _words.STATUS_MARKS, "outcomes": _words.OUTCOMES}
+    made.globals |= {"replicates": _prose.REPLICATES, "severity_of_guesses": _prose.GUESSES}
     return made
 
 

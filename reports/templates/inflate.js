@@ -60,6 +60,7 @@ const inflated = (() => {
     function stored() {
       held = bits = 0;
       const length = input[at] | (input[at + 1] << 8);
+      if (at + 4 + length > input.length) throw new Error("packed text ends early");
       output.set(input.subarray(at + 4, at + 4 + length), written);
       at += 4 + length;
       written += length;

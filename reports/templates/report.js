@@ -85,10 +85,22 @@
     figure.classList.add("drawn");
   }
 
+  // One audit's charts are drawn before the page has loaded, and those of many more one after the other, so that the page can be read meanwhile.
+  const AT_ONCE = 8;
+  let waiting = [];
+
   async function drawAll() {
-    const figures = window.vegaEmbed ? $("figure[data-block]") : [];
-    for (const figure of figures) await draw(figure);
+    waiting = window.vegaEmbed ? $("figure[data-block]") : [];
+    for (let drawn = 0; waiting.length; drawn += 1) {
+      if (drawn >= AT_ONCE) await new Promise((resolve) => { setTimeout(resolve); });
+      if (waiting.length) await draw(waiting.shift());
+    }
     document.documentElement.dataset.charts = "drawn";
+  }
+
+  // Paper takes all of them. Drawing waits for nothing but itself, so it is done when the event has been handled.
+  async function drawRest() {
+    while (waiting.length) await draw(waiting.shift());
   }
 
   function wireFigure(figure) {
@@ -189,6 +201,7 @@
   narrow.addEventListener("change", drawAll);
   // Closed details hold the data tables and the method; paper cannot open them.
   let closed = [];
+  window.addEventListener("beforeprint", drawRest);
   window.addEventListener("beforeprint", () => {
     closed = $("details:not([open]):not(.data)");
     closed.forEach((one) => { one.open = true; });

@@ -112,6 +112,23 @@ def test_charts_are_there_when_the_page_has_loaded(browser: Browser, files: dict
     context.close()
 
 
+def test_many_charts_draw_one_by_one_and_all_at_once_for_paper(browser: Browser, quickstart: AuditResult, tmp_path: Path) -> None:
+    file = tmp_path / "many.html"
+    file.write_text(Html().render([quickstart] * 4), encoding="utf-8")
+    context = browser.new_context()
+    page = context.new_page()
+    page.add_init_script("window.setTimeout = () => 0")  # what is left for later never comes
+    page.goto(file.as_uri())
+    drawn = page.locator("figure.drawn")
+    assert drawn.count() == 8 < page.locator("figure").count()
+    page.pdf()
+    assert drawn.count() == page.locator("figure").count()
+    context.close()
+    with Opened(browser, file) as opened:
+        assert opened.page.locator("figure.drawn").count() == opened.page.locator("figure").count()
+        assert opened.said == []
+
+
 def test_a_folded_page_unfolds_to_the_page_it_would_have_been(browser: Browser, files: dict[str, Path]) -> None:
     script = """() => { document.querySelectorAll(".views, noscript, script, #vg-tooltip-element").forEach((one) => one.remove());
                         return document.querySelector("main").innerHTML.split(/\\s+/).join(" "); }"""
@@ -119,7 +136,7 @@ def test_a_folded_page_unfolds_to_the_page_it_would_have_been(browser: Browser, 
     for case in ("quickstart", "folded"):
         with Opened(browser, files[case]) as opened:
             told.append(opened.page.evaluate(script))
-    assert told[0].count("popover=") > 20
+    assert told[0].count("popover=") > 10
     assert told[0].replace("> <", "><") == told[1].replace("> <", "><")
 
 
@@ -135,7 +152,8 @@ def test_without_scripts_the_figures_can_still_be_read(browser: Browser, files: 
     assert rows.first.is_visible() if case == "quickstart" else rows.count() == 0
     page.locator("td button[popovertarget]").first.click()
     assert page.locator("[popover]:popover-open").count() == (case == "quickstart")
-    assert page.get_by_text("The details of the cells need JavaScript").count() == (case == "folded")
+    told = " ".join(page.locator("noscript").all_inner_texts())
+    assert ("The details of the cells need JavaScript" in told) == (case == "folded")
     with_nothing.close()
 
 
