@@ -74,9 +74,9 @@ def strongest_cells(reading: Reading) -> list[tuple[MatrixRow, MatrixCell]]:
 
 
 def _guessed(cell: MatrixCell, found: Guesses) -> list[Fact]:
-    single = [Fact("… from the best single copy", share(found.single))] if cell.pooled and found.single else []
+    single = [Fact("Right guesses from the best single copy", share(found.single))] if cell.pooled and found.single else []
     return [
-        Fact("Right guesses", share(found.right)), *single, Fact("… without any copy", percent(found.blind)),
+        Fact("Right guesses", share(found.right)), *single, Fact("Right guesses without any copy", percent(found.blind)),
         Fact("Probability given to the truth", _beside(found.truth)),
         *([Fact("Information on a record", f"{with_error(found.bits)} bits")] if found.bits else []),
     ]  # fmt: skip
@@ -142,7 +142,7 @@ def _here(reading: Reading, plugin: PluginSummary, knowledge: str, cell: MatrixC
     pooled = cell.setting is not None and any(len(coalition) > 1 for coalition in losses(reading, cell.setting))
     if pooled and len(cell.coalition) == 1:
         return "Its protection holds here: no coalition rebuilds more than this one copy."
-    return _scheme_here(cell.gain)
+    return _scheme_here(cell.gain if len(cell.coalition) > 1 else None)
 
 
 def _attack_here(worst: Figure | None) -> str:

@@ -220,6 +220,18 @@ def test_then_its_charts_hold_fewer_rows(quickstart: AuditResult, pages: dict[st
     assert sum(rows.values()) < sum(all_rows.values())
 
 
+def test_a_page_of_a_dozen_audits_folds_and_keeps_every_row_of_their_charts(pages: dict[str, Page], quickstart: AuditResult) -> None:
+    made = Page(Html().render([quickstart] * 12))
+    assert len(made.source.encode()) < 2_500_000
+    assert "data-fold" in made.source
+    alone, together = pages["quickstart"].blocks(), made.blocks()
+    assert len(together) == 1 + 12 * (len(alone) - 1)
+    for number in (1, 12):
+        for name, block in alone.items():
+            if name != "chart-config":
+                assert together[name.replace("audit-1", f"audit-{number}")]["columns"] == block["columns"]
+
+
 def test_many_copies_stay_under_the_limit() -> None:
     many = report_cases.Case(levels=tuple(0.25 + step / 12 for step in range(9)), replicates=1).result()
     assert len(many.measurements) > 50_000
@@ -275,6 +287,14 @@ def test_the_detail_says_which_assumptions_held(pages: dict[str, Page]) -> None:
     assert "Its protection does not hold here: this coalition gains" in text
     assert "Its protection holds here: no coalition rebuilds more than this one copy." in text
     assert "Borne out here: the closed form that rests on it agrees with the measurement." in text
+
+
+def test_where_nobody_pooled_no_protection_was_tested(quickstart: AuditResult) -> None:
+    alone = [r for r in quickstart.measurements if len(r.coalition) == 1]
+    gains = [r._replace(metric="collusion_gain", value=0.0, ci_low=0.0, ci_high=0.0) for r in alone if r.metric == "normalized_error"]
+    text = Page(Html().render([quickstart.model_copy(update={"measurements": [*alone, *gains], "expectations": []})])).text
+    assert "Not put to the test here: nobody pooled." in text
+    assert "gains nothing by pooling" not in text
 
 
 def test_a_sweep_is_compared_at_one_point(pages: dict[str, Page]) -> None:
