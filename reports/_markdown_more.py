@@ -76,10 +76,17 @@ def _table(made: Table, schemes: Sequence[str]) -> str:
     note = f"{safe(made.note[:1].upper() + made.note[1:])}.\n"
     if not made.rows:
         return note
-    rows = [[safe(name), *(safe(cell.replace("\n", "; ")) for cell in cells)] for name, cells in made.rows[:ROWS]]
+    places = made.columns()
+    rows = [[_line(name), *(_line(cells[place]) for place in places)] for name, cells in made.rows[:ROWS]]
     hidden = len(made.rows) - ROWS
     more = f"\n… and {hidden:,} more {made.what}.\n" if hidden > 0 else ""
-    return f"{note}\n{table([safe(made.first), *map(safe, schemes)], rows)}{more}"
+    none = [safe(name) for place, name in enumerate(schemes) if place not in places]
+    rest = f"\nOf {', '.join(none)} there are none.\n" if none else ""
+    return f"{note}\n{table([safe(made.first), *(safe(schemes[place]) for place in places)], rows)}{more}{rest}"
+
+
+def _line(text: str) -> str:
+    return safe(text.replace("\n", "; "))
 
 
 def gaps(reading: Reading) -> str:

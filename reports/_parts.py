@@ -6,7 +6,7 @@ A chart has controls to choose an adversary by; a table tells of the leading one
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from auditor.rendering import clean
 from reports._along import SweepPoint, frontier, measure_points, sweep_lines, swept_paths
@@ -41,6 +41,11 @@ class Table(NamedTuple):
     first: str
     rows: list[tuple[str, list[str]]]
     what: str
+
+    def columns(self) -> list[int]:
+        """Return the places of the schemes that have any figure in it."""
+        places = range(max((len(cells) for _, cells in self.rows), default=0))
+        return [place for place in places if any(cells[place] != "–" for _, cells in self.rows)]
 
 
 class Part(NamedTuple):
@@ -121,7 +126,7 @@ def distributions(reading: Reading) -> Part | None:
     told = [one for one in found if one.setting == setting._replace(scheme=one.setting.scheme)]
     held = {(one.attribute, one.setting.scheme): one for one in told}
     attributes = unique(one.attribute for one in told)
-    rows = [(clean(name), [_quantiles(held.get((name, scheme))) for scheme in reading.schemes]) for name in attributes]
+    rows = [(clipped(name, 60), [_quantiles(held.get((name, scheme))) for scheme in reading.schemes]) for name in attributes]
     note = f"absolute error that half | 9 in 10 of the records stay below, {data_unit(reading)}"
     aside = f"{who(reading, setting)}, {braces(told[0].coalition)}"
     return Part("Error distributions", aside, [Table(note, "", rows, "attributes")])
@@ -189,12 +194,16 @@ def _swept(reading: Reading, paths: list[str], path: str, told: Sequence[SweepPo
     made = []
     for metric, knowledge, attack in _telling(reading, told):
         rows = sweep_table(reading, metric, knowledge, attack)
-        # one path heads its column; several are written out in every row
-        names = [plain(reading.points[row.point].get(path)) if len(paths) == 1 else reading.point_text(row.point) for row in rows]
-        cells = [(clean(name), [with_error(shown) for shown in row.figures]) for name, row in zip(names, rows, strict=True)]
+        cells = [(_point(reading.points[row.point], paths), [with_error(shown) for shown in row.figures]) for row in rows]
         whose = f", {adversary_text(knowledge, attack)}" if attack else ""
         made.append(Table(f"{metric_title(metric, reading)}{whose}", clean(path) if len(paths) == 1 else "", cells, "sweep points"))
     return made
+
+
+def _point(point: dict[str, Any], paths: list[str]) -> str:
+    """Write a sweep point for its row: one path heads the column, of several each has a line."""
+    told = [(path, clipped(plain(point[path]), 80)) for path in paths if path in point]
+    return "\n".join(value if len(paths) == 1 else f"{clean(path)} = {value}" for path, value in told) or "–"
 
 
 def _telling(reading: Reading, told: Sequence[SweepPoint]) -> list[tuple[str, str | None, str | None]]:

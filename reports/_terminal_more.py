@@ -38,12 +38,16 @@ def tables(console: Console, reading: Reading) -> None:
 def _table(console: Console, made: Table, schemes: Sequence[str]) -> None:
     console.print(Text(made.note, style="dim"))
     rows = made.rows[:SHOWN]
-    label = min(LABELS[1], max([LABELS[0], *(len(name) for name, _ in rows)]))
-    for chosen in chunks(console, schemes, label) if rows else []:
-        shown = scheme_table(console, made.first, schemes[chosen], label)
+    label = min(LABELS[1], max([LABELS[0], *(len(line) for name, _ in rows for line in name.split("\n"))]))
+    places = made.columns()
+    for chosen in chunks(console, [schemes[place] for place in places], label):
+        shown = scheme_table(console, made.first, [schemes[place] for place in places[chosen]], label)
         for name, cells in rows:
-            shown.add_row(Text(clipped(name, 2 * label)), *map(_cell, cells[chosen]))
+            shown.add_row(Text(name), *(_cell(cells[place]) for place in places[chosen]))
         console.print(shown)
+    none = [clean(name) for place, name in enumerate(schemes) if place not in places]
+    if none and rows:
+        console.print(Text(f"of {', '.join(none)} there are none", style="dim"))
     if len(made.rows) > SHOWN:
         console.print(Text(f"… and {len(made.rows) - SHOWN:,} more {made.what} in the page and the results file", style="dim"))
 

@@ -85,22 +85,25 @@
     figure.classList.add("drawn");
   }
 
-  // One audit's charts are drawn before the page has loaded, and those of many more one after the other, so that the page can be read meanwhile.
-  const AT_ONCE = 8;
+  // The first audit's charts are drawn before the page has loaded. What is folded, and the charts of further audits, follow one by one, so
+  // that the page can be read meanwhile.
+  const pause = () => new Promise((resolve) => { setTimeout(resolve); });
   let waiting = [];
 
   async function drawAll() {
+    const first = document.querySelector("article");
     waiting = window.vegaEmbed ? $("figure[data-block]") : [];
-    for (let drawn = 0; waiting.length; drawn += 1) {
-      if (drawn >= AT_ONCE) await new Promise((resolve) => { setTimeout(resolve); });
-      if (waiting.length) await draw(waiting.shift());
-    }
+    while (waiting.length && first.contains(waiting[0])) await draw(waiting.shift());
+    for (const element of $("script[data-fold]")) await pause().then(() => unfold(element));
+    while (waiting.length) await pause().then(drawNext);
     document.documentElement.dataset.charts = "drawn";
   }
 
+  const drawNext = () => (waiting.length ? draw(waiting.shift()) : undefined);
+
   // Paper takes all of them. Drawing waits for nothing but itself, so it is done when the event has been handled.
   async function drawRest() {
-    while (waiting.length) await draw(waiting.shift());
+    while (waiting.length) await drawNext();
   }
 
   function wireFigure(figure) {
@@ -192,7 +195,6 @@
   }
 
   document.documentElement.classList.add("scripted");
-  $("script[data-fold]").forEach(unfold);
   $("#bundle").forEach(run);
   $("figure[data-block]").forEach(wireFigure);
   $("table.sortable").forEach(wireTable);

@@ -106,9 +106,9 @@ def test_charts_are_there_when_the_page_has_loaded(browser: Browser, files: dict
     """A browser that only prints the page to PDF does so at its load event."""
     context = browser.new_context()
     page = context.new_page()
-    page.add_init_script("addEventListener('load', () => { window.drawnAtLoad = document.documentElement.dataset.charts; })")
+    page.add_init_script("addEventListener('load', () => { window.drawnAtLoad = document.querySelectorAll('figure.drawn').length; })")
     page.goto(files[case].as_uri())
-    assert page.evaluate("window.drawnAtLoad") == "drawn"
+    assert page.evaluate("window.drawnAtLoad") == page.locator("figure").count() >= 3
     context.close()
 
 
@@ -120,7 +120,7 @@ def test_many_charts_draw_one_by_one_and_all_at_once_for_paper(browser: Browser,
     page.add_init_script("window.setTimeout = () => 0")  # what is left for later never comes
     page.goto(file.as_uri())
     drawn = page.locator("figure.drawn")
-    assert drawn.count() == 8 < page.locator("figure").count()
+    assert drawn.count() == page.locator("#audit-1 figure").count() == page.locator("figure").count() // 4 >= 3
     page.pdf()
     assert drawn.count() == page.locator("figure").count()
     context.close()

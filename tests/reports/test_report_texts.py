@@ -118,6 +118,15 @@ def test_every_report_has_the_page_s_sections_in_the_page_s_order(case: str, req
     assert ("Sweep of" in "".join(wanted)) == (case in ("swept", "two_paths"))
 
 
+def test_every_row_of_a_sweep_over_two_paths_says_which_it_is(two_paths: AuditResult) -> None:
+    points = [record.sweep for record in two_paths.measurements]
+    told = Terminal(width=80).render([two_paths]).partition("\nSweep of data.rows: records")[2].partition("\nRuntime")[0]
+    markdown = Markdown().render([two_paths]).partition("### Sweep of data.rows: records")[2].partition("### Runtime")[0]
+    for point in points:
+        assert f"data.rows = {point['data.rows']}  " in told
+        assert f"| data.rows = {point['data.rows']}; replicates = {point['replicates']} |" in markdown
+
+
 def outside_of_blocks(text: str) -> str:
     """Return a Markdown text without its fenced blocks."""
     return re.sub(r"^(`{3,})\w*\n.*?^\1$", "", text, flags=re.MULTILINE | re.DOTALL)
