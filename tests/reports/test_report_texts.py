@@ -84,7 +84,7 @@ def two_paths(swept: AuditResult) -> AuditResult:
     """A sweep over two paths."""
 
     def both(record: Any) -> Any:
-        return record._replace(sweep=record.sweep | {"replicates": record.sweep["data.rows"] % 3})
+        return record._replace(sweep=record.sweep | {"replicates": record.sweep["data.rows"] // 4000})
 
     return swept.model_copy(update={"measurements": [both(r) for r in swept.measurements], "distributions": [], "releases": [], "data": []})
 
