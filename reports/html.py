@@ -46,8 +46,8 @@ class Html(Renderer):
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the page, one article an audit, and a summary over all when there are several.
 
-        A page that would be too large makes room. First it folds what opens on demand, the details of cells and the data behind charts,
-        into compressed text, which loses nothing and needs the page's script to be read. Then its charts hold fewer rows.
+        A page that would be too large makes room. First it folds what opens on demand, the details of cells, the data behind charts and the
+        scenario as JSON, into compressed text, which loses nothing and needs the page's script to be read. Then its charts hold fewer rows.
         """
         from reports._page import page
 

@@ -197,7 +197,7 @@ def test_a_page_that_would_be_too_large_folds_what_opens_on_demand(
     whole, made = pages["quickstart"], folded(quickstart, monkeypatch, 1)
     assert made.blocks() == whole.blocks()
     hidden = re.findall(r"<script [^>]*data-fold[^>]*>[\w+/=]+</script>", made.source)
-    assert len(hidden) == 1 + len(whole.all("figure"))
+    assert len(hidden) == 2 + len(whole.all("figure"))  # details of cells, a table for each chart, the scenario as JSON
     unfolded = made.source
     for element in hidden:
         unfolded = unfolded.replace(element, inflated(element))
