@@ -16,8 +16,10 @@ from reports.terminal import Terminal
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH = 96
 FENCE = "```text\n"
+LEFT_OUT = ("\n\nIn detail", "\n\nCollusion curves")
+"""Where the part begins that the sample leaves out, and where it goes on."""
 LAST = "\n\nCoalition map"
-"""The first part of the report that the sample leaves out."""
+"""The first part after the end of the sample."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -33,7 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def sample(result: AuditResult) -> str:
     """Return the beginning of the report, as the README shows it."""
-    return Terminal(width=WIDTH).render([result]).partition(LAST)[0]
+    whole = Terminal(width=WIDTH).render([result]).partition(LAST)[0]
+    before, after = whole.partition(LEFT_OUT[0])[0], whole.partition(LEFT_OUT[1])[2]
+    return f"{before}{LEFT_OUT[1]}{after}"
 
 
 def shown(readme: str) -> str:

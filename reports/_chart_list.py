@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+from markupsafe import Markup
 
 from auditor.rendering import clean
 from reports._along import swept_paths
@@ -13,10 +16,10 @@ from reports._chart_rows_along import frontier_data, measure_data, sweep_data
 from reports._charts import collusion_chart, cumulative_chart, histogram_chart, map_chart
 from reports._charts_along import frontier_chart, measure_chart, sweep_chart
 from reports._guesses import TRUTH
-from reports._inert import packed
+from reports._inert import deflated, json_block, packed
+from reports._parts import titled
 from reports._reading import Reading, Setting
 from reports._strongest import leader
-from reports._units import PATHS
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,11 @@ class Chart:
     def block(self) -> dict[str, Any]:
         """What the page's script needs to draw it."""
         return {"columns": packed(self.data.columns), "views": self.views, "titles": self.data.titles}
+
+    @cached_property
+    def packed(self) -> Markup:
+        """The same as the page holds it."""
+        return deflated(json_block(self.block), id=f"{self.id}-data")
 
 
 def charts(reading: Reading, prefix: str, limit: int = ROWS) -> list[Chart]:
@@ -130,7 +138,7 @@ def _sweep(reading: Reading, name: str, path: str, lead: Setting | None, limit: 
     theory = "Dashed: theory." if data.facts["numeric"] else "Short lines: theory."
     caption = f"Errors at the worst coalition of each point, others at the largest. Bars: 95 % interval. {theory}"
     alt = f"Line chart: a metric against the swept parameter {clean(path)}, a line for each of {len(data.facts['series'])} series."
-    return Chart(name, _titled("Sweep of", path), caption, alt, data, [sweep_chart(data, data.facts["series"])])
+    return Chart(name, titled("Sweep of", path), caption, alt, data, [sweep_chart(data, data.facts["series"])])
 
 
 def _runtime(reading: Reading, name: str, path: str, limit: int) -> Chart | None:
@@ -139,10 +147,4 @@ def _runtime(reading: Reading, name: str, path: str, limit: int) -> Chart | None
         return None
     caption = "Processor seconds to make the copies, on the machine that ran the audit. Bars: 95 % interval over replicates."
     alt = f"Line chart: seconds against the swept parameter {clean(path)}, a line for each of {_count(reading)}."
-    return Chart(name, _titled("Runtime against", path), caption, alt, data, [sweep_chart(data, names(reading), "time (seconds)")])
-
-
-def _titled(what: str, path: str) -> str:
-    """Name a swept path as the scenario has it, and in plain words where there are any: ``Sweep of data.rows: records``."""
-    words = PATHS.get(path)
-    return f"{what} {clean(path)}{f': {words}' if words and words != path else ''}"
+    return Chart(name, titled("Runtime against", path), caption, alt, data, [sweep_chart(data, names(reading), "time (seconds)")])

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from auditor.rendering import clean
 from reports._figures import clipped
-from reports._reading import Gap
+from reports._matrix import MatrixRow
+from reports._reading import Gap, Reading
 
 
 class Gathered(NamedTuple):
@@ -37,6 +38,16 @@ def gathered(gaps: Iterable[Gap]) -> list[Gathered]:
     return sorted(groups, key=lambda group: group.status != "failed")
 
 
+def apart(reading: Reading, rows: Sequence[MatrixRow]) -> tuple[list[Gathered], list[Gathered]]:
+    """Return the gaps of adversaries that make no sense against any scheme, which stand under the comparison, and all others.
+
+    Where there is no comparison to stand under, all are among the others.
+    """
+    unsuited = {(row.knowledge, row.attack) for row in rows if row.unsuited} if any(row.tells for row in rows) else set()
+    found = [(gap, (gap.knowledge, gap.attack) in unsuited) for gap in reading.gaps]
+    return gathered(gap for gap, folded in found if folded), gathered(gap for gap, folded in found if not folded)
+
+
 def _places(gaps: Sequence[Gap]) -> list[tuple[list[str], list[str]]]:
     """Turn pairs of scheme and knowledge into products: schemes with the same states of knowledge stand together."""
     knowledge: dict[str, dict[str, None]] = {}
@@ -55,6 +66,11 @@ def place_text(place: tuple[list[str], list[str]]) -> str:
     return f"{who}against {_listed(schemes)}"
 
 
+def gap_line(group: Gathered) -> str:
+    """Write a gathered gap in a line: its status, who it holds for, and the reason."""
+    return f"{'✗ failed' if group.status == 'failed' else 'not applicable'}: {gap_text(group)}: {clean(group.reason)}"
+
+
 def gap_text(group: Gathered) -> str:
     """Write who a reason holds for: ``ica with perfect knowledge against rotation (3 cells)``."""
     name = clean(group.attack) if group.attack else "the release"
@@ -70,6 +86,14 @@ def unsuited_text(count: int) -> str:
 def untold_text(count: int) -> str:
     """Say how many adversaries the comparison leaves out, because they measure no normalized error of any scheme."""
     return f"{count} {'adversary has' if count == 1 else 'adversaries have'} no normalized error against any scheme"
+
+
+def given_text(states: str) -> str:
+    """Say that errors over all attributes flatter who was given some of them."""
+    return (
+        "Who was given attributes in clear may have no error in them, and the figures here are over all attributes: compare "
+        f"{clean(states)} by the attributes that remain, in a cell's detail."
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,10 +1,11 @@
-"""What keeps a page inert: JSON that cannot close its block, and a content security policy that lists every script."""
+"""What keeps a page inert and small: blocks that nothing in them can close, and a content security policy that lists every script."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
+import zlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,6 +20,39 @@ def json_block(value: Any) -> Markup:
     for character, escape in _ESCAPES.items():
         text = text.replace(character, escape)
     return Markup(text)
+
+
+def deflated(text: str, **attributes: str) -> Markup:
+    """Return an element that holds a text compressed, for the page's script to inflate; the same text makes the same bytes.
+
+    Parameters
+    ----------
+    text : str
+        Any text; what is inside cannot be read, run or closed by the text itself.
+    attributes : str
+        Attributes of the element, escaped.
+
+    Returns
+    -------
+    Markup
+        A ``script`` element of a type that browsers never run: base64 of a raw deflate stream (RFC 1951), its inflated size beside it.
+    """
+    content = text.encode("utf-8", "backslashreplace")
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    stream = packer.compress(content) + packer.flush()
+    told = Markup("").join(Markup(' {}="{}"').format(name, value) for name, value in attributes.items())
+    start = Markup('<script type="application/x-deflate" data-size="{}"{}>').format(len(content), told)
+    return start + Markup(base64.b64encode(stream).decode("ascii") + "</script>")
+
+
+def foldable(content: str, folded: bool) -> Markup:
+    """Return a part of the page as it is, or, folded, as text that the page's script unfolds in its place."""
+    return deflated(content, **{"data-fold": ""}) if folded else Markup(content)
+
+
+def inflated(element: str) -> str:
+    """Return the text that `deflated` made an element of."""
+    return zlib.decompress(base64.b64decode(element.partition(">")[2].partition("<")[0]), -zlib.MAX_WBITS).decode("utf-8")
 
 
 def script(source: str) -> Markup:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
-
-import yaml
 
 from auditor.rendering import escaped
 from auditor.results import AuditResult
 from reports._card import Verdict, most_telling, summary
 from reports._chart_list import Chart, charts
-from reports._gaps import Gathered, gathered
+from reports._gaps import Gathered, apart
 from reports._guesses import losses
 from reports._matrix import MatrixRow, Measure, matrix, measured_schemes, measures, reference_point
 from reports._method import Definition, error_bars, metric_definitions
+from reports._prose import prose, terms
 from reports._reading import Reading, adversary_text, unique
+from reports._scenario_text import plain_scenario, scenario_yaml
 from reports._verdict import verdicts
 from reports._winners import Winner, marks, winners
 from reports._words import outcome, partial_text, provenance_line, reproduce, rows_text
@@ -43,6 +42,10 @@ class Page:
     provenance: str
     table: str
     partial: str
+
+    def within(self, limit: int) -> Page:
+        """Return the same page with at most so many rows in each chart."""
+        return replace(self, charts=charts(self.reading, self.id, limit))
 
     @cached_property
     def marks(self) -> dict[tuple[str, str, str], str]:
@@ -82,16 +85,12 @@ class Page:
     @property
     def unsuited_gaps(self) -> list[Gathered]:
         """The reasons of those."""
-        return gathered(gap for gap in self.reading.gaps if (gap.knowledge, gap.attack) in self._folded)
+        return apart(self.reading, self.matrix)[0]
 
     @property
     def gaps(self) -> list[Gathered]:
-        """The reasons of all other cells without a figure; of all of them where there is no comparison to fold any under."""
-        return gathered(gap for gap in self.reading.gaps if not self.told or (gap.knowledge, gap.attack) not in self._folded)
-
-    @property
-    def _folded(self) -> set[tuple[str | None, str | None]]:
-        return {(row.knowledge, row.attack) for row in self.matrix if row.unsuited}
+        """The reasons of all other cells without a figure."""
+        return apart(self.reading, self.matrix)[1]
 
     @property
     def elsewhere(self) -> int:
@@ -124,6 +123,16 @@ class Page:
         return any(verdict.guesses is not None for verdict in self.verdicts)
 
     @property
+    def terms(self) -> str:
+        """What the figures of the verdicts are."""
+        return terms(numbers=self.numbers, categories=self.categories)
+
+    @property
+    def prose(self) -> list[tuple[str, str]]:
+        """The method in words."""
+        return prose(categories=self.categories)
+
+    @property
     def lowest(self) -> Verdict | None:
         """The verdict with the strongest reconstruction of all schemes."""
         return most_telling(self.verdicts)
@@ -143,19 +152,12 @@ def _measures(reading: Reading) -> tuple[list[tuple[str, list[Measure]]], list[i
     return list(groups.items()), measured_schemes(rows)
 
 
-def _yaml(scenario: dict[str, Any]) -> str:
-    """Write the scenario to be read and copied; one with text that would turn lines around keeps to ASCII, which YAML reads as the same."""
-    text = yaml.safe_dump(scenario, sort_keys=False, allow_unicode=True, width=100)
-    return text if escaped(text) == text else yaml.safe_dump(scenario, sort_keys=False, width=100)
-
-
 def page(result: AuditResult, number: int, limit: int) -> Page:
     """Gather what the page shows of one audit; ``limit`` bounds the rows of each chart."""
     reading = Reading(result)
-    scenario = json.loads(json.dumps(result.scenario, default=str))
     return Page(
         f"audit-{number}", result, reading, verdicts(reading), matrix(reading), *_measures(reading),
         charts(reading, f"audit-{number}", limit), metric_definitions(reading), error_bars(reading),
-        _yaml(scenario), escaped(json.dumps(scenario, indent=2, ensure_ascii=False)),
+        scenario_yaml(result.scenario), escaped(json.dumps(plain_scenario(result.scenario), indent=2, ensure_ascii=False)),
         reproduce(result), provenance_line(result), rows_text(result), partial_text(result),
     )  # fmt: skip

@@ -36,6 +36,11 @@ class Severity(NamedTuple):
         """Five blocks, as many filled as the rank."""
         return "■" * self.rank + "□" * (5 - self.rank)
 
+    @property
+    def bound(self) -> str:
+        """The normalized errors that it is of."""
+        return f"below {self.below:g}" if self.below < math.inf else f"{SCALE[-2].below:g} and up"
+
 
 SCALE = (
     Severity(5, "rebuilt", 0.05, "the attacker knows at least 95 % of the variance", "bold color(166)"),

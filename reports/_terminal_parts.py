@@ -12,14 +12,18 @@ from rich.text import Text
 from auditor.rendering import clean
 from auditor.results import AuditResult
 from reports._card import Verdict, most_telling
+from reports._card import summary as counted
 from reports._curves import curve
+from reports._detail import assumptions, facts, shortened, strongest_cells
 from reports._figures import clipped, number, with_error
-from reports._gaps import gap_text, gathered
+from reports._gaps import apart, gap_line
+from reports._matrix import matrix
+from reports._parts import collusion, who
 from reports._plot import LETTERS, Line, plot, style_of
-from reports._reading import Reading, adversary_text
-from reports._strongest import leader
-from reports._terminal_more import by_copies, coalitions, method, useful
-from reports._terminal_tables import comparison, distributions, hanging, heading, other_measures, sweeps, table, winning
+from reports._prose import terms
+from reports._reading import Reading
+from reports._terminal_more import detail, ending, tables
+from reports._terminal_tables import comparison, hanging, heading, other_measures, table, winning
 from reports._verdict import verdicts
 from reports._words import (
     OUTCOMES,
@@ -29,8 +33,6 @@ from reports._words import (
     observed_text,
     outcome,
     partial_text,
-    provenance_line,
-    reproduce,
     where_text,
 )  # fmt: skip
 
@@ -55,28 +57,25 @@ def audit(console: Console, result: AuditResult) -> None:
     if result.partial is not None:
         console.print(Text(clean(partial_text(result)), style=STATUS_STYLES["fails"]))
     found = verdicts(reading)
-    _verdict(console, found)
+    _verdict(console, found, reading)
     comparison(console, reading)
     winning(console, reading)
+    _details(console, reading)
     other_measures(console, reading)
     _curve(console, reading)
-    coalitions(console, reading)
-    distributions(console, reading)
-    by_copies(console, reading)
-    useful(console, reading)
-    sweeps(console, reading)
+    tables(console, reading)
     _expectations(console, result)
-    _notes(console, reading)
-    method(console, reading)
+    _gaps(console, reading)
+    ending(console, reading, categories=any(verdict.guesses for verdict in found))
     console.print()
-    console.print(Text(clean(provenance_line(result)), style="dim"))
-    console.print(Text(f"Again: {clean(reproduce(result))}", style="dim"))
-    _outcome(console, result)
+    _outcome(console, result, found)
     console.print()
 
 
-def _outcome(console: Console, result: AuditResult) -> None:
-    """End as the exit status does: the last line is the one that is in sight."""
+def _outcome(console: Console, result: AuditResult, found: list[Verdict]) -> None:
+    """End with the verdicts counted and as the exit status does: the last lines are those in sight."""
+    if counted(found):
+        console.print(Text(counted(found)))
     came = outcome(result)
     style = STATUS_STYLES["holds" if came in ("holds", "nothing expected") else "fails"]
     mark = {"holds": "✓", "nothing expected": "·"}.get(came, "✗")
@@ -96,7 +95,7 @@ def summary(console: Console, results: Sequence[AuditResult]) -> None:
     console.print(rows)
 
 
-def _verdict(console: Console, found: Sequence[Verdict]) -> None:
+def _verdict(console: Console, found: list[Verdict], reading: Reading) -> None:
     heading(console, "Verdict")
     for verdict in found:
         mark = FINDING_MARKS[verdict.finding]
@@ -109,6 +108,9 @@ def _verdict(console: Console, found: Sequence[Verdict]) -> None:
         exposed = "".join(text for text, _ in verdict.aside)
         told = clean(" ".join(part for part in (verdict.sentence, exposed, _context(verdict)) if part))
         console.print(Padding(Text(told), (0, 0, 0, 2)))
+    if any(verdict.axes for verdict in found):
+        numbers, categories = (any(getattr(verdict, part) is not None for verdict in found) for part in ("worst", "guesses"))
+        console.print(Text(terms(numbers=numbers, categories=categories), style="dim"))
 
 
 def _context(verdict: Verdict) -> str:
@@ -118,31 +120,35 @@ def _context(verdict: Verdict) -> str:
     return f"(Strongest attack measured: {clipped(verdict.adversary, 70)}{where}.)"
 
 
+def _details(console: Console, reading: Reading) -> None:
+    """Print what the page's cells open, of the strongest attack against each scheme."""
+    found = strongest_cells(reading)
+    if found:
+        heading(console, "In detail", "the strongest attack against each scheme; the page opens every cell")
+    for row, cell in found:
+        told = " · ".join(f"{clipped(fact.term, 60)}: {clean(fact.text)}" for fact in shortened(facts(reading, row.knowledge, cell)))
+        assumed = assumptions(reading, row.attack, row.knowledge, cell)
+        lines = [f"{one.who}: {clean(one.text)} {clean(one.here)}".rstrip() for one in assumed if one.here]
+        detail(console, f"{clipped(row.attack, 60)} against {clipped(cell.scheme, 60)}", told, lines)
+
+
 def _curve(console: Console, reading: Reading) -> None:
     """Plot error against pooled copies for the leading adversary, one line a scheme."""
-    lead = leader(reading)
-    if lead is None:
+    found = collusion(reading)
+    if found is None:
         return
-    settings = [(name, lead._replace(scheme=name)) for name in reading.schemes]
-    series = [(name, curve(reading, setting)) for name, setting in settings]
-    if max((len(points) for _, points in series), default=0) < 2:
-        return
-    by_prefix = all(point.prefix for _, points in series for point in points)
-    which = "in order of release" if by_prefix else "the worst coalition of each size"
-    where = f" · {clean(reading.point_text(lead.point))}" if reading.point_text(lead.point) else ""
-    heading(console, "Collusion curve", clipped(f"{adversary_text(lead.knowledge, lead.attack)}{where}", 70))
+    lead, told = found
+    series = [(name, curve(reading, lead._replace(scheme=name))) for name in reading.schemes]
+    heading(console, "Collusion curves", clipped(who(reading, lead), 70))
     lines = [Line(name, [(point.size, point.shown.value) for point in points]) for name, points in series]
     for row in plot(lines, min(console.width, 100), 13):
         console.print(row)
-    console.print(Text(f"        normalized error against copies pooled ({which})", style="dim"))
+    console.print(Text(f"        {told.note}", style="dim"))
     for index, (name, points) in enumerate(series):
         if points:
             ends = f"{number(points[0].shown.value, points[0].shown.half)} → {with_error(points[-1].shown)}"
-            console.print(
-                Text.assemble(
-                    "  ", (LETTERS[index % 26], style_of(index)), f" {clipped(name, console.width - 34)}  {ends}"
-                )
-            )
+            text = f" {clipped(name, console.width - 34)}  {ends}"
+            console.print(Text.assemble("  ", (LETTERS[index % 26], style_of(index)), text))
 
 
 def _expectations(console: Console, result: AuditResult) -> None:
@@ -157,11 +163,10 @@ def _expectations(console: Console, result: AuditResult) -> None:
         console.print(Padding(Text(clean(told)), (0, 0, 0, 2)))
 
 
-def _notes(console: Console, reading: Reading) -> None:
-    groups = gathered(reading.gaps)
+def _gaps(console: Console, reading: Reading) -> None:
+    _, groups = apart(reading, matrix(reading))
     if not groups:
         return
-    heading(console, "Notes")
+    heading(console, "Cells without a figure")
     for group in groups:
-        kind = "✗ failed" if group.status == "failed" else "not applicable"
-        console.print(Text(f"{kind}: {gap_text(group)}: {clean(group.reason)}"))
+        console.print(Text(gap_line(group)))

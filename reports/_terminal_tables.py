@@ -1,4 +1,4 @@
-"""The tables of the terminal report: comparison, other measures, error distributions, sweeps."""
+"""The tables of the terminal report: comparison, who wins, other measures."""
 
 from __future__ import annotations
 
@@ -11,27 +11,22 @@ from rich.table import Table
 from rich.text import Text
 
 from auditor.rendering import clean
-from reports._along import swept_paths
-from reports._figures import braces, clipped, number, with_error
-from reports._gaps import unsuited_text, untold_text
-from reports._matrix import MatrixCell, Measure, matrix, measured_schemes, measures, reference_point, sweep_table
-from reports._reading import ERROR, Reading, adversary_text, plain, unique
+from reports._figures import clipped, with_error
+from reports._gaps import apart, gap_line, given_text, unsuited_text, untold_text
+from reports._matrix import MatrixCell, Measure, matrix, measured_schemes, measures, reference_point
+from reports._reading import Reading, unique
 from reports._sentences import share
 from reports._severity import SCALE
-from reports._spreads import Spread, spreads
-from reports._strongest import leader
-from reports._units import data_unit
 from reports._winners import MARKS, marks, winners
 
-SWEEP_ROWS = 12
 COLUMN = 16
 """Characters that a scheme's column takes at least."""
 
 
 def comparison(console: Console, reading: Reading) -> None:
     """Print attacks against schemes, a table for each state of knowledge, all at one sweep point."""
-    rows = matrix(reading)
-    if not rows:
+    rows = everything = matrix(reading)
+    if not any(row.tells for row in rows):
         return
     heading(console, "Comparison", "normalized error ± half a 95 % interval; 0 exact, 1 a mere guess")
     if len(reading.points) > 1:
@@ -58,8 +53,13 @@ def comparison(console: Console, reading: Reading) -> None:
         console.print(Text("  ").join(scale))
     if found:
         console.print(Text(MARKS, style="dim"))
-    if unsuited:
-        console.print(Text(f"{unsuited_text(unsuited)}: the notes have the reasons", style="dim"))
+    given = ", ".join(unique(row.knowledge for row in rows if row.given))
+    if given:
+        console.print(Text(given_text(given), style="dim"))
+    if unsuited and rows:
+        console.print(Text(f"{unsuited_text(unsuited)}:", style="dim"))
+        for group in apart(reading, everything)[0]:
+            console.print(Padding(Text(gap_line(group), style="dim"), (0, 0, 0, 2)))
     if untold:
         console.print(Text(f"{untold_text(untold)}: see the other measures", style="dim"))
 
@@ -111,50 +111,6 @@ def other_measures(console: Console, reading: Reading) -> None:
 def _measure_name(row: Measure) -> str:
     by = f"\n  {clipped(row.attack, 20)}\n  {clipped(row.knowledge, 20)}" if row.attack else ""
     return clipped(row.metric, 22) + by
-
-
-def distributions(console: Console, reading: Reading) -> None:
-    """Print which absolute error half and nine tenths of the records stay below, for the leading adversary."""
-    lead, (found, _) = leader(reading), spreads(reading, 1)
-    told = [one for one in found if lead and one.setting == lead._replace(scheme=one.setting.scheme)]
-    if lead is None or not told:
-        return
-    who = clipped(f"{adversary_text(lead.knowledge, lead.attack)}, {braces(told[0].coalition)}", 60)
-    heading(console, "Error distributions", who)
-    console.print(Text(f"absolute error that half | 9 in 10 of the records stay below, {data_unit(reading)}", style="dim"))
-    for chosen in chunks(console, reading.schemes, 15):
-        made = scheme_table(console, "", reading.schemes[chosen], 15)
-        for attribute in unique(one.attribute for one in told):
-            spread = {one.setting.scheme: one for one in told if one.attribute == attribute}
-            made.add_row(Text(clipped(attribute, 15)), *(Text(_quantiles(spread.get(name))) for name in reading.schemes[chosen]))
-        console.print(made)
-
-
-def _quantiles(spread: Spread | None) -> str:
-    if spread is None:
-        return "–"
-    last = f">{number(spread.bins[-1].high)}"
-    return " | ".join(last if (at := spread.quantile(share)) is None else number(float(f"{at:.3g}")) for share in (0.5, 0.9))
-
-
-def sweeps(console: Console, reading: Reading) -> None:
-    """Print what the sweep did to the leading adversary's error, and to every figure of the release itself."""
-    paths, lead = swept_paths(reading), leader(reading)
-    told = [(ERROR, lead.knowledge, lead.attack)] if lead else []
-    told += [(row.metric, None, None) for row in measures(reading) if row.attack is None]
-    for metric, knowledge, attack in told if paths else []:
-        rows = sweep_table(reading, metric, knowledge, attack)
-        heading(console, f"Sweep of {clipped(metric, 30)}", clipped(adversary_text(knowledge, attack), 50))
-        # one path heads its column; several are written out in every row
-        names = [plain(reading.points[row.point].get(paths[0])) if len(paths) == 1 else reading.point_text(row.point) for row in rows]
-        label = min(30, max(12, *map(len, names)))
-        for chosen in chunks(console, reading.schemes, label):
-            made = scheme_table(console, paths[0] if len(paths) == 1 else "", reading.schemes[chosen], label)
-            for name, row in list(zip(names, rows, strict=True))[:SWEEP_ROWS]:
-                made.add_row(Text(clipped(name, 60)), *(Text(with_error(figure)) for figure in row.figures[chosen]))
-            console.print(made)
-        if len(rows) > SWEEP_ROWS:
-            console.print(Text(f"… and {len(rows) - SWEEP_ROWS} more sweep points in the results file", style="dim"))
 
 
 def chunks(console: Console, schemes: Sequence[str], label: int) -> list[slice]:

@@ -89,6 +89,19 @@ def rows_text(result: AuditResult) -> str:
     return f"{first.source}, {span} rows × {wide} attribute{'s' if counts[-1] != 1 else ''}"
 
 
+def provenance_terms(result: AuditResult) -> list[tuple[str, str]]:
+    """Say what was audited, on what, with which seed, when and where, a line each."""
+    made, told = result.provenance, []
+    for table in result.data[:1]:
+        told.append(("Data", f"{table.source}: {table.description}" if table.description else table.source))
+        told += [("Licence", table.licence)] if table.licence else []
+    return [
+        *told, ("Table", rows_text(result)), ("Fingerprint", made.fingerprint), ("Seed", str(made.seed)),
+        ("Started", f"{made.start}, took {made.duration:.1f} s"), ("Platform", made.platform),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in made.versions.items())),
+    ]  # fmt: skip
+
+
 def provenance_line(result: AuditResult) -> str:
     """Say in one line what ran, on what, with which seed and when."""
     made = result.provenance

@@ -16,6 +16,7 @@ from auditor.results import AuditResult
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
     from auditor.comparison import Comparison
     from reports._page import Page
@@ -24,9 +25,9 @@ DIFFERENCES = 500
 """Differences of one kind that the page of a comparison lists."""
 
 CHART_ROWS, FEWEST_ROWS = 8000, 100
-"""Rows that one chart may hold, shared between the audits of a page; where it would become too large fewer, down to the second number."""
+"""Rows that one chart may hold; where the page would become too large fewer, down to the second number."""
 LARGEST = 2_480_000
-"""Bytes of a page: room is made in the charts, as the results file has every row."""
+"""Bytes of a page."""
 
 
 @register
@@ -43,28 +44,32 @@ class Html(Renderer):
         _bundling()
 
     def render(self, results: Sequence[AuditResult]) -> str:
-        """Return the page, one article an audit, and a summary over all when there are several."""
+        """Return the page, one article an audit, and a summary over all when there are several.
+
+        A page that would be too large makes room. First it folds what opens on demand, the details of cells, the data behind charts and the
+        scenario as JSON, into compressed text, which loses nothing and needs the page's script to be read. Then its charts hold fewer rows.
+        """
         from reports._page import page
 
-        def pages(limit: int) -> list[Page]:
-            return [page(result, number, limit) for number, result in enumerate(results, start=1)]
-
-        limit = max(500, CHART_ROWS // max(1, len(results)))
-        shown = pages(limit)
+        shown = [page(result, number, CHART_ROWS) for number, result in enumerate(results, start=1)]
         text = self._written(results, shown)
-        excess = len(text.encode("utf-8", "backslashreplace")) - LARGEST
-        return text if excess <= 0 else self._written(results, pages(_room(shown, limit, excess)))
+        if _excess(text) > 0:
+            text = self._written(results, shown, folded=True)
+        if _excess(text) > 0:
+            limit = _room(shown, _excess(text))
+            text = self._written(results, [one.within(limit) for one in shown], folded=True)
+        return text
 
-    def _written(self, results: Sequence[AuditResult], pages: list[Page]) -> str:
+    def _written(self, results: Sequence[AuditResult], pages: list[Page], *, folded: bool = False) -> str:
         from reports._chart_style import CONFIG
         from reports._inert import content_policy, json_block, script
         from reports._severity import SCALE
 
-        style, ours = script(_text("report.css")), script(_text("report.js"))
-        charts = script(_bundling().result()) if any(shown.charts for shown in pages) else script("")
+        style, ours = script(_text("report.css")), script(_text("inflate.js") + _text("report.js"))
+        bundle, packed = _bundling().result() if any(shown.charts for shown in pages) else ("", "")
         return environment().get_template("report.html.j2").render(
-            pages=pages, style=style, script=ours, bundle=charts, policy=content_policy([charts, ours], [style]),
-            config=json_block(CONFIG), scale=SCALE, title=" · ".join(result.title for result in results) or "Audit",
+            pages=pages, style=style, script=ours, bundle=packed, policy=content_policy([*filter(None, [bundle]), ours], [style]),
+            config=json_block(CONFIG), scale=SCALE, title=" · ".join(result.title for result in results) or "Audit", folded=folded,
         )  # fmt: skip
 
     def render_comparison(self, comparison: Comparison) -> str:
@@ -79,16 +84,20 @@ class Html(Renderer):
         )  # fmt: skip
 
 
-def _room(pages: Sequence[Page], limit: int, excess: int) -> int:
-    """Return how many rows each chart may hold for a page to be smaller by so many bytes: the longest charts give most."""
-    from reports._inert import json_block
+def _excess(text: str) -> int:
+    return len(text.encode("utf-8", "backslashreplace")) - LARGEST
 
-    charts = [(len(json_block(chart.block).encode()), chart.rows) for shown in pages for chart in shown.charts]
+
+def _room(pages: Sequence[Page], excess: int) -> int:
+    """Return how many rows each chart may hold for a page to be smaller by so many bytes: the longest charts give most."""
+    charts = [(len(chart.packed), chart.rows) for shown in pages for chart in shown.charts]
 
     def saved(rows: int) -> float:
         return sum(size * (1 - rows / held) for size, held in charts if held > rows)
 
-    while limit > FEWEST_ROWS and saved(limit) < 1.03 * excess:
+    limit = CHART_ROWS
+    # compressed, what is left weighs somewhat more than its share of the rows
+    while limit > FEWEST_ROWS and saved(limit) < 1.1 * excess:
         limit = limit * 19 // 20
     return max(FEWEST_ROWS, limit)
 
@@ -99,9 +108,9 @@ def environment() -> Environment:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     from auditor import rendering
-    from reports import _detail, _differences, _figures, _gaps, _reading, _sentences, _words
+    from reports import _detail, _differences, _figures, _gaps, _prose, _reading, _sentences, _words
     from reports._chart_data import attribute_text
-    from reports._inert import json_block
+    from reports._inert import foldable
 
     made = Environment(
         loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -110,10 +119,11 @@ def environment() -> Environment:
         rendering.clean, _figures.number, _figures.plus_minus, _figures.with_error, _figures.percent, _figures.copies, _figures.braces,
         _figures.clipped, _figures.unbroken, _words.where_text, _words.bound_text, _words.observed_text, _words.counts,
         _words.partial_text, _gaps.gap_text, _gaps.untold_text, _gaps.unsuited_text, _sentences.share, _reading.plain,
-        _detail.agreement, _detail.assumptions, _differences.more_text, attribute_text, json_block,
+        _detail.facts, _detail.assumptions, _gaps.given_text, _words.provenance_terms, _differences.more_text, attribute_text, foldable,
     )  # fmt: skip
     made.filters.update({function.__name__: function for function in filters})
     made.globals |= {"marks": _words.STATUS_MARKS, "outcomes": _words.OUTCOMES}
+    made.globals |= {"replicates": _prose.REPLICATES, "severity_of_guesses": _prose.GUESSES}
     return made
 
 
@@ -123,19 +133,29 @@ def _text(name: str) -> str:
 
 
 @cache
-def _bundling() -> Future[str]:
-    """Return Vega, Vega-Lite and Vega-Embed as one script, in the making: it takes a second, so once a process and beside other work."""
+def _bundling() -> Future[tuple[Markup, Markup]]:
+    """Return the charts' script and the element that holds it, in the making: it takes a second, so once a process, beside other work."""
     pool = ThreadPoolExecutor(1)
-    made = pool.submit(_bundle)
+    made = pool.submit(_packed_bundle)
     pool.shutdown(wait=False)
     return made
+
+
+def _packed_bundle() -> tuple[Markup, Markup]:
+    from reports._inert import deflated, script
+
+    source = script(_bundle())
+    return source, deflated(source, id="bundle")
 
 
 BUNDLE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle(sys.argv[1]).encode())"
 
 
 def _bundle() -> str:
-    """Make the script in a process of its own, as ``javascript_bundle`` keeps Python's lock: nothing else would go on here meanwhile."""
+    """Make Vega, Vega-Lite and Vega-Embed one script.
+
+    It is made in a process of its own, as ``javascript_bundle`` keeps Python's lock: nothing else would go on here meanwhile.
+    """
     exposed = "window.vegaEmbed = vegaEmbed;"
     command = [sys.executable, "-P", "-c", BUNDLE, exposed]
     try:

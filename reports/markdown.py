@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from auditor.registry import register
-from auditor.rendering import Renderer, clean
+from auditor.rendering import Renderer
 from auditor.results import AuditResult
-from reports._card import Verdict
+from reports._card import Verdict, summary
 from reports._differences import Part, basis, headline, more_text, parts
 from reports._figures import with_error
-from reports._gaps import gap_text, gathered, unsuited_text
+from reports._gaps import apart, given_text, unsuited_text
+from reports._markdown_more import charts, details, ending, gaps, reasons, safe, table
 from reports._matrix import MatrixCell, MatrixRow, matrix, measures, reference_point
-from reports._reading import Reading, adversary_text
+from reports._prose import terms
+from reports._reading import Reading, adversary_text, unique
 from reports._sentences import share
 from reports._verdict import verdicts
 from reports._winners import MARKS, marks, winners
 from reports._words import (
+    OUTCOMES,
     STATUS_MARKS,
     bound_text,
     counts,
     observed_text,
     outcome,
     partial_text,
-    provenance_line,
     where_text,
 )  # fmt: skip
 
@@ -38,7 +39,7 @@ DIFFERENCES = 200
 
 @register
 class Markdown(Renderer):
-    """Verdict, comparison, expectations, notes and provenance as Markdown."""
+    """The same as the page, in the same order, as Markdown: charts are tables, and the scenario stands in a block to be copied."""
 
     name = "markdown"
     suffix: ClassVar[str] = ".md"
@@ -58,55 +59,48 @@ class Markdown(Renderer):
 def _part(part: Part) -> str:
     names = [safe(f"{row.cell} {more_text(row)}".strip()) for row in part.rows[:DIFFERENCES]]
     rows = [[safe(row.metric), name, row.old, row.new, row.change] for name, row in zip(names, part.rows, strict=False)]
-    made = _table(["metric", "cell", "old", "new", "change"], rows) if rows else ""
+    made = table(["metric", "cell", "old", "new", "change"], rows) if rows else ""
     lines = "".join(f"- {safe(line)}\n" for line in part.lines[:DIFFERENCES])
     hidden = len(part.rows) + len(part.lines) - len(rows) - min(len(part.lines), DIFFERENCES)
     more = f"\n… and {hidden:,} more.\n" if hidden else ""
     return f"## {part.title} ({part.size:,})\n\n{lines}{chr(10) if lines and made else ''}{made}{more}"
 
 
-def safe(text: object) -> str:
-    """Escape what Markdown or HTML would read as markup, and what would end a table cell or make a link."""
-    escaped = re.sub(r"([\\`*_{}\[\]#|~$])", r"\\\1", clean(text))
-    return (
-        escaped.replace("&", "&amp;")
-        .replace("<", "&lt;")
-        .replace(">", "&gt;")
-        .replace("://", ":&#8203;//")
-        .replace("@", "&#64;")
-    )
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |\n"
-
-
-def _table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return _row(headers) + _row(["---"] * len(headers)) + "".join(map(_row, rows))
-
-
 def _summary(results: Sequence[AuditResult]) -> str:
     marks = {"holds": "✓ holds", "nothing expected": "· nothing expected", "partial": "✗ partial"}
     rows = [[safe(result.title), marks.get(outcome(result), f"✗ {outcome(result)}"), counts(result)] for result in results]
-    return f"# {len(results)} audits\n\n{_table(['audit', 'outcome', 'expectations'], rows)}"
+    return f"# {len(results)} audits\n\n{table(['audit', 'outcome', 'expectations'], rows)}"
 
 
 def _audit(result: AuditResult) -> str:
     reading = Reading(result)
+    found = verdicts(reading)
     parts = [
         f"## {safe(result.title)}\n",
         f"**{safe(partial_text(result))}**\n" if result.partial is not None else "",
-        _verdicts(reading),
+        f"{OUTCOMES[outcome(result)]}{f': {counts(result)}' if result.expectations else ''}. {summary(found)}".rstrip() + "\n",
+        _verdicts(found),
         _comparison(reading),
         _measures(reading),
+        *charts(reading),
         _expectations(result),
-        _notes(reading),
+        gaps(reading),
+        *ending(reading, categories=any(verdict.guesses for verdict in found)),
     ]
-    return "\n".join(part for part in [*parts, safe(provenance_line(result)) + "\n"] if part)
+    return "\n".join(part for part in parts if part)
 
 
-def _verdicts(reading: Reading) -> str:
-    return "".join(f"- **{safe(v.scheme)}: {v.label}.** {safe(' '.join([v.sentence, _exposure(v)]).strip())}\n" for v in verdicts(reading))
+def _verdicts(found: list[Verdict]) -> str:
+    told = ((f"{v.scheme}: {v.label}.", f"{v.sentence} {_exposure(v)}".strip(), _context(v)) for v in found)
+    lines = "".join(f"- **{safe(name)}** {safe(text)}{context}\n" for name, text, context in told)
+    numbers, categories = (any(getattr(verdict, part) is not None for verdict in found) for part in ("worst", "guesses"))
+    explained = f"\n{safe(terms(numbers=numbers, categories=categories))}\n" if numbers or categories else ""
+    return f"### Verdict\n\n{lines}{explained}"
+
+
+def _context(verdict: Verdict) -> str:
+    where = f" at {safe(verdict.where)}" if verdict.where else ""
+    return f" (Strongest attack measured: {safe(verdict.adversary)}{where}.)" if verdict.adversary else ""
 
 
 def _exposure(verdict: Verdict) -> str:
@@ -117,16 +111,18 @@ def _comparison(reading: Reading) -> str:
     found = matrix(reading)
     told = marks(reading, [row for row in found if row.tells])
     rows = [[safe(row.attack), safe(row.knowledge), *_marked(row, told)] for row in found if not row.unsuited]
-    if not rows:
+    if not any(row.tells for row in found):
         return ""
     legend = f"\n{MARKS}.\n" if told else ""
     folded = sum(row.unsuited for row in found)
-    note = f"\n{unsuited_text(folded)}; the notes have the reasons.\n" if folded else ""
-    table = _table(["attack", "knowledge", *map(safe, reading.schemes)], rows)
+    note = f"\n{unsuited_text(folded)}:\n\n{reasons(apart(reading, found)[0])}" if folded else ""
+    given = ", ".join(unique(row.knowledge for row in found if row.given))
+    note += f"\n{safe(given_text(given))}\n" if given else ""
+    made = table(["attack", "knowledge", *map(safe, reading.schemes)], rows)
     point = reading.point_text(reference_point(reading))
     where = f", all at {safe(point)}" if point else ""
     lead = f"Normalized error of the worst coalition, and of its best single copy{where}."
-    return f"### Comparison\n\n{lead}\n\n{table}{legend}{note}{_winners(reading)}"
+    return f"### Comparison\n\n{lead}\n\n{made}{legend}{note}{_winners(reading)}{details(reading)}"
 
 
 def _marked(row: MatrixRow, told: dict[tuple[str, str, str], str]) -> list[str]:
@@ -136,8 +132,8 @@ def _marked(row: MatrixRow, told: dict[tuple[str, str, str], str]) -> list[str]:
 def _winners(reading: Reading) -> str:
     found = winners(reading, matrix(reading))
     rows = [[safe(one.scheme), safe(one.who), one.figure, safe("; ".join(one.rivals) or "–"), safe(one.why or "–")] for one in found]
-    table = _table(["scheme", "strongest", "leaves", "not told apart from it", "when it wins and fails"], rows)
-    return f"\n### Who wins where, and why\n\n{table}" if rows else ""
+    made = table(["scheme", "strongest", "leaves", "not told apart from it", "when it wins and fails"], rows)
+    return f"\n#### Who wins where, and why\n\n{made}" if rows else ""
 
 
 def _cell(cell: MatrixCell) -> str:
@@ -154,7 +150,7 @@ def _measures(reading: Reading) -> str:
         [safe(m.metric), safe(adversary_text(m.knowledge, m.attack)), *map(with_error, m.figures)]
         for m in measures(reading)
     ]
-    return f"### Other measures\n\n{_table(['measure', 'of', *map(safe, reading.schemes)], rows)}" if rows else ""
+    return f"### Other measures\n\n{table(['measure', 'of', *map(safe, reading.schemes)], rows)}" if rows else ""
 
 
 def _expectations(result: AuditResult) -> str:
@@ -168,12 +164,5 @@ def _expectations(result: AuditResult) -> str:
         ]
         for r in result.expectations
     ]
-    table = _table(["status", "expectation", "observed", "bound", "why"], rows)
-    return f"### Expectations\n\n{counts(result)}.\n\n{table}" if rows else ""
-
-
-def _notes(reading: Reading) -> str:
-    lines = [
-        f"- {group.status}: {safe(f'{gap_text(group)}: {group.reason}')}\n" for group in gathered(reading.gaps)
-    ]
-    return "### Notes\n\n" + "".join(lines) if lines else ""
+    made = table(["status", "expectation", "observed", "bound", "why"], rows)
+    return f"### Expectations\n\n{counts(result)}.\n\n{made}" if rows else ""

@@ -1,4 +1,4 @@
-"""The report in a terminal: verdict, comparison, collusion curve, expectations, notes, provenance, in that order."""
+"""The report in a terminal: what the page has, in its order; charts are tables and a plot, and the scenario is there to be copied."""
 
 from __future__ import annotations
 

@@ -3,6 +3,32 @@
   const $ = (selector, root) => Array.from((root || document).querySelectorAll(selector));
   const parsed = (id) => JSON.parse(document.getElementById(id).textContent);
 
+  // What the page holds compressed, as text.
+  function unpacked(element) {
+    const bytes = Uint8Array.from(atob(element.textContent), (character) => character.charCodeAt(0));
+    return new TextDecoder().decode(inflated(bytes, Number(element.dataset.size)));
+  }
+
+  // Details of cells and data behind charts, where the page has too many of them to hold as they are.
+  function unfold(element) {
+    const made = document.createElement("template");
+    made.innerHTML = unpacked(element);
+    element.replaceWith(made.content);
+  }
+
+  // The charts' script; the page's policy names it by its hash.
+  function run(element) {
+    const script = document.createElement("script");
+    script.text = unpacked(element);
+    element.replaceWith(script);
+  }
+
+  const blocks = new Map();
+  function blockOf(figure) {
+    if (!blocks.has(figure)) blocks.set(figure, JSON.parse(unpacked(document.getElementById(figure.dataset.block))));
+    return blocks.get(figure);
+  }
+
   // Columns, with repeated text as numbers, back to one object a row.
   function rowsOf(columns) {
     const names = Object.keys(columns);
@@ -39,7 +65,7 @@
 
   // `ast` runs expressions in an interpreter, so that the page's policy can forbid eval.
   async function draw(figure) {
-    const block = parsed(figure.dataset.block);
+    const block = blockOf(figure);
     const rows = rowsOf(block.columns);
     const hosts = $(".view", figure);
     const chosen = new Map($("select", figure).map((select) => [select.name, Number(select.value)]));
@@ -59,16 +85,30 @@
     figure.classList.add("drawn");
   }
 
+  // The first audit's charts are drawn before the page has loaded. What is folded, and the charts of further audits, follow one by one, so
+  // that the page can be read meanwhile.
+  const pause = () => new Promise((resolve) => { setTimeout(resolve); });
+  let waiting = [];
+
   async function drawAll() {
-    const figures = window.vegaEmbed ? $("figure[data-block]") : [];
-    for (const figure of figures) await draw(figure);
+    const first = document.querySelector("article");
+    waiting = window.vegaEmbed ? $("figure[data-block]") : [];
+    while (waiting.length && first.contains(waiting[0])) await draw(waiting.shift());
+    for (const element of $("script[data-fold]")) await pause().then(() => unfold(element));
+    while (waiting.length) await pause().then(drawNext);
     document.documentElement.dataset.charts = "drawn";
   }
 
+  const drawNext = () => (waiting.length ? draw(waiting.shift()) : undefined);
+
+  // Paper takes all of them. Drawing waits for nothing but itself, so it is done when the event has been handled.
+  async function drawRest() {
+    while (waiting.length) await drawNext();
+  }
+
   function wireFigure(figure) {
-    const titles = parsed(figure.dataset.block).titles;
     $("select", figure).forEach((select) => select.addEventListener("change", () => {
-      if (Object.hasOwn(titles, select.name)) return draw(figure);
+      if (Object.hasOwn(blockOf(figure).titles, select.name)) return draw(figure);
       (figure.drawn || []).forEach((one) => one.view.signal(select.name, Number(select.value)).runAsync());
       return undefined;
     }));
@@ -155,6 +195,7 @@
   }
 
   document.documentElement.classList.add("scripted");
+  $("#bundle").forEach(run);
   $("figure[data-block]").forEach(wireFigure);
   $("table.sortable").forEach(wireTable);
   $(".wide").forEach(wireWide);
@@ -162,6 +203,7 @@
   narrow.addEventListener("change", drawAll);
   // Closed details hold the data tables and the method; paper cannot open them.
   let closed = [];
+  window.addEventListener("beforeprint", drawRest);
   window.addEventListener("beforeprint", () => {
     closed = $("details:not([open]):not(.data)");
     closed.forEach((one) => { one.open = true; });

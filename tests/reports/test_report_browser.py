@@ -6,21 +6,25 @@ naming its ``axe.min.js``). No browser is downloaded and nothing is requested fr
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import random
 import shutil
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import reports.html
 from auditor.comparison import compare_results
 from auditor.results import AuditResult
 from reports.html import Html
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
 AXE = Path(os.environ.get("AXE_CORE", Path(__file__).parents[2] / "node_modules/axe-core/axe.min.js"))
@@ -32,7 +36,7 @@ pytestmark = [
 needs_axe = pytest.mark.skipif(not AXE.is_file(), reason="axe-core is missing: npm install --no-save axe-core")
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update"]
-CASES = ("quickstart", "swept", "hostile", "six")
+CASES = ("quickstart", "swept", "hostile", "six", "folded")
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +53,18 @@ def files(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
     folder, made = tmp_path_factory.mktemp("pages"), {}
     for case in CASES:
         made[case] = folder / f"{case}.html"
-        made[case].write_text(Html().render([request.getfixturevalue(case)]), encoding="utf-8")
+        made[case].write_text(Html().render([request.getfixturevalue(case)]) if case != "folded" else folded(request), encoding="utf-8")
+    return made
+
+
+def folded(request: pytest.FixtureRequest) -> str:
+    """Return the page of the first case as one that has not the room to hold everything as it is."""
+    result = request.getfixturevalue("quickstart")
+    whole = Html().render([result])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("reports.html.LARGEST", len(whole.encode()) - 1)
+        made = Html().render([result])
+    assert "data-fold" in made
     return made
 
 
@@ -84,6 +99,81 @@ def test_charts_draw_offline_without_a_word_on_the_console(browser: Browser, fil
         assert views.count() == opened.page.locator(".view").count() >= 4
         for index in range(views.count()):
             assert views.nth(index).locator("path").count() > 5
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_charts_are_there_when_the_page_has_loaded(browser: Browser, files: dict[str, Path], case: str) -> None:
+    """A browser that only prints the page to PDF does so at its load event."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.add_init_script("addEventListener('load', () => { window.drawnAtLoad = document.querySelectorAll('figure.drawn').length; })")
+    page.goto(files[case].as_uri())
+    assert page.evaluate("window.drawnAtLoad") == page.locator("figure").count() >= 3
+    context.close()
+
+
+def test_many_charts_draw_one_by_one_and_all_at_once_for_paper(browser: Browser, quickstart: AuditResult, tmp_path: Path) -> None:
+    file = tmp_path / "many.html"
+    file.write_text(Html().render([quickstart] * 4), encoding="utf-8")
+    context = browser.new_context()
+    page = context.new_page()
+    page.add_init_script("window.setTimeout = () => 0")  # what is left for later never comes
+    page.goto(file.as_uri())
+    drawn = page.locator("figure.drawn")
+    assert drawn.count() == page.locator("#audit-1 figure").count() == page.locator("figure").count() // 4 >= 3
+    page.pdf()
+    assert drawn.count() == page.locator("figure").count()
+    context.close()
+    with Opened(browser, file) as opened:
+        assert opened.page.locator("figure.drawn").count() == opened.page.locator("figure").count()
+        assert opened.said == []
+
+
+def test_a_folded_page_unfolds_to_the_page_it_would_have_been(browser: Browser, files: dict[str, Path]) -> None:
+    script = """() => { document.querySelectorAll(".views, noscript, script, #vg-tooltip-element").forEach((one) => one.remove());
+                        return document.querySelector("main").innerHTML.split(/\\s+/).join(" "); }"""
+    told = []
+    for case in ("quickstart", "folded"):
+        with Opened(browser, files[case]) as opened:
+            told.append(opened.page.evaluate(script))
+    assert told[0].count("popover=") > 10
+    assert told[0].replace("> <", "><") == told[1].replace("> <", "><")
+
+
+@pytest.mark.parametrize("case", ["quickstart", "folded"])
+def test_without_scripts_the_figures_can_still_be_read(browser: Browser, files: dict[str, Path], case: str) -> None:
+    with_nothing = browser.new_context(java_script_enabled=False, viewport={"width": 400, "height": 900})
+    page = with_nothing.new_page()
+    page.goto(files[case].as_uri())
+    assert page.locator("table.matrix tbody tr").count() > 2
+    assert page.locator("figure noscript").first.inner_text().startswith("The chart needs JavaScript")
+    page.locator("figure summary").first.click()
+    rows = page.locator("figure table.data tbody tr")
+    assert rows.first.is_visible() if case == "quickstart" else rows.count() == 0
+    page.locator("td button[popovertarget]").first.click()
+    assert page.locator("[popover]:popover-open").count() == (case == "quickstart")
+    told = " ".join(page.locator("noscript").all_inner_texts())
+    assert ("The details of the cells need JavaScript" in told) == (case == "folded")
+    with_nothing.close()
+
+
+@pytest.mark.parametrize("level", [0, 1, 9])
+def test_the_page_inflates_whatever_was_deflated(browser: Browser, level: int) -> None:
+    """Blocks of all three kinds: stored, with the fixed code (short texts), and with codes of their own."""
+    draw = random.Random(12)
+    texts = [b"", b"a", b"abc" * 3, bytes(range(256)) * 300, draw.randbytes(70_000), "גיל ושכר, \u202e".encode() * 9_000, b"a" * 100_000]
+    page = browser.new_page()
+    page.add_script_tag(content=(Path(reports.html.__file__).parent / "templates/inflate.js").read_text(encoding="utf-8"))
+    script = """([packed, size]) => { const bytes = Uint8Array.from(atob(packed), (one) => one.charCodeAt(0));
+                return btoa(Array.from(inflated(bytes, size), (one) => String.fromCharCode(one)).join("")); }"""
+    for text in texts:
+        packer = zlib.compressobj(level, zlib.DEFLATED, -15)
+        packed = base64.b64encode(packer.compress(text) + packer.flush()).decode()
+        assert base64.b64decode(page.evaluate(script, [packed, len(text)])) == text
+        if text:
+            with pytest.raises(Error, match="packed text"):
+                page.evaluate(script, [base64.b64encode(base64.b64decode(packed)[: -max(2, len(packed) // 3)]).decode(), len(text)])
+    page.close()
 
 
 def test_dark_and_light_differ_in_page_and_chart(browser: Browser, files: dict[str, Path]) -> None:

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import report_cases
 import yaml
 
 import auditor
 from auditor import registry
+from reports._inert import deflated
 
 ROWS = 60
 FORMATS = ("table", "markdown", "json", "csv", "junit", "html", "notebook")
@@ -62,12 +64,14 @@ def command(folder: Path, *arguments: str) -> str:
 
 
 def leaks(text: str, values: list[float]) -> list[float]:
-    """Return the planted values that a text holds, to all but the last of their digits."""
+    """Return the planted values that a text, or what it holds compressed, holds, to all but the last of their digits."""
+    text = report_cases.unpacked(text)
     return [value for value in values if f"{math.floor(value * 1e4) / 1e4:.4f}" in text or f"{value:.4f}" in text]
 
 
 def test_the_search_finds_what_is_planted(values: list[float]) -> None:
     assert leaks(f"the pay is {values[3]}", values) == [values[3]]
+    assert leaks(deflated(f"the pay is {values[3]}"), values) == [values[3]]
 
 
 def test_no_command_tells_a_value(folder: Path, values: list[float]) -> None:

@@ -1,0 +1,66 @@
+"""The method in sentences, the same in every report that tells it."""
+
+from __future__ import annotations
+
+_PARAGRAPHS = [
+    (
+        "",
+        "The owner of a table releases several perturbed copies of it, each to a recipient trusted to a different degree. "
+        "Recipients may pool their copies: a coalition is the set of copies that one adversary holds. Each attack turns what "
+        "an adversary holds and knows into an estimate of the original records, and the audit compares that estimate with the "
+        "records themselves. Only aggregates of the comparison are kept.",
+    ),
+    (
+        "±",
+        "is half of a 95 % interval: in repetitions of the audit, the interval covers the true value 95 times in 100. What "
+        "moves the figures between repetitions is the noise of the copies; the table stays the same.",
+    ),
+    (
+        "Theory",
+        "is the closed form of the same quantity, computed from the law of the noise and the table's own second moments, "
+        "without looking at the copies. A figure that theory and measurement both give is proved twice.",
+    ),
+]
+_SPEAKS = (
+    "speaks of the strongest attack measured against a scheme; who was given attributes in clear has a sentence apart."
+)
+_DECIDES = (
+    "Pooling pays when the whole interval of a coalition's gain lies above 0 and the gain exceeds 1 %; it buys nothing when "
+    "the intervals of all coalitions end below 1 %; otherwise the question is undecided. The intervals are widened for the "
+    "number of coalitions (Bonferroni). An expectation of the scenario that was decided for the same attack has the last word."
+)
+_GUESSED = (
+    "For categories the gain is one of 1 − the probability that the attacker gives to the true value, and the sentence also "
+    "says how many records the best guess gets right."
+)
+_NUMBERS = (
+    "A normalized error is the share of the data's variance that the attacker still does not know: 0 is exact, 1 no better "
+    "than guessing the mean."
+)
+_CATEGORIES = (
+    "The share of wrong guesses left is counted against the mistakes of who has no copy and always names the most frequent "
+    "value: 0 is always right, 1 no better than that."
+)
+_POOLING = (
+    "± is half of a 95 % interval. The verdict is about pooling: a scheme without collusion gain can still leave a single copy"
+    " too revealing, which the word beside its"
+)
+REPLICATES = "Over replicates, values are averaged and standard errors combined as √(Σ se²)/R."
+"""How replicates are combined."""
+GUESSES = (
+    "Guesses of categories have the same bounds for the share of wrong guesses left, (1 − accuracy) / (1 − accuracy without "
+    "any copy). The word is that of the worse of the two."
+)
+"""How the scale of severity grades guesses."""
+
+
+def prose(*, categories: bool) -> list[tuple[str, str]]:
+    """Tell the method, a paragraph each: the term that it explains, if any, and its text, which goes on from the term."""
+    verdict = [_SPEAKS, *([_GUESSED] if categories else []), _DECIDES]
+    return [*_PARAGRAPHS, ("The verdict", " ".join(verdict))]
+
+
+def terms(*, numbers: bool, categories: bool) -> str:
+    """Explain the figures of the verdicts: normalized errors of numbers, wrong guesses left of categories, or both."""
+    graded = f"{_POOLING} {'figure' if categories else 'error'} grades."
+    return " ".join([*([_NUMBERS] if numbers else []), *([_CATEGORIES] if categories else []), graded])
