@@ -352,16 +352,18 @@ def report(results: tuple[str, ...], form: str, output: str | None) -> None:
     if output is None:
         _print(loaded, form)
     else:
-        _deliver(registry.get("renderer", form)().render(loaded), output)
+        _deliver(registry.get("renderer", form)().render(loaded), output, results)
 
 
-def _deliver(text: str, output: str | None) -> None:
-    """Print a document, or write it to a file."""
+def _deliver(text: str, output: str | None, read: Sequence[str]) -> None:
+    """Print a document, or write it to a file, but not over the results that it was made of."""
     from auditor.files import write_atomically
 
     if output is None:
         click.echo(text, nl=False)
         return
+    if Path(output).resolve() in [path.resolve() for name in read for path in (Path(name), Path(name) / "results.json")]:
+        raise AuditorError(f"{output}: holds the results themselves, and would be written over; choose another file with --output")
     if not Path(output).absolute().parent.is_dir():
         raise AuditorError(f"{Path(output).parent} is not a folder")
     with _writing(Path(output)):
@@ -381,7 +383,7 @@ def compare(old: str, new: str, form: str, output: str | None) -> None:
 
     comparison = compare_results(AuditResult.load(old), AuditResult.load(new))
     renderer = registry.get("renderer", form)(**(_screen() if form == "table" and output is None else {}))
-    _deliver(renderer.render_comparison(comparison), output)
+    _deliver(renderer.render_comparison(comparison), output, (old, new))
     sys.exit(1 if comparison.worse else 0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -76,8 +77,9 @@ def write_copies(
     Raises
     ------
     AuditorError
-        The data, the scheme or the levels cannot be used, the folder cannot be written, or single precision would round a copy by more
-        than a thousandth of its noise (of its own deviation, where the scheme states no noise).
+        The data, the scheme or the levels cannot be used, the folder cannot be written, holds the data itself or copies that these would
+        not replace, or single precision would round a copy by more than a thousandth of its noise (of its own deviation, where the scheme
+        states no noise).
 
     Notes
     -----
@@ -87,6 +89,7 @@ def write_copies(
     """
     kind = form or ("parquet" if _is_parquet(data) else "csv")
     paths = [output / f"copy-{k}.{kind}" for k in range(1, len(levels) + 1)]
+    _check_room(data, output, paths)
     chosen: Scheme = make_plugin("scheme", scheme, parameters or {})
     columns, kept = _selection(data, columns, keep, rows)
     if isinstance(chosen, UniformScheme):
@@ -124,6 +127,19 @@ def write_copies(
     except OSError as error:
         raise AuditorError(f"{output}: cannot be written ({error.strerror})") from None
     return [*paths, output / MANIFEST]
+
+
+def _check_room(data: str, output: Path, paths: Sequence[Path]) -> None:
+    """Refuse to write over the data, among its parts, or beside copies of another release, which would pass for one of this."""
+    source = Path(data).resolve() if is_file(data) else None
+    if source is not None and source == output.resolve():
+        raise AuditorError(f"{output}: is the folder of the data: copies would be taken for parts of it; choose another with --output")
+    if source is not None and source in [path.resolve() for path in paths]:
+        raise AuditorError(f"{source.name}: is the data itself, and a copy would be written over it; choose another folder with --output")
+    found = {path.name for path in output.glob("copy-*") if re.fullmatch(r"copy-\d+\.(csv|parquet)", path.name)}
+    left = found - {path.name for path in paths}
+    if left:
+        raise AuditorError(f"{output}: holds {min(left)} of another release; choose another folder with --output, or remove what is there")
 
 
 def _selection(

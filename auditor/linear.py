@@ -42,6 +42,16 @@ def squared_errors(maps: Maps, moments: Moments) -> Array:
     return np.maximum(raw, 0.0)
 
 
+def resolution(maps: Maps, moments: Moments) -> Array:
+    """Return how far rounding may move a sum of squared errors, shape (B, N): ``ε (|R| diag(P)^½)²``.
+
+    Where copies cancel whose noise is far larger than an attribute (white noise on attributes of units far apart), squares of that noise
+    are subtracted from one another: their moments are known to ε of themselves, whatever is left of them.
+    """
+    R = np.abs(maps.residual)
+    return np.asarray(np.finfo(np.float64).eps * (R @ np.sqrt(np.clip(np.diag(moments.products), 0.0, None))) ** 2)
+
+
 @dataclass(frozen=True)
 class ClosedForm:
     """What theory says of the errors, and of their spread over noise draws.
@@ -240,9 +250,17 @@ SAME = 1e-11
 """A gain smaller than this is rounding: the coalition's estimate is its best copy's, come by in another order of sums."""
 
 
-def rounded_off(error: Array, variance: Array) -> Array:
-    """Return squared errors with those that are nothing but rounding put to 0, so that an exact rebuild reads as one anywhere."""
-    return np.where(error > EXACT * variance, error, 0.0)
+def rounded_off(error: Array, variance: Array, blur: Array | float = 0.0) -> Array:
+    """Return squared errors with those that are nothing but rounding put to 0, so that an exact rebuild reads as one anywhere.
+
+    Parameters
+    ----------
+    error, variance : ndarrays that broadcast
+        Squared errors, and the attributes' variances, of one unit.
+    blur : ndarray, optional
+        How far rounding moves each error, where that is more than usual.
+    """
+    return np.where(error > np.maximum(EXACT * variance, blur), error, 0.0)
 
 
 def collusion_gain(error: Array, alone: Array, variance: Array) -> Array:
@@ -264,13 +282,15 @@ def _under_law(
     """Errors with bars from the law: closed forms given the maps, and what learning them adds."""
     N = maps.offsets.shape[1]
     scale = with_total(np.diag(K_X))
-    distortion = rounded_off(with_total(squared_errors(maps, total) / total.count), scale)
+    # What is less than its own resolution is an exact rebuild as far as moments can tell; the error bar says how far that is.
+    blur = rounded_off(with_total(resolution(maps, total) / total.count), scale)
+    distortion = rounded_off(with_total(squared_errors(maps, total) / total.count), scale, blur)
     members = Members.of(coalitions)
     # The rows judged may be some of the table's only: their own mean and covariance, and maps about that mean.
     maps, judged = maps.about(total.mean[:N]), total.covariance()[:N, :N]
     theory = closed_form(maps, judged, law, total.count)
-    expected = rounded_off(with_total(theory.expected), scale)
-    variance = np.where(expected > 0, np.maximum(_columns(*theory.variance(), N), 0.0), 0.0)
+    expected = rounded_off(with_total(theory.expected), scale, blur)
+    variance = np.where(expected > 0, np.maximum(_columns(*theory.variance(), N), 0.0), 0.0) + blur**2
 
     def against(best: NDArray[np.intp]) -> Paired:
         alone = np.take_along_axis(distortion, best, axis=0)

@@ -19,6 +19,7 @@ from auditor.blocks import chunks, row_blocks
 from auditor.categorical import release as categories
 from auditor.categorical.scheme import UniformScheme
 from auditor.data.categorical import BLOCK_WIDTH, CategoricalTable, Codes
+from auditor.data.naming import listed
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, NotApplicable, Problem, ScenarioError
 from auditor.gathered import Gathered
@@ -475,7 +476,7 @@ def attack(
         plugin.check(release.scheme.family, knows)
         X = release.original if original is None else original
         return categories.estimate(plugin, release.scheme, X, release.copies, release.levels, coalition, knows, _checked_seed(seed))
-    X = release.original if original is None else original
+    X = release.original if original is None else _in_order(original, release.original)
     own = X is release.original
     table = release._table if own else as_table(X)
     if not own and (table.rows, table.width) != (release._table.rows, release._table.width):
@@ -496,6 +497,26 @@ def attack(
         distortion = mean_squared_error(table.values, values, given)
     scale = float(np.trace(moments.covariance)) / table.width
     return Estimate(like(X, values), theory, distortion, distortion / scale, copies, fitted, arrays)
+
+
+def _in_order(original: Microdata, released: Microdata) -> Microdata:
+    """Return another original with its columns in the order of what was released, where both have names.
+
+    Raises
+    ------
+    DataError
+        Its columns have other names, or its records the same labels in another order: errors would be of strangers.
+    """
+    import pandas as pd
+
+    if not (isinstance(original, pd.DataFrame) and isinstance(released, pd.DataFrame)) or original.shape != released.shape:
+        return original
+    if set(original.columns) != set(released.columns):
+        raise DataError(f"the original must have the columns that were released: {listed(list(map(str, released.columns)))}")
+    mine, theirs = original.index, released.index
+    if mine.is_unique and theirs.is_unique and not mine.equals(theirs) and mine.isin(theirs).all():
+        raise DataError("the original's records are in another order than those released, by their index; sort them alike")
+    return original[list(released.columns)]
 
 
 def mean_squared_error(X: Array, X_hat: Array, given: NDArray[np.intp]) -> float:

@@ -1,10 +1,13 @@
 """Kill audits at random moments and resume them: every result must be that of the audit nobody disturbed.
 
-    python -m benchmarks.fifty_kills [--kills 50] [--seed 1] [SCENARIO]
+    python -m benchmarks.fifty_kills [--kills 50] [--seed 1] [SCENARIO ...]
 
 In each round a run on two processes is started afresh and SIGKILL is sent at a random moment: in turn to the program, to one of its
 workers, and to all of them at once. Then the same command is run with ``--resume`` until it ends by itself. ``results.parquet`` must be
 the same bytes as the undisturbed run's, and ``results.json`` the same but for start and duration. Exit status 1 if any is not.
+
+Without a scenario, those beside this file take turns: numbers in memory, categories that stay in their file, and records that are gone
+through one by one. Tables of files stay in them, however small.
 """
 
 from __future__ import annotations
@@ -24,8 +27,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-SCENARIO = Path(__file__).with_name("fifty_kills.yaml")
+import numpy as np
+import pandas as pd
+
+SCENARIOS = sorted(Path(__file__).parent.glob("fifty_kills_*.yaml"))
+RECORDS = 200_000
+"""In the file that `fifty_kills_categories.yaml` names: four blocks, and so four tasks in a pass."""
 VICTIMS = ("program", "worker", "program and workers")
+TOO_EARLY, TOO_LATE, HUNG = "no workers yet", "done by then", "worker, and the program hung"
+HITS = (*VICTIMS, HUNG)
+LEAST_SPAN = 0.5
+"""Seconds in which a moment is drawn at least: start and end of a run differ by as much from time to time."""
 MOST_RESUMES = 5
 LONGEST = 180.0
 """Seconds after which a run counts as hung."""
@@ -55,53 +67,86 @@ class Tally:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the rounds and print the tally."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("scenario", nargs="?", type=Path, default=SCENARIO)
+    parser.add_argument("scenarios", metavar="SCENARIO", nargs="*", type=Path)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        tally = kill_and_resume(asked.scenario.resolve(), Path(folder), asked.kills, asked.seed)
+        scenarios = [path.resolve() for path in asked.scenarios] or shipped(Path(folder))
+        tally = kill_and_resume(scenarios, Path(folder), asked.kills, asked.seed)
     print(tally)
     return int(tally.identical != asked.kills)
 
 
-def kill_and_resume(scenario: Path, folder: Path, kills: int, seed: int) -> Tally:
-    """Return the tally of so many rounds."""
+def shipped(folder: Path) -> list[Path]:
+    """Put the scenarios that come with this file into a folder, with the file that one of them names; return their paths."""
+    draw = np.random.default_rng(51)
+    salary, disease = np.exp(draw.standard_normal(RECORDS) + 10).round(), draw.choice(["cold", "flu", "HIV", "none"], RECORDS)
+    pd.DataFrame({"salary": salary, "disease": disease}).to_parquet(folder / "people.parquet", row_group_size=49_999)
+    return [Path(shutil.copy(path, folder)) for path in SCENARIOS]
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """What the run that nobody disturbs came to, and the seconds it took."""
+
+    outcome: dict[str, object]
+    seconds: float
+
+    @classmethod
+    def of(cls, scenario: Path, folder: Path) -> Undisturbed:
+        """Run a scenario to its end."""
+        start = time.monotonic()
+        status = subprocess.run(
+            _command(scenario, folder), env=_environment(), capture_output=True, check=False, timeout=LONGEST
+        ).returncode
+        if status not in (0, 1):
+            raise SystemExit(f"{scenario}: a run that nobody disturbs ends with exit status {status}")
+        return cls(_outcome(status, folder / scenario.stem), time.monotonic() - start)
+
+
+def kill_and_resume(scenarios: Sequence[Path], folder: Path, kills: int, seed: int) -> Tally:
+    """Return the tally of so many rounds; each scenario in turn has one of every kind of victim."""
     draw, tally = random.Random(seed), Tally()
-    start = time.monotonic()
-    wanted = _outcome(_finish(scenario, folder / "undisturbed", ()), folder / "undisturbed" / scenario.stem)
-    whole = time.monotonic() - start
+    undisturbed = {scenario: Undisturbed.of(scenario, folder / "undisturbed") for scenario in scenarios}
     for number in range(kills):
-        victim = VICTIMS[number % len(VICTIMS)]
+        victim, scenario = VICTIMS[number % len(VICTIMS)], scenarios[number // len(VICTIMS) % len(scenarios)]
+        wanted = undisturbed[scenario].outcome
         output = folder / f"round-{number}"
-        hit, latest = None, whole
-        while hit is None:  # a kill that comes too late is none
-            after = draw.uniform(0.0, latest)
+        hit, earliest, latest = "", 0.0, undisturbed[scenario].seconds
+        while hit not in HITS:  # a kill that comes too early or too late is none
+            after = draw.uniform(earliest, max(latest, earliest + LEAST_SPAN))
             shutil.rmtree(output, ignore_errors=True)
-            hit, latest = _disturbed(scenario, output, victim, after, draw), after
+            hit = _disturbed(scenario, output, victim, after, draw)
+            earliest, latest = (after, latest) if hit == TOO_EARLY else (earliest, after)
         status = _resumed(scenario, output, tally)
         found = _outcome(status, output / scenario.stem)
         tally.rounds += 1
         tally.landed[hit] += 1
-        tally.identical += found == wanted and "hung" not in hit
-        print(f"round {number}: {hit}: {'identical' if found == wanted else 'DIFFERENT'}", file=sys.stderr, flush=True)
+        tally.identical += found == wanted and hit != HUNG
+        told = f"round {number}, {scenario.stem}, {hit} after {after:.1f} s"
+        print(f"{told}: {'identical' if found == wanted else 'DIFFERENT'}", file=sys.stderr, flush=True)
         if found != wanted:
-            tally.different.append(f"round {number} ({hit}): " + ", ".join(k for k in wanted if wanted[k] != found.get(k)))
+            tally.different.append(f"{told}: " + ", ".join(k for k in wanted if wanted[k] != found.get(k)))
+        shutil.rmtree(output)
     return tally
 
 
-def _command(scenario: Path, output: Path, more: Sequence[str]) -> list[str]:
-    return [sys.executable, "-m", "auditor", "run", str(scenario), "--output", str(output), "--workers", "2", *more]
+def _command(scenario: Path, output: Path, *more: str) -> list[str]:
+    program = [sys.executable, "-m", "benchmarks.from_files"]
+    return [*program, "run", str(scenario), "--output", str(output), "--workers", "2", *more]
 
 
-def _finish(scenario: Path, output: Path, more: Sequence[str]) -> int:
-    return subprocess.run(_command(scenario, output, more), capture_output=True, check=False, timeout=LONGEST).returncode
+def _environment() -> dict[str, str]:
+    """Return what runs these packages, whatever the current folder is and whichever of them are installed."""
+    return os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
 
 
 def _resumed(scenario: Path, output: Path, tally: Tally) -> int:
     """Resume until the run ends by itself; return its exit status."""
     for _ in range(MOST_RESUMES):
-        done = subprocess.run(_command(scenario, output, ["--resume"]), capture_output=True, text=True, check=False, timeout=LONGEST)
+        command = _command(scenario, output, "--resume")
+        done = subprocess.run(command, env=_environment(), capture_output=True, text=True, check=False, timeout=LONGEST)
         told = [line for line in done.stderr.splitlines() if "resumed: " in line]
         tally.reused += [int(line.partition("resumed: ")[2].split()[0]) for line in told]
         if done.returncode in (0, 1):
@@ -109,25 +154,26 @@ def _resumed(scenario: Path, output: Path, tally: Tally) -> int:
     return done.returncode
 
 
-def _disturbed(scenario: Path, output: Path, victim: str, after: float, draw: random.Random) -> str | None:
-    """Start a run and kill it, or a part of it, after so many seconds; return what was hit, None when the run was done by then."""
+def _disturbed(scenario: Path, output: Path, victim: str, after: float, draw: random.Random) -> str:
+    """Start a run and kill it, or a part of it, after so many seconds; return what was hit, or why nothing was."""
     program = subprocess.Popen(
-        _command(scenario, output, ()), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        _command(scenario, output), env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     try:
         program.wait(after)
-        return None
+        return TOO_LATE
     except subprocess.TimeoutExpired:
         pass
     workers = [pid for pid in _group(program.pid) if pid != program.pid]
     if victim == "worker" and workers:
         os.kill(draw.choice(workers), signal.SIGKILL)
-        return victim if _ended(program) else f"{victim}, and the program hung"
-    if victim == "program and workers":
+        return victim if _ended(program) else HUNG
+    if victim == "program":
+        program.kill()
+    else:
         os.killpg(program.pid, signal.SIGKILL)
-    program.kill()
     program.wait()
-    return victim if workers else "program before it had workers"
+    return victim if victim == "program" or workers else TOO_EARLY
 
 
 def _ended(program: subprocess.Popen[bytes]) -> bool:

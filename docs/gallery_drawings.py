@@ -56,7 +56,7 @@ def wigner(_: AuditResult | None) -> Any:
 
 
 def table(result: AuditResult | None) -> Any:
-    """Draw the comparison: adversaries down, schemes across, severity as colour and the worst coalition's normalized error as text."""
+    """Draw the comparison: adversaries down, schemes across, the worst normalized error as text, its severity as colour."""
     assert result is not None
     reading = Reading(result)
     rows = [row for row in matrix(reading) if row.tells]
@@ -104,7 +104,7 @@ def _cell_text(cell: Any) -> str:
 
 
 def _rank(cell: Any) -> int:
-    return 0 if cell.severity is None else int(cell.severity.rank)
+    return 0 if cell.whole is None else int(cell.whole.rank)
 
 
 def _histogram(drawn: Any, name: str, title: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from reports import _sentences as say
 from reports._figures import Figure, clipped, percent, spelled, with_error
 from reports._guesses import Guesses
-from reports._reading import Setting
+from reports._reading import Setting, ceiling
 from reports._severity import Severity, severity
 
 Finding = Literal["exact", "gain", "no-gain", "undecided", "refuted", "alone", "not-measured"]
@@ -26,11 +26,25 @@ LABELS: dict[str, str] = {
 
 
 class Exposure(NamedTuple):
-    """The attribute rebuilt best; ``rivals`` are those that the error bars cannot tell from it."""
+    """The attribute rebuilt best.
+
+    Attributes
+    ----------
+    rivals : tuple of str
+        Attributes that the error bars cannot tell from it.
+    by : str
+        Who rebuilds it, where that is not the verdict's own attack and coalition; names in it come from the scenario.
+    """
 
     attribute: str
     shown: Figure
     rivals: tuple[str, ...]
+    by: str = ""
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is for this attribute, for sure."""
+        return severity(ceiling(self.shown))
 
 
 class Axis(NamedTuple):
@@ -104,8 +118,8 @@ class Verdict:
         """Name the most exposed attribute, in pieces; those with True are names. Empty when nothing remains unknown anyway."""
         if self.exposed is None or self.finding == "exact":
             return []
-        name, shown, rivals = self.exposed
-        return say.exposure(clipped(name, 60), shown, [clipped(rival, 60) for rival in rivals])
+        name, shown, rivals, by = self.exposed
+        return say.exposure(clipped(name, 60), shown, [clipped(rival, 60) for rival in rivals], by)
 
     @property
     def aside(self) -> list[tuple[str, bool]]:
@@ -139,17 +153,41 @@ class Verdict:
 
     @property
     def severity(self) -> Severity | None:
-        """How bad the worst reconstruction is, on the scale where it is worst."""
+        """How bad the worst reconstruction is, on the scale where it is worst, or that of the most exposed attribute."""
+        return self.singled_out.severity if self.singled_out else self.whole
+
+    @property
+    def whole(self) -> Severity | None:
+        """How bad it is for all attributes together."""
         return max((axis.severity for axis in self.axes), key=lambda step: step.rank, default=None)
 
     @property
+    def singled_out(self) -> Exposure | None:
+        """The most exposed attribute, where it is worse off than all attributes together; None where it is not."""
+        whole = self.whole
+        if whole is None or self.exposed is None or self.exposed.severity.rank <= whole.rank:
+            return None
+        return self.exposed
+
+    @property
+    def grade(self) -> str:
+        """The severity in words: ``severe``, or ``low; age rebuilt``; empty where nothing was measured or everything is rebuilt."""
+        whole, one = self.whole, self.singled_out
+        if whole is None or self.finding == "exact":
+            return ""
+        return whole.word if one is None else f"{whole.word}; {clipped(one.attribute, 30)} {one.severity.word}"
+
+    @property
     def left(self) -> float:
-        """How little is left, on the scale where that is least."""
-        return min((axis.left for axis in self.axes), default=math.inf)
+        """How little is left, on the scale where that is least, or of an attribute that is worse off than all together."""
+        one = self.singled_out
+        return min([*(axis.left for axis in self.axes), *([one.shown.value] if one else [])], default=math.inf)
 
     @property
     def strongest(self) -> str:
         """The strongest reconstruction in short: its error, or its right guesses."""
+        if self.singled_out:
+            return f"{with_error(self.singled_out.shown)} of {clipped(self.singled_out.attribute, 24)}"
         worst = min(self.axes, key=lambda axis: axis.left, default=None)
         return "–" if worst is None else f"{worst.worst} right" if worst.blind else worst.worst
 

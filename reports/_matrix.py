@@ -10,7 +10,7 @@ from reports._figures import Figure
 from reports._guesses import Guesses, guesses, losses
 from reports._reading import ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, ceiling, lowest
 from reports._severity import Severity, severity
-from reports._strongest import gain_of, leader
+from reports._strongest import gain_of, leader, lowest_attribute
 
 
 class MatrixCell(NamedTuple):
@@ -32,6 +32,8 @@ class MatrixCell(NamedTuple):
         What that coalition guesses of categories.
     given : tuple of str
         Attributes that the adversary was given in clear.
+    exposed : tuple of (str, Figure) or None
+        The attribute that some coalition rebuilds best, where it is worse off than all attributes together.
     """
 
     scheme: str
@@ -45,6 +47,7 @@ class MatrixCell(NamedTuple):
     span: tuple[Figure, Figure] | None = None
     guesses: Guesses | None = None
     given: tuple[str, ...] = ()
+    exposed: tuple[str, Figure] | None = None
 
     @property
     def told(self) -> bool:
@@ -64,10 +67,21 @@ class MatrixCell(NamedTuple):
 
     @property
     def severity(self) -> Severity | None:
-        """How bad the reconstruction is, by the error or by the guesses, whichever is worse."""
+        """How bad the reconstruction is: by the error, by the guesses or for the attribute most exposed, whichever is worse."""
+        return severity(ceiling(self.exposed[1])) if self.exposed else self.whole
+
+    @property
+    def whole(self) -> Severity | None:
+        """How bad it is for all attributes together."""
         found = [self.worst.value] if self.worst else []
         found += [self.guesses.left] if self.guesses else []
         return severity(min(found)) if found else None
+
+    def grading(self, found: tuple[Setting, str, Figure] | None) -> MatrixCell:
+        """Return the cell with the attribute that is rebuilt best, if it is worse off than all together."""
+        if found is None or self.whole is None or severity(ceiling(found[2])).rank <= self.whole.rank:
+            return self
+        return self._replace(exposed=found[1:])
 
     @property
     def order(self) -> float:
@@ -129,7 +143,7 @@ def _cell(reading: Reading, setting: Setting) -> MatrixCell:
         None if alone is None else errors.get(alone.coalition), gain_of(reading, setting, coalition),
         tuple((name, shown) for name, shown in by_attribute if shown is not None and name != EVERYTHING),
         _span(reading, setting), guesses(reading, setting, coalition), tuple(sorted(reading.given(setting.knowledge))),
-    )  # fmt: skip
+    ).grading(lowest_attribute(reading, [setting]))  # fmt: skip
 
 
 def _span(reading: Reading, setting: Setting) -> tuple[Figure, Figure] | None:

@@ -2,6 +2,8 @@
 
 ``1 − normalized error`` is the share of the data's variance that the attacker knows, so the words bound that share:
 *rebuilt* at least 95 %, *severe* at least 75 %, *high* at least half, *moderate* at least a quarter, *low* less.
+A mean over attributes may hide the one that is exposed: that one is graded too, by what its error surely does not exceed, and the worse
+grade counts.
 """
 
 from __future__ import annotations

@@ -50,6 +50,17 @@ def least(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
     return _least(ranked)
 
 
+def lowest_attribute(reading: Reading, settings: Sequence[Setting]) -> tuple[Setting, str, Figure] | None:
+    """Return who rebuilds which attribute best for sure, and its figure; attributes that were given in clear are nobody's work."""
+    found = []
+    for setting in settings:
+        given = reading.given(setting.knowledge)
+        for name in reading.attributes:
+            shown = lowest(reading.figures(setting, ERROR, name).values()) if name != EVERYTHING and name not in given else None
+            found += [] if shown is None else [(setting, name, shown)]
+    return min(found, key=lambda one: (ceiling(one[2]), len(one[2].coalition)), default=None)
+
+
 def _settings(reading: Reading) -> list[Setting]:
     """Return every setting with a normalized error, or with guesses of categories."""
     return unique([*reading.settings(ERROR), *reading.settings(BEYOND)])

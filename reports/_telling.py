@@ -54,6 +54,15 @@ class Numbers:
         return f"Pooling {who} rebuilds the records exactly ({error}){before}{self._given()}."
 
 
+def paying_in_one(name: str, gain: Figure, pooled: Figure, single: Figure | None, total: int) -> str:
+    """Pooling reduces the error of one attribute, and not that of all together to speak of."""
+    factor, before = times(1 / max(1e-12, 1 - gain.value)), f" from {share(single)}" if single else ""
+    return (
+        f"Pooling {copies(gain.coalition, total)} rebuilds {name} {factor} more accurately (in squared error) than the best single copy: "
+        f"the share of its variance left unknown falls{before} to {share(pooled)}. All attributes together do not show it."
+    )
+
+
 class Classes(Numbers):
     """Tells how many records the best guess gets right, against the guess that needs no copy; figures are of ``1 − truth``."""
 

@@ -99,7 +99,7 @@ def _verdict(console: Console, found: list[Verdict], reading: Reading) -> None:
     heading(console, "Verdict")
     for verdict in found:
         mark = FINDING_MARKS[verdict.finding]
-        grade = f" · {verdict.severity.word}" if verdict.severity and verdict.finding != "exact" else ""
+        grade = f" · {verdict.grade}" if verdict.grade else ""
         title = Text.assemble(
             (f"{mark} ", FINDING_STYLES[mark]), (clipped(verdict.scheme, console.width - 36), "bold"),
             f"  {verdict.label}", (grade, verdict.severity.style if verdict.severity else ""),

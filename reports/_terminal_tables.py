@@ -44,7 +44,8 @@ def comparison(console: Console, reading: Reading) -> None:
                 if row.knowledge == knowledge:
                     shown = [_cell(cell, found.get((row.knowledge, row.attack, cell.scheme), "")) for cell in row.cells[chosen]]
                     guessed = "\n  right guesses" if any(cell.guesses for cell in row.cells) else ""
-                    title = Text.assemble((clipped(row.attack, label), "bold"), f"\n  worst\n  best single{guessed}")
+                    singled = "\n  most exposed" if any(cell.exposed for cell in row.cells[chosen]) else ""
+                    title = Text.assemble((clipped(row.attack, label), "bold"), f"\n  worst\n  best single{guessed}{singled}")
                     made.add_row(title, *shown)
             console.print(made)
     scale = (Text(f"{step.bars} {step.word}{_bound(step.below)}", style=step.style) for step in SCALE)
@@ -85,7 +86,8 @@ def _cell(cell: MatrixCell, mark: str = "") -> Text:
     text = Text(f"{cell.severity.bars} {mark}".rstrip() + "\n", style=cell.severity.style)
     text.append(with_error(cell.worst), cell.severity.style)
     text.append(f"\n{with_error(cell.single)}" if cell.pooled else f"\n(copy {cell.coalition[0]} alone)" if cell.single else "\n–", "dim")
-    return text.append(f"\n{share(cell.guesses.right)}", "dim") if cell.guesses else text
+    text.append(f"\n{share(cell.guesses.right)}" if cell.guesses else "", "dim")
+    return text.append(f"\n{clipped(cell.exposed[0], 10)} {with_error(cell.exposed[1])}", cell.severity.style) if cell.exposed else text
 
 
 def other_measures(console: Console, reading: Reading) -> None:

@@ -17,11 +17,11 @@ from auditor.results import ExpectationRecord
 from reports import _sentences as say
 from reports import _telling as telling
 from reports._card import Exposure, Verdict
-from reports._figures import Z95, Figure, clipped
+from reports._figures import Z95, Figure, braces, clipped
 from reports._guesses import guesses, guesses_categories, losses
-from reports._reading import ERROR, EVERYTHING, Reading, Setting, adversary_text, best_single, ceiling, lowest
+from reports._reading import ERROR, EVERYTHING, GAIN, Reading, Setting, adversary_text, best_single, ceiling, lowest
 from reports._sentences import Bound
-from reports._strongest import EXACT, gain_of, least, strongest
+from reports._strongest import EXACT, gain_of, least, lowest_attribute, strongest
 from reports._telling import Classes, Numbers
 
 MARGIN = 0.01
@@ -51,6 +51,8 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
     )  # fmt: skip
     gains = [gain_of(reading, setting, coalition) for coalition in found if len(coalition) > 1]
     decided = _decided(base, found, worst, [gain for gain in gains if gain is not None], told)
+    if decided.finding in ("no-gain", "undecided"):
+        decided = _paying_in_one(reading, setting, decided) or decided
     return heeding(decided, reading.result.expectations, told.leaves(worst))
 
 
@@ -94,6 +96,25 @@ def _decided(base: Verdict, found: dict[tuple[int, ...], Figure], worst: Figure,
     if all(bound.high is not None and bound.high <= MARGIN for bound in bounds):
         return replace(base, finding="no-gain", sentence=telling.nothing(bounds, single or worst, told))
     return replace(base, finding="undecided", sentence=telling.undecided(bounds, worst, MARGIN, told))
+
+
+def _paying_in_one(reading: Reading, setting: Setting, decided: Verdict) -> Verdict | None:
+    """Return the verdict that pooling pays in one attribute, where the error of all together, mostly another's, does not show it."""
+    given = reading.given(setting.knowledge)
+    names = [name for name in reading.attributes if name != EVERYTHING and name not in given]
+    gains = [(name, gain) for name in names for gain in reading.figures(setting, GAIN, name).values() if len(gain.coalition) > 1]
+    bounds = [(name, Bound(gain, *_simultaneous(gain, len(gains)))) for name, gain in gains]
+    paying = [(name, bound.gain) for name, bound in bounds if bound.low is not None and bound.low > 0 and bound.gain.value > MARGIN]
+    if not paying:
+        return None
+    name, gain = max(paying, key=lambda one: (one[1].value, -len(one[1].coalition)))
+    errors = reading.figures(setting, ERROR, name)
+    pooled = errors.get(gain.coalition)
+    if pooled is None:
+        return None
+    total = reading.copies_of(setting.scheme, setting.point)
+    sentence = telling.paying_in_one(clipped(name, 60), gain, pooled, best_single(errors, gain.coalition), total)
+    return replace(decided, finding="gain", sentence=sentence)
 
 
 def heeding(verdict: Verdict, expectations: list[ExpectationRecord], leaves: str) -> Verdict:
@@ -148,6 +169,26 @@ def _simultaneous(gain: Figure, count: int) -> tuple[float | None, float | None]
 
 
 def _exposed(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Exposure | None:
+    """Return the attribute that the verdict's own adversary rebuilds best, or one that another leaves clearly less of."""
+    here = _exposed_to(reading, setting, coalition)
+    if here is None:
+        return None
+    others = [one for one in reading.settings(ERROR) if one.scheme == setting.scheme and _peers(reading, one, setting)]
+    found = lowest_attribute(reading, others)
+    if found is None or not _apart(found[2], here.shown):
+        return here
+    other, name, shown = found
+    who = clipped(adversary_text(other.knowledge, other.attack), 60)
+    where = f" at {reading.point_text(other.point)}" if other.point != setting.point else ""
+    return Exposure(name, shown, (), f"{who}, copies {braces(shown.coalition)}{where}")
+
+
+def _peers(reading: Reading, other: Setting, setting: Setting) -> bool:
+    """Whether an adversary may speak beside the strongest: one who was given attributes in clear beside another such only."""
+    return not reading.given(other.knowledge) or bool(reading.given(setting.knowledge))
+
+
+def _exposed_to(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Exposure | None:
     given = reading.given(setting.knowledge)
     named = [name for name in reading.attributes if name != EVERYTHING and name not in given]
     found = [(name, reading.figures(setting, ERROR, name).get(coalition)) for name in named]

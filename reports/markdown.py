@@ -141,7 +141,8 @@ def _cell(cell: MatrixCell) -> str:
         return {"not-applicable": "n/a", "failed": "✗ failed"}.get(cell.status, "–")
     error = f"{with_error(cell.worst)}{f' (single {with_error(cell.single)})' if cell.pooled else ''}" if cell.worst else ""
     right = f"{share(cell.guesses.right)} right" if cell.guesses else ""
-    return f"{cell.severity.word}: {'; '.join(part for part in (error, right) if part)}"
+    one = f"{safe(cell.exposed[0])} {with_error(cell.exposed[1])}" if cell.exposed else ""
+    return f"{cell.severity.word}: {'; '.join(part for part in (error, right, one) if part)}"
 
 
 def _measures(reading: Reading) -> str:

@@ -345,6 +345,18 @@ def test_reports_are_made_again_without_the_data(folder, auditor):
     assert auditor("report", "holds.yaml")[0] == 2
 
 
+@pytest.mark.parametrize("output", ["audit/holds/results.json", "audit/../audit/holds/results.json", "link.json"])
+def test_a_document_is_not_written_over_the_results_it_is_made_of(folder, auditor, output):
+    auditor("run", "holds.yaml", "fails.yaml", "--quiet")
+    results = Path("audit/holds/results.json")
+    Path("link.json").symlink_to(results)
+    before = results.read_bytes()
+    for command in (("report", "audit/holds"), ("report", "audit/fails", "audit/holds/results.json"), ("compare", "audit/fails", "audit/holds")):
+        status, _, err = auditor(*command, "--format", "markdown", "--output", output)
+        assert (status, "holds the results themselves" in err) == (2, True)
+    assert results.read_bytes() == before
+
+
 def test_compare_tells_worse_from_better_from_the_same(folder, auditor):
     auditor("run", "holds.yaml", "--quiet", "--output", "old")
     auditor("run", "holds.yaml", "--quiet", "--output", "same", "--seed", 1)

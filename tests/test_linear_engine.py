@@ -474,3 +474,60 @@ def test_the_interval_of_rmse_is_that_of_the_distortion():
     assert pairs
     for squared, plain in pairs:
         assert np.square(plain) == pytest.approx(squared)
+
+
+# -- units so far apart that moments cannot tell what is left of a small attribute -----------------------------------------
+
+
+def audited(X, levels, scheme="linearly-dependent"):
+    frame = ",".join(f"c{j}" for j in range(X.shape[1]))
+    np.savetxt("table.csv", X, delimiter=",", header=frame, comments="")
+    result = auditor.run({
+        "schema": 1, "title": "units", "seed": 1, "data": {"source": "table.csv"}, "attacks": ["llse", "ndr"],
+        "schemes": [{"name": scheme, "levels": levels, "noise": "white"}], "coalitions": ["all"],
+    })  # fmt: skip
+    found = result.frame().query("metric == 'normalized_error' and attribute == 'c1'")
+    return found[found.coalition.map(len) == len(levels)]
+
+
+@pytest.mark.parametrize("levels", [[0.25, 1.0], [0.25, 0.5, 1.0]])
+@pytest.mark.parametrize("ratio", [1e3, 1e5, 1e6, 1e7, 1e8])
+def test_an_exact_rebuild_reads_as_one_whatever_the_units(tmp_path, monkeypatch, ratio, levels):
+    """The copies themselves hold the small attribute to 10⁻¹⁷ of its variance; their second moments hold it to ε·ratio², which the bar says."""
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(1).normal(size=(2_000, 2)) * [ratio, 1.0]
+    release = auditor.perturb(X, scheme="linearly-dependent", levels=levels, noise="white", seed=1)
+    first, last = np.sqrt(levels[0]), np.sqrt(levels[-1])
+    rebuilt = (last * release.copies[0] - first * release.copies[-1]) / (last - first)
+    assert np.mean((rebuilt - X)[:, 1] ** 2) < 1e-15
+    found = audited(X, levels)
+    assert (found.value == 0).all()
+    assert (found.theory == 0).all()
+    eps = np.finfo(float).eps * ratio**2
+    assert (found.std_error < 30 * eps).all()
+    assert (found.std_error > 0.3 * eps).all()
+
+
+def test_the_resolution_of_moments_is_no_part_of_ordinary_error_bars(tmp_path, monkeypatch):
+    """Where nothing cancels, rounding is far below what noise does, and the bar is that of the noise to the last bit."""
+    from auditor import linear
+
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(2).normal(size=(500, 2))
+    cases = [(X * [ratio, 1.0], scheme) for ratio in (1.0, 100.0) for scheme in ("independent", "corner-wave", "linearly-dependent")]
+    told = [audited(table, [0.25, 0.5, 1.0], scheme) for table, scheme in cases]
+    monkeypatch.setattr(linear, "resolution", lambda maps, moments: np.zeros(maps.offsets.shape))
+    for (table, scheme), found in zip(cases, told, strict=True):
+        without = audited(table, [0.25, 0.5, 1.0], scheme)
+        if scheme == "linearly-dependent" and table[:, 0].std() > 50:
+            continue  # there it is all there is
+        assert found.value.tolist() == without.value.tolist()
+        assert found.std_error.tolist() == without.std_error.tolist()
+
+
+def test_a_safe_attribute_is_not_taken_for_rebuilt_in_units_far_apart(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(3).normal(size=(500, 2)) * [1e8, 1.0]
+    for scheme in ("corner-wave", "independent"):
+        found = audited(X, [0.25, 1.0], scheme)
+        assert (found.value > 0.9).all()

@@ -5,7 +5,6 @@ Cells of a CSV file stay the text they are (``007`` is no number), those of a Pa
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -98,18 +97,16 @@ def _frames(files: Sequence[Path], columns: list[str]) -> Iterator[pd.DataFrame]
 
 
 def _text(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
-    with path.open(encoding="utf-8-sig", newline="") as lines:
-        records = (record for record in csv.reader(lines) if record and (len(record) > 1 or record[0].strip()))
-        names = next(records)
-        places = [names.index(column) for column in columns]
-        batch: list[list[str]] = []
-        for record in records:
-            batch.append([record[place] if place < len(record) else "" for place in places])
-            if len(batch) == BATCH_ROWS:
-                yield pd.DataFrame(batch, columns=columns, dtype="str")
-                batch = []
-        if batch:
+    names = reading.csv_head(path).names
+    places = [names.index(column) for column in columns]
+    batch: list[list[str]] = []
+    for record in reading.csv_records(path):
+        batch.append([record[place] if place < len(record) else "" for place in places])
+        if len(batch) == BATCH_ROWS:
             yield pd.DataFrame(batch, columns=columns, dtype="str")
+            batch = []
+    if batch:
+        yield pd.DataFrame(batch, columns=columns, dtype="str")
 
 
 def _typed(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:

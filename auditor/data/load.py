@@ -62,7 +62,8 @@ def load_table(
     ----------
     source : str
         The name of a registered source, or a path to a ``.csv`` (UTF-8, commas, a header) or ``.parquet`` file, or to a folder of
-        parts (``parts/``), relative to ``base`` or else to the current folder.
+        parts (``parts/``), relative to ``base`` or else to the current folder. In a CSV file of one column every line below the header
+        is a record, and a blank one, at the end too, is a missing value; in one of several columns a blank line is no record.
     columns : sequence of str, optional
         Attributes to take, in this order; booleans asked for by name become 0 and 1. Without it, every column but a
         source's class labels, and then all must be numbers; where ``categories`` names some, others that are no numbers, or

@@ -173,26 +173,18 @@ def _next_cut(file: io.BufferedReader, start: int, size: int) -> tuple[int, int]
 
 def _csv_frame(piece: Piece, columns: Sequence[str]) -> pd.DataFrame:
     path = Path(piece.path)
-    names = reading.csv_header(path)
+    names, head = reading.csv_header(path, empty=True), reading.csv_head(path)
+    start, line = max((piece.place, piece.line), (head.stop, head.lines))
     with path.open("rb") as file:
-        head = _first_line(file) if piece.place else b""
-        file.seek(piece.place)
-        body = file.read(piece.stop - piece.place)
-    if piece.place:
-        _check_first(path, body, names, piece.line)
-    lines = piece.line - head.count(b"\n")  # the first line stands in for those before the piece
+        file.seek(start)
+        body = file.read(max(0, piece.stop - start))
+    if start > head.stop:
+        _check_first(path, body, names, line)
     try:
-        return reading.csv_frame(io.BytesIO(head + body), path, names, columns, None if piece.rows < 0 else piece.rows)
+        return reading.csv_frame(head.line + body, path, names, columns, None if piece.rows < 0 else piece.rows)
     except pd.errors.ParserError as error:
-        raise DataError(f"{path.name}: {reading.shape_of(str(error), lines)}") from None
-
-
-def _first_line(file: io.BufferedReader) -> bytes:
-    """Return the header as it stands, line breaks in quoted names and blank lines before it included."""
-    head = file.readline()
-    while head and (not head.strip(b"\xef\xbb\xbf \t\r\n") or head.count(b'"') % 2):
-        head += file.readline()
-    return head
+        before = line - head.line.count(b"\n")  # the header stands in for the lines before the piece
+        raise DataError(f"{path.name}: {reading.shape_of(str(error), before)}") from None
 
 
 def _check_first(path: Path, body: bytes, names: Sequence[str], line: int) -> None:

@@ -12,6 +12,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from auditor.data.naming import counted, listed
 from auditor.errors import DataError
 
 SUFFIXES = (".csv", ".parquet")
+BYTE_ORDER_MARK = "\ufeff"
 
 # Files that are often given the wrong suffix, by their first bytes.
 _SIGNATURES = {
@@ -95,14 +98,60 @@ def _not_empty(path: Path) -> None:
 # -- CSV ---------------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Head:
+    """Where a CSV file's records begin, and what is above them.
+
+    Attributes
+    ----------
+    names : list of str
+        Column names.
+    line : bytes
+        The header as it stands, line breaks in quoted names included, without a byte order mark and blank lines before it.
+    stop : int
+        Bytes of the file before its first record.
+    lines : int
+        Line breaks before its first record.
+    """
+
+    names: list[str]
+    line: bytes
+    stop: int
+    lines: int
+
+
+def csv_head(path: Path) -> Head:
+    """Return a CSV file's header.
+
+    Raises
+    ------
+    DataError
+        There is none, since every line is blank.
+    """
+    passed: list[str] = []
+    with path.open(encoding="utf-8", newline="") as file:
+
+        def noted() -> Iterator[str]:
+            for line in file:
+                passed.append(line)
+                yield line
+
+        lines = noted()
+        first = next((line for line in lines if line.removeprefix(BYTE_ORDER_MARK).strip()), None)
+        if first is None:
+            raise DataError(f"{path.name}: the file is empty")
+        above = "".join(passed[:-1])
+        names = next(csv.reader(chain([first.removeprefix(BYTE_ORDER_MARK)], lines)))
+    whole = "".join(passed)
+    line = whole.removeprefix(above).removeprefix(BYTE_ORDER_MARK)
+    return Head(names, line.encode(), len(whole.encode()), whole.count("\n"))
+
+
 def csv_header(path: Path, empty: bool = False) -> list[str]:
     """Return the column names of a CSV file, after a look at its first records."""
     _is_text(path)
-    with path.open(encoding="utf-8-sig", newline="") as lines:
-        records = (record for record in csv.reader(lines) if "".join(record).strip() or len(record) > 1)
-        names, first = next(records, None), next(records, None)
-    if names is None:
-        raise DataError(f"{path.name}: the file is empty")
+    names = csv_head(path).names
+    first = next(csv_records(path), None)
     _has_names(path, names)
     if first is None and empty:
         return names
@@ -112,6 +161,19 @@ def csv_header(path: Path, empty: bool = False) -> list[str]:
     if len(first) > len(names):
         raise DataError(f"{path.name}: data row 1 has {len(first)} cells under {len(names)} column names")
     return names
+
+
+def csv_records(path: Path) -> Iterator[list[str]]:
+    """Yield the records of a CSV file as lists of text.
+
+    A blank line is no record, but in a table of one column: there it is how a missing value is written, and one left out would be lost.
+    """
+    head = csv_head(path)
+    with path.open("rb") as file:
+        file.seek(head.stop)
+        for record in csv.reader(io.TextIOWrapper(file, encoding="utf-8", newline="")):
+            if len(head.names) == 1 or len(record) > 1 or "".join(record).strip():
+                yield record or [""]
 
 
 def _is_text(path: Path) -> None:
@@ -145,11 +207,11 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def csv_frame(source: Path | io.BytesIO, path: Path, names: Sequence[str], columns: Sequence[str], rows: int | None) -> pd.DataFrame:
-    """Return some columns of CSV text, a file or a piece of one that begins with its header."""
+def csv_frame(text: bytes, path: Path, names: Sequence[str], columns: Sequence[str], rows: int | None) -> pd.DataFrame:
+    """Return some columns of CSV text, a piece of a file with the header put before it; what a record is, `csv_records` says."""
     # All columns are read, since with `usecols` pandas no longer notices a record with too many cells.
     frame: pd.DataFrame = pd.read_csv(
-        source, encoding="utf-8-sig", index_col=False, low_memory=False, nrows=rows, **_EXACT_FLOATS
+        io.BytesIO(text), encoding="utf-8", index_col=False, low_memory=False, nrows=rows, skip_blank_lines=len(names) > 1, **_EXACT_FLOATS
     )
     if len(frame.columns) != len(names):
         raise DataError(f"{path.name}: the first line cannot be read as column names")

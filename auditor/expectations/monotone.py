@@ -1,4 +1,9 @@
-"""A metric rises, or falls, along a sweep: each swept value against the next, in every line of a figure."""
+"""A metric rises, or falls, along a sweep: each swept value against the next, in every line of a figure.
+
+A step holds where theory settles it, where the two values tie to rounding, or where the data show it beyond the error bars (Holm's
+correction over all steps); it fails where either shows the opposite. A step that neither can tell is undecided, whichever way it was
+measured: `slack` states how much of a step the other way is of no interest, and more rows or replicates narrow the bars.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +62,7 @@ class Monotone(Expectation):
             pairs += [(low, high) for (_, low), (_, high) in pairwise(points)]
         if not pairs:
             return Judgement("undecided", f"fewer than two values of {p.against} with a measured {p.metric}")
-        judged = judge_pairs(pairs, p.slack, p.metric, proof=False)
+        judged = judge_pairs(pairs, p.slack, p.metric)
         why = f"{p.metric} {p.direction} with {p.against}, {len(lines)} lines; {judged.why}"
         return Judgement(judged.status, why, judged.observed, judged.bound)
 

@@ -86,20 +86,17 @@ def _label(name: Any) -> str:
         return str(name)
 
 
-def judge_pairs(
-    pairs: Sequence[tuple[Sequence[Measurement], Sequence[Measurement]]], slack: float, metric: str, proof: bool = True
-) -> Judgement:
+def judge_pairs(pairs: Sequence[tuple[Sequence[Measurement], Sequence[Measurement]]], slack: float, metric: str) -> Judgement:
     """Return the verdict on ``first ≤ second + slack`` for pairs of cells.
 
     It holds where the measured difference is below the slack beyond its error bar, where the two tie to rounding, or where theory settles
     the order: a tie within the error bar does not unsettle that. The two share their copies, so their errors are dependent in a way
     the records do not hold; ``se₁ + se₂`` bounds that of the difference whatever the dependence. Replicates give the paired difference.
-    Without ``proof`` no more is asked of a difference than that it is measured below the slack.
     """
     tests = [_difference(first, second, slack) for first, second in pairs]
     refuted = holm([one_sided(-test.measured, 0.0, test.error) if test.measured > ROUNDING else 1.0 for test in tests])
     shown = holm([one_sided(test.measured, ROUNDING, test.error) for test in tests])
-    verdicts = [_verdict(test, no <= LEVEL, yes <= LEVEL, proof) for test, no, yes in zip(tests, refuted, shown, strict=True)]
+    verdicts = [_verdict(test, no <= LEVEL, yes <= LEVEL) for test, no, yes in zip(tests, refuted, shown, strict=True)]
     place = max(range(len(tests)), key=lambda k: (("holds", "undecided", "fails").index(verdicts[k]), tests[k].measured))
     first, second = pairs[place][0][0], pairs[place][1][0]
     difference, error = tests[place].measured, tests[place].error
@@ -107,10 +104,10 @@ def judge_pairs(
     return Judgement(worst(verdicts), why, difference, slack)
 
 
-def _verdict(test: Difference, refuted: bool, shown: bool, proof: bool) -> Verdict:
+def _verdict(test: Difference, refuted: bool, shown: bool) -> Verdict:
     if refuted or test.theory == "above":
         return "fails"
-    if shown or test.theory == "below" or test.tied or (not proof and test.measured <= ROUNDING):
+    if shown or test.theory == "below" or test.tied:
         return "holds"
     return "undecided"
 

@@ -73,9 +73,17 @@ def _source_parameters(source: str, own: dict[str, Any], problems: Problems, bas
         return {} if model is None else model.model_dump(mode="json", by_alias=True)
     for key in own:
         problems.add(("data", key), f"is not a known field{did_you_mean(key, DATA_FIELDS)}", key=True)
-    if not source.lower().endswith((".csv", ".parquet")):
-        hint = did_you_mean(source, registry.names("source"))
+    wanted = FilePath(source).expanduser()
+    found = [folder / wanted for folder in (base or FilePath(), FilePath()) if (folder / wanted).exists()]
+    parts = any(path.is_dir() for path in found)
+    if not source.lower().endswith((".csv", ".parquet")) and not (parts and is_path(source)):
+        hint = f"; write {source + '/'!r} for the folder of that name" if parts else did_you_mean(source, registry.names("source"))
         problems.add(("data", "source"), f"must be a registered source or a path to .csv or .parquet; got {source!r}{hint}")
-    elif not any((folder / source).exists() for folder in (base or FilePath(), FilePath())):
+    elif not found:
         problems.add(("data", "source"), f"names a file that is not there: {source!r}")
     return {}
+
+
+def is_path(source: str) -> bool:
+    """Tell whether a source without a suffix is a path, of a folder, rather than the name of a registered source."""
+    return "/" in source or "\\" in source

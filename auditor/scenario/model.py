@@ -32,7 +32,7 @@ class DataUse:
     rows : int or None
         The first so many; for a synthetic source how many to draw.
     missing : 'refuse', 'drop' or 'mean'
-        What to do with missing values.
+        What to do with missing values; a blank line in a CSV file of one column is one.
     standardize : bool
         Whether every column is brought to mean 0 and variance 1.
     parameters : dict

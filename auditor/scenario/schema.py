@@ -130,7 +130,8 @@ def _data(definitions: JSON) -> JSON:
         "hierarchies": {"type": ["object", "null"], "additionalProperties": {"$ref": "#/$defs/hierarchy"},
                         "description": "columns whose values belong together: nested mappings with lists of values at the ends"},
     }  # fmt: skip
-    path = {"type": "string", "pattern": r"\.([cC][sS][vV]|[pP][aA][rR][qQ][uU][eE][tT])$"}
+    # a file by its suffix, or a folder of parts by its slash
+    path = {"type": "string", "pattern": r"\.([cC][sS][vV]|[pP][aA][rR][qQ][uU][eE][tT])$|[/\\]"}
     choices: list[JSON] = [
         {"anyOf": [{"enum": registry.names("source")}, path]},
         {"type": "object", "required": ["source"], "additionalProperties": False, "properties": {"source": path, **common}},

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -177,3 +179,64 @@ def test_an_attack_that_fails_on_some_rows_does_not_stop_the_others(file, large,
     assert {record.status for record in result.measurements if record.knowledge == "perfect"} == {"ok"}
     assert {record.status for record in result.measurements if record.knowledge == "known-records(400)"} == {"failed"}
     assert "CANARY" not in result.to_json()
+
+
+# -- killed in the middle of a pass ------------------------------------------------------------------------------------
+
+
+def dies_at(folder: Path, number: int):
+    """Go through some stripes, but kill the worker that begins the n-th share of them, once."""
+
+    def work(task):
+        marks = [folder / f"share-{k}" for k in range(number + 1)]
+        for mark in marks:
+            try:
+                mark.touch(exist_ok=False)
+            except FileExistsError:
+                continue
+            if mark == marks[-1]:
+                os.kill(os.getpid(), signal.SIGKILL)
+            break
+        return through(task)
+
+    through = passes.go_through
+    return work
+
+
+@pytest.mark.parametrize("number", [0, 4, 11], ids=["at once", "at the end of a pass", "in a later pass"])
+def test_a_worker_killed_in_the_middle_of_a_pass_loses_nothing(file, large, monkeypatch, tmp_path, number):
+    document = scenario(file, schemes=SCHEMES[1:2], attacks=["posterior"])
+    plain = figures(auditor.run(document))
+    monkeypatch.setattr(passes, "go_through", dies_at(tmp_path, number))
+    assert figures(auditor.run(document, workers=2)) == plain
+    assert (tmp_path / f"share-{number}").exists()
+
+
+def test_a_run_that_broke_in_the_middle_of_a_pass_goes_on_from_the_last_release(file, large, monkeypatch, tmp_path):
+    """The release under way is gone through again, those before it are not; the results are those of a run that nobody disturbed."""
+    document = scenario(file, schemes=SCHEMES[:3], attacks=["posterior"], knowledge=["perfect"], measures=[])
+    plain = figures(auditor.run(document))
+    done: list[int] = []
+
+    def counted(most):
+        def work(task):
+            if len(done) == most:
+                raise KeyboardInterrupt
+            done.append(task.scheme)
+            return through(task)
+
+        return work
+
+    through = passes.go_through
+    monkeypatch.setattr(passes, "go_through", counted(10**9))
+    auditor.run(document)
+    whole = list(done)
+    third = whole.index(2)
+    done.clear()
+    monkeypatch.setattr(passes, "go_through", counted(third + 2))
+    with pytest.raises(KeyboardInterrupt):
+        auditor.run(document, output=tmp_path / "out")
+    done.clear()
+    monkeypatch.setattr(passes, "go_through", counted(10**9))
+    assert figures(auditor.run(document, output=tmp_path / "out", resume=True)) == plain
+    assert done == whole[third:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from auditor import registry
@@ -35,7 +36,33 @@ def test_holds_and_fails() -> None:
 def test_one_step_the_other_way_fails_and_within_the_error_is_undecided() -> None:
     assert judge([record(1, 1.0), record(2, 2.0), record(3, 1.5)], direction="rising").status == "fails"
     assert judge([record(1, 1.0), record(2, 2.0), record(3, 1.995)], direction="rising").status == "undecided"
-    assert judge([record(1, 1.0), record(2, 2.0), record(3, 1.995)], direction="rising", slack=0.02).status == "holds"
+    assert judge([record(1, 1.0), record(2, 2.0), record(3, 1.995)], direction="rising", slack=0.2).status == "holds"
+
+
+def test_a_step_the_right_way_within_the_error_is_no_evidence_either() -> None:
+    """Halves of noise fall on the right side: a step that the data cannot tell and theory does not know is undecided."""
+    assert judge([record(1, 1.0), record(2, 1.005)], direction="rising").status == "undecided"
+    assert judge([record(1, 1.0), record(2, 2.0), record(3, 2.005)], direction="rising").status == "undecided"
+    assert judge([record(1, 1.005), record(2, 1.0)], direction="falling").status == "undecided"
+    assert judge([record(1, 1.0), record(2, 1.005)], direction="rising", slack=0.1).status == "holds"
+    assert judge([record(1, 1.0, theory=1.0), record(2, 1.005, theory=1.0)], direction="rising").status == "holds"
+    assert judge([record(1, 1.0, error=0.0), record(2, 1.005, error=0.0)], direction="rising").status == "holds"
+    assert judge([record(1, 1.0, error=0.0), record(2, 1.0, error=0.0)], direction="rising").status == "holds"
+
+
+def test_of_many_steps_each_must_be_shown() -> None:
+    """Two standard errors are evidence for one step, and not for each of forty: one in forty would show as much by chance."""
+    steps = [record(x, 1.0 + 0.04 * x) for x in range(2)]
+    assert judge(steps, direction="rising").status == "holds"
+    assert judge([record(x, 1.0 + 0.04 * x) for x in range(41)], direction="rising").status == "undecided"
+
+
+def test_white_noise_is_seldom_taken_for_a_rise() -> None:
+    """Of 400 sweeps of four values that only noise moves, at most the stated 5 % are called either way: more than 35 is a chance below 1 in 1,000."""
+    draw = np.random.default_rng(5)
+    verdicts = [judge([record(x, v) for x, v in enumerate(draw.normal(1.0, 0.01, 4))], direction="rising").status for _ in range(400)]
+    assert verdicts.count("holds") <= 35
+    assert verdicts.count("fails") <= 35
 
 
 def test_theory_settles_what_measurement_cannot() -> None:

@@ -8,8 +8,10 @@ import contextlib
 import re
 from textwrap import dedent
 
+import jsonschema
 import numpy as np
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +20,7 @@ from auditor.errors import AuditorError, ScenarioError
 from auditor.feasibility import check_data
 from auditor.scenario.knowledge import parse_knowledge
 from auditor.scenario.read import at_point, find_scenario, read_scenario, shipped_scenarios
+from auditor.scenario.schema import scenario_schema
 
 BASE = {
     "data": {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 60},
@@ -805,3 +808,53 @@ def test_no_document_raises_anything_but_our_own_errors(sections):
 def test_no_value_put_anywhere_raises_anything_but_our_own_errors(path, value):
     with contextlib.suppress(AuditorError):
         read_scenario({**FULL, "sweep": {}}, [(path, value)])
+
+
+# -- where the table is ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def parts(tmp_path, monkeypatch):
+    """A folder of two parts, beside the scenario."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "parts").mkdir()
+    for name, rows in (("1", "1,2\n3,5\n"), ("2", "4,9\n7,1\n")):
+        (tmp_path / "parts" / f"{name}.csv").write_text("a,b\n" + rows)
+    return tmp_path / "parts"
+
+
+def of_source(source):
+    return {"schema": 1, "title": "t", "seed": 1, "data": {"source": source}, "schemes": [{"name": "correlated", "levels": [1.0]}], "attacks": ["ndr"]}
+
+
+@pytest.mark.parametrize("write", [lambda path: "parts/", str, lambda path: f"{path}/", lambda path: "./parts"], ids=["relative", "absolute", "slash", "dot"])
+def test_a_folder_of_parts_is_a_table(parts, write):
+    document = of_source(write(parts))
+    assert auditor.run(document).data[0].rows == 4
+    jsonschema.validate(document, scenario_schema())
+    for wrong in ("parts", "table.xlsx"):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(of_source(wrong), scenario_schema())
+
+
+def test_a_folder_of_parts_is_found_beside_the_scenario_and_resumed(parts, tmp_path, monkeypatch):
+    (tmp_path / "s.yaml").write_text(yaml.safe_dump(of_source("parts/")))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    first = auditor.run(tmp_path / "s.yaml", output=tmp_path / "out")
+    again = auditor.run(tmp_path / "s.yaml", output=tmp_path / "out", resume=True)
+    assert again.measurements == first.measurements
+    (parts / "3.csv").write_text("a,b\n5,5\n")
+    assert auditor.run(tmp_path / "s.yaml", output=tmp_path / "out", resume=True).data[0].rows == 5
+
+
+def test_a_folder_without_a_slash_and_one_that_is_not_there_are_told(parts):
+    for source, why in (("parts", "write 'parts/' for the folder of that name"), ("nowhere/", "must be a registered source or a path")):
+        with pytest.raises(AuditorError, match=why):
+            auditor.run(of_source(source))
+
+
+def test_a_path_may_begin_at_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,5\n4,9\n")
+    assert auditor.run(of_source("~/t.csv")).data[0].rows == 3

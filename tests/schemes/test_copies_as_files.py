@@ -208,3 +208,40 @@ def test_an_extension_of_categories_adds_new_copies_and_changes_none():
             kept = 0.6 + 0.4 / 5  # five standard errors of a share of 150,000 records
             assert abs((release.copies[2] == frame).mean() - kept) < 5 * np.sqrt(kept * (1 - kept) / ROWS)
             assert release.copies[3].equals(before[1]) == (scheme == "uniform-multilevel")
+
+
+# -- where copies must not be written ----------------------------------------------------------------------------------
+
+
+def table_in(folder, name="table.csv"):
+    folder.mkdir(exist_ok=True)
+    pd.DataFrame({"a": [1.0, 2.0, 5.0], "b": [2.0, 1.0, 4.0]}).to_csv(folder / name, index=False)
+    return str(folder / name)
+
+
+def test_copies_are_not_written_over_the_data_nor_among_its_parts(tmp_path):
+    data = table_in(tmp_path / "in", "copy-1.csv")
+    before = Path(data).read_bytes()
+    for folder in (tmp_path / "in", tmp_path / "in" / ".." / "in"):
+        with pytest.raises(AuditorError, match="copy would be written over it"):
+            write_copies(data, "correlated", [0.5], 1, folder)
+    (tmp_path / "link").symlink_to(tmp_path / "in")
+    with pytest.raises(AuditorError, match="copy would be written over it"):
+        write_copies(data, "correlated", [0.5], 1, tmp_path / "link")
+    with pytest.raises(AuditorError, match="would be taken for parts"):
+        write_copies(str(tmp_path / "in"), "correlated", [0.5], 1, tmp_path / "in")
+    assert Path(data).read_bytes() == before
+    assert sorted(path.name for path in (tmp_path / "in").iterdir()) == ["copy-1.csv"]
+
+
+def test_copies_of_an_earlier_release_are_not_left_beside_those_of_another(tmp_path):
+    """A folder is handed over whole: a copy more, of another noise or scheme, would pass for one of this release."""
+    data, folder = table_in(tmp_path), tmp_path / "out"
+    write_copies(data, "corner-wave", [0.5, 1.0], 1, folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for changes in ({"levels": [0.5]}, {"levels": [0.5, 1.0], "form": "parquet"}):
+        with pytest.raises(AuditorError, match=r"holds copy-\d\.csv of another release"):
+            write_copies(data, "independent", changes.pop("levels"), 2, folder, **changes)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    write_copies(data, "corner-wave", [0.5, 1.0, 2.0], 1, folder)  # all of the earlier ones are replaced
+    assert len(list(folder.glob("copy-*.csv"))) == 3

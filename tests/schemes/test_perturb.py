@@ -256,3 +256,19 @@ def test_another_original_must_have_the_release_s_shape():
 def test_workers_are_counted_from_one(workers):
     scenario = {"data": "iris", "schemes": [{"name": "corner-wave", "levels": [1]}], "attacks": ["ndr"]}
     assert refusal(AuditorError, auditor.run, scenario, workers=workers).startswith("workers must be an integer of at least 1")
+
+
+def test_another_original_is_matched_by_the_names_of_its_columns_and_refused_in_another_order_of_records():
+    """Taken by place, another order of columns reads as an error of strangers, and a broken scheme as a safe one."""
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame({"a": rng.normal(size=200), "b": 100 + 10 * rng.normal(size=200)}, index=[f"r{k}" for k in range(200)])
+    release = auditor.perturb(X, scheme="correlated", levels=[0.5, 1.0], seed=1)
+    wanted = auditor.attack("llse", release).normalized_error
+    swapped = auditor.attack("llse", release, original=X[["b", "a"]])
+    assert swapped.normalized_error == wanted
+    assert list(swapped.values.columns) == ["a", "b"]
+    assert auditor.attack("llse", release, original=X.to_numpy()).normalized_error == wanted
+    assert auditor.attack("llse", release, original=X.reset_index(drop=True)).normalized_error == wanted
+    for other, why in ((X.sample(frac=1.0, random_state=1), "in another order"), (X.rename(columns={"a": "c"}), "must have the columns that were")):
+        with pytest.raises(DataError, match=why):
+            auditor.attack("llse", release, original=other)
