@@ -17,6 +17,9 @@ from attacks._fastica import Unmixing
 Array = NDArray[np.float64]
 Order = NDArray[np.intp]
 
+ROUNDING = 1e-9
+"""Deviation, of components that have 1 over the table, below which known records do not differ."""
+
 QUANTILES = (np.arange(200) + 0.5) / 200
 
 
@@ -75,7 +78,8 @@ class Pairs(Guide):
         x, s = _centred(self.original), _centred(components)[:, order]
         power = (s**2).sum(axis=0)
         A = np.zeros((len(order), len(order)))
-        A[np.arange(len(order)), order] = np.divide((x * s).sum(axis=0), power, out=np.zeros_like(power), where=power > 0)
+        varied = power > ROUNDING**2 * len(s)  # a component that is the same for all known records says nothing of its attribute
+        A[np.arange(len(order)), order] = np.divide((x * s).sum(axis=0), power, out=np.zeros_like(power), where=varied)
         return self.original.mean(axis=0) - A @ components.mean(axis=0), A
 
     def without_matrix(self) -> Guide:
