@@ -21,6 +21,7 @@ gain anything from a second copy; with moments estimated from few rows, its unst
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,12 +62,12 @@ class JointLLSE(LinearAttack):
         law = view.law
         if not isinstance(view.knowledge, Perfect) or not isinstance(law, GaussianNoise):
             return super().affine_batch(view, coalitions)
-        mu_X, K_X = view.data_moments
-        index = np.searchsorted(view.copies, np.asarray(coalitions))
+        held = np.fromiter(chain.from_iterable(coalitions), dtype=np.intp).reshape(len(coalitions), -1)
+        index = np.searchsorted(view.copies, held)
         Sigma = law.level_covariance[index[:, :, None], index[:, None, :]]
-        weights = pooled_weights(Sigma, Pencil.of(K_X, law.shape))
+        weights = pooled_weights(Sigma, view.pencil)
         # μ − W H μ for all at once, with μ taken about the view's centre
-        mu, (B, N, kN) = mu_X - view.centre, weights.shape
+        mu, (B, N, kN) = view.data_moments[0] - view.centre, weights.shape
         offsets = mu - (weights.reshape(B * N, kN) @ np.tile(mu, kN // N)).reshape(B, N)
         return AffineStack(weights, offsets)
 
@@ -117,7 +118,7 @@ def pooled_weights(Sigma: Array, pencil: Pencil) -> Array:
     """
     w, v = best_unbiased_combination(Sigma)
     G = pencil.gain(v)
-    return np.asarray(np.einsum("bk,bij->bikj", w, G).reshape(len(w), G.shape[1], -1))
+    return np.asarray((w[:, None, :, None] * G[:, :, None, :]).reshape(len(w), G.shape[1], -1))
 
 
 def llse_error(K_X: Array, law: NoiseLaw) -> Array:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from auditor.data.table import Table
 from auditor.errors import NotApplicable
 from auditor.knowledge import Estimated, Knowledge, KnownAttributes, Perfect
-from auditor.linear_algebra import best_unbiased_combination, clip_to_psd
+from auditor.linear_algebra import Pencil, best_unbiased_combination, clip_to_psd
 from auditor.moments import Moments
 from auditor.noise import GaussianNoise, NoiseLaw, attribute_index
 from auditor.registry import Plugin
@@ -192,6 +192,20 @@ class View:
         if self.law.follows_data:
             return mean, covariance / (1.0 + v)
         return mean, clip_to_psd(covariance - v * self.law.shape, covariance)
+
+    @cached_property
+    def pencil(self) -> Pencil:
+        """``K_X`` and ``K_0`` diagonalised together, as this adversary knows them: one decomposition for every coalition.
+
+        Raises
+        ------
+        NotApplicable
+            This knowledge does not give moments, or the law of the noise is not known to have one shape across the copies.
+        """
+        law = self.known_law
+        if not isinstance(law, GaussianNoise):
+            raise NotApplicable("the law of the noise is not known to have one shape across the copies")
+        return Pencil.of(self.data_moments[1], law.shape)
 
     @cached_property
     def known_law(self) -> NoiseLaw:

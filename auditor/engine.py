@@ -180,7 +180,7 @@ def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]
 
 def judge(scenario: Scenario, evidence: Evidence, missing: Sequence[Missing] = ()) -> list[ExpectationRecord]:
     """Return the verdict on every expectation of the scenario; what tasks are missing leaves those that cover them undecided."""
-    return [undecided(_judged(use, evidence), use.expectation, missing) for use in scenario.expect]
+    return [undecided(_judged(use, evidence), use.expectation, missing) for use in scenario.judged]
 
 
 def _judged(use: ExpectationUse, evidence: Evidence) -> ExpectationRecord:
@@ -253,7 +253,7 @@ def _summaries_of_plugins(scenario: Scenario) -> list[PluginSummary]:
 def _references(scenario: Scenario) -> list[Reference]:
     named = [registry.get("scheme", use.name).reference for use in scenario.schemes]
     named += [registry.get("attack", use.name).reference for use in scenario.attacks]
-    named += [use.expectation.reference for use in scenario.expect]
+    named += [use.expectation.reference for use in scenario.judged]
     keys = sorted({*scenario.cite, *bibliography.cited(named)})
     return [Reference(key=key, text=bibliography.text(key)) for key in keys]
 

@@ -169,28 +169,28 @@ def _check_attributes(scenario: Scenario, tables: Tables, found: Problems) -> No
     known |= {name for use in scenario.attacks for name in getattr(use.parameters, "predicates", {})}
     if not tables:
         return
-    for place, use in enumerate(scenario.expect):
+    for use in scenario.judged:
         for name in listed(getattr(use.expectation.parameters, "attribute", None)):
             if name not in known:
-                path = ("expect", place, use.name, "attribute")
+                path = ("expect", use.place, use.name, "attribute")
                 found.add(path, f"names no column that is audited: {name!r}{did_you_mean(name, known - {'*'})}")
 
 
 def _check_coalitions(scenario: Scenario, tables: Tables, found: Problems) -> None:
     """Check that filters by coalition name copies that some scheme they cover releases, at some sweep point."""
-    if not tables or not any(getattr(use.expectation.parameters, "coalition", None) is not None for use in scenario.expect):
+    if not tables or not any(getattr(use.expectation.parameters, "coalition", None) is not None for use in scenario.judged):
         return
     released: dict[str, int] = {}
     for point, _ in tables:
         here = at_point(scenario, point)
         for scheme in here.schemes:
             released[scheme.id] = max(released.get(scheme.id, 0), len(release_levels(scheme, here)))
-    for place, use in enumerate(scenario.expect):
+    for use in scenario.judged:
         wanted = getattr(use.expectation.parameters, "coalition", None)
         parsed = None if wanted is None else parse_coalitions(wanted)
         last = 0 if parsed is None else max((parsed.count if parsed.kind == "first" else 0, *parsed.copies))
         schemes = listed(getattr(use.expectation.parameters, "scheme", None)) or list(released)
         most = max((released.get(scheme, 0) for scheme in schemes), default=0)
         if last > most:
-            path = ("expect", place, use.name, "coalition")
+            path = ("expect", use.place, use.name, "coalition")
             found.add(path, f"names copy {last}, but only {most} {'copies are' if most != 1 else 'copy is'} released")

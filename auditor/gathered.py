@@ -122,7 +122,7 @@ class Gathered:
         self._copies, self._late, self._turned = tuple(copies or range(1, len(levels) + 1)), late, turned
         if stripes is None:
             undo = None if turned is None else turned.undo
-            gatherer = Gatherer(table.rows, table.width, moments.mean, self._draws, self.joint, undo=undo)
+            gatherer = Gatherer(table.rows, table.width, moments.mean, self._draws, self.joint, undo=undo, deviation=moments.deviation)
             stripes = [gatherer.chosen_alone(blocks())] if late else gatherer.stripes(blocks())
         whole = Stripe()
         for part in stripes:
@@ -178,7 +178,8 @@ class Gathered:
         """Return the moments of the copies, without the original, over the rows whose copies an adversary has."""
         if not self.joint:
             return Moments(self.table.rows, np.empty(0), np.empty((0, 0)))
-        return Moments.merge(of_rows(copies, self.moments.mean) for _, x, copies in self.seen_rows(knowledge)() if len(x))
+        mean, deviation = self.moments.mean, self.moments.deviation
+        return Moments.merge(of_rows(copies, mean, deviation) for _, x, copies in self.seen_rows(knowledge)() if len(x))
 
     def seen(self, knowledge: Knowledge) -> list[Moments]:
         """Return the moments of the rows whose copies an adversary has, by row group."""

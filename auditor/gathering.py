@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.attack import Records
-from auditor.blocks import moment_groups, pieces, stripes
+from auditor.blocks import moment_groups, stripes
 from auditor.knowledge import Estimated, Knowledge, KnownRecords
-from auditor.moments import Moments, Sums, stack, stacking
+from auditor.moments import Moments, Stack, centred
 from auditor.streams import stream
 
 Array = NDArray[np.float64]
@@ -187,20 +187,20 @@ class Gatherer:
         The rows each state of knowledge chooses.
     joint : bool
         Whether copies have the table's columns; without that there are no moments.
-    memory : ndarray of shape (any,), optional
-        Written over with every block: the same for gatherers that take turns.
     undo : callable, optional
         Turns the rows of all copies back to what they were before a matrix was applied (``auditor.turned``): moments are of those.
+    deviation : ndarray of shape (N,), optional
+        The table's standard deviations (``auditor.moments.Stack``).
     """
 
     def __init__(
-        self, rows: int, width: int, centre: Array, draws: Mapping[str, Draw], joint: bool = True, memory: Array | None = None,
-        undo: Callable[[Sequence[Array]], Sequence[Array]] | None = None,
+        self, rows: int, width: int, centre: Array, draws: Mapping[str, Draw], joint: bool = True,
+        undo: Callable[[Sequence[Array]], Sequence[Array]] | None = None, deviation: Array | None = None,
     ) -> None:  # fmt: skip
-        self._width, self._centre, self._draws, self._joint = width, centre, draws, joint
+        self._width, self._centre, self._draws, self._joint, self._deviation = width, centre, draws, joint, deviation
         self._groups = moment_groups(rows, width)
-        self._memory = np.empty(0) if memory is None else memory
         self._undo = undo
+        self._stack: Stack | None = None
 
     def stripes(self, blocks: Iterable[Block]) -> Iterator[Stripe]:
         """Yield what is gathered of each stripe of some blocks, which come in order and whole stripes at a time."""
@@ -220,23 +220,17 @@ class Gatherer:
         """Take one block."""
         parts = self._parts(copies)
         into.finite = into.finite and (self._joint or all(bool(np.isfinite(copy).all()) for copy in copies))
-        groups = [(number, pieces(a, b, self._width)) for number, a, b in self._groups[index]]
-        most = max(b - a for _, cuts in groups for a, b in cuts) * (len(parts) + 1) * self._width
-        if self._memory.size < most:
-            self._memory = np.empty(most)
+        if self._stack is None:
+            self._stack = Stack(self._centre, len(parts) + 1, self._deviation)
         first = self._groups[index][0][1]
-        for number, cuts in groups:
-            sums = Sums()
-            for a, b in cuts:
+        for number, start, stop in self._groups[index]:
+            for a, b in self._stack.pieces(start, stop):
                 here = slice(a - first, b - first)
-                v = stack(
-                    [x[here], *(part[here] for part in parts)], self._centre, stacking(b - a, self._width, len(parts) + 1, self._memory)
-                )
-                sums.add(Moments.of(v))
+                self._stack.add([x[here], *(part[here] for part in parts)])
                 for key, draw in self._draws.items():
                     chosen = into.chosen.setdefault(key, Chosen())
-                    self._choose(chosen, draw, a, x[here], [copy[here] for copy in copies], v.__getitem__, number)
-            plus(into.groups, number, sums.moments())
+                    self._choose(chosen, draw, a, x[here], [copy[here] for copy in copies], self._stack.rows, number)
+            plus(into.groups, number, self._stack.moments())
 
     def _parts(self, copies: Sequence[Array]) -> Sequence[Array]:
         """Return what moments are taken of."""
@@ -251,7 +245,7 @@ class Gatherer:
             parts = [x, *self._parts(copies)]
 
             def stacked(rows: Indices, parts: list[Array] = parts) -> Array:
-                return stack([part[rows] for part in parts], self._centre, stacking(len(rows), self._width, len(parts)))
+                return centred([part[rows] for part in parts], self._centre)
 
             number, first, _ = self._groups[index][0]
             for key, draw in self._draws.items():

@@ -89,6 +89,9 @@ def best_unbiased_combination(Sigma: Array) -> tuple[Array, Array]:
     divisor = np.where(noisy, deviation, 1.0)
     least = deviation.min(axis=-1, keepdims=True)
     b = np.where(noisy, least / divisor, 1.0)
+    if np.count_nonzero(Sigma) == np.count_nonzero(noisy):  # fresh noise in every copy: C is diagonal, and there is nothing to decompose
+        precision = np.einsum("...k,...k->...", b, b)
+        return b**2 / precision[..., None], least[..., 0] ** 2 / precision
     values, vectors = np.linalg.eigh(Sigma / (divisor[..., :, None] * divisor[..., None, :]))
     target = np.einsum("...ij,...i->...j", vectors, b)  # b in the eigenbasis
     null = values <= k * np.finfo(float).eps * values[..., -1:]

@@ -27,7 +27,7 @@ def by_size(coalitions: Sequence[Coalition]) -> Iterator[tuple[int, Sequence[Coa
     """Yield runs of neighbouring coalitions of one size, each with the place it starts at."""
     start = 0
     for _, run in groupby(map(len, coalitions)):
-        stop = start + sum(1 for _ in run)
+        stop = start + len(list(run))
         yield start, coalitions[start:stop]
         start = stop
 
@@ -139,6 +139,8 @@ def _stacked(batch: Sequence[Affine]) -> AffineStack:
 
 def _known(batches: Sequence[Sequence[Affine]], N: int) -> Array | None:
     """Return ``V`` of every map, shape (B, N, N); None when none uses true values."""
+    if all(isinstance(batch, AffineStack) for batch in batches):
+        return None
     parts = [[None] * len(batch) if isinstance(batch, AffineStack) else [affine.known for affine in batch] for batch in batches]
     if all(known is None for part in parts for known in part):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from auditor import registry
@@ -35,6 +36,7 @@ class Line:
     rows: int
     width: int
     copies: int
+    replicates: int
     coalitions: int
     cells: int
     values: int
@@ -55,7 +57,7 @@ def outline(scenario: Scenario) -> str:
     seconds = sum(line.work for line in lines) + cells * SECONDS_PER_COALITION
     head = [
         f"{scenario.name}: {scenario.title}",
-        f"  valid; {len(lines)} releases × {scenario.replicates} replicates, {cells:,} cells, {len(scenario.expect)} expectations",
+        f"  valid; {_releases(lines)}, {cells:,} cells, {len(scenario.judged)} expectations",
         f"  about {values:,} values to draw, {max(1, round(seconds))} s on one core; "
         f"{max(line.memory for line in lines) / 2**20:,.0f} MB of memory in each worker process",
     ]
@@ -63,6 +65,13 @@ def outline(scenario: Scenario) -> str:
             for line in lines[:40]]  # fmt: skip
     more = [f"  … and {len(lines) - 40} more"] if len(lines) > 40 else []
     return "\n".join(head + body + more)
+
+
+def _releases(lines: Sequence[Line]) -> str:
+    replicates = {line.replicates for line in lines}
+    if len(replicates) == 1:
+        return f"{len(lines)} releases × {replicates.pop()} replicates"
+    return f"{len(lines)} releases, {sum(line.replicates for line in lines):,} with their replicates"
 
 
 def plan_lines(scenario: Scenario) -> list[Line]:
@@ -83,7 +92,7 @@ def plan_lines(scenario: Scenario) -> list[Line]:
             work = values * SECONDS_PER_NORMAL
             if is_uniform(use.name) and table.categorical is not None:
                 work += n * cells * (SECONDS_PER_RECORD + SECONDS_PER_CHANCE * table.categorical.size)
-            lines.append(Line(name, n, N, M, coalitions, cells, values, memory, work))
+            lines.append(Line(name, n, N, M, here.replicates, coalitions, cells, values, memory, work))
     return lines
 
 

@@ -75,7 +75,7 @@ class ScenarioFile(pytest.File):
         except AuditorError as error:
             raise self.CollectError(str(error)) from None
         yield RunsItem.from_parent(self, name="runs")
-        for place, use in enumerate(self.scenario.expect):
+        for place, use in enumerate(self.scenario.judged):
             yield ExpectationItem.from_parent(self, name=f"{use.name}[{place}]", place=place)
 
     def result(self) -> AuditResult:
@@ -163,5 +163,5 @@ class ExpectationItem(ScenarioItem):
             raise Shortfall(f"{record.status}: {record.why}")
 
     def _line(self) -> int:
-        line = self.parent.scenario.places.problem(("expect", self.place), "").line
+        line = self.parent.scenario.places.problem(("expect", self.parent.scenario.judged[self.place].place), "").line
         return 0 if line is None else line - 1

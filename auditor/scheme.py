@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
 
 import numpy as np
@@ -47,6 +48,11 @@ class TableMoments:
     def __post_init__(self) -> None:
         """Seal the moments: schemes and attacks are shown these very arrays."""
         seal(self.mean, self.covariance)
+
+    @cached_property
+    def deviation(self) -> Array:
+        """Standard deviations, shape (N,)."""
+        return np.asarray(np.sqrt(np.clip(np.diag(self.covariance), 0.0, None)))
 
 
 @dataclass(frozen=True)

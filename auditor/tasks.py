@@ -129,15 +129,15 @@ class GatherTask:
 
 def plan(scenario: Scenario, points: Sequence[dict[str, Any]]) -> Iterator[Task]:
     """Yield the release tasks of a scenario, in the order of its results."""
-    numbers = range(1, scenario.replicates + 1)
-    pooling = any(use.expectation.needs_pooling for use in scenario.expect)
+    pooling = any(use.expectation.needs_pooling for use in scenario.judged)
     for point in points:
         here = at_point(scenario, point)
         table, _ = table_of(here)
         place = Place(scenario.document, None if scenario.base is None else str(scenario.base), scenario.name, tuple(point.items()))
-        share = 1 if table.streamed else math.ceil(scenario.replicates / TASKS_PER_SCHEME)
+        numbers = range(1, here.replicates + 1)
+        share = 1 if table.streamed else math.ceil(here.replicates / TASKS_PER_SCHEME)
         for scheme in range(len(here.schemes)):
-            for first in range(0, scenario.replicates, share):
+            for first in range(0, here.replicates, share):
                 yield Task(place, scheme, tuple(numbers[first : first + share]), pooling, table if table.streamed else None)
 
 
@@ -270,19 +270,12 @@ class _Memory:
     def __init__(self, first: int, stop: int) -> None:
         self._block = stop - first
         self._copies: dict[int, list[Array]] = {}
-        self._rows = np.empty(0)
 
     def copies(self, columns: int, count: int) -> list[Array]:
         """Return a block for each of so many copies."""
         held = self._copies.setdefault(columns, [])
         held += [np.empty((self._block, columns)) for _ in range(len(held), count)]
         return held[:count]
-
-    def rows(self, columns: int) -> Array:
-        """Return room for a block of rows of so many columns."""
-        if self._rows.size < self._block * columns:
-            self._rows = np.empty(self._block * columns)
-        return self._rows
 
 
 class _Pass:
@@ -297,8 +290,8 @@ class _Pass:
             columns = release.scheme.output_width(table.width)
             self._memory = memory.copies(columns, len(release.levels))
             self._drawing: Drawing = release.drawing()
-            room = memory.rows((len(release.levels) + 1) * table.width)
-            self._gatherer = Gatherer(table.rows, table.width, moments.mean, task.draws, columns == table.width, room, release.undo)
+            joint = columns == table.width
+            self._gatherer = Gatherer(table.rows, table.width, moments.mean, task.draws, joint, release.undo, moments.deviation)
         except (Exception, SystemExit) as error:
             self.failure = failure_reason(error)
 

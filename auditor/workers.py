@@ -139,7 +139,7 @@ def _numbered(work: Callable[[T], R], place: int, task: T) -> tuple[int, R]:
 def _follow_parent() -> None:
     """Let this process end when the one that started it does: one that was killed cannot say goodbye, and work would go on for nobody.
 
-    And let it be deaf to Ctrl-C, whatever it was started with: a worker that joblib replaces may not come from where the signal was blocked.
+    And let it be deaf to Ctrl-C, whatever it was started with: joblib may replace a worker while the signal is not blocked.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = os.getppid()

@@ -60,8 +60,8 @@ class Wide:
         rows = knowledge.rows if isinstance(knowledge, Estimated) else len(self.Y)
 
         def work() -> None:
-            released = Awaited(lambda: of_rows([self.Y], mean))
-            sample = None if exact else released if rows == len(self.Y) else of_rows([self.Y[:rows]], mean)
+            released = Awaited(lambda: of_rows([self.Y], mean, self.moments.deviation))
+            sample = None if exact else released if rows == len(self.Y) else of_rows([self.Y[:rows]], mean, self.moments.deviation)
             view = View(names, len(self.Y), (1,), (1.0,), knowledge, self.law, mean, mean if exact else None,
                         self.moments.covariance if exact else None, released, sample)  # fmt: skip
             attack.affine(view).apply([self.Y], mean, self.out)

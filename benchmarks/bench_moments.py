@@ -77,8 +77,9 @@ def test_all_coalitions_beside_perturbing(compare: Compare) -> None:
     sampler = get("scheme", "correlated")().sampler(levels, moments, Key(1, "correlated"))
 
     def audit() -> None:
+        view: View = gathered.view(Perfect())
         attack = get("attack", "llse")()
-        batches = [attack.affine_batch(gathered.view(Perfect()), run) for _, run in by_size(subsets)]
+        batches = [attack.affine_batch(view, run) for _, run in by_size(subsets)]
         audit_linear(subsets, Maps.pad(batches, subsets, M), gathered.groups, moments.covariance, law)
 
     def perturb() -> None:

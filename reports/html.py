@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
@@ -123,9 +125,24 @@ def _text(name: str) -> str:
 @cache
 def _bundling() -> Future[str]:
     """Return Vega, Vega-Lite and Vega-Embed as one script, in the making: it takes a second, so once a process and beside other work."""
-    import vl_convert
-
     pool = ThreadPoolExecutor(1)
-    made = pool.submit(vl_convert.javascript_bundle, "window.vegaEmbed = vegaEmbed;")
+    made = pool.submit(_bundle)
     pool.shutdown(wait=False)
     return made
+
+
+BUNDLE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle(sys.argv[1]).encode())"
+
+
+def _bundle() -> str:
+    """Make the script in a process of its own, as ``javascript_bundle`` keeps Python's lock: nothing else would go on here meanwhile."""
+    exposed = "window.vegaEmbed = vegaEmbed;"
+    command = [sys.executable, "-P", "-c", BUNDLE, exposed]
+    try:
+        # In a session of its own a terminal's Ctrl-C does not reach it.
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, start_new_session=True, check=True)
+    except (OSError, subprocess.CalledProcessError):  # no interpreter to start, as in a program that embeds Python
+        import vl_convert
+
+        return str(vl_convert.javascript_bundle(exposed))
+    return done.stdout.decode()

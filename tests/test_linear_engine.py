@@ -16,7 +16,7 @@ from attacks.llse import llse_weights
 from auditor.linear import audit_linear, closed_form, crossed, spread, squared_errors
 from auditor.linear_algebra import Pencil, best_unbiased_combination, clip_to_psd, regression
 from auditor.maps import Maps
-from auditor.moments import Moments, stack, stacking
+from auditor.moments import NEAR, Moments, Stack, centred, of_rows
 from auditor.noise import GaussianNoise
 
 properties = settings(max_examples=60, deadline=None, derandomize=True)
@@ -30,7 +30,7 @@ def covariance(rng, d, rank=None):
 
 def moments_by_group(X, copies, groups):
     centre = X.mean(axis=0)
-    v = stack([X, *copies], centre, stacking(len(X), X.shape[1], len(copies) + 1))
+    v = centred([X, *copies], centre)
     return [Moments.of(part) for part in np.array_split(v, groups)]
 
 
@@ -85,6 +85,48 @@ def test_an_audit_measures_what_its_attacks_reconstruct(scheme, knowledge):
         estimate = auditor.attack(record.attack, release, coalition=list(record.coalition), knowledge=knowledge)
         assert record.value == pytest.approx(estimate.distortion, rel=1e-11)
         assert record.theory == (None if estimate.theory is None else pytest.approx(estimate.theory, rel=1e-11))
+
+
+@given(seed=seeds, N=st.sampled_from([1, 2, 4, 5, 7, 8, 15, 16, 20]), tables=st.integers(1, 4), off=st.sampled_from([0.0, 1.0, 1e6]))
+@properties
+def test_moments_of_stacked_rows_are_those_of_centred_rows(seed, N, tables, off):
+    """``t = Σ v``, ``P = Σ v vᵀ``, however rows are laid out and whether the centre is taken off rows or sums (``off`` deviations from 0)."""
+    rng = np.random.default_rng(seed)
+    scale = 10.0 ** rng.uniform(-3, 3, N)
+    X = rng.normal(size=(50, N)) * scale + off * scale
+    parts = [X, *(X + scale * rng.normal(size=X.shape) for _ in range(tables - 1))]
+    if seed % 3 == 0:
+        parts[-1] = np.asfortranarray(parts[-1])
+    centre, deviation = X.mean(axis=0), X.std(axis=0)
+    v = np.hstack(parts) - np.tile(centre, tables)
+    size = np.tile(deviation, tables)
+    stack, other = Stack(centre, tables, deviation), Stack(np.zeros(3), 2)
+    for _ in range(2):  # sums start anew
+        total, products = np.zeros(v.shape[1]), np.zeros((v.shape[1],) * 2)
+        for a, b in ((0, 20), (20, 50), (7, 8)):
+            if rng.integers(2):
+                other.add([np.full((b - a, 3), 7.0)] * 2)  # in the same memory
+            stack.add([part[a:b] for part in parts])
+            total, products = total + v[a:b].sum(axis=0), products + v[a:b].T @ v[a:b]
+            chosen = rng.permutation(b - a)[:3]
+            np.testing.assert_allclose(stack.rows(chosen) / size, v[a:b][chosen] / size, atol=1e-14 * (1 + off))
+        found = stack.moments()
+        assert found.count == 51
+        assert (found.products == found.products.T).all()
+        np.testing.assert_allclose(found.total / size, total / size, atol=51e-15 * (1 + off))
+        np.testing.assert_allclose(found.products / np.outer(size, size), products / np.outer(size, size), rtol=1e-12, atol=51e-14)
+    whole = of_rows(parts, centre, deviation)
+    np.testing.assert_allclose(whole.products / np.outer(size, size), v.T @ v / np.outer(size, size), rtol=1e-12, atol=50e-14)
+
+
+def test_far_from_the_origin_the_centre_is_taken_off_every_row():
+    """At 10⁷ deviations uncentred products are noise; just as far as ``NEAR`` they lose less than a digit."""
+    rng = np.random.default_rng(3)
+    for off, digits in ((NEAR, 1e-14), (1e7, 1e-7)):
+        X = rng.normal(size=(1000, 6))
+        X = (X - X.mean(axis=0)) / X.std(axis=0) + off * (1 - 1e-12)
+        found = of_rows([X], X.mean(axis=0), X.std(axis=0)).covariance()
+        np.testing.assert_allclose(found, np.cov(X.T, bias=True), atol=20 * digits if off == NEAR else 1e-9)
 
 
 @given(seed=seeds, groups=st.integers(1, 8))
@@ -312,6 +354,20 @@ def test_best_of_fresh_copies_adds_precisions(levels):
     w, v = best_unbiased_combination(np.diag(levels))
     assert v == pytest.approx(1 / sum(1 / s for s in levels), rel=1e-12)
     np.testing.assert_allclose(w, v / np.array(levels), rtol=1e-10)
+
+
+@given(quiet=st.integers(1, 3), loud=st.lists(st.floats(1e-12, 1e12), max_size=4), seed=seeds)
+@properties
+def test_fresh_copies_without_noise_share_the_weight(quiet, loud, seed):
+    """In a batch of their own, where nothing is decomposed, and beside a law that is not diagonal."""
+    levels = np.random.default_rng(seed).permutation([0.0] * quiet + loud)
+    expected = (levels == 0) / quiet
+    w, v = best_unbiased_combination(np.array([np.diag(levels)] * 3))
+    np.testing.assert_allclose(w, [expected] * 3, rtol=1e-12)
+    assert v.tolist() == [0.0] * 3
+    mixed, v = best_unbiased_combination(np.array([np.diag(levels), np.minimum.outer(levels, levels) + 1.0]))
+    np.testing.assert_allclose(mixed[0], expected, atol=1e-9)
+    assert v[0] == 0.0
 
 
 @given(levels=st.lists(st.integers(1, 10**6), min_size=2, max_size=6, unique=True))

@@ -63,7 +63,7 @@ def _counted(here: Scenario, n: int, s: int, sizes: list[int]) -> int:
     """What outcomes of coalitions take while they are counted, in one pass."""
     several = [k for k in sizes if k > 1]
     cells = 0
-    if any(use.expectation.needs_pooling for use in here.expect) and several:
+    if any(use.expectation.needs_pooling for use in here.judged) and several:
         most = [min(n, possible_cells(n, s, k) * 32, MOST_NUMBERS) for k in several if k <= MOST_LABELLED]
         cells = max([min(sum(most), max(PASS_CELLS, max(most, default=0))), FEWEST_PENDING])
     if here.measure("belief-gap") is not None and several:

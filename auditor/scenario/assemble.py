@@ -11,6 +11,7 @@ from auditor.scenario.coalitions import Coalitions, parse_coalitions
 from auditor.scenario.data import read_data
 from auditor.scenario.expectations import Audited, read_expectations
 from auditor.scenario.fields import FIELDS, optional_list
+from auditor.scenario.judged import read_judged
 from auditor.scenario.knowledge import read_knowledge
 from auditor.scenario.measures import parse_utility, read_measures
 from auditor.scenario.model import SCENARIO_VERSION, DataUse, Scenario
@@ -51,6 +52,8 @@ def assemble(value: Any, problems: Problems, base: FilePath | None = None, name:
     measures = read_measures(fields, problems)
     utility = parse_utility(fields["utility"], problems) if "utility" in fields else None
     sweep = read_sweep(fields, problems)
+    audited = Audited.of(fields, knowledge, measures, utility, sweep)
+    expect = read_expectations(fields, problems, audited)
     return Scenario(
         title=_text(fields, "title", name, problems),
         seed=_integer(fields, "seed", 0, 0, MOST_SEED, problems),
@@ -62,7 +65,8 @@ def assemble(value: Any, problems: Problems, base: FilePath | None = None, name:
         measures=measures,
         sweep=sweep,
         replicates=_integer(fields, "replicates", 1, 1, MOST_REPLICATES, problems),
-        expect=read_expectations(fields, problems, Audited.of(fields, knowledge, measures, utility, sweep)),
+        expect=expect,
+        judged=read_judged(fields, expect, audited, problems),
         cite=_cite(fields, problems),
         utility=utility,
         base=base,

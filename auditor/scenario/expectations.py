@@ -89,7 +89,7 @@ def _expectation(path: Path, item: Any, problems: Problems, audited: Audited) ->
     if parameters is not None and len(problems.found) == before:
         expectation = cls(parameters)
         _check_metrics(place, where, expectation, problems, audited)
-        return ExpectationUse(name, expectation, where)
+        return ExpectationUse(name, expectation, where, int(path[1]))
     return None
 
 

@@ -155,11 +155,12 @@ class UtilityUse:
 
 @dataclass(frozen=True)
 class ExpectationUse:
-    """A statement that the audit must prove or refute."""
+    """A statement that the audit must prove or refute; ``place`` is its number in the section ``expect``, from 0."""
 
     name: str
     expectation: Expectation
     where: dict[str, Any]
+    place: int = 0
 
     def spec(self) -> dict[str, Any]:
         """Return it as a scenario would spell it, defaults filled in."""
@@ -175,6 +176,7 @@ class ExpectationUse:
 class Scenario:
     """An audit, fully spelled out; ``auditor.run`` takes it.
 
+    ``expect`` are the expectations as written, ``judged`` those that results are asked: more of them where a sweep changes one.
     ``document`` is the scenario as plain values, before defaults: sweeps are applied to it. ``places`` knows where in the file each field
     is written, for messages.
     """
@@ -190,6 +192,7 @@ class Scenario:
     sweep: dict[str, list[Any]]
     replicates: int
     expect: tuple[ExpectationUse, ...]
+    judged: tuple[ExpectationUse, ...] = ()
     cite: tuple[str, ...] = ()
     utility: UtilityUse | None = None
     base: Path | None = None

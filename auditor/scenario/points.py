@@ -8,6 +8,7 @@ from typing import Any
 
 from auditor.errors import AuditorError, Problem, ScenarioError
 from auditor.scenario.assemble import assemble
+from auditor.scenario.judged import of_expectations
 from auditor.scenario.model import Scenario
 from auditor.scenario.paths import Path, format_path, parse_path
 from auditor.scenario.places import put
@@ -19,6 +20,8 @@ def check_points(scenario: Scenario, problems: Problems) -> None:
     anyway = {(path, message) for path, message, _ in problems.found}
     before: dict[Path, str] = {}
     for path, values in scenario.sweep.items():
+        if of_expectations(path):  # looked at where they are read
+            continue
         places: list[Path] = []
         for number, value in enumerate(values):
             found = Problems()
@@ -55,6 +58,8 @@ def at_point(scenario: Scenario, point: Mapping[str, Any]) -> Scenario:
     value: Any = without_sweep(scenario.document)
     swept: list[tuple[Path, Path]] = []
     for path, item in point.items():
+        if of_expectations(path):
+            continue
         value, places = put(value, [(parse_path(path), item)])
         number = next((place for place, other in enumerate(scenario.sweep.get(path, [])) if other == item), 0)
         origin = ("sweep", path, number)
@@ -64,7 +69,7 @@ def at_point(scenario: Scenario, point: Mapping[str, Any]) -> Scenario:
     built = assemble(value, problems, scenario.base, scenario.name)
     if problems.found:
         raise ScenarioError(here.located(problems.found))
-    return replace(built, places=here)
+    return replace(built, places=here, expect=scenario.expect, judged=scenario.judged)
 
 
 def without_sweep(document: dict[str, Any]) -> dict[str, Any]:

@@ -28,8 +28,8 @@ def read_sweep(fields: dict[str, Any], problems: Problems) -> dict[str, list[Any
         except AuditorError as error:
             problems.add(("sweep", path), f"is not a path of this file: {error}", key=True)
             continue
-        if head in ("sweep", "expect", "schema", "replicates", "title", "cite"):
-            problems.add(("sweep", path), "cannot be swept; sweep data, schemes, knowledge, attacks, coalitions or seed", key=True)
+        if head == "sweep":
+            problems.add(("sweep", path), "cannot be swept: it is what sweeps; any other section can", key=True)
             continue
         if head not in FIELDS:
             problems.add(("sweep", path), f"is not a path of this file{did_you_mean(head, FIELDS)}", key=True)

@@ -242,7 +242,15 @@ def test_overrides_change_any_place():
         ({"sweep": [1]}, "sweep must map paths of this file to lists of values; got [1]"),
         ({"sweep": {"data.rows": []}}, 'sweep["data.rows"] must be a list of values to try'),
         ({"sweep": {"data.rows": [10, 0]}}, 'sweep["data.rows"][1] makes an invalid scenario: data.rows must be an integer'),
-        ({"sweep": {"expect": [1]}}, "sweep.expect cannot be swept"),
+        ({"sweep": {"sweep": [{}]}}, "sweep.sweep cannot be swept: it is what sweeps"),
+        ({"sweep": {"replicates": [2, 0]}}, "sweep.replicates[1] makes an invalid scenario: replicates must be an integer from 1"),
+        ({"sweep": {"title": ["a", 3]}}, "sweep.title[1] makes an invalid scenario: title must be text"),
+        ({"sweep": {"expect": [1]}}, "sweep.expect[0] makes an invalid scenario: expect must be a list"),
+        ({"sweep": {"expect[3].distortion": [1]}}, 'sweep["expect[3].distortion"] is not a path of this file'),
+        (
+            {"expect": [{"distortion": {"at-most": 1}}], "sweep": {"expect[0].distortion.atmost": [1]}},
+            'sweep["expect[0].distortion.atmost"][0] makes an invalid scenario: expect[0].distortion.atmost is not a known',
+        ),
         ({"sweep": {"schemes[7].levels": [[1]]}}, 'sweep["schemes[7].levels"] is not a path of this file'),
         ({"sweep": {"data.rows": [10, 20], "data": ["iris"]}}, "sweep.data would overwrite what data.rows has set: put it first"),
         (
@@ -567,6 +575,11 @@ def test_a_swept_value_at_fault_is_told_at_the_sweep(tmp_path):
         ("attacks[0]", ["llse", "ndr"], lambda s: s.attacks[0].name),
         ("seed", [1, 2], lambda s: s.seed),
         ("data.covariance", [[[1.0]], [[2.0]]], lambda s: s.data.parameters["covariance"]),
+        ("replicates", [1, 3], lambda s: s.replicates),
+        ("measures", [["seconds"], [{"within": {"tolerance": 0.1}}]], lambda s: [use if isinstance(use, str) else dict(use) for use in (m.spec() for m in s.measures)]),
+        ("title", ["first", "second"], lambda s: s.title),
+        ("cite", [["li2012"], ["li2011", "li2012"]], lambda s: list(s.cite)),
+        ("schema", [1], lambda s: 1),
     ],
 )
 def test_any_path_can_be_swept(path, values, read):
@@ -578,13 +591,44 @@ def test_any_path_can_be_swept(path, values, read):
     assert swept.sweep_points() == [{path: value} for value in values]
     assert [read(at_point(swept, point)) for point in swept.sweep_points()] == values
     result = auditor.run(swept)
-    assert [record.sweep for record in result.measurements if record.sweep == {path: values[1]}]
+    assert [record.sweep for record in result.measurements if record.sweep == {path: values[-1]}]
     assert not result.failed
 
 
 def test_two_swept_paths_make_all_combinations():
     points = scenario(sweep={"data.rows": [10, 20], "seed": [1, 2]}).sweep_points()
     assert points == [{"data.rows": rows, "seed": seed} for rows in (10, 20) for seed in (1, 2)]
+
+
+def test_swept_replicates_are_as_many_as_each_point_says_and_the_same_draws():
+    result = auditor.run(scenario(sweep={"replicates": [1, 3]}, expect=[{"distortion": {"sweep": {"replicates": 3}, "at-least": 0}}]))
+    values = {
+        point: {(r.replicate, r.attack, r.coalition): r.value for r in result.measurements if r.sweep == {"replicates": point} and r.metric == "distortion"}
+        for point in (1, 3)
+    }
+    assert {key[0] for key in values[1]} == {1}
+    assert {key[0] for key in values[3]} == {1, 2, 3}
+    assert values[1].items() <= values[3].items()
+    assert [record.status for record in result.expectations] == ["holds"]
+
+
+def test_a_swept_expectation_is_judged_where_its_value_is():
+    """Each value makes an expectation of its own, of the sweep points that have it; one that no swept path leads to is judged over all."""
+    swept = scenario(
+        sweep={"expect[1].distortion.at-least": [0, 10**6], "seed": [1, 2]},
+        expect=[{"distortion": {"at-least": 0}}, {"distortion": {"sweep": {"seed": 2}, "at-least": 5}}],
+    )
+    path = "expect[1].distortion.at-least"
+    result = auditor.run(swept)
+    assert [(record.status, record.where.get("sweep")) for record in result.expectations] == [
+        ("holds", None), ("holds", {"seed": 2, path: 0}), ("fails", {"seed": 2, path: 10**6}),
+    ]  # fmt: skip
+    assert [record.bound for record in result.expectations] == [0, 0, 10**6]
+    assert [use.spec() for use in read_scenario(swept.spec()).judged] == [use.spec() for use in swept.judged]
+    whole = scenario(sweep={"expect": [["matches-theory"], [{"distortion": {"at-least": 0}}, "matches-theory"]]})
+    assert [(use.name, use.place) for use in whole.judged] == [("matches-theory", 0), ("distortion", 0), ("matches-theory", 1)]
+    own = scenario(sweep={"expect[0].distortion.at-least": [1, 2]}, expect=[{"distortion": {"sweep": {"expect[0].distortion.at-least": 2}, "at-least": 0}}])
+    assert [use.expectation.parameters.at_least for use in own.judged] == [2]
 
 
 def test_a_filter_may_name_what_only_a_sweep_brings():
