@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -439,6 +439,14 @@ class Reconstruction:
         """Return theory's expected ``‖x̂ − x‖²``, shape (b,), over the draws of scheme and attack; None where there is none.
 
         For the audit alone, once the estimates are in: ``x`` are the true records, shape (b, N).
+        """
+        return None
+
+    def hindsight(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:
+        """Return what gives ``expected`` of true records, for theory that must first see the true rows the attack learnt from.
+
+        For the audit alone, once all estimates are in: ``seen`` yields the original's rows whose copies were given to ``fit``, in
+        blocks of shape (b, N) and as often as wanted. They are read only if gone through. None where ``expected`` says all there is.
         """
         return None
 

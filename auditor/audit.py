@@ -28,6 +28,7 @@ from auditor.gathered import Gathered
 from auditor.gathering import Blocks, Draw, Stripe
 from auditor.geometry import geometry_records
 from auditor.given_map import with_theory
+from auditor.hindsight import with_hindsight
 from auditor.inferences import Inferences, inference_records
 from auditor.knowledge import Knowledge, KnownRecords
 from auditor.learnt import Learnt
@@ -499,6 +500,7 @@ class Session:
         fitted = [attack.fit(view.coalition(c), CopyBlocks(self.gathered.seen_rows(knowledge), c)) for c in self.needed]
         blocks, counts = self.gathered.measured_rows(knowledge)
         sums, expected = tally_rows(fitted, self.needed, blocks, counts, tally, records, inferences)
+        expected = with_hindsight(expected, fitted, *self.gathered.true_rows(knowledge))
         flat = [count for groups in counts for count in groups if count]
         return from_groups(self.needed, sums, flat, np.diag(self.release.moments.covariance), self._rivals(), expected)
 

@@ -30,6 +30,7 @@ from auditor.blocks import row_groups
 from auditor.data.table import Table
 from auditor.errors import AuditorError, did_you_mean
 from auditor.gathering import FOLDS, Block, Blocks, Chosen, Draw, Gatherer, Stripe, draws_of, key_of
+from auditor.hindsight import Originals
 from auditor.knowledge import Estimated, Knowledge, KnownAttributes, KnownRecords, KnownSample, Perfect, UnmatchedRecords
 from auditor.moments import Awaited, Moments, of_rows
 from auditor.noise import NoiseLaw
@@ -224,6 +225,11 @@ class Gathered:
         """Return the rows, by number, that an adversary was given in clear."""
         given = self._given(knowledge)
         return given[0].rows if given is not None else np.empty(0, dtype=np.intp)
+
+    def true_rows(self, knowledge: Knowledge) -> tuple[Originals, Originals]:
+        """Return the original's rows whose copies an adversary has, and those it is judged on; for the audit alone."""
+        judged = Originals(self.table, self.given_rows(knowledge))
+        return judged if isinstance(knowledge, KnownSample) else Originals(self.table, np.empty(0, dtype=np.intp)), judged
 
     def views_without(self, knowledge: Knowledge) -> list[View]:
         """Return the views with each part in turn left out of whatever the adversary estimates from; for a jackknife.

@@ -24,6 +24,7 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, NotApplicable, Problem, ScenarioError
 from auditor.gathered import Gathered
 from auditor.given_map import expected_errors
+from auditor.hindsight import Originals, with_hindsight
 from auditor.knowledge import Knowledge
 from auditor.linear import closed_form, with_total
 from auditor.maps import Maps
@@ -492,9 +493,9 @@ def attack(
         if isinstance(plugin, LinearAttack) and not (gathered.joint and release.scheme.family == "additive"):
             plugin = plugin.over_rows()  # of copies that were turned moments about the original's mean are rounding, far from the origin
         seen = CopyBlocks(gathered.seen_rows(knows), tuple(range(1, len(copies) + 1)))
-        given = gathered.given_rows(knows)
-        values, theory, fitted = _reconstruct(plugin, gathered.view(knows), table, moments, arrays, seen, given)
-        distortion = mean_squared_error(table.values, values, given)
+        true = gathered.true_rows(knows)
+        values, theory, fitted = _reconstruct(plugin, gathered.view(knows), table, moments, arrays, seen, true)
+        distortion = mean_squared_error(table.values, values, gathered.given_rows(knows))
     scale = float(np.trace(moments.covariance)) / table.width
     return Estimate(like(X, values), theory, distortion, distortion / scale, copies, fitted, arrays)
 
@@ -558,8 +559,10 @@ def _coalition(value: Any, M: int) -> Coalition:
 
 
 def _reconstruct(
-    plugin: Attack, view: View, table: Table, moments: TableMoments, held: list[Array], seen: CopyBlocks, given: NDArray[np.intp]
-) -> tuple[Array, float | None, Reconstruction | None]:
+    plugin: Attack, view: View, table: Table, moments: TableMoments, held: list[Array], seen: CopyBlocks,
+    true: tuple[Originals, Originals],
+) -> tuple[Array, float | None, Reconstruction | None]:  # fmt: skip
+    given = true[1].without
     if isinstance(plugin, LinearAttack):
         affine = plugin.affine(view)
         check_affine(affine, view)
@@ -570,9 +573,11 @@ def _reconstruct(
     if not isinstance(plugin, RowAttack):
         raise NotApplicable(f"{plugin.name} is neither a linear nor a row-level attack")
     fitted = plugin.fit(view, seen)
+    values = np.concatenate([fitted.rows(copies) for _, _, copies in in_blocks(table, held)()])
     expected = fitted.expected(np.delete(table.values, given, axis=0) if given.size else table.values)
-    theory = None if expected is None else float(expected.mean()) / table.width
-    return np.concatenate([fitted.rows(copies) for _, _, copies in in_blocks(table, held)()]), theory, fitted
+    squares = np.array([np.nan if expected is None else float(expected.sum())])
+    theory = float(with_hindsight(squares, [fitted], *true)[0]) / (table.rows - given.size) / table.width
+    return values, None if np.isnan(theory) else theory, fitted
 
 
 def _theory(affine: Affine, view: View, moments: TableMoments, table: Table, given: NDArray[np.intp]) -> float | None:
