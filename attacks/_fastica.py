@@ -34,8 +34,15 @@ MOST_ROWS = 20_000
 MOST_STEPS = 1000
 """Of a fixed-point iteration: tens are enough unless two components are Gaussian, and then no number may be."""
 
+STARTS, TRIED_STEPS = 5, 50
+"""Starts at random, and steps from each before they are compared: on attributes that are nearly Gaussian to ``log cosh`` one in five ends
+far from the truth, and of the best of five one in ten (beta(2, 5), 3,000 rows; tests/attacks/test_ica.py)."""
+
 AIMED_STEPS = 5
 """Steps towards the fixed point with given signs of ``τ``, before those of the iteration itself: two were enough in 2,300 tables."""
+
+LOG_COSH_OF_NORMAL = 0.3745672075
+"""``E log cosh ν`` for ν normal with variance 1."""
 
 FIXED = 1e-12
 """A step that moves no entry of W by more has come to the fixed point, which rounding alone then moves."""
@@ -67,7 +74,7 @@ class Unmixing:
 
     @classmethod
     def of(cls, y: Array, components: int, rng: np.random.Generator) -> Unmixing:
-        """Learn it from rows of shape (m, n'), from a start at random.
+        """Learn it from rows of shape (m, n'), from the best of a few starts at random: the one that leads to the largest ``contrast``.
 
         Raises
         ------
@@ -75,8 +82,10 @@ class Unmixing:
             The rows vary in fewer directions than there are components.
         """
         z, whitening, mean = whitened(y, components)
-        start = orthogonal(rng.standard_normal((components, components)))
-        return cls._from(z, whitening, mean, start, start)
+        starts = [orthogonal(rng.standard_normal((components, components))) for _ in range(STARTS)]
+        ends = [fixed_point(z, start, TRIED_STEPS)[0] for start in starts]
+        best = max(range(STARTS), key=lambda place: contrast(z @ ends[place].T))
+        return cls._from(z, whitening, mean, starts[best], ends[best])
 
     @classmethod
     def beside(cls, y: Array, directions: Array, signs: Array) -> Unmixing:
@@ -152,13 +161,21 @@ def step(z: Array, W: Array) -> Array:
     return new * np.where((new * W).sum(axis=1) < 0.0, -1.0, 1.0)[:, None]
 
 
-def fixed_point(z: Array, W: Array) -> tuple[Array, bool]:
-    """Return where steps from W lead, and whether they have come to rest there to rounding: after ``MOST_STEPS`` they are given up."""
-    for _ in range(MOST_STEPS):
+def fixed_point(z: Array, W: Array, steps: int = MOST_STEPS) -> tuple[Array, bool]:
+    """Return where steps from W lead, and whether they have come to rest there to rounding: after so many they are given up."""
+    for _ in range(steps):
         before, W = W, step(z, W)
         if np.abs(W - before).max() <= FIXED:
             return W, True
     return W, False
+
+
+def contrast(s: Array) -> float:
+    """Return ``Σ_k (E G(s_k) − E G(ν))²`` with ``G = log cosh`` and ν normal: how far components of shape (m, N) are from Gaussian.
+
+    Source: hyvarinen2000, equation 25, each component alike.
+    """
+    return float(((np.logaddexp(s, -s).mean(axis=0) - np.log(2.0) - LOG_COSH_OF_NORMAL) ** 2).sum())
 
 
 def nonlinear_moments(s: Array) -> tuple[Array, Array, Array]:
