@@ -412,7 +412,7 @@ def perturb(
     Only perturbed columns are released, unless others are asked for by name with --keep: attributes that are not sensitive pass through
     as they are, cell by cell. A column that tells who somebody is should not be among them.
     """
-    from auditor.copies import write_copies
+    from auditor.copies import unperturbed, write_copies
 
     _warn_of_broken_plugins()
     if keep is not None and keep_rest:
@@ -424,6 +424,8 @@ def perturb(
     written = write_copies(data, scheme, numbers, seed, Path(output), selection, rows, parameters, form, precision, unchanged)
     for path in written:
         _tell(f"written: {path}")
+    for copy in unperturbed(scheme, numbers):
+        _tell(f"warning: level {numbers[copy - 1]:g} perturbs nothing: copy {copy} is the data as they are")
 
 
 def _names(text: str) -> list[str]:

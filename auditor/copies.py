@@ -24,6 +24,7 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.files import write_atomically
 from auditor.noise import GaussianNoise
+from auditor.registry import get
 from auditor.release import checked_levels, drawn_blocks, drawn_codes, make_plugin
 from auditor.scheme import Scheme
 from auditor.streams import stream
@@ -127,6 +128,22 @@ def write_copies(
     except OSError as error:
         raise AuditorError(f"{output}: cannot be written ({error.strerror})") from None
     return [*paths, output / MANIFEST]
+
+
+UNPERTURBED = {"additive": 0.0, "uniform": 1.0}
+"""Levels that leave the data as they are, by family: no noise, every value retained."""
+
+
+def unperturbed(scheme: str, levels: Sequence[float]) -> list[int]:
+    """Return the numbers of the copies, from 1, that a scheme leaves as the data are.
+
+    Examples
+    --------
+    >>> unperturbed("corner-wave", [0.5, 0.0]), unperturbed("uniform", [0.0, 1.0]), unperturbed("rotation", [0.0])
+    ([2], [2], [])
+    """
+    level = UNPERTURBED.get(get("scheme", scheme).family)
+    return [number for number, each in enumerate(levels, start=1) if each == level]
 
 
 def _check_room(data: str, output: Path, paths: Sequence[Path]) -> None:

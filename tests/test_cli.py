@@ -493,6 +493,15 @@ def test_perturb_keeps_every_level_of_a_repeated_option(folder, auditor):
     assert sorted(path.name for path in (folder / "out").glob("copy-*")) == ["copy-1.csv", "copy-2.csv", "copy-3.csv"]
 
 
+@pytest.mark.parametrize(
+    ("scheme", "level", "warned"), [("correlated", 0, True), ("correlated", 0.1, False), ("rotation", 0, False), ("independent", 0, True)]
+)
+def test_perturb_warns_of_a_copy_that_is_the_data(folder, auditor, scheme, level, warned):
+    status, _, err = auditor("perturb", "iris", "--scheme", scheme, "--levels", f"1,{level}", "--seed", 1, "--output", "out")
+    assert status == 0
+    assert ("level 0 perturbs nothing: copy 2 is the data as they are" in err) == warned
+
+
 def test_perturb_takes_sources_columns_rows_and_parameters(folder, auditor):
     common = ("--levels", "1,0.5", "--output", "out", "--columns", "age,salary", "--rows", 50, "--format", "csv", "--seed", 1)
     assert auditor("perturb", "cps", "--scheme", "independent", *common)[0] == 0
