@@ -425,7 +425,7 @@ def perturb(
     for path in written:
         _tell(f"written: {path}")
     for copy in unperturbed(scheme, numbers):
-        _tell(f"warning: level {numbers[copy - 1]:g} perturbs nothing: copy {copy} is the data as they are")
+        _say(f"warning: level {numbers[copy - 1]:g} perturbs nothing: copy {copy} is the data as they are")
 
 
 def _names(text: str) -> list[str]:

@@ -494,10 +494,10 @@ def test_perturb_keeps_every_level_of_a_repeated_option(folder, auditor):
 
 
 @pytest.mark.parametrize(
-    ("scheme", "level", "warned"), [("correlated", 0, True), ("correlated", 0.1, False), ("rotation", 0, False), ("independent", 0, True)]
+    ("scheme", "levels", "warned"), [("correlated", "1,0", True), ("correlated", "1,0.1", False), ("rotation", "0,0", False)]
 )
-def test_perturb_warns_of_a_copy_that_is_the_data(folder, auditor, scheme, level, warned):
-    status, _, err = auditor("perturb", "iris", "--scheme", scheme, "--levels", f"1,{level}", "--seed", 1, "--output", "out")
+def test_perturb_warns_of_a_copy_that_is_the_data(folder, auditor, scheme, levels, warned):
+    status, _, err = auditor("perturb", "iris", "--scheme", scheme, "--levels", levels, "--seed", 1, "--output", "out")
     assert status == 0
     assert ("level 0 perturbs nothing: copy 2 is the data as they are" in err) == warned
 
