@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 MOST_ROWS = 20_000
 """Rows that components are learnt from."""
 
-MOST_STEPS = 1000
+MOST_STEPS = 300
 """Of a fixed-point iteration: tens are enough unless two components are Gaussian, and then no number may be."""
 
 STARTS, TRIED_STEPS = 5, 50

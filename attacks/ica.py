@@ -67,6 +67,9 @@ LARGEST_LEAK = 0.08
 """Standard deviation, over tables, of the share of one component left in another, up to which there is a theory. Between two Gaussian
 components it is as large in a long table as in a short one, and was below 0.1 in none of 1,000 tables (tests/attacks/test_ica.py)."""
 
+HOPELESS_LEAK = 0.2
+"""The same at the truth itself, beyond which steps from there are not tried: between two Gaussian components they would go on and on."""
+
 
 @register
 class IndependentComponents(RowAttack):
@@ -152,6 +155,9 @@ class Theory:
     def of(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:
         """Return theory's ``‖x̂ − x‖²`` of true records, given the true rows whose copies the attack was fitted to, block by block."""
         x = some_rows(seen, self.rows())
+        s = (x - x.mean(axis=0)) @ self.guide.directions.T
+        if leak_deviation(s / s.std(axis=0)).max() > HOPELESS_LEAK:
+            return None
         try:
             best = Unmixing.beside(x, self.guide.directions, self.signs)
         except NotApplicable:  # the copies vary in as many directions by rounding alone
