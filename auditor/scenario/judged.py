@@ -57,11 +57,14 @@ def _all_read(fields: dict[str, Any], swept: Mapping[str, list[Any]], audited: A
     """Note values that make no expectation, and paths that lead nowhere; return whether there are none."""
     noted = len(problems.found)
     anyway = {(path, message) for path, message, _ in problems.found}
+    before: dict[Path, str] = {}
     for path, values in swept.items():
+        places: list[Path] = []
         for number, value in enumerate(values):
             found = Problems()
             try:
-                changed, _ = _changed(fields, {path: value})
+                changed, found_places = _changed(fields, {path: value})
+                places = found_places[path]
             except AuditorError as error:
                 problems.add(("sweep", path), f"is not a path of this file: {error}", key=True)
                 break
@@ -69,6 +72,10 @@ def _all_read(fields: dict[str, Any], swept: Mapping[str, list[Any]], audited: A
             new = [Problem(format_path(place), message) for place, message, _ in found.found if (place, message) not in anyway]
             if new:
                 problems.add(("sweep", path, number), f"makes an invalid scenario: {new[0]}")
+        undone = overwritten(before, places)
+        if undone is not None:
+            problems.add(("sweep", path), f"would overwrite what {undone} has set: put it first, or leave one of them out", key=True)
+        before |= dict.fromkeys(places, path)
     return len(problems.found) == noted
 
 
@@ -79,6 +86,11 @@ def _changed(fields: dict[str, Any], point: Mapping[str, Any]) -> tuple[dict[str
     for path, item in point.items():
         value, places[path] = put(value, [(parse_path(path), item)])
     return value, places
+
+
+def overwritten(before: Mapping[Path, str], places: list[Path]) -> str | None:
+    """Return the path of those swept before whose place one of these encloses, or is."""
+    return next((path for place, path in before.items() if any(place[: len(other)] == other for other in places)), None)
 
 
 def _touches(place: Path, number: int) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from auditor.errors import AuditorError, Problem, ScenarioError
 from auditor.scenario.assemble import assemble
-from auditor.scenario.judged import of_expectations
+from auditor.scenario.judged import of_expectations, overwritten
 from auditor.scenario.model import Scenario
 from auditor.scenario.paths import Path, format_path, parse_path
 from auditor.scenario.places import put
@@ -34,15 +34,10 @@ def check_points(scenario: Scenario, problems: Problems) -> None:
             new = [Problem(format_path(place), message) for place, message, _ in found.found if (place, message) not in anyway]
             if new:
                 problems.add(("sweep", path, number), f"makes an invalid scenario: {new[0]}")
-        undone = _overwritten(before, places)
+        undone = overwritten(before, places)
         if undone is not None:  # every point would be labelled with a value that it has not
             problems.add(("sweep", path), f"would overwrite what {undone} has set: put it first, or leave one of them out", key=True)
         before |= dict.fromkeys(places, path)
-
-
-def _overwritten(before: Mapping[Path, str], places: list[Path]) -> str | None:
-    """Return the path of those swept before whose place one of these encloses, or is."""
-    return next((path for place, path in before.items() if any(place[: len(other)] == other for other in places)), None)
 
 
 def at_point(scenario: Scenario, point: Mapping[str, Any]) -> Scenario:

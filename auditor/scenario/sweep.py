@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from auditor.errors import AuditorError, did_you_mean
@@ -10,6 +11,13 @@ from auditor.scenario.paths import parse_path
 from auditor.scenario.problems import Problems, shown
 
 MOST_POINTS = 10_000
+
+
+def _repeats(values: list[Any]) -> list[int]:
+    """Return the places of values that stand before them already; 1 and 1.0 are one value."""
+    plain = [float(value) if type(value) is int and abs(value) < 2**53 else value for value in values]
+    texts = [json.dumps(value, default=str, sort_keys=True) for value in plain]
+    return [number for number, text in enumerate(texts) if text in texts[:number]] if len(set(texts)) < len(texts) else []
 
 
 def read_sweep(fields: dict[str, Any], problems: Problems) -> dict[str, list[Any]]:
@@ -34,6 +42,8 @@ def read_sweep(fields: dict[str, Any], problems: Problems) -> dict[str, list[Any
         if head not in FIELDS:
             problems.add(("sweep", path), f"is not a path of this file{did_you_mean(head, FIELDS)}", key=True)
             continue
+        for number in _repeats(values):  # its records would pass for replicates of the first one's
+            problems.add(("sweep", path, number), f"repeats a value of this path: {shown(values[number])}")
         points *= len(values)
         sweep[path] = values
     if points > MOST_POINTS:

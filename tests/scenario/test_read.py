@@ -246,6 +246,12 @@ def test_overrides_change_any_place():
         ({"sweep": {"data.rows": []}}, 'sweep["data.rows"] must be a list of values to try'),
         ({"sweep": {"data.rows": [10, 0]}}, 'sweep["data.rows"][1] makes an invalid scenario: data.rows must be an integer'),
         ({"sweep": {"sweep": [{}]}}, "sweep.sweep cannot be swept: it is what sweeps"),
+        ({"sweep": {"seed": [1, 2, 1.0]}}, "sweep.seed[2] repeats a value of this path: 1.0"),
+        (
+            {"expect": [{"distortion": {"at-least": 0}}],
+             "sweep": {"expect[0].distortion.at-least": [0, 1], "expect[0].distortion": [{"at-most": 1}]}},
+            'sweep["expect[0].distortion"] would overwrite what expect[0].distortion.at-least has set',
+        ),
         ({"sweep": {"replicates": [2, 0]}}, "sweep.replicates[1] makes an invalid scenario: replicates must be an integer from 1"),
         ({"sweep": {"title": ["a", 3]}}, "sweep.title[1] makes an invalid scenario: title must be text"),
         ({"sweep": {"expect": [1]}}, "sweep.expect[0] makes an invalid scenario: expect must be a list"),
