@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from auditor.errors import AuditorError, did_you_mean
@@ -16,7 +15,7 @@ MOST_POINTS = 10_000
 def _repeats(values: list[Any]) -> list[int]:
     """Return the places of values that stand before them already; 1 and 1.0 are one value."""
     plain = [float(value) if type(value) is int and abs(value) < 2**53 else value for value in values]
-    texts = [json.dumps(value, default=str, sort_keys=True) for value in plain]
+    texts = [repr(value) for value in plain]
     return [number for number, text in enumerate(texts) if text in texts[:number]] if len(set(texts)) < len(texts) else []
 
 
