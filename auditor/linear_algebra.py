@@ -12,6 +12,9 @@ Array = NDArray[np.float64]
 RANGE_TOLERANCE = 1e-7
 """How far 1 may stand out of a singular ``Sigma``'s range before some combination of copies counts as free of noise."""
 
+PROPORTIONAL = 4 * np.finfo(float).eps
+"""How far one covariance may be from a multiple of another, in units of their sum's deviations, and still count as one."""
+
 
 def in_own_units(K: Array) -> tuple[Array, Array]:
     """Return a matrix with each row and column over the root of its diagonal entry, and those roots, shapes (N, N) and (N,).
@@ -126,11 +129,14 @@ class Pencil:
         ``A⁺``, with ``A⁺A = I``.
     share : ndarray of shape (r,)
         ``c`` in [0, 1]: the data's share of each direction's variance.
+    alike : bool
+        Whether one is a multiple of the other, and their sum has full rank: ``G(v)`` is then a number, of which rounding must make no more.
     """
 
     basis: Array = field(repr=False)
     inverse: Array = field(repr=False)
     share: Array = field(repr=False)
+    alike: bool = False
 
     @classmethod
     def of(cls, K_X: Array, K_0: Array) -> Pencil:
@@ -141,11 +147,14 @@ class Pencil:
         T = K_X + K_0
         scale = np.sqrt(np.clip(np.diag(T), 0.0, None))  # of no variance at all rounding may leave less than none
         scale = np.where(scale > 0, scale, 1.0)
-        values, Q = np.linalg.eigh(T / np.outer(scale, scale))
+        both, data = T / np.outer(scale, scale), K_X / np.outer(scale, scale)
+        values, Q = np.linalg.eigh(both)
         keep = values > T.shape[0] * np.finfo(float).eps * max(float(values[-1]), 0.0)
         root = np.sqrt(values[keep])
         Q = Q[:, keep]
-        whitened = (Q / root).T @ (K_X / np.outer(scale, scale)) @ (Q / root)
+        if keep.all() and np.abs(data - data[0, 0] * both).max() <= PROPORTIONAL:
+            return cls(scale[:, None] * (Q * root), (Q / root).T / scale, np.full(len(T), min(1.0, max(0.0, float(data[0, 0])))), True)
+        whitened = (Q / root).T @ data @ (Q / root)
         share, U = np.linalg.eigh((whitened + whitened.T) / 2)
         return cls(scale[:, None] * ((Q * root) @ U), (U.T @ (Q / root).T) / scale, np.clip(share, 0.0, 1.0))
 
@@ -153,6 +162,8 @@ class Pencil:
         """Return ``G(v) = K_X (K_X + v K_0)⁺``, shape (..., N, N), for noise multiples of shape (...)."""
         c, total = self.share, self._total(v)
         kept = np.divide(c, total, out=np.zeros_like(total), where=total > 0)
+        if self.alike:
+            return np.asarray(kept[..., :1, None] * np.eye(c.size))
         return (self.basis * kept[..., None, :]) @ self.inverse
 
     def error(self, v: Array) -> Array:

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -224,6 +225,7 @@ class Stack:
         self._by_row = centre.size > (SHORT if self._later else NARROW)
         self._size = self._centre.size + -self._centre.size % LANES
         self._rows: Array = np.empty((0, self._size))
+        self._places: _Places | None = None
         self._count, self._total, self._products = 0, np.zeros(self._centre.size), np.zeros((self._centre.size,) * 2)
 
     def pieces(self, start: int, stop: int) -> list[tuple[int, int]]:
@@ -261,40 +263,59 @@ class Stack:
             return Moments(n, t, P)
         # Σ (r − c)(r − c)ᵀ = Σ r rᵀ − (c uᵀ + u cᵀ) with u = Σ r − n c/2
         off = np.outer(c, t - n / 2 * c)
-        return Moments(n, t - n * c, P - (off + off.T))
+        off += off.T
+        return Moments(n, t - n * c, np.subtract(P, off, out=off))
 
     def _laid(self, parts: Sequence[Array]) -> Array:
         """Return the piece side by side, shape (b, size)."""
-        b, N, d = len(parts[0]), self._width, self._centre.size
+        b, d = len(parts[0]), self._centre.size
         if _ROOM.values.size < b * self._size:
             _ROOM.values = np.empty(b * self._size)
-        held = _ROOM.values[: b * self._size]
-        rows = held.reshape(b, self._size) if self._by_row else held.reshape(self._size, b).T
+        if self._places is None or self._places.values is not _ROOM.values or self._places.count != b:
+            self._places = _Places.of(_ROOM.values, b, self._size, self._width, len(parts), self._by_row)
+        rows = self._places.rows
         if _ROOM.laid != (self, b) or not self._later:
             rows[:, d : d + 1] = 1.0
             rows[:, d + 1 :] = 0.0
             _ROOM.laid = self, b
-        for place, part in enumerate(parts):
-            here = rows[:, place * N : (place + 1) * N]
-            if self._by_row:
-                _copy_rows(part, here)
-            elif self._later:
+        if self._by_row and not self._later and self._size == self._width:
+            subtract_row(parts[0], self._centre, rows)  # one table that fills its columns: no copy to take the centre off
+            return rows
+        if self._by_row:
+            for part, here, items in zip(parts, self._places.tables, self._places.items, strict=True):
+                if part.flags.c_contiguous and part.dtype == rows.dtype:
+                    items[...] = part.view(items.dtype)
+                else:
+                    here[...] = part
+            if not self._later:
+                subtract_row(rows, np.append(self._centre, np.zeros(self._size - d)), rows)
+            return rows
+        for part, here in zip(parts, self._places.tables, strict=True):
+            if self._later:
                 here[...] = part
             else:
-                for column in range(N):
+                for column in range(self._width):
                     np.subtract(part[:, column], self._centre[column], out=here[:, column])
-        if self._by_row and not self._later:
-            subtract_row(rows, np.append(self._centre, np.zeros(self._size - d)), rows)
         return rows
 
 
-def _copy_rows(rows: Array, out: Array) -> None:
-    """Copy rows, shape (b, N), each as one item where they are in memory like that."""
-    if not rows.flags.c_contiguous or rows.dtype != out.dtype or not rows.size:
-        out[...] = rows
-        return
-    item = np.dtype((np.void, rows.itemsize * rows.shape[1]))
-    out.view(item)[...] = rows.view(item)
+class _Places(NamedTuple):
+    """Where a piece of so many rows is laid: all rows, each table's columns of them, and each table's rows as one item each."""
+
+    values: Array
+    count: int
+    rows: Array
+    tables: list[Array]
+    items: list[NDArray[np.void]]
+
+    @classmethod
+    def of(cls, values: Array, count: int, size: int, width: int, tables: int, by_row: bool) -> _Places:
+        """Divide a stretch of memory up."""
+        held = values[: count * size]
+        rows = held.reshape(count, size) if by_row else held.reshape(size, count).T
+        parts = [rows[:, place * width : (place + 1) * width] for place in range(tables)]
+        item = np.dtype((np.void, rows.itemsize * width))
+        return cls(values, count, rows, parts, [part.view(item) for part in parts] if by_row else [])
 
 
 RUN = 16

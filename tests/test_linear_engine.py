@@ -436,6 +436,16 @@ def test_pencil_error_is_a_covariance_between_zero_and_the_data_s_and_grows_with
         assert np.linalg.eigvalsh((difference + difference.T) / 2).min() > -1e-9
 
 
+@pytest.mark.parametrize("multiple", [0.0, 0.3, 1.0, 7.0])
+@pytest.mark.parametrize("unit", [1.0, 1e5, 1e-9])
+def test_noise_of_the_data_s_own_shape_shrinks_by_a_number_and_mixes_nothing(multiple, unit):
+    """With ``K_0 = a K_X``, ``K_X (K_X + v K_0)⁻¹ = I/(1 + v a)``: an off-diagonal of rounding would read as the other's units."""
+    K_X = np.array([[4.0, 1.2 * unit, 0.3], [1.2 * unit, unit**2, 0.1 * unit], [0.3, 0.1 * unit, 1.0]])
+    gain = Pencil.of(K_X, multiple * K_X).gain(np.array([0.0, 0.5, 2.0]))
+    np.testing.assert_allclose(np.einsum("vnn->vn", gain), np.repeat(1 / (1 + multiple * np.array([[0.0], [0.5], [2.0]])), 3, axis=1), rtol=1e-14)
+    assert not gain[:, ~np.eye(3, dtype=bool)].any()
+
+
 @given(pair=pencils())
 @properties
 def test_regression_of_a_singular_badly_scaled_covariance(pair):
