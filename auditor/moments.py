@@ -271,7 +271,7 @@ class Stack:
         b, d = len(parts[0]), self._centre.size
         if _ROOM.values.size < b * self._size:
             _ROOM.values = np.empty(b * self._size)
-        if self._places is None or self._places.values is not _ROOM.values or self._places.count != b:
+        if self._places is None or self._places.values is not _ROOM.values or self._places.height != b:
             self._places = _Places.of(_ROOM.values, b, self._size, self._width, len(parts), self._by_row)
         rows = self._places.rows
         if _ROOM.laid != (self, b) or not self._later:
@@ -303,19 +303,19 @@ class _Places(NamedTuple):
     """Where a piece of so many rows is laid: all rows, each table's columns of them, and each table's rows as one item each."""
 
     values: Array
-    count: int
+    height: int
     rows: Array
     tables: list[Array]
     items: list[NDArray[np.void]]
 
     @classmethod
-    def of(cls, values: Array, count: int, size: int, width: int, tables: int, by_row: bool) -> _Places:
+    def of(cls, values: Array, height: int, size: int, width: int, tables: int, by_row: bool) -> _Places:
         """Divide a stretch of memory up."""
-        held = values[: count * size]
-        rows = held.reshape(count, size) if by_row else held.reshape(size, count).T
+        held = values[: height * size]
+        rows = held.reshape(height, size) if by_row else held.reshape(size, height).T
         parts = [rows[:, place * width : (place + 1) * width] for place in range(tables)]
         item = np.dtype((np.void, rows.itemsize * width))
-        return cls(values, count, rows, parts, [part.view(item) for part in parts] if by_row else [])
+        return cls(values, height, rows, parts, [part.view(item) for part in parts] if by_row else [])
 
 
 RUN = 16
