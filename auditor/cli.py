@@ -96,27 +96,34 @@ def run(
     What is finished is kept in `journal.jsonl` beside them. After a crash, a kill or a full disk, the same command with `--resume` goes on
     from there. Ctrl-C ends a run with a partial report; a second one stops at once.
     """
-    from auditor import interrupt, progress, registry
-    from auditor.engine import run_scenario
-    from auditor.keeper import Keep
-    from auditor.workers import dismiss
+    from auditor import interrupt, progress
+    from auditor.workers import dismiss, prepare, without_collection
 
     checked: list[Scenario] = []
     results: list[AuditResult] = []
     with interrupt.interruptible():
         with suppress(interrupt.Interrupted):
-            checked += _ready(scenarios, changes, seed)
-            registry.get("renderer", "html").warm_up()
-            for scenario, folder in zip(checked, _folders(Path(output), [scenario.name for scenario in checked]), strict=True):
-                keep = Keep(folder, resume, _telling(scenario.title, quiet))
-                with progress.shown(scenario.title, quiet) as listener:
-                    result = run_scenario(scenario, workers, cluster, listener, _command(scenario.name, changes, seed), keep)
-                results.append(result)
-                with interrupt.shielded():
-                    _deposit(result, folder, quiet)
-                if interrupt.exit_status() is not None:
-                    break
-            dismiss()
+            try:
+                prepare(1 if cluster else workers)  # before anything that takes time
+                with without_collection():
+                    from auditor import registry
+                    from auditor.engine import run_scenario
+                    from auditor.keeper import Keep
+
+                    registry.discover()
+                checked += _ready(scenarios, changes, seed)
+                registry.get("renderer", "html").warm_up()
+                for scenario, folder in zip(checked, _folders(Path(output), [scenario.name for scenario in checked]), strict=True):
+                    keep = Keep(folder, resume, _telling(scenario.title, quiet))
+                    with progress.shown(scenario.title, quiet) as listener:
+                        result = run_scenario(scenario, workers, cluster, listener, _command(scenario.name, changes, seed), keep)
+                    results.append(result)
+                    with interrupt.shielded():
+                        _deposit(result, folder, quiet)
+                    if interrupt.exit_status() is not None:
+                        break
+            finally:
+                dismiss()
         with suppress(interrupt.Interrupted), interrupt.shielded():
             if results:
                 _print(results, form, quiet)

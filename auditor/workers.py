@@ -6,6 +6,8 @@ deaf to Ctrl-C, which is their parent's to hear, and gone when it is.
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
 import signal
 import sys
@@ -13,7 +15,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -100,18 +102,60 @@ def _in_processes(workers: int, work: Callable[[T], R], tasks: Sequence[T]) -> N
                 ) from None
 
 
-def _pool(workers: int, work: Callable[[T], R], tasks: dict[int, T]) -> Numbered[R]:
+def prepare(workers: int) -> None:
+    """Start the processes that tasks will be carried out in, and let them import what that takes while this one reads and checks.
+
+    Of no consequence but for time: whatever becomes of them, ``Crew`` has its own. More than there are processors would only be in the way.
+    """
+    if 1 < workers <= (os.cpu_count() or 1):
+        _early.append(_started(workers, [(_arrive, os.getpid()) for _ in range(workers)]))
+
+
+_early: list[Numbered[Any]] = []
+"""Arrivals that nobody has waited for yet; dropped unheard they would take their processes with them."""
+
+
+def _arrive(leader: int) -> None:
+    _follow(leader)
+    with without_collection():
+        importlib.import_module("auditor.tasks")
+        importlib.import_module("auditor.registry").discover()
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Import without Python's collector of circles: what is imported stays, and it would go through all of it again and again.
+
+    Nor does it look at it later, from the first time on in a process.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        if not gc.get_freeze_count():
+            gc.freeze()
+        gc.enable()
+
+
+def _started(workers: int, calls: Sequence[tuple[Any, ...]]) -> Numbered[Any]:
     from joblib import Parallel, delayed
 
-    calls = [delayed(_numbered)(work, place, task) for place, task in tasks.items()]
     with _deaf_children():
-        results = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)(calls)
+        found: Numbered[Any] = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)(
+            delayed(function)(*arguments) for function, *arguments in calls
+        )
+    return found
+
+
+def _pool(workers: int, work: Callable[[T], R], tasks: dict[int, T]) -> Numbered[R]:
+    while _early:
+        with suppress(Exception):
+            list(_early.pop())
+    results = _started(workers, [(_numbered, os.getpid(), work, place, task) for place, task in tasks.items()])
     try:
         yield from results
     finally:
-        with warnings.catch_warnings():  # that it ends early is no surprise here
-            warnings.simplefilter("ignore")
-            results.close()
+        _closed(results)
 
 
 @contextmanager
@@ -130,22 +174,21 @@ def _deaf_children() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _numbered(work: Callable[[T], R], place: int, task: T) -> tuple[int, R]:
-    _follow_parent()
+def _numbered(leader: int, work: Callable[[T], R], place: int, task: T) -> tuple[int, R]:
+    _follow(leader)
     return place, work(task)
 
 
 @lru_cache(maxsize=1)
-def _follow_parent() -> None:
-    """Let this process end when the one that started it does: one that was killed cannot say goodbye, and work would go on for nobody.
+def _follow(leader: int) -> None:
+    """Let this process end when the one that started it does, or has already: killed, it cannot say goodbye, and work goes on for nobody.
 
     And let it be deaf to Ctrl-C, whatever it was started with: joblib may replace a worker while the signal is not blocked.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = os.getppid()
 
     def watch() -> None:
-        while os.getppid() == parent:
+        while os.getppid() == leader:
             time.sleep(WATCH_SECONDS)
         os._exit(1)
 
@@ -157,10 +200,19 @@ def dismiss() -> None:
 
     Left to themselves they are asked to go when the program ends, and an answer is waited for; one that was killed meanwhile gives none.
     """
+    while _early:
+        _closed(_early.pop())
     if "joblib" in sys.modules:
         from joblib.externals.loky import get_reusable_executor
 
         get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
+
+
+def _closed(results: Numbered[Any]) -> None:
+    """Make an end of what nobody waits for any more."""
+    with warnings.catch_warnings():  # that it ends early is no surprise here
+        warnings.simplefilter("ignore")
+        results.close()
 
 
 def _connected(address: str) -> Any:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
 from auditor.rendering import clean
@@ -51,7 +52,11 @@ class Chart:
 
 def charts(reading: Reading, prefix: str, limit: int = ROWS) -> list[Chart]:
     """Return every figure that has something to show; ``limit`` bounds the rows of each."""
-    lead = leader(reading)
+    with debug_mode(False):  # no comparison with the schema: see ``_chart_style.document``
+        return _all(reading, prefix, leader(reading), limit)
+
+
+def _all(reading: Reading, prefix: str, lead: Setting | None, limit: int) -> list[Chart]:
     made = [
         _collusion(reading, f"{prefix}-collusion", lead, limit),
         _map(reading, f"{prefix}-map", lead, limit),

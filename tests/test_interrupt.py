@@ -226,18 +226,50 @@ def test_workers_are_deaf_to_ctrl_c_from_their_start(folder):
     assert done.stdout.split("\n")[:2] == ["True True True True", "False"]
 
 
-def test_workers_end_when_the_program_is_killed(folder):
+def members(program):
+    """The command lines of a program and all that came of it."""
+    found = subprocess.run(["ps", "-ww", "-o", "args=", "-g", str(program.pid)], capture_output=True, text=True, check=False)
+    return [line for line in found.stdout.splitlines() if "<defunct>" not in line]
+
+
+def has_workers(program):
+    return sum("popen_loky" in line for line in members(program)) == 2
+
+
+@pytest.mark.parametrize("moment", ["at work", "just started"])
+def test_workers_end_when_the_program_is_killed(folder, moment):
     many = SCENARIO | {"replicates": 16, "data": {"source": "census-like", "rows": 40_000}, "coalitions": ["subsets"]}
     Path("many.yaml").write_text(yaml.safe_dump(many))
     program = started("-m", "auditor", "run", "many.yaml", "--workers", "2", folder=folder)
-    patiently(lambda: begun(folder), program)
+    patiently(lambda: begun(folder) if moment == "at work" else has_workers(program), program)
     program.kill()
     program.communicate()
     for _ in range(1200):  # joblib's own would wait for work for five minutes more
-        if not subprocess.run(["ps", "-o", "pid=", "-g", str(program.pid)], capture_output=True, check=False).stdout.strip():
+        if not members(program):
             return
         time.sleep(0.05)
     raise AssertionError("the workers outlived the program by a minute")
+
+
+def test_ctrl_c_while_workers_start_ends_the_program_and_them(folder):
+    Path("many.yaml").write_text(yaml.safe_dump(SCENARIO))
+    program = started("-m", "auditor", "run", "many.yaml", "--workers", "2", folder=folder)
+    patiently(lambda: has_workers(program), program)
+    os.killpg(program.pid, signal.SIGINT)
+    _, err = program.communicate(timeout=60)
+    assert program.returncode == 130
+    assert "Traceback" not in err
+    assert "Exception ignored" not in err
+    assert not members(program)
+
+
+def test_a_wrong_request_ends_the_workers_it_would_have_needed(folder):
+    program = started("-m", "auditor", "run", "no-such.yaml", "--workers", "2", folder=folder)
+    out, err = program.communicate(timeout=60)
+    assert (program.returncode, out) == (2, "")
+    assert err.startswith("error: no-such.yaml: no such scenario file")
+    assert "ignored" not in err
+    assert not members(program)
 
 
 SECOND = """

@@ -14,7 +14,8 @@ from auditor.blocks import row_blocks
 from auditor.data import streamed
 from auditor.data.checks import Missing, Survey
 from auditor.data.naming import counted
-from auditor.data.pieces import Piece
+from auditor.data.pieces import Piece, are_plain
+from auditor.data.scan import Scan, scan
 from auditor.data.streamed import FileRows, complete, fill_values
 from auditor.data.threads import in_threads
 from auditor.errors import DataError
@@ -61,6 +62,25 @@ def numbers_of_frame(frame: pd.DataFrame, asked: Asked) -> Array:
     rows = _cleaned(values, survey, asked)
     assert not isinstance(rows, FileRows)
     return rows
+
+
+def scanned_rows(pieces: Sequence[Piece], names: tuple[str, ...], asked: Asked) -> tuple[FileRows, Scan] | None:
+    """Return the columns of large files, and what a pass over them tells, if files and pass say that every value is a finite number.
+
+    None where anything is to be looked into, refused or mended, for which ``numbers_of_pieces`` goes through them once more.
+
+    Raises
+    ------
+    DataError
+        There are too few records.
+    """
+    known = sum(piece.rows for piece in pieces)
+    if not are_plain(pieces, names) or known * len(names) * 8 <= streamed.HELD_BYTES:
+        return None
+    check_rows(known, asked.rows)
+    rows = FileRows(names, tuple(pieces), tuple(piece.rows for piece in pieces))
+    found = scan(lambda: replace(rows).read, *rows.shape)
+    return (rows, found) if np.isfinite([found.low, found.high]).all() else None
 
 
 def numbers_of_pieces(

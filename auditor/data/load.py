@@ -20,7 +20,7 @@ from auditor.data.categorized import categorize, held_if_small, is_large
 from auditor.data.checks import Missing
 from auditor.data.coded import FileCodes
 from auditor.data.hierarchy import Hierarchy, coded
-from auditor.data.intake import Asked, check_rows, numbers_of_frame, numbers_of_pieces
+from auditor.data.intake import Asked, check_rows, numbers_of_frame, numbers_of_pieces, scanned_rows
 from auditor.data.naming import counted, listed, nearest, quoted
 from auditor.data.pieces import Piece, first_rows, parts, pieces_of, whole_frame
 from auditor.data.source import Source
@@ -113,7 +113,7 @@ def load_table(
     if is_file(source):
         names, pieces = _pieces(source, columns, rows, parameters or {}, base)
         if not chosen.columns and not hierarchies:
-            return _finished(Table(names, numbers_of_pieces(pieces, names, asked), source), standardize, varied=varied)
+            return _finished(_of_pieces(pieces, names, asked, source), standardize, varied=varied)
         if not hierarchies and is_large(pieces, len(names)):
             found = categorize(pieces, names, asked.booleans, asked, chosen)
             numbers = Table(found.numeric, found.content, source)
@@ -133,6 +133,14 @@ def load_table(
     values = numbers_of_frame(frame, asked)
     held = Table(names, values, source, raw.description, raw.licence, hierarchies=dict(hierarchies))
     return _finished(held, standardize, lambda: chosen.table(whole, names, values))
+
+
+def _of_pieces(pieces: Sequence[Piece], names: tuple[str, ...], asked: Asked, source: str) -> Table:
+    looked = scanned_rows(pieces, names, asked)
+    if looked is None:
+        return Table(names, numbers_of_pieces(pieces, names, asked), source)
+    rows, found = looked
+    return Table(names, rows, source, scanned=found)
 
 
 def _stored(codes: FileCodes) -> CategoricalTable:

@@ -10,6 +10,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -76,8 +77,10 @@ class Piece:
 
 
 def _batches(piece: Piece, columns: Sequence[str]) -> Iterator[pa.Table]:
-    left = piece.rows
-    with pq.ParquetFile(piece.path, page_checksum_verification=True, pre_buffer=False, buffer_size=BUFFER_BYTES) as file:
+    left, known = piece.rows, _metadata(Path(piece.path))
+    with pq.ParquetFile(
+        piece.path, metadata=known, page_checksum_verification=True, pre_buffer=False, buffer_size=BUFFER_BYTES
+    ) as file:  # fmt: skip
         # A dot means a nested field to the reader, so a name with a dot is picked afterwards.
         wanted = None if any("." in name for name in columns) else list(columns)
         for batch in file.iter_batches(BATCH_ROWS, row_groups=[piece.place], columns=wanted, use_threads=False):
@@ -85,6 +88,18 @@ def _batches(piece: Piece, columns: Sequence[str]) -> Iterator[pa.Table]:
             left -= batch.num_rows
             if left <= 0:
                 return
+
+
+def _metadata(path: Path) -> pq.FileMetaData:
+    """Return what a file says of its row groups, read once: it grows with their number, and every piece would read all of it again."""
+    status = path.stat()
+    return _metadata_as_of(str(path), status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=16)
+def _metadata_as_of(path: str, changed: int, size: int) -> pq.FileMetaData:
+    del changed, size  # part of the cache's key
+    return pq.read_metadata(path)
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:
@@ -112,8 +127,9 @@ def whole_frame(pieces: Sequence[Piece], names: Sequence[str], rows: int | None)
 
 def parquet_pieces(path: Path) -> list[Piece]:
     """Return a piece for each row group that holds any record."""
-    with reading.told_as(path), pq.ParquetFile(path) as file:
-        counts = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+    with reading.told_as(path):
+        known = _metadata(path)
+        counts = [known.row_group(group).num_rows for group in range(known.num_row_groups)]
     return [Piece(str(path), group, rows=rows) for group, rows in enumerate(counts) if rows]
 
 
@@ -236,6 +252,18 @@ def numbers(piece: Piece, columns: Sequence[str]) -> Iterator[NDArray[np.float64
                 yield values
             else:
                 yield floats(_frame(batch))
+
+
+def are_plain(pieces: Sequence[Piece], columns: Sequence[str]) -> bool:
+    """Whether files say of themselves that columns hold integers or floats, which a CSV file cannot."""
+    return not any(piece.is_csv for piece in pieces) and all(
+        _plain(_schema(path).field(name).type) for path in dict.fromkeys(piece.path for piece in pieces) for name in columns
+    )
+
+
+def _schema(path: str) -> pa.Schema:
+    with reading.told_as(Path(path)):
+        return _metadata(Path(path)).schema.to_arrow_schema()
 
 
 def _plain(kind: pa.DataType) -> bool:

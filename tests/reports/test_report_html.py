@@ -9,10 +9,13 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
+import altair as alt
 import pytest
 import report_cases
+from jsonschema import ValidationError
 
 from auditor.results import AuditResult
+from reports._chart_list import charts
 from reports._figures import clean, with_error
 from reports._inert import deflated, inflated, json_block, script
 from reports._matrix import matrix
@@ -100,6 +103,17 @@ def test_chart_rows_are_the_figures_of_the_reading(pages: dict[str, Page], quick
     errors = [reading.figures(*key) for key in reading.keys() if key[1] == "normalized_error"]
     measured = {float(f"{figure.value:.6g}") for found in errors for figure in found.values()}
     assert set(block["y"]) == measured
+
+
+@pytest.mark.parametrize("case", [*CASES, "six"])
+def test_every_chart_is_what_the_schema_allows(case: str, request: pytest.FixtureRequest) -> None:
+    """Pages do not compare their charts with it: it would take a third of their time."""
+    made = charts(Reading(request.getfixturevalue(case)), "a")
+    assert made or case == "failed"
+    for view in (view for chart in made for view in chart.views):
+        alt.Chart.from_dict(view, validate=True)
+    with pytest.raises(ValidationError):
+        alt.Chart.from_dict(made[0].views[0] | {"layer": [{"mark": "no mark"}]} if made else {"mark": "no mark"}, validate=True)
 
 
 @pytest.mark.parametrize("case", CASES)
