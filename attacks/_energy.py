@@ -8,8 +8,8 @@ axes leaves its second term alone, so a search looks at the first, ``T(D) = mean
 from __future__ import annotations
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist, pdist
 
 Array = NDArray[np.float64]
 
@@ -24,8 +24,8 @@ def energy(a: Array, b: Array) -> float:
     0.0
     """
     s, m = len(a), len(b)
-    within = 2.0 * pdist(a).sum() / s**2 + 2.0 * pdist(b).sum() / m**2
-    return float(2.0 * cdist(a, b).mean() - within)
+    within = 2.0 * scipy.spatial.distance.pdist(a).sum() / s**2 + 2.0 * scipy.spatial.distance.pdist(b).sum() / m**2
+    return float(2.0 * scipy.spatial.distance.cdist(a, b).mean() - within)
 
 
 def univariate_energy(a: Array, b: Array) -> float:
@@ -42,7 +42,7 @@ class SignSearch:
     def __init__(self, a: Array, b: Array, signs: Array) -> None:
         self._a, self._b = a, b
         self.signs = signs.copy()
-        self._squares = cdist(a * signs, b, "sqeuclidean")
+        self._squares = scipy.spatial.distance.cdist(a * signs, b, "sqeuclidean")
         self._root = np.empty_like(self._squares)
         self.value = self._mean_distance(self._squares)
 

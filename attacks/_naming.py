@@ -9,8 +9,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from attacks._fastica import Unmixing
 
@@ -69,7 +69,7 @@ class Pairs(Guide):
         x, s = _centred(self.original), _centred(found.apply(self.copies))
         size = np.sqrt(np.outer((x**2).sum(axis=0), (s**2).sum(axis=0)))
         correlation = np.divide(x.T @ s, size, out=np.zeros_like(size), where=size > 0)
-        order = linear_sum_assignment(-np.abs(correlation))[1]
+        order = scipy.optimize.linear_sum_assignment(-np.abs(correlation))[1]
         return np.asarray(order, dtype=np.intp), np.ones(len(order))
 
     def place(self, found: Unmixing, order: Order, signs: Array) -> tuple[Array, Array]:
@@ -148,6 +148,6 @@ def match(targets: Array, components: Array) -> tuple[NDArray[np.intp], Array]:
     """
     plain = np.abs(targets[:, None] - components[None]).mean(axis=2)
     turned = np.abs(targets[:, None] + components[None, :, ::-1]).mean(axis=2)
-    rows, order = linear_sum_assignment(np.minimum(plain, turned))
+    rows, order = scipy.optimize.linear_sum_assignment(np.minimum(plain, turned))
     sign = np.where(plain[rows, order] <= turned[rows, order], 1.0, -1.0)
     return np.asarray(order, dtype=np.intp), sign

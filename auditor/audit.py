@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -53,6 +53,8 @@ Array = NDArray[np.float64]
 
 MOST_WEIGHT = 1e100
 """Its square, times any variance that is taken, is still a double."""
+HEADS_BYTES = 2**24
+"""The first records of all blocks are kept from one release to the next up to this size."""
 KEEP_BYTES = 2**29
 """Copies up to this size stay in memory for row-level work; larger ones are drawn again, block by block."""
 
@@ -61,6 +63,23 @@ def table_moments(table: Table) -> TableMoments:
     """Return the table's exact mean and covariance (divisor n)."""
     mean, covariance = table.moments()
     return TableMoments(mean, covariance, table.rows)
+
+
+def _heads_of(table: Table, rows: int) -> Iterable[Array]:
+    """Return the first records of every block; of a file they are kept for the table's next release, as few cost as much as many."""
+    bounds = row_blocks(table.rows, table.width)
+    found = (table.read(a, min(a + rows, b)) for a, b in bounds)
+    if not table.streamed or len(bounds) * rows * table.width * 8 > HEADS_BYTES:
+        return found
+    key = (table.fingerprint(), rows)
+    if key not in _kept_heads:
+        _kept_heads.clear()
+        _kept_heads[key] = list(found)
+    return _kept_heads[key]
+
+
+_kept_heads: dict[tuple[str, int], list[Array]] = {}
+"""By a table's fingerprint and how many of each block; of one table."""
 
 
 @dataclass
@@ -102,8 +121,9 @@ class Release:
 
     def _drawn_heads(self, rows: int) -> Iterator[tuple[int, Array, list[Array]]]:
         drawing, columns = self.drawing(), self.scheme.output_width(self.table.width)
-        for index, (a, b) in enumerate(row_blocks(self.table.rows, self.table.width)):
-            x = self.table.read(a, min(a + rows, b) if drawing.in_order else b)
+        bounds = row_blocks(self.table.rows, self.table.width)
+        originals = _heads_of(self.table, rows) if drawing.in_order else (self.table.read(a, b) for a, b in bounds)
+        for index, x in enumerate(originals):
             copies = [np.empty((len(x), columns)) for _ in self.levels]
             drawing.block(index, x, copies)
             yield index, x[:rows], [copy[:rows] for copy in copies]

@@ -15,8 +15,8 @@ import warnings
 from collections.abc import Callable, Iterable
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
-from scipy.spatial.distance import pdist, squareform
 
 from auditor.records import CellContext, scheme_record
 from auditor.results import Measurement
@@ -68,7 +68,7 @@ def kept(x: Array, y: Array) -> dict[str, float]:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.metrics import adjusted_rand_score
 
-    before, after = pdist(x), pdist(y)
+    before, after = scipy.spatial.distance.pdist(x), scipy.spatial.distance.pdist(y)
     apart = before > 0
     ratio = after[apart] / before[apart]
     spread = float(ratio.std() / ratio.mean()) if ratio.size and ratio.mean() > 0 else 0.0
@@ -87,7 +87,7 @@ def kept(x: Array, y: Array) -> dict[str, float]:
 
 def nearest(before: Array, after: Array) -> NDArray[np.bool_]:
     """Return whether each record's nearest neighbour by ``after`` is as near as any by ``before``; ties count as kept."""
-    D, E = squareform(before), squareform(after)
+    D, E = scipy.spatial.distance.squareform(before), scipy.spatial.distance.squareform(after)
     np.fill_diagonal(D, np.inf)
     np.fill_diagonal(E, np.inf)
     chosen = np.take_along_axis(D, E.argmin(axis=1)[:, None], axis=1)[:, 0]

@@ -19,9 +19,9 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
-from scipy.fft import dct
 
 from auditor.errors import AuditorError
 from auditor.registry import PluginParameters, register
@@ -92,7 +92,7 @@ def truncated_dct(table: TableMoments, size: int, rng: np.random.Generator) -> A
     N = table.mean.size
     if size > N:
         raise AuditorError(f"dimensions: a cosine transform of {N} attributes has {N} coefficients; got {size}")
-    C = dct(np.eye(N), norm="ortho", axis=0)
+    C = scipy.fft.dct(np.eye(N), norm="ortho", axis=0)
     energy = np.diag(C @ (table.covariance + np.outer(table.mean, table.mean)) @ C.T)
     kept = np.argsort(-energy, kind="stable")[:size]
     return np.asarray(C[rng.permutation(kept)])

@@ -27,10 +27,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import scipy  # its parts are imported when they are first used
 from numpy.polynomial.hermite_e import hermegauss, hermevander
 from numpy.typing import NDArray
 from pydantic import Field
-from scipy.optimize import brentq
 from scipy.special import betaincinv, factorial, gammaincinv, ndtr
 
 from auditor.data.source import Source
@@ -106,7 +106,7 @@ def copula_parameter(rho: float) -> float:
 
     if excess(-1.0) >= 0 or excess(1.0) <= 0:
         return float(np.sign(rho))
-    return float(brentq(excess, -1.0, 1.0))
+    return float(scipy.optimize.brentq(excess, -1.0, 1.0))
 
 
 def age_quantile(p: NDArray[np.float64]) -> NDArray[np.float64]:
