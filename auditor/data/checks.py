@@ -135,7 +135,7 @@ class Survey:
             values[:, j] = self._column(j, frame[name])
         # a sum is finite unless a value is not (or their sum overflows), and costs a third of looking at each
         with np.errstate(over="ignore", invalid="ignore"):
-            suspect = np.flatnonzero(~np.isfinite(values.sum(axis=0))).tolist()
+            suspect = np.flatnonzero(~np.isfinite(np.ones(len(values)) @ values)).tolist()
         for j in suspect:
             self.missing.add(j, np.isnan(values[:, j]), self.rows)
             self.infinite.add(j, np.isinf(values[:, j]), self.rows)

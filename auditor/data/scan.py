@@ -25,6 +25,7 @@ from auditor.blocks import row_blocks, stripes
 from auditor.data.threads import in_threads
 
 Array = NDArray[np.float64]
+
 Read = Callable[[int, int], Array]
 """Returns rows ``start`` to ``stop`` of a table, shape (stop − start, N)."""
 
@@ -56,10 +57,13 @@ class Part:
     @classmethod
     def of(cls, x: Array, shift: Array) -> Part:
         """Return what is known of one block, shape (b, N)."""
-        y = x - shift
-        mean = np.ones(len(y)) @ y / len(y)
-        y -= mean
-        return cls(len(x), mean, y.T @ y, x.min(axis=0), x.max(axis=0), (hashlib.sha256(np.ascontiguousarray(x).data).digest(),))
+        columns = np.array(x.T, order="C")  # a row is too short a run to work on at speed
+        low, high = columns.min(axis=1), columns.max(axis=1)
+        columns -= shift[:, None]
+        mean = columns @ np.ones(len(x)) / len(x)
+        columns -= mean[:, None]
+        digest = hashlib.sha256(np.ascontiguousarray(x).data).digest()
+        return cls(len(x), mean, columns @ columns.T, low, high, (digest,))
 
     def __add__(self, other: Part) -> Part:
         """Return what is known of these rows and others that follow."""
