@@ -21,7 +21,7 @@ from auditor.errors import WorkersLost
 from auditor.expectation import Evidence
 from auditor.identity import identify
 from auditor.interrupt import Interrupted
-from auditor.keeper import Keep, Keeper, Numbered
+from auditor.keeper import Keep, Keeper, Numbered, Unfinished
 from auditor.partial import Missing, undecided
 from auditor.results import (
     AttributeSummary,
@@ -142,7 +142,7 @@ def _finished(
 ) -> Numbered[list[ReleaseAudit]]:
     """Yield place and result of every task as it is finished, or was by an earlier run."""
 
-    def work(some: Sequence[Task]) -> Numbered[list[ReleaseAudit]]:
+    def work(some: Sequence[Task], begun: Unfinished | None = None) -> Numbered[list[ReleaseAudit]]:
         places = {task.identity: place for place, task in enumerate(some)}
         before = len(tasks) - len(some)
 
@@ -152,7 +152,7 @@ def _finished(
 
         if before and not some:
             advance(0, 0, "")
-        for task, result in carry_out_all(some, crew, advance):
+        for task, result in carry_out_all(some, crew, advance, begun):
             yield places[task.identity], result
 
     return work(tasks) if keeper is None else keeper.finished(tasks, work)

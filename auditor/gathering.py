@@ -83,6 +83,11 @@ class Draw:
         low, high = np.searchsorted(self.rows, (first, stop))
         return self.rows[low:high] - first, self.fold[low:high]
 
+    def falls_within(self, first: int, stop: int) -> bool:
+        """Whether any row from ``first`` to ``stop`` (exclusive) was chosen."""
+        low, high = np.searchsorted(self.rows, (first, stop))
+        return bool(low < high)
+
 
 def key_of(knowledge: Knowledge) -> str:
     """Return what names a choice of rows: two states of knowledge may share one."""
@@ -191,12 +196,15 @@ class Gatherer:
         Turns the rows of all copies back to what they were before a matrix was applied (``auditor.turned``): moments are of those.
     deviation : ndarray of shape (N,), optional
         The table's standard deviations (``auditor.moments.Stack``).
+    sums : bool
+        Whether moments of all rows are taken; those of chosen rows are the same to the last bit without.
     """
 
     def __init__(
         self, rows: int, width: int, centre: Array, draws: Mapping[str, Draw], joint: bool = True,
-        undo: Callable[[Sequence[Array]], Sequence[Array]] | None = None, deviation: Array | None = None,
+        undo: Callable[[Sequence[Array]], Sequence[Array]] | None = None, deviation: Array | None = None, sums: bool = True,
     ) -> None:  # fmt: skip
+        self._sums = sums
         self._width, self._centre, self._draws, self._joint, self._deviation = width, centre, draws, joint, deviation
         self._groups = moment_groups(rows, width)
         self._undo = undo
@@ -226,11 +234,15 @@ class Gatherer:
         for number, start, stop in self._groups[index]:
             for a, b in self._stack.pieces(start, stop):
                 here = slice(a - first, b - first)
-                self._stack.add([x[here], *(part[here] for part in parts)])
+                if self._sums:
+                    self._stack.add([x[here], *(part[here] for part in parts)])
+                elif any(draw.falls_within(a, b) for draw in self._draws.values()):
+                    self._stack.lay([x[here], *(part[here] for part in parts)])
                 for key, draw in self._draws.items():
                     chosen = into.chosen.setdefault(key, Chosen())
                     self._choose(chosen, draw, a, x[here], [copy[here] for copy in copies], self._stack.rows, number)
-            plus(into.groups, number, self._stack.moments())
+            if self._sums:
+                plus(into.groups, number, self._stack.moments())
 
     def _parts(self, copies: Sequence[Array]) -> Sequence[Array]:
         """Return what moments are taken of."""

@@ -2,7 +2,8 @@
 
 A line is ``checksum key JSON``: the key is a digest of everything the entry depends on, and the checksum is over what follows it. It
 guards against damage, not against forgery; entries are decoded strictly all the same. ``run`` lines hold digests of what a run was made
-of, by name, to tell what changed since. The journal knows nothing of what it keeps.
+of, by name, to tell what changed since. An entry may be a part of another that is not there yet: its key is the other's, a dot, and a
+name (``part_key``). The journal knows nothing of what it keeps.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +26,7 @@ from auditor.interrupt import shielded
 FORMAT = 1
 NAME = "journal.jsonl"
 RUN, WHOLE = "run", "whole"
+PART = "."
 CHECKSUM = 32
 """Hexadecimal digits."""
 WRITTEN = (NAME, "results.json", "results.parquet", "report.html")
@@ -53,7 +55,7 @@ class Journal:
     changed : list of str
         Names of parts that differ from those of the last run.
     entries : int
-        Finished entries found, whether this run can use them or not.
+        Finished entries found, parts of others not counted, whether this run can use them or not.
     whole : bool
         Whether the run that wrote it came to its end.
 
@@ -113,6 +115,10 @@ class Journal:
         except (ValueError, RecursionError):
             return None
 
+    def parts_of(self, keys: Container[str]) -> int:
+        """Return how many parts of entries there are to be read."""
+        return sum(PART in key and key.partition(PART)[0] in keys for key in self._found)
+
     def append(self, key: str, value: Any) -> str:
         """Add an entry, all of it or nothing; return the JSON that was written.
 
@@ -162,7 +168,7 @@ class Journal:
                     found[key] = (self._end, len(line))
                 self._lines += 1
                 self._end += len(line) if line.endswith(b"\n") else 0
-        self.entries = len(found)
+        self.entries = sum(PART not in key for key in found)
         if self._resume:
             self._found = found
 
@@ -240,6 +246,11 @@ class Journal:
                 yield _line(WHOLE, "{}")
 
             self._replace(lines())
+
+
+def part_key(key: str, name: str) -> str:
+    """Return the key of a part of an entry."""
+    return f"{key}{PART}{name}"
 
 
 def _line(key: str, text: str) -> bytes:

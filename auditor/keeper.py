@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from auditor import interrupt
 from auditor.codec import CodecError, codec
 from auditor.identity import Identity
-from auditor.journal import Journal
+from auditor.journal import Journal, part_key
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -45,6 +45,61 @@ class Keep:
     tell: Callable[[str], None] = quiet
 
 
+class Clock:
+    """Deals the seconds that pass out among what is finished, one thing after the other."""
+
+    def __init__(self) -> None:
+        self._before = time.perf_counter()
+
+    def lap(self) -> float:
+        """Return the seconds since it was last asked, or made."""
+        before, self._before = self._before, time.perf_counter()
+        return self._before - before
+
+
+class Unfinished:
+    """What has been found for tasks that are not finished: JSON values by the task's place among those handed out, and a name.
+
+    Parameters
+    ----------
+    journal : Journal
+    keys : sequence of str
+        Of the tasks handed out.
+    sure : callable
+        Whether what is found now may be kept.
+    clock : Clock
+
+    Attributes
+    ----------
+    spent : float
+        Seconds that what was read took when it was found.
+    """
+
+    def __init__(self, journal: Journal, keys: Sequence[str], sure: Callable[[], bool], clock: Clock) -> None:
+        self._journal, self._keys, self._sure, self._clock = journal, keys, sure, clock
+        self.spent = 0.0
+
+    def read(self, place: int, name: str) -> Any:
+        """Return what was kept; None when nothing was."""
+        try:
+            seconds, value = self._journal.read(part_key(self._keys[place], name))
+            self.spent += float(seconds)
+        except (TypeError, ValueError):
+            return None
+        return value
+
+    def keep(self, place: int, name: str, value: Any) -> None:
+        """Keep a JSON value until the run is whole; ``name`` has no spaces.
+
+        Raises
+        ------
+        StorageError
+            It cannot be kept, as on a full disk.
+        """
+        if self._sure():
+            self._journal.append(part_key(self._keys[place], name), [round(self._clock.lap(), 6), value])
+
+
 class Keeper(Generic[R]):
     """Between a run and the carrying out of its tasks: agnostic of what a task is.
 
@@ -69,8 +124,8 @@ class Keeper(Generic[R]):
         self._encode, self._decode = codec(declared)
         self.spent = 0.0
 
-    def finished(self, tasks: Sequence[T], carry_out: Callable[[Sequence[T]], Numbered[R]]) -> Numbered[R]:
-        """Yield every task's result: those kept first, then the others as they are finished.
+    def finished(self, tasks: Sequence[T], carry_out: Callable[[Sequence[T], Unfinished], Numbered[R]]) -> Numbered[R]:
+        """Yield every task's result: those kept first, then the others as they are finished, with what was found for them before.
 
         Raises
         ------
@@ -84,15 +139,18 @@ class Keeper(Generic[R]):
                 entry = self._read(journal, key)
                 if entry is not None:
                     known[number] = entry
-            self._announce(journal, len(known), len(keys))
-            yield from known.items()
             missing = [number for number in range(len(keys)) if number not in known]
-            with closing(_renumbered(carry_out([tasks[number] for number in missing]), missing)) as results:
-                before = time.perf_counter()
-                for number, result in results:
-                    now = time.perf_counter()
-                    yield number, self._kept(journal, keys[number], result, now - before)
-                    before = time.perf_counter()
+            self._announce(journal, len(known), len(keys), journal.parts_of({keys[number] for number in missing}))
+            yield from known.items()
+            clock = Clock()
+            begun = Unfinished(journal, [keys[number] for number in missing], self._sure, clock)
+            try:
+                with closing(_renumbered(carry_out([tasks[number] for number in missing], begun), missing)) as results:
+                    for number, result in results:
+                        yield number, self._kept(journal, keys[number], result, clock.lap())
+                        clock.lap()
+            finally:
+                self.spent += begun.spent
             journal.finish(keys)
 
     def _read(self, journal: Journal, key: str) -> R | None:
@@ -108,29 +166,34 @@ class Keeper(Generic[R]):
 
     def _kept(self, journal: Journal, key: str, result: R, seconds: float) -> R:
         """Keep a result, and return it as the next run would read it: one that is resumed must not differ in so much as a type."""
-        changed = self._identity.files_changed()
-        if changed:
-            self._keep.tell(f"{', '.join(changed)} changed while it was audited: what was computed since is not kept for --resume")
-            self._identity.stamps.clear()
-            self._identity.unsure = True
-        if self._identity.unsure or not self._complete(result):
+        if not self._sure() or not self._complete(result):
             return result
         text = journal.append(key, [round(seconds, 6), self._encode(result)])
         decoded: R = self._decode(json.loads(text)[1])
         return decoded
 
-    def _announce(self, journal: Journal, known: int, total: int) -> None:
+    def _sure(self) -> bool:
+        """Whether everything was computed from the files as they were when the run began."""
+        changed = self._identity.files_changed()
+        if changed:
+            self._keep.tell(f"{', '.join(changed)} changed while it was audited: what was computed since is not kept for --resume")
+            self._identity.stamps.clear()
+            self._identity.unsure = True
+        return not self._identity.unsure
+
+    def _announce(self, journal: Journal, known: int, total: int, parts: int) -> None:
         tell, told = self._keep.tell, f"{known} of {total} tasks"
         if not self._keep.resume:
             if journal.entries and not journal.whole:
                 tell(f"an earlier run was not finished; its {journal.entries} finished tasks are replaced (--resume would have used them)")
             return
-        if not journal.entries and not journal.damaged:
+        if not journal.entries and not parts and not journal.damaged:
             tell(f"nothing to resume in {journal.path.parent}: every task is carried out")
             return
         why = f"; changed since: {', '.join(journal.changed)}" if journal.changed else ""
         torn = f"; {journal.damaged} damaged {'entry is' if journal.damaged == 1 else 'entries are'} left out" if journal.damaged else ""
-        tell(f"resumed: {told} are finished already{why}{torn}")
+        begun = f", and {parts} part{'s' if parts > 1 else ''} of others" if parts else ""
+        tell(f"resumed: {told} are finished already{begun}{why}{torn}")
 
 
 def _renumbered(results: Numbered[R], numbers: Sequence[int]) -> Numbered[R]:

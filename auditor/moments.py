@@ -240,8 +240,8 @@ class Stack:
         parts : sequence of ndarrays of shape (b, N)
             Rows of every table.
         """
-        alone = len(parts) == 1 and self._later and parts[0].flags.c_contiguous
-        self._rows = rows = parts[0] if alone else self._laid(parts)
+        self.lay(parts)
+        rows = self._rows
         d, products = self._centre.size, rows.T @ rows
         # A product with ones: the sum over rows at half the time of a reduction along the outer axis.
         total = products[d, :d] if rows.shape[1] > d else np.ones(len(rows)) @ rows
@@ -249,6 +249,11 @@ class Stack:
         self._count += len(rows)
         self._total = total if first else self._total + total
         self._products = products[:d, :d] if first else np.add(self._products, products[:d, :d], out=self._products)
+
+    def lay(self, parts: Sequence[Array]) -> None:
+        """Take up a piece, so that ``rows`` gives some of it, and add nothing."""
+        alone = len(parts) == 1 and self._later and parts[0].flags.c_contiguous
+        self._rows = parts[0] if alone else self._laid(parts)
 
     def rows(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> Array:
         """Return some rows of the last piece, less the centre, shape (r, d)."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -39,12 +39,14 @@ from auditor.data.hierarchy import hierarchy_of
 from auditor.data.load import is_file, load_table
 from auditor.data.table import Table
 from auditor.gathering import Draw, Gatherer, Stripe, draws_of
+from auditor.keeper import Unfinished
 from auditor.passes import audit_by_passes
 from auditor.scenario.data import DATA_FIELDS
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point, rebuild
 from auditor.scheme import TableMoments
 from auditor.streams import stream
+from auditor.stretches import plain, rejoined, stripes_of
 from auditor.workers import Crew
 
 Array = NDArray[np.float64]
@@ -110,7 +112,8 @@ class Task:
 class GatherTask:
     """One pass over some stripes of a table in its files, for one replicate of several schemes.
 
-    Its result holds moments of a few rows that adversaries were given, and rows given in clear: it must not be written to disk.
+    Its result holds moments of a few rows that adversaries were given, and rows given in clear: of it only ``stretches.plain`` may be
+    written to disk.
     """
 
     place: Place
@@ -120,11 +123,22 @@ class GatherTask:
     draws: dict[str, Draw] = field(repr=False)
     first: int
     stop: int
+    chosen_alone: bool = False
+    """Whether the sums over all rows are known already, so that only blocks with chosen rows are looked at."""
 
     @property
     def label(self) -> str:
         """What progress shows."""
         return f"rows of stripes {self.first + 1} to {self.stop}, replicate {self.replicate}"
+
+    @property
+    def name(self) -> str:
+        """What tells it from the other steps of its pass."""
+        return f"stripes-{self.first}-{self.stop}"
+
+    def looks_at(self, start: int, stop: int) -> bool:
+        """Whether there is anything to find in a block's rows."""
+        return not self.chosen_alone or any(draw.falls_within(start, stop) for draw in self.draws.values())
 
 
 def plan(scenario: Scenario, points: Sequence[dict[str, Any]]) -> Iterator[Task]:
@@ -142,8 +156,9 @@ def plan(scenario: Scenario, points: Sequence[dict[str, Any]]) -> Iterator[Task]
 
 
 def carry_out_all(
-    tasks: Sequence[Task], crew: Crew, advance: Callable[[int, int, str], None] = lambda done, total, label: None
-) -> Iterator[tuple[Task, list[ReleaseAudit]]]:
+    tasks: Sequence[Task], crew: Crew, advance: Callable[[int, int, str], None] = lambda done, total, label: None,
+    begun: Unfinished | None = None,
+) -> Iterator[tuple[Task, list[ReleaseAudit]]]:  # fmt: skip
     """Yield every task with its result as it is finished; tables in memory first.
 
     Parameters
@@ -152,7 +167,10 @@ def carry_out_all(
     crew : Crew
     advance : callable
         Told how many of how many steps are done, and of one that is under way: steps are begun in order, so the first not done is.
+    begun : Unfinished, optional
+        Where what a pass has found is kept until its tasks are finished, by their places.
     """
+    places = {task.identity: place for place, task in enumerate(tasks)}
     held = [task for task in tasks if task.table is None]
     coded = [task for task in tasks if task.table is not None and _categorical(task)]
     batches: dict[Any, list[Task]] = {}
@@ -166,11 +184,13 @@ def carry_out_all(
         ahead: dict[int, GatherTask | Task] = dict(enumerate((*steps, *batch)))
         if ahead:
             advance(done, total, ahead[0].label)
-        for place, (step, found) in enumerate(zip(steps, crew.carry_out(gather, steps), strict=True)):
-            joined.add(step, found)
-            done += 1
-            del ahead[place]
-            advance(done, total, _first(ahead, step))
+        known = _Known(begun, {task.scheme: places[task.identity] for task in batch})
+        with closing(known.gathered(steps, crew)) as gathered:
+            for place, (step, found) in enumerate(zip(steps, gathered, strict=True)):
+                joined.add(step, found)
+                done += 1
+                del ahead[place]
+                advance(done, total, _first(ahead, step))
         ready = [replace(task, taken=joined.of(task.scheme)) for task in batch]
         with closing(crew.as_done(carry_out, ready)) as finished:
             for place, result in finished:
@@ -182,6 +202,50 @@ def carry_out_all(
         yield task, audit_by_passes(task, crew, TASKS_PER_PASS)
         done += 1
         advance(done, total, task.label)
+
+
+class _Known:
+    """What is kept of a pass: the sums of each of its steps, scheme by scheme.
+
+    Parameters
+    ----------
+    begun : Unfinished or None
+    places : mapping of int to int
+        Scheme → the place of the task that its sums are a part of.
+    """
+
+    def __init__(self, begun: Unfinished | None, places: Mapping[int, int]) -> None:
+        self._begun, self._places = begun, places
+
+    def gathered(self, steps: Sequence[GatherTask], crew: Crew) -> Generator[dict[int, list[Stripe] | str], None, None]:
+        """Yield what each step finds, in order; of those whose sums are kept only chosen rows are looked for, if there are any."""
+        known = [self._of(step) for step in steps]
+        ahead = [step if sums is None else replace(step, chosen_alone=True)
+                 for step, sums in zip(steps, known, strict=True) if sums is None or step.draws]  # fmt: skip
+        with closing(crew.carry_out(gather, ahead)) as results:
+            for step, sums in zip(steps, known, strict=True):
+                if sums is None:
+                    found = next(results)
+                    self._keep(step, found)
+                    yield found
+                elif not step.draws:
+                    yield dict(sums)
+                else:
+                    again = next(results).items()
+                    yield {scheme: each if isinstance(each, str) else rejoined(sums[scheme], each) for scheme, each in again}
+
+    def _of(self, step: GatherTask) -> dict[int, list[Stripe]] | None:
+        if self._begun is None:
+            return None
+        kept = {scheme: stripes_of(self._begun.read(self._places[scheme], step.name)) for scheme in step.schemes}
+        known = {scheme: sums for scheme, sums in kept.items() if sums is not None and len(sums) == step.stop - step.first}
+        return known if len(known) == len(step.schemes) else None
+
+    def _keep(self, step: GatherTask, found: Mapping[int, list[Stripe] | str]) -> None:
+        for scheme, each in found.items():
+            sums = None if self._begun is None or isinstance(each, str) else plain(each)
+            if self._begun is not None and sums is not None:
+                self._begun.keep(self._places[scheme], step.name, sums)
 
 
 def _categorical(task: Task) -> bool:
@@ -258,9 +322,10 @@ def gather(task: GatherTask) -> dict[int, list[Stripe] | str]:
             for each in passing.values():
                 each.begin()
             for index in range(*cut):
-                x = table.read(*blocks[index])
-                for each in passing.values():
-                    each.take(index, x)
+                if task.looks_at(*blocks[index]):
+                    x = table.read(*blocks[index])
+                    for each in passing.values():
+                        each.take(index, x)
         return {scheme: each.failure or each.found for scheme, each in passing.items()}
 
 
@@ -291,7 +356,9 @@ class _Pass:
             self._memory = memory.copies(columns, len(release.levels))
             self._drawing: Drawing = release.drawing()
             joint = columns == table.width
-            self._gatherer = Gatherer(table.rows, table.width, moments.mean, task.draws, joint, release.undo, moments.deviation)
+            self._gatherer = Gatherer(
+                table.rows, table.width, moments.mean, task.draws, joint, release.undo, moments.deviation, not task.chosen_alone
+            )
         except (Exception, SystemExit) as error:
             self.failure = failure_reason(error)
 

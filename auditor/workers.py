@@ -55,7 +55,7 @@ class Crew:
         if self._client is not None:
             self._client.close()
 
-    def carry_out(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
+    def carry_out(self, work: Callable[[T], R], tasks: Sequence[T]) -> Generator[R, None, None]:
         """Yield the result of each task, in order; see ``as_done``."""
         early: dict[int, R] = {}
         due = 0

@@ -1,0 +1,57 @@
+"""What a pass has found of stretches of a table, in a form that may be kept on disk until the pass is whole: sums over many records.
+
+Nothing of what adversaries were given is among it: of few rows a sum is those rows, so whoever goes on with a pass goes through them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from auditor.codec import CodecError, codec
+from auditor.gathering import Stripe
+from auditor.moments import Moments
+
+FEWEST_RECORDS = 1_000
+"""Records that a sum which is kept is taken over, at least, and ten times as many as it has columns."""
+MOST_NUMBERS = 2**17
+"""Numbers in what is kept of a stretch: three megabytes of text. The sums of more columns are taken again."""
+
+_FORM = list[tuple[list[tuple[int, int, list[float], list[float]]], bool, float]]
+"""Of each stripe: group, records, totals and products of each group; whether all was finite; seconds."""
+
+
+def plain(stripes: Sequence[Stripe]) -> Any:
+    """Return the sums of some stripes as JSON values; None when they must not be kept, or are too many."""
+    moments = [part for stripe in stripes for part in stripe.groups.values()]
+    if not moments or sum(part.products.size for part in moments) > MOST_NUMBERS:
+        return None
+    if any(part.count < max(FEWEST_RECORDS, 10 * part.size) for part in moments):
+        return None
+    encode, _ = codec(_FORM)
+    return encode([
+        ([(number, part.count, part.total.tolist(), part.products.ravel().tolist()) for number, part in stripe.groups.items()],
+         stripe.finite, stripe.seconds)
+        for stripe in stripes
+    ])  # fmt: skip
+
+
+def stripes_of(kept: Any) -> list[Stripe] | None:
+    """Return the stripes whose sums were kept, without what was chosen of them; None where nothing was, or nothing that makes sense."""
+    _, decode = codec(_FORM)
+    try:
+        return [Stripe({number: _moments(*sums) for number, *sums in groups}, finite=finite, seconds=seconds)
+                for groups, finite, seconds in decode(kept)]  # fmt: skip
+    except (CodecError, TypeError, ValueError):
+        return None
+
+
+def _moments(count: int, total: list[float], products: list[float]) -> Moments:
+    return Moments(count, np.array(total, dtype=np.float64), np.array(products, dtype=np.float64).reshape(len(total), len(total)))
+
+
+def rejoined(sums: Sequence[Stripe], chosen: Sequence[Stripe]) -> list[Stripe]:
+    """Return stripes with the sums of some and what was chosen of others, which are the same stripes."""
+    return [Stripe(kept.groups, found.chosen, kept.finite, kept.seconds) for kept, found in zip(sums, chosen, strict=True)]
