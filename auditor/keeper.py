@@ -73,19 +73,23 @@ class Unfinished:
     ----------
     spent : float
         Seconds that what was read took when it was found.
+    seconds : list of float
+        What each task's parts took, whoever found them.
     """
 
     def __init__(self, journal: Journal, keys: Sequence[str], sure: Callable[[], bool], clock: Clock) -> None:
         self._journal, self._keys, self._sure, self._clock = journal, keys, sure, clock
-        self.spent = 0.0
+        self.spent, self.seconds = 0.0, [0.0] * len(keys)
 
     def read(self, place: int, name: str) -> Any:
         """Return what was kept; None when nothing was."""
         try:
             seconds, value = self._journal.read(part_key(self._keys[place], name))
-            self.spent += float(seconds)
+            took = float(seconds)
         except (TypeError, ValueError):
             return None
+        self.seconds[place] += took
+        self.spent += took
         return value
 
     def keep(self, place: int, name: str, value: Any) -> None:
@@ -97,7 +101,9 @@ class Unfinished:
             It cannot be kept, as on a full disk.
         """
         if self._sure():
-            self._journal.append(part_key(self._keys[place], name), [round(self._clock.lap(), 6), value])
+            seconds = round(self._clock.lap(), 6)
+            self.seconds[place] += seconds
+            self._journal.append(part_key(self._keys[place], name), [seconds, value])
 
 
 class Keeper(Generic[R]):
@@ -145,9 +151,10 @@ class Keeper(Generic[R]):
             clock = Clock()
             begun = Unfinished(journal, [keys[number] for number in missing], self._sure, clock)
             try:
-                with closing(_renumbered(carry_out([tasks[number] for number in missing], begun), missing)) as results:
-                    for number, result in results:
-                        yield number, self._kept(journal, keys[number], result, clock.lap())
+                with closing(_checked(carry_out([tasks[number] for number in missing], begun))) as results:
+                    for place, result in results:
+                        number, seconds = missing[place], clock.lap() + begun.seconds[place]
+                        yield number, self._kept(journal, keys[number], result, seconds)
                         clock.lap()
             finally:
                 self.spent += begun.spent
@@ -196,8 +203,8 @@ class Keeper(Generic[R]):
         tell(f"resumed: {told} are finished already{begun}{why}{torn}")
 
 
-def _renumbered(results: Numbered[R], numbers: Sequence[int]) -> Numbered[R]:
+def _checked(results: Numbered[R]) -> Numbered[R]:
     with closing(results) as made:
         for place, result in made:
             interrupt.check()
-            yield numbers[place], result
+            yield place, result

@@ -11,8 +11,9 @@ import pytest
 from large_tables import figures
 
 import auditor
-from auditor import stretches, tasks
+from auditor import keeper, stretches, tasks
 from auditor.gathering import Chosen, Stripe
+from auditor.identity import Identity
 from auditor.journal import NAME
 from auditor.moments import Moments
 
@@ -83,6 +84,47 @@ def test_what_was_summed_is_not_summed_again_and_the_results_are_the_same(docume
     resumed = auditor.run(document, output="audit", resume=True)
     assert [task.chosen_alone for task in gathered] == [True] * step + [False] * (STEPS - step)
     assert figures(resumed) == figures(undisturbed)
+
+
+def test_the_seconds_of_a_part_are_those_of_its_task_whoever_found_it(tmp_path, monkeypatch):
+    """Two tasks share a pass of three steps, a second each, and take ten more; parts of both are kept, the time once."""
+    now, wanted = [0.0], {}
+    monkeypatch.setattr(keeper.time, "perf_counter", lambda: now[0])
+
+    def carry_out(some, begun):
+        for step in ("0", "1", "2"):
+            if any(begun.read(place, step) is None for place in range(len(some))):
+                now[0] += 1.0
+                if (step, "pass") == wanted.get("stop"):
+                    raise StopError
+                for place in range(len(some)):
+                    begun.keep(place, step, 7)
+        for place, task in enumerate(some):
+            now[0] += 10.0
+            if (task, "task") == wanted.get("stop"):
+                raise StopError
+            yield place, task
+
+    def run(resume, **stop):
+        wanted.clear()
+        wanted.update(stop)
+        kept = keeper.Keeper(keeper.Keep(tmp_path, resume), Identity({}, ["a", "b"]), str, lambda _: True)
+        before = now[0]
+        try:
+            found = sorted(kept.finished(["A", "B"], carry_out))
+        except StopError:
+            return None
+        assert found == [(0, "A"), (1, "B")]
+        return kept.spent + now[0] - before
+
+    assert run(False) == 23.0
+    assert run(True) == 23.0  # all of it is there
+    assert run(False, stop=("2", "pass")) is None
+    assert run(True) == 23.0  # two steps are
+    assert run(False, stop=("B", "task")) is None
+    assert run(True, stop=("B", "task")) is None
+    assert run(True) == 23.0  # one task, and what the other's parts took of their own
+    assert run(True) == 23.0
 
 
 def test_where_nobody_was_given_rows_nothing_is_looked_at_again(document, gathered, monkeypatch):
