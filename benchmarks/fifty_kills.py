@@ -6,8 +6,8 @@ In each round a run on two processes is started afresh and SIGKILL is sent at a 
 workers, and to all of them at once. Then the same command is run with ``--resume`` until it ends by itself. ``results.parquet`` must be
 the same bytes as the undisturbed run's, and ``results.json`` the same but for start and duration. Exit status 1 if any is not.
 
-Without a scenario, those beside this file take turns: numbers in memory, categories that stay in their file, and records that are gone
-through one by one. Tables of files stay in them, however small.
+Without a scenario, those beside this file take turns: numbers in memory, categories and numbers that stay in their files, and records that
+are gone through one by one. Tables of files stay in them, however small.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ import pandas as pd
 SCENARIOS = sorted(Path(__file__).parent.glob("fifty_kills_*.yaml"))
 RECORDS = 200_000
 """In the file that `fifty_kills_categories.yaml` names: four blocks, and so four tasks in a pass."""
+NUMBERS = 3_000_000
+"""Records of two numbers in the file that `fifty_kills_passes.yaml` names: 23 tasks in a pass of some seconds."""
 VICTIMS = ("program", "worker", "program and workers")
 TOO_EARLY, TOO_LATE, HUNG = "no workers yet", "done by then", "worker, and the program hung"
 HITS = (*VICTIMS, HUNG)
@@ -52,14 +54,17 @@ class Tally:
     landed: Counter[str] = field(default_factory=Counter)
     reused: list[int] = field(default_factory=list)
     """Tasks that the resumed run found finished, one figure a round that needed one."""
+    parts: list[int] = field(default_factory=list)
+    """Parts of others that it found."""
     different: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         hits = ", ".join(f"{count} × {name}" for name, count in sorted(self.landed.items()))
         reused = f"{min(self.reused)} to {max(self.reused)}" if self.reused else "none"
+        parts = f", and up to {max(self.parts)} parts of others" if any(self.parts) else ""
         return "\n".join([
             f"{self.identical} of {self.rounds} results identical to the undisturbed one",
-            f"SIGKILL hit: {hits}; tasks reused by a resumed run: {reused}",
+            f"SIGKILL hit: {hits}; tasks reused by a resumed run: {reused}{parts}",
             *self.different,
         ])  # fmt: skip
 
@@ -79,10 +84,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def shipped(folder: Path) -> list[Path]:
-    """Put the scenarios that come with this file into a folder, with the file that one of them names; return their paths."""
+    """Put the scenarios that come with this file into a folder, with the files that they name; return their paths."""
     draw = np.random.default_rng(51)
     salary, disease = np.exp(draw.standard_normal(RECORDS) + 10).round(), draw.choice(["cold", "flu", "HIV", "none"], RECORDS)
     pd.DataFrame({"salary": salary, "disease": disease}).to_parquet(folder / "people.parquet", row_group_size=49_999)
+    strong = draw.standard_normal((NUMBERS, 1))
+    numbers = pd.DataFrame(strong + draw.standard_normal((NUMBERS, 2)), columns=["first", "second"])
+    numbers.to_parquet(folder / "numbers.parquet", row_group_size=99_999)
     return [Path(shutil.copy(path, folder)) for path in SCENARIOS]
 
 
@@ -149,6 +157,7 @@ def _resumed(scenario: Path, output: Path, tally: Tally) -> int:
         done = subprocess.run(command, env=_environment(), capture_output=True, text=True, check=False, timeout=LONGEST)
         told = [line for line in done.stderr.splitlines() if "resumed: " in line]
         tally.reused += [int(line.partition("resumed: ")[2].split()[0]) for line in told]
+        tally.parts += [int(line.partition(" finished already, and ")[2].split()[0]) for line in told if " finished already, and " in line]
         if done.returncode in (0, 1):
             break
     return done.returncode

@@ -362,7 +362,7 @@ def test_killed_at_random_moments_and_resumed_the_results_are_the_same(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["categories", "records"])
+@pytest.mark.parametrize("kind", ["categories", "passes", "records"])
 def test_killed_among_categories_in_passes_and_among_records_the_results_are_the_same(folder, kind):
     """One kill of the program, one of a worker and one of all, of k-anonymity and attacks on rows too."""
     scenarios = [path for path in shipped(folder) if path.stem.endswith(kind)]
