@@ -16,26 +16,27 @@ from auditor.moments import Moments
 
 FEWEST_RECORDS = 1_000
 """Records that a sum which is kept is taken over, at least, and ten times as many as it has columns."""
-MOST_NUMBERS = 2**17
-"""Numbers in what is kept of a stretch: three megabytes of text. The sums of more columns are taken again."""
+MOST_NUMBERS = 2**14
+"""Numbers in what is kept of a stretch: 300 kB of text. The sums of more columns (180, or fewer in several groups) are taken again."""
 
 _FORM = list[tuple[list[tuple[int, int, list[float], list[float]]], bool, float]]
-"""Of each stripe: group, records, totals and products of each group; whether all was finite; seconds."""
+"""Of each stripe: group, records, totals and upper triangle of the products of each group; whether all was finite; seconds."""
 
 
 def plain(stripes: Sequence[Stripe]) -> Any:
     """Return the sums of some stripes as JSON values; None when they must not be kept, or are too many."""
     moments = [part for stripe in stripes for part in stripe.groups.values()]
-    if not moments or sum(part.products.size for part in moments) > MOST_NUMBERS:
+    if not moments or sum(part.size * (part.size + 1) // 2 for part in moments) > MOST_NUMBERS:
         return None
     if any(part.count < max(FEWEST_RECORDS, 10 * part.size) for part in moments):
         return None
     encode, _ = codec(_FORM)
-    return encode([
-        ([(number, part.count, part.total.tolist(), part.products.ravel().tolist()) for number, part in stripe.groups.items()],
-         stripe.finite, stripe.seconds)
-        for stripe in stripes
-    ])  # fmt: skip
+    sums = [[(number, *_numbers(part)) for number, part in stripe.groups.items()] for stripe in stripes]
+    return encode([(groups, stripe.finite, stripe.seconds) for groups, stripe in zip(sums, stripes, strict=True)])
+
+
+def _numbers(part: Moments) -> tuple[int, list[float], list[float]]:
+    return part.count, part.total.tolist(), part.products[np.triu_indices(part.size)].tolist()
 
 
 def stripes_of(kept: Any) -> list[Stripe] | None:
@@ -48,8 +49,14 @@ def stripes_of(kept: Any) -> list[Stripe] | None:
         return None
 
 
-def _moments(count: int, total: list[float], products: list[float]) -> Moments:
-    return Moments(count, np.array(total, dtype=np.float64), np.array(products, dtype=np.float64).reshape(len(total), len(total)))
+def _moments(count: int, total: list[float], upper: list[float]) -> Moments:
+    d = len(total)
+    if len(upper) != d * (d + 1) // 2:
+        raise ValueError(f"{len(upper)} products of {d} columns")
+    products = np.empty((d, d))
+    products[np.triu_indices(d)] = upper
+    products.T[np.triu_indices(d)] = upper
+    return Moments(count, np.array(total, dtype=np.float64), products)
 
 
 def rejoined(sums: Sequence[Stripe], chosen: Sequence[Stripe]) -> list[Stripe]:

@@ -34,6 +34,7 @@ def table() -> pd.DataFrame:
 @pytest.fixture
 def document(table, tmp_path, large, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(stretches, "MOST_NUMBERS", 2**17)  # many columns make many blocks of few records
     table.to_parquet("table.parquet", row_group_size=9_999)
     return {
         "schema": 1, "title": "long", "seed": 5, "data": {"source": "table.parquet"},
@@ -210,7 +211,7 @@ def test_sums_come_back_to_the_last_bit_and_what_was_chosen_does_not_go():
         np.testing.assert_array_equal(moments.products, stripe.groups[number].products)
 
 
-@pytest.mark.parametrize(("count", "columns"), [(999, 2), (1_999, 200), (10**6, 400)])
+@pytest.mark.parametrize(("count", "columns"), [(999, 2), (1_699, 170), (10**6, 200)])
 def test_sums_over_few_records_or_of_many_columns_are_not_kept(count, columns):
     assert stretches.plain([Stripe({0: sums(10**6)}), Stripe({1: sums(count, columns)})]) is None
 
@@ -219,6 +220,6 @@ def test_nothing_is_kept_of_copies_without_moments():
     assert stretches.plain([Stripe()]) is None
 
 
-@pytest.mark.parametrize("kept", [None, 3, "text", [[1]], [[[[0, 5, [1.0], [1.0, 2.0]]], True, 0.1]], [[[], "yes", 0.1]]])
+@pytest.mark.parametrize("kept", [None, 3, "text", [[1]], [[[[0, 5, [1.0], [1.0, 2.0]]], True, 0.1]], [[[[0, 5, [1.0, 2.0], [1.0]]], True, 0.1]], [[[], "yes", 0.1]]])
 def test_what_makes_no_sense_is_taken_again(kept):
     assert stretches.stripes_of(kept) is None
