@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,15 +92,17 @@ class Unfinished:
         self.spent += took
         return value
 
-    def keep(self, place: int, name: str, value: Any) -> None:
-        """Keep a JSON value until the run is whole; ``name`` has no spaces.
+    def keep(self, name: str, values: Mapping[int, Any]) -> None:
+        """Keep JSON values, by task, until the run is whole; ``name`` has no spaces.
 
         Raises
         ------
         StorageError
-            It cannot be kept, as on a full disk.
+            They cannot be kept, as on a full disk.
         """
-        if self._sure():
+        if not values or not self._sure():
+            return
+        for place, value in values.items():
             seconds = round(self._clock.lap(), 6)
             self.seconds[place] += seconds
             self._journal.append(part_key(self._keys[place], name), [seconds, value])

@@ -242,10 +242,9 @@ class _Known:
         return known if len(known) == len(step.schemes) else None
 
     def _keep(self, step: GatherTask, found: Mapping[int, list[Stripe] | str]) -> None:
-        for scheme, each in found.items():
-            sums = None if self._begun is None or isinstance(each, str) else plain(each)
-            if self._begun is not None and sums is not None:
-                self._begun.keep(self._places[scheme], step.name, sums)
+        if self._begun is not None:
+            sums = {self._places[scheme]: plain(each) for scheme, each in found.items() if not isinstance(each, str)}
+            self._begun.keep(step.name, {place: kept for place, kept in sums.items() if kept is not None})
 
 
 def _categorical(task: Task) -> bool:

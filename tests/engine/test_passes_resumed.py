@@ -98,8 +98,7 @@ def test_the_seconds_of_a_part_are_those_of_its_task_whoever_found_it(tmp_path, 
                 now[0] += 1.0
                 if (step, "pass") == wanted.get("stop"):
                     raise StopError
-                for place in range(len(some)):
-                    begun.keep(place, step, 7)
+                begun.keep(step, dict.fromkeys(range(len(some)), 7))
         for place, task in enumerate(some):
             now[0] += 10.0
             if (task, "task") == wanted.get("stop"):
