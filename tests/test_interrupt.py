@@ -232,6 +232,15 @@ def members(program):
     return [line for line in found.stdout.splitlines() if "<defunct>" not in line]
 
 
+def all_end(program):
+    """Whether nobody outlives a program by a minute: joblib's own would wait for work for five more."""
+    for _ in range(1200):
+        if not members(program):
+            return True
+        time.sleep(0.05)
+    return False
+
+
 def has_workers(program):
     return sum("popen_loky" in line for line in members(program)) == 2
 
@@ -244,11 +253,7 @@ def test_workers_end_when_the_program_is_killed(folder, moment):
     patiently(lambda: begun(folder) if moment == "at work" else has_workers(program), program)
     program.kill()
     program.communicate()
-    for _ in range(1200):  # joblib's own would wait for work for five minutes more
-        if not members(program):
-            return
-        time.sleep(0.05)
-    raise AssertionError("the workers outlived the program by a minute")
+    assert all_end(program)
 
 
 def test_ctrl_c_while_workers_start_ends_the_program_and_them(folder):
@@ -260,7 +265,7 @@ def test_ctrl_c_while_workers_start_ends_the_program_and_them(folder):
     assert program.returncode == 130
     assert "Traceback" not in err
     assert "Exception ignored" not in err
-    assert not members(program)
+    assert all_end(program)
 
 
 def test_a_wrong_request_ends_the_workers_it_would_have_needed(folder):
@@ -269,7 +274,7 @@ def test_a_wrong_request_ends_the_workers_it_would_have_needed(folder):
     assert (program.returncode, out) == (2, "")
     assert err.startswith("error: no-such.yaml: no such scenario file")
     assert "ignored" not in err
-    assert not members(program)
+    assert all_end(program)
 
 
 SECOND = """
