@@ -148,7 +148,7 @@ class RowProduct:
         if self._one:
             return rows
         if self._scale is not None:
-            return np.multiply(rows, self._scale, out=out)
+            return multiply_row(rows, self._scale, out)
         if self._thin is None:
             out.fill(0.0)
             self._sum.add(rows, out)
@@ -193,6 +193,17 @@ class SumOfProducts:
         _add_product(factor, rows[:whole].reshape(-1, self._run * N), self._matrix, out[:whole].reshape(-1, self._run * N))
         if whole < b:
             _add_product(factor, rows[whole:], self._matrix[:N, :N], out[whole:])
+
+
+def multiply_row(rows: Array, row: Array, out: Array) -> Array:
+    """Write rows times one row, value by value, shape (b, N), to ``out``, several at a time; both C-contiguous."""
+    if (row == row[0]).all():
+        return np.multiply(rows, float(row[0]), out=out)
+    b, N = rows.shape
+    whole = b - b % RUN
+    np.multiply(rows[:whole].reshape(-1, RUN * N), np.tile(row, RUN), out=out[:whole].reshape(-1, RUN * N))
+    np.multiply(rows[whole:], row, out=out[whole:])
+    return out
 
 
 def _fill(row: Array, out: Array) -> None:
