@@ -30,7 +30,7 @@ TABLES: dict[str, dict[str, Any]] = {
     "iris petal length, 8 classes": {"source": "iris", "columns": ["petal_length"], "bin": {"petal_length": {"equal-width": 8}}},
 }
 """Three in four salaries are in the lowest class, mitoses are 1 in five of six; classes that few records or nobody have."""
-LEVELS, DRAWS = [0.5, 0.25], 50
+LEVELS, DRAWS = [0.5, 0.25], 40
 SCHEMES, ADDITIVE = ["uniform", "uniform-multilevel"], ["independent", "corner-wave"]
 LOW, HIGH = 0.925, 0.985
 """Coverage that is called right."""
