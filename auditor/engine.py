@@ -158,6 +158,10 @@ def _finished(
     return work(tasks) if keeper is None else keeper.finished(tasks, work)
 
 
+SIGNED = ("collusion_gain", "accuracy_gain", "belief_gap")
+"""Metrics that may be below 0."""
+
+
 def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]:
     """Return the measurements, with error bars from the replicates where there is no closed form.
 
@@ -166,15 +170,17 @@ def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]
     """
     improved: dict[int, Measurement] = {}
     index = {id(record): place for place, record in enumerate(measurements)}
-    for records in cells(record for record in measurements if record.error_bar in ("jackknife", "sampling")).values():
+    unknown = [m for m in measurements if m.error_bar in ("jackknife", "sampling") or (m.status == "ok" and m.reason is not None)]
+    for records in cells(unknown).values():
         if len(records) < FEWEST_REPLICATES:
             continue
         values = np.array([record.value for record in records], dtype=np.float64)
         error = float(values.std(ddof=1))
         reach = quantile(0.975, len(values) - 1) * error
         for record, value in zip(records, values.tolist(), strict=True):
-            low = value - reach if record.metric == "collusion_gain" else max(0.0, value - reach)
-            improved[index[id(record)]] = record._replace(std_error=error, ci_low=low, ci_high=value + reach, error_bar="replicates")
+            low = value - reach if record.metric in SIGNED else max(0.0, value - reach)
+            bar = {"std_error": error, "ci_low": low, "ci_high": value + reach, "error_bar": "replicates", "reason": None}
+            improved[index[id(record)]] = record._replace(**bar)
     return [improved.get(place, record) for place, record in enumerate(measurements)]
 
 

@@ -29,7 +29,7 @@ STOPPED = {"SIGINT": 130, "SIGTERM": 143}
 
 Status = Literal["ok", "not-applicable", "failed"]
 Verdict = Literal["holds", "fails", "undecided"]
-ErrorBar = Literal["closed-form", "jackknife", "sampling", "replicates", "none"]
+ErrorBar = Literal["closed-form", "redraws", "jackknife", "sampling", "replicates", "none"]
 
 
 class Measurement(NamedTuple):
@@ -60,7 +60,7 @@ class Measurement(NamedTuple):
     status : {'ok', 'not-applicable', 'failed'}
     reason : str or None
         Why a cell is not applicable or failed.
-    error_bar : {'closed-form', 'jackknife', 'sampling', 'replicates', 'none'}
+    error_bar : {'closed-form', 'redraws', 'jackknife', 'sampling', 'replicates', 'none'}
         Where ``std_error`` comes from; ``sampling``: as if the records (or a cross-validation's folds) were independent draws.
     """
 
