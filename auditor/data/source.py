@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from auditor import registry
 from auditor.registry import Plugin
 
 
@@ -24,6 +25,9 @@ class Source(Plugin):
         """Return the domains of columns that are categories by nature; none unless a source says so."""
         return {}
 
+    public: ClassVar[bool] = False
+    """Whether its records are no secret, being made up or published: figures of them are written in full, whatever they tell."""
+
     @abstractmethod
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
         """Return the source's columns.
@@ -37,3 +41,8 @@ class Source(Plugin):
             The only randomness a source may use.
         """
         raise NotImplementedError
+
+
+def is_public(source: str) -> bool:
+    """Tell whether the records of a scenario's ``source`` are no secret; those of a file are one."""
+    return source in registry.spellings("source") and bool(registry.get("source", source).public)

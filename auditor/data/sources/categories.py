@@ -60,6 +60,7 @@ class SalaryLike(Values):
     """Salary in 50 classes, right-skewed: a stand-in for that of xiao2009 (Fig. 4c), any number of rows."""
 
     name = "salary-like"
+    public = True
     column = "salary"
     reference = "xiao2009, Fig. 4"
     description = "Synthetic salary classes 1 to 50, log-normal, by the look of xiao2009, Fig. 4c"
