@@ -6,7 +6,7 @@ The records of a file are a secret; those of a registered source that says so, a
 | --- | --- |
 | mean, variance, correlation | rounded to a step of at most half their standard error in ``n`` records |
 | figures in data units (``distortion``, ``rmse``, bins) | times *rounded over exact variance*, one factor an attribute |
-| figures of noise whose size is stated in data units | rounded to the second digit of their error bar |
+| figures of noise whose size is stated in data units | rounded to a step of at most half their own |
 | all other figures, which have no unit | as they are |
 | every figure of fewer than ten records | withheld; the verdicts stay |
 
@@ -24,6 +24,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from auditor import registry
 from auditor.metrics import METRICS, base
 from auditor.results import AuditResult, DataSummary, Distribution, ExpectationRecord, Measurement
 
@@ -31,7 +32,7 @@ FEWEST_RECORDS = 10
 IN_DATA_UNITS = {"distortion": 1.0, "rmse": 0.5}
 """Metric → power of the variance that it is in proportion to."""
 SHOWN_DIGITS = 2
-"""Of an error bar, and of figures in data units that stand in a verdict's text."""
+"""Of figures in data units that stand in a verdict's text."""
 _STATES_A_VARIANCE = ("variance", "matrix", "covariance")
 """Parameters of a scheme that state the size of its noise in data units."""
 _FROM_MOMENTS = ("share", "standard deviations", "squared data units", "data units")
@@ -81,24 +82,13 @@ def half_step(value: float, error: float) -> float:
     return float(f"{round(value / step) * step:.12g}")
 
 
-def digits_of(error: float) -> int:
-    """Return how many decimals show an error bar's second digit.
-
-    Examples
-    --------
-    >>> digits_of(0.0123), digits_of(123.0)
-    (3, -1)
-    """
-    return SHOWN_DIGITS - 1 - math.floor(math.log10(error))
-
-
 class _Disclosed:
     """One table: its summary as it may be told, and the factors between figures and what is told of them."""
 
     def __init__(self, exact: DataSummary) -> None:
         self.sweep, self.rows, self.private = exact.sweep, exact.rows, exact.disclosure == "private"
         self.withheld = self.private and exact.rows < FEWEST_RECORDS
-        self.reason = f"withheld: of a private table with fewer than {FEWEST_RECORDS} records no figure is written; this one has {exact.rows}"
+        self.reason = f"withheld: no figure is written of a private table with fewer than {FEWEST_RECORDS} records; it has {exact.rows}"
         self.summary = _summary(exact) if self.private else exact
         self._factors = _factors(exact, self.summary)
 
@@ -177,12 +167,10 @@ def _changed(record: Measurement, change: Callable[[float], float]) -> Measureme
 
 
 def _rounded(record: Measurement, rows: int) -> Measurement:
-    """Return a record rounded to the second digit of its error bar; without one, of what ``n`` records leave open of a variance."""
+    """Return a record on a grid that its error bar asks for; without one, that which ``n`` records leave open of a variance."""
     error = record.std_error or abs(record.value or 0.0) * math.sqrt(2.0 / rows)
-    if not error > 0:
-        return record
-    digits = digits_of(error)
-    return _changed(record, lambda number: round(number, digits))
+    told = _changed(record, lambda number: half_step(number, error))  # one grid, so that the value stays within its interval
+    return told._replace(std_error=_whole(record.std_error, rows))
 
 
 def _verdict(record: ExpectationRecord, tables: Sequence[_Disclosed]) -> ExpectationRecord:
@@ -190,8 +178,7 @@ def _verdict(record: ExpectationRecord, tables: Sequence[_Disclosed]) -> Expecta
     short = next((table for table in tables if table.withheld), None)
     if short is not None:
         return record.model_copy(update={"observed": None, "bound": _asked(record), "why": short.reason})
-    metric = record.where.get("metric", record.expectation if record.expectation in METRICS else "distortion")
-    if metric not in IN_DATA_UNITS:
+    if _metric(record) not in IN_DATA_UNITS:
         return record
     rows = min(table.rows for table in tables if table.private)
     why = _FIGURE.sub(lambda figure: f"{float(figure[0]):.{SHOWN_DIGITS}g}", record.why)
@@ -199,7 +186,16 @@ def _verdict(record: ExpectationRecord, tables: Sequence[_Disclosed]) -> Expecta
     return record.model_copy(update={"observed": _whole(record.observed, rows), "bound": bound, "why": why})
 
 
+def _metric(record: ExpectationRecord) -> str:
+    """Return the metric that an expectation is about: the one it names, is called by, or takes by default."""
+    if record.expectation not in registry.spellings("expectation"):
+        return record.expectation
+    field = registry.get("expectation", record.expectation).Parameters.model_fields.get("metric")
+    return str(record.where.get("metric", field.default if field else ""))
+
+
 def _whole(value: float | None, rows: int) -> float | None:
+    """Return a figure in proportion to a variance, no sharper than ``n`` records make that."""
     return None if value is None else half_step(value, abs(value) * math.sqrt(2.0 / rows))
 
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from auditor.errors import AuditorError
 from auditor.files import write_atomically
-from auditor.printing import escaped
+from auditor.printing import escaped, visible_on_one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -346,6 +346,9 @@ class AuditResult(BaseModel):
         arrays = {}
         for field, values in zip(Measurement._fields, columns, strict=True):
             cells = [json.dumps(value) for value in values] if field == "sweep" else list(values)
+            if field not in types and field != "sweep":  # names come from files, and whoever prints the table must not be steered by them
+                safe = {name: None if name is None else visible_on_one_line(name) for name in set(cells)}
+                cells = [safe[name] for name in cells]
             arrays[field] = pa.array(cells, type=types.get(field, text))
         return pa.table(arrays)
 

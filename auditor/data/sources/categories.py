@@ -37,6 +37,8 @@ GAUSSIAN_MEAN, GAUSSIAN_STD = 25.5, 8.0  # our choice, by the look of Fig. 4b
 class Values(Source):
     """Base: independent draws of one attribute from fixed weights."""
 
+    public = True
+
     column: ClassVar[str]
     licence = "generated, not subject to a licence"
 
@@ -60,7 +62,6 @@ class SalaryLike(Values):
     """Salary in 50 classes, right-skewed: a stand-in for that of xiao2009 (Fig. 4c), any number of rows."""
 
     name = "salary-like"
-    public = True
     column = "salary"
     reference = "xiao2009, Fig. 4"
     description = "Synthetic salary classes 1 to 50, log-normal, by the look of xiao2009, Fig. 4c"
