@@ -8,14 +8,14 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from auditor.errors import AuditorError
-from auditor.printing import clean, escaped, visible, visible_on_one_line
+from auditor.printing import clean, escaped, visible
 from auditor.registry import Plugin
 from auditor.results import AuditResult
 
 if TYPE_CHECKING:
     from auditor.comparison import Comparison
 
-__all__ = ["Display", "Renderer", "clean", "escaped", "visible", "visible_on_one_line"]
+__all__ = ["Display", "Renderer", "clean", "escaped", "visible"]
 
 
 class Renderer(Plugin):

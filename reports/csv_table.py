@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from auditor.registry import register
-from auditor.rendering import Renderer, escaped, visible_on_one_line
+from auditor.rendering import Renderer, escaped, visible
 from auditor.results import AuditResult, Measurement
 
 _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -40,6 +40,5 @@ def cell(value: Any) -> Any:
     if isinstance(value, tuple):
         return " ".join(str(item) for item in value)
     if isinstance(value, str):
-        formula = value.startswith(_STARTS_A_FORMULA) or value.lstrip().startswith(_STARTS_A_FORMULA)
-        return visible_on_one_line(f"'{value}" if formula else value)
+        return visible(f"'{value}" if value.startswith(_STARTS_A_FORMULA) or value.lstrip().startswith(_STARTS_A_FORMULA) else value)
     return value
