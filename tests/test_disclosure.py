@@ -13,6 +13,7 @@ import pytest
 import auditor
 from auditor import registry
 from auditor.audit import open_release, table_moments
+from auditor.cli import main
 from auditor.comparison import compare_results
 from auditor.disclosure import FEWEST_RECORDS, half_step
 from auditor.results import AuditResult
@@ -202,6 +203,22 @@ def test_no_format_holds_a_record_or_a_moment_of_a_short_file(tmp_path, rows):
     for form, text in shown.items():
         assert [secret for secret in secrets if holds(text, secret)] == [], form
     assert all(holds(result._json(), secret) for secret in (*records.mean(axis=0), *records.var(axis=0)) if secret > 1e-2)  # the search finds what is there
+
+
+def test_the_command_writes_and_prints_what_is_disclosed(tmp_path, monkeypatch, capfd):
+    records = people(3)
+    pd.DataFrame(records, columns=["pay", "tax"]).to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "short.yaml").write_text(json.dumps(SCENARIO | {"data": "people.csv"}))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        main(["run", "short.yaml", "--format", "markdown"])
+    printed = capfd.readouterr().out
+    assert "figures of tables with too few records are withheld" in printed
+    folder = tmp_path / "audit" / "short"
+    texts = [printed, (folder / "results.json").read_text(), text_of((folder / "report.html").read_text())]
+    texts.append(pq.read_table(folder / "results.parquet").to_pandas().to_csv())
+    secrets = [*records.ravel(), *records.mean(axis=0), *records.var(axis=0), *records.std(axis=0)]
+    assert [secret for secret in secrets for text in texts if holds(text, secret)] == []
 
 
 def test_a_table_in_the_scenario_and_a_source_that_is_public_are_told_in_full():
