@@ -117,6 +117,7 @@ def run(
                     keep = Keep(folder, resume, _telling(scenario.title, quiet))
                     with progress.shown(scenario.title, quiet) as listener:
                         result = run_scenario(scenario, workers, cluster, listener, _command(scenario.name, changes, seed), keep)
+                    result = result.disclosed()  # from here on it is written, printed and drawn
                     results.append(result)
                     with interrupt.shielded():
                         _deposit(result, folder, quiet)

@@ -24,6 +24,7 @@ from auditor.categorical.records import Bar, Bars, Cell, cell_records, closed_ba
 from auditor.categorical.redraws import Fit, bars_of
 from auditor.categorical.scheme import categories_of
 from auditor.data.categorical import CategoricalTable
+from auditor.data.source import noise_seed
 from auditor.data.table import Table
 from auditor.errors import NotApplicable, WorkersLost
 from auditor.expectation import ReleaseEvidence
@@ -73,7 +74,8 @@ def open_uniform(
     scenario: Scenario, point: dict[str, Any], table: Table, use: SchemeUse, replicate: int, share: Share | None = None
 ) -> UniformRelease:
     """Return the release of one scheme, its copies not drawn yet."""
-    data, key = categories_of(table), Key(scenario.seed, use.id, replicate)
+    seed = noise_seed(scenario.data.source, scenario.seed, table.fingerprint())
+    data, key = categories_of(table), Key(seed, use.id, replicate)
     return UniformRelease(scenario, data, use, _context(scenario, point, data, use, replicate), key, share)
 
 

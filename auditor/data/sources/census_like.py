@@ -61,6 +61,7 @@ class CensusLike(Source):
     """
 
     name = "census-like"
+    public = True
     reference = "li2012, table 3"
     description = "Synthetic age and income with the means and variances of li2012, Table 3"
     licence = "generated, not subject to a licence"

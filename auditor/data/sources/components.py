@@ -46,6 +46,7 @@ class Components(Source):
     """
 
     name = "components"
+    public = True
     description = "Synthetic records with independent attributes"
     licence = "generated, not subject to a licence"
 

@@ -83,6 +83,7 @@ class Gaussian(Source):
     """
 
     name = "gaussian"
+    public = True
     reference = "F. Mezzadri, How to generate random matrices from the classical compact groups, Notices AMS 54 (2007)"
     description = "Synthetic Gaussian records"
     licence = "generated, not subject to a licence"

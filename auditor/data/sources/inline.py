@@ -22,6 +22,7 @@ class Inline(Source):
     """
 
     name = "inline"
+    public = True
     description = "Written in the scenario"
 
     class Parameters(PluginParameters):

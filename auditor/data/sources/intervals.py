@@ -23,6 +23,7 @@ class Intervals(Source):
     """
 
     name = "intervals"
+    public = True
     reference = "liu2008, section 3.6"
     description = "Synthetic records, uniform on a few intervals"
     licence = "generated, not subject to a licence"
