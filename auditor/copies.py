@@ -22,7 +22,7 @@ from auditor.data.kept import Kept, column_names
 from auditor.data.load import is_file, load_table
 from auditor.data.table import Table
 from auditor.errors import AuditorError
-from auditor.files import write_atomically
+from auditor.files import located, write_atomically
 from auditor.noise import GaussianNoise
 from auditor.registry import get
 from auditor.release import checked_levels, drawn_blocks, drawn_codes, make_plugin
@@ -148,7 +148,7 @@ def unperturbed(scheme: str, levels: Sequence[float]) -> list[int]:
 
 def _check_room(data: str, output: Path, paths: Sequence[Path]) -> None:
     """Refuse to write over the data, among its parts, or beside copies of another release, which would pass for one of this."""
-    source = Path(data).resolve() if is_file(data) else None
+    source = next((path.resolve() for path in located(data)), None) if is_file(data) else None
     if source is not None and source == output.resolve():
         raise AuditorError(f"{output}: is the folder of the data: copies would be taken for parts of it; choose another with --output")
     if source is not None and source in [path.resolve() for path in paths]:
@@ -194,7 +194,7 @@ def _beside(parts: Iterator[Sequence[Any]], kept: Kept, order: Sequence[str], wh
 
 def _is_parquet(data: str) -> bool:
     """Whether the data are in Parquet: a file, or a folder that holds any."""
-    return data.lower().endswith(".parquet") or (Path(data).is_dir() and any(Path(data).glob("*.parquet")))
+    return data.lower().endswith(".parquet") or any(path.is_dir() and any(path.glob("*.parquet")) for path in located(data))
 
 
 def _categories(data: str, columns: Sequence[str] | None, rows: int | None, seed: int) -> CategoricalTable:

@@ -22,6 +22,9 @@ FEWEST_STEPS = 8
 MOST_PROBLEMS = 5
 """Columns described one by one before a message only counts the rest."""
 
+MOST_COLUMNS = 5_000
+"""A covariance of this width takes 200 MB, and at the peak there are five of them."""
+
 _KINDS = {
     "integer": "numbers",
     "floating": "numbers",
@@ -52,6 +55,12 @@ def kind_of(column: pd.Series[Any]) -> str:
     if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype):
         return "numbers"
     return _KINDS.get(pd.api.types.infer_dtype(column, skipna=True), "mixed or nested values")
+
+
+def check_plain(name: str, column: pd.Series[Any]) -> None:
+    """Raise `DataError` when a column that shall be taken as categories holds lists or other values that cannot be compared."""
+    if column.dtype == object and not column.map(pd.api.types.is_hashable).all():
+        raise DataError(f"column {quoted(name)} holds nested values, which are no categories; leave it out, or write its parts as columns")
 
 
 def numeric(frame: pd.DataFrame, *, booleans: bool) -> NDArray[np.float64]:
@@ -237,6 +246,13 @@ def check_names(names: Iterable[str]) -> None:
     """Raise `DataError` for a column whose name results have another use for."""
     if "*" in names:
         raise DataError("a column is called '*', which stands for all attributes together in results; give it another name")
+
+
+def check_width(width: int) -> None:
+    """Raise `DataError` when there are more columns than their covariance leaves room for."""
+    if width > MOST_COLUMNS:
+        told = f"{width:,} columns are too many: their covariance alone would take {8 * width**2 / 2**30:,.1f} GiB"
+        raise DataError(f"{told}; choose at most {MOST_COLUMNS:,} of them with `columns:`", ("columns",))
 
 
 def check_varied(names: tuple[str, ...], low: NDArray[np.float64], high: NDArray[np.float64], variance: NDArray[np.float64]) -> None:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from auditor.errors import did_you_mean
+from auditor.scenario.scalars import kind_of
 
 Path = tuple[str | int, ...]
 M = TypeVar("M", bound=BaseModel)
@@ -38,7 +39,7 @@ class Problems:
     def mapping(self, path: Path, value: Any, allowed: Iterable[str], required: Iterable[str] = ()) -> dict[str, Any]:
         """Return a mapping's known keys, noting unknown and missing ones; an empty one if it is no mapping."""
         if not isinstance(value, dict):
-            self.add(path, f"must be a mapping; got {shown(value)}")
+            self.add(path, f"must be a mapping; got {shown(value) if path else kind_of(value)}")
             return {}
         known = list(allowed)
         for key in value:

@@ -17,7 +17,9 @@ from pydantic import Field, ValidationError, field_validator
 
 from auditor import registry
 from auditor.blocks import row_blocks
+from auditor.data.naming import quoted
 from auditor.errors import AuditorError, PluginError
+from auditor.files import located
 from auditor.noise import DenseNoise, NoiseLaw
 from auditor.noise_shapes import check_covariance, matrix_of_file
 from auditor.registry import PluginParameters, register
@@ -128,10 +130,10 @@ class Published(Scheme):
         return _Files([read_copy(path, self.table.attributes, self.table.rows) for path in paths])
 
     def _find(self, name: str) -> Path:
-        for folder in (self.base or Path(), Path()):
-            if (folder / name).is_file():
-                return folder / name
-        raise AuditorError(f"copies: no such file: {name!r}")
+        for path in located(name, self.base):
+            if path.is_file():
+                return path
+        raise AuditorError(f"copies: no such file: {quoted(name)}")
 
 
 def _scheme_of(law: dict[str, Any]) -> Scheme:
