@@ -191,7 +191,22 @@ def _check_all(scenarios: Sequence[Any]) -> None:
     """Check every scenario against its data before any is run: a wrong one must not cost the time of those before it."""
     from auditor.feasibility import check_data
 
-    _each(scenarios, check_data)
+    with _warnings_told():
+        _each(scenarios, check_data)
+
+
+@contextmanager
+def _warnings_told() -> Iterator[None]:
+    """Tell every warning once, as one line."""
+    import warnings
+
+    from auditor.errors import AuditorWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", AuditorWarning)
+        yield
+    for message in dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, AuditorWarning)):
+        _say(f"warning: {message}")
 
 
 def _each(items: Sequence[Any], act: Callable[[Any], Any]) -> list[Any]:
@@ -308,7 +323,8 @@ def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None
 
     checked = _read_all(scenarios, changes, seed)
     _warn_of_broken_plugins()
-    _each(checked, lambda scenario: _tell(outline(scenario)))
+    with _warnings_told():
+        _each(checked, lambda scenario: _tell(outline(scenario)))
 
 
 @cli.command(name="list")

@@ -18,6 +18,7 @@ from auditor.audit import table_moments
 from auditor.categorical.scheme import UniformScheme
 from auditor.data.categorical import CategoricalTable, split
 from auditor.data.categories import Categories
+from auditor.data.checks import MISSING_REMEDY
 from auditor.data.kept import Kept, column_names
 from auditor.data.load import is_file, load_table
 from auditor.data.table import Table
@@ -31,6 +32,8 @@ from auditor.streams import stream
 from auditor.writing import TableFiles
 
 MANIFEST = "release.json"
+
+COMPLETE_REMEDY = "a copy's records must match the original's one to one: leave those records out of the original and of every copy"
 
 Precision = Literal["double", "single"]
 
@@ -282,7 +285,7 @@ def read_copy(path: Path, attributes: Sequence[str], rows: int, exact: bool = Fa
     try:
         table = load_table(str(path), columns=list(attributes), parameters={}, rng=np.random.default_rng(0), base=None, varied=False)
     except AuditorError as error:
-        told = str(error)
+        told = str(error).replace(MISSING_REMEDY, COMPLETE_REMEDY)
         raise AuditorError(told if told.startswith(path.name) else f"{path.name}: {told}") from None
     if table.rows < rows or (exact and table.rows > rows):
         raise AuditorError(f"{path.name}: has {table.rows:,} rows where the original has {rows:,}; rows must match one to one")

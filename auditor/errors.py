@@ -59,6 +59,10 @@ class PluginError(AuditorError):
     """A plugin is unknown, registered twice, or broke its contract."""
 
 
+class AuditorWarning(UserWarning):
+    """Something that a user should know of a request that is carried out all the same; shown as one message, too."""
+
+
 class StorageError(AuditorError):
     """A disk is full, or broken, while an audit runs: not the request's fault, so the exit status is that of a failure while running."""
 

@@ -19,6 +19,8 @@ Missing = Literal["refuse", "drop", "mean"]
 FEWEST_STEPS = 8
 """Steps of a double, at the size of a column's values, in its standard deviation; with fewer, rounding shows in moments and copies."""
 
+MISSING_REMEDY = "set `missing: drop` to leave those records out, or `missing: mean` to fill them in"
+
 MOST_PROBLEMS = 5
 """Columns described one by one before a message only counts the rest."""
 
@@ -202,8 +204,7 @@ class Survey:
         _each(self.names, self.infinite.count > 0, lambda j: f"has {self.infinite.where(j, 'infinite value')}")
         _each(self.names, self.missing.count >= self.rows, lambda j: "has no values at all")
         if missing == "refuse":
-            remedy = "set `missing: drop` to leave those records out, or `missing: mean` to fill them in"
-            _each(self.names, self.missing.count > 0, lambda j: f"has {self.missing.where(j, 'missing value')}", remedy)
+            _each(self.names, self.missing.count > 0, lambda j: f"has {self.missing.where(j, 'missing value')}", MISSING_REMEDY)
 
 
 def floats(frame: pd.DataFrame) -> NDArray[np.float64]:
