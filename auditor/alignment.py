@@ -98,7 +98,7 @@ def misaligned(X: Array, Y: Array, names: tuple[str, ...]) -> Finding | None:
     whole = relation(X, Y)
     if whole != "related":
         return Finding(whole == "unrelated" or _apart(X, Y), _cause(X, Y))
-    if not _fits(X, Y, 0) and relation(_differences(X), _differences(Y)) == "unrelated":
+    if not _fits(X, Y) and relation(_differences(X), _differences(Y)) == "unrelated":
         return Finding(True, _cause(X, Y))
     return _part(X, Y)
 
@@ -133,7 +133,7 @@ def relation(X: Array, Y: Array, most: Array | float = 1.0) -> Literal["related"
     n, N = X.shape
     if N == 0 or n < 4:
         return "unclear"
-    ranks = stats.rankdata(X, axis=0), stats.rankdata(Y, axis=0)
+    ranks = _ranks(X), _ranks(Y)
     strongest = max(np.abs(z_scores(X, Y)).max(), np.abs(z_scores(*ranks)).max())
     chance = min(2 * N * 2 * stats.norm.sf(strongest), 2 * _mixed_chance(X, Y), 2 * _mixed_chance(*ranks))
     if 2 * chance < UNRELATED:
@@ -161,8 +161,8 @@ def expected(X: Array, Y: Array, most: Array | float = 1.0) -> Array:
 
 def _peak(X: Array, Y: Array) -> Array:
     """Return the larger kurtosis of the ranks of each column and its copy, over 3, and at least 1; shape (N,)."""
-    fourth = [np.mean(_standard(stats.rankdata(part, axis=0)) ** 4, axis=0) for part in (X, Y)]
-    return np.maximum(1.0, np.maximum(*fourth) / 3)
+    fourth = [np.mean(_standard(_ranks(part)) ** 4, axis=0) for part in (X, Y)]
+    return np.asarray(np.maximum(1.0, np.maximum(*fourth) / 3))
 
 
 def z_scores(X: Array, Y: Array) -> Array:
@@ -181,12 +181,12 @@ def _mixed_chance(X: Array, Y: Array) -> float:
 def _canonical(X: Array, Y: Array) -> Array:
     """Return the canonical correlations, shape (N,): 1 for a copy that is a rotation."""
     U, V = (np.linalg.svd(_standard(part), full_matrices=False)[0] for part in (X, Y))
-    return np.clip(np.linalg.svd(U.T @ V, compute_uv=False), 0.0, 1 - 1e-12)
+    return np.asarray(np.clip(np.linalg.svd(U.T @ V, compute_uv=False), 0.0, 1 - 1e-12))
 
 
 def _standard(X: Array) -> Array:
     deviation = X.std(axis=0)
-    return (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+    return np.asarray((X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0))
 
 
 def _differences(X: Array) -> Array:
@@ -200,7 +200,7 @@ def _swapped(X: Array, Y: Array, names: tuple[str, ...]) -> str:
     n, N = X.shape
     if N < 2 or n < 10 * N:
         return ""
-    x, y = _standard(stats.rankdata(X, axis=0)), _standard(stats.rankdata(Y, axis=0))
+    x, y = _standard(_ranks(X)), _standard(_ranks(Y))
     R = np.clip(x.T @ y / n, 0.0, 1 - 1e-12)
     order = linear_sum_assignment(-(R**2).T)[1]  # column j of the copy is most like column order[j] of the original
     own, best = np.diag(R), R[order, np.arange(N)]
@@ -231,26 +231,38 @@ def _cause(X: Array, Y: Array) -> str:
 
 def _moved(X: Array, Y: Array) -> str:
     """Return by how many rows the copy must be moved to fit; nothing if it fits as it stands, or nowhere."""
-    if _fits(X, Y, 0):
+    X, Y = X[:MOVED_ROWS], Y[:MOVED_ROWS]
+    s, farthest = expected(X, Y), min(FARTHEST, len(X) // 4)
+    both = [(_standard(x), _standard(y)) for x, y in ((X, Y), (_ranks(X), _ranks(Y)))]
+    strength = {k: _strength(both, k) for k in range(-farthest, farthest + 1)}
+    fits = [k for k in sorted(strength, key=abs) if s.max() >= SURE and (strength[k] > s / 2)[s >= SURE].all()]
+    if not fits or fits[0] == 0:
         return ""
-    farthest = min(FARTHEST, len(X) // 4)
-    k = next((k for k in sorted(range(-farthest, farthest + 1), key=abs) if _fits(X, Y, k)), 0)
-    there, here = _beside(X, Y, k), _beside(X, Y, 0)
-    better = z_scores(*there) - z_scores(*here)  # a trend makes any neighbour fit nearly as well
-    if better.max() <= NEARER or _canonical(*there).sum() <= _canonical(*here).sum():
+    k = fits[0]
+    # A trend makes any neighbour fit nearly as well, and so may a rotation; neither does better than as it stands.
+    if (strength[k] - strength[0]).max() <= NEARER or _canonical(*_beside(X, Y, k)).sum() <= _canonical(X, Y).sum():
         return ""
     return f"are moved: row {1 + max(0, k)} of the copy is row {1 + max(0, -k)} of the original"
 
 
+def _strength(both: list[tuple[Array, Array]], k: int) -> Array:
+    """Return the larger ``z`` of values and ranks with the copy moved by k rows, shape (N,)."""
+    pairs = [_beside(x, y, k) for x, y in both]
+    r = np.max([np.einsum("ij,ij->j", x, y) / len(x) for x, y in pairs], axis=0)
+    return np.asarray(np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12)) * np.sqrt(max(1, len(pairs[0][0]) - 3)))
+
+
 def _beside(X: Array, Y: Array, k: int) -> tuple[Array, Array]:
     """Return original and copy with the copy moved by k rows."""
-    n = min(len(X), MOVED_ROWS)
-    return X[max(0, -k) : n - max(0, k)], Y[max(0, k) : n - max(0, -k)]
+    return X[max(0, -k) : len(X) - max(0, k)], Y[max(0, k) : len(Y) - max(0, -k)]
 
 
-def _fits(X: Array, Y: Array, k: int) -> bool:
-    """Whether the copy, moved by k rows, has the correlations to be expected in every column where they cannot be missed."""
-    x, y = _beside(X, Y, k)
-    s = expected(x, y)
-    z = np.maximum(z_scores(x, y), z_scores(stats.rankdata(x, axis=0), stats.rankdata(y, axis=0)))
+def _fits(X: Array, Y: Array) -> bool:
+    """Whether the copy has the correlations to be expected in every column where they cannot be missed."""
+    s = expected(X, Y)
+    z = np.maximum(z_scores(X, Y), z_scores(_ranks(X), _ranks(Y)))
     return bool(s.max() >= SURE and (z > s / 2)[s >= SURE].all())
+
+
+def _ranks(X: Array) -> Array:
+    return np.asarray(stats.rankdata(X, axis=0), dtype=np.float64)

@@ -215,6 +215,8 @@ def _each(items: Sequence[Any], act: Callable[[Any], Any]) -> list[Any]:
     for item in items:
         try:
             done.append(act(item))
+        except StorageError:  # standard output is full: nothing is wrong with the item
+            raise
         except AuditorError as error:
             messages.append(str(error))
     if messages:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-LETTERS_PER_SLIP = 3
-"""One slip is forgiven for so many letters: TOTSALES is not RESSALES, three letters apart in eight."""
+LETTERS_PER_SLIP = 5
+"""One slip is forgiven for so many letters: TOTSALES is not RESSALES, nor COMSALES."""
 LONGEST = 100
 """Letters of a name that are looked at; what is longer is no name that somebody mistyped."""
 

@@ -18,7 +18,7 @@ LOOKED_AT = 20_000
 """Cells that names are looked for in: a word that is a category comes back sooner."""
 
 _NUMBER = re.compile(
-    r"""[-+−(]?\s*[$€£¥₪]?\s*                      # a sign, a currency
+    r"""[-+−(]?\s*[$€£¥₪]?\s*(?=[.,]?\d)           # a sign, a currency
         (\d[\d_'’\s]*|\d{1,3}([.,]\d{3})+|)         # digits, in groups maybe
         ([.,]\d*)?([eEdD][-+]?\d+)?                 # decimals, an exponent
         \s*[%$€£¥₪)]?(\.\d+)?                       # what pandas adds to the second of two: 5.1.1""",
