@@ -136,6 +136,7 @@ def test_so_is_one_that_is_no_text(here, auditor, name):
 
 
 def test_a_scenario_s_declared_values_are_not_quoted(here, auditor):
+    assert auditor("check", scenario("inline", data="  values: {a: [1, HIV, 3], b: [Alice, 2, [87654321.125]]}\n"))[0] == 2
     for data in ("  hierarchies: {d: {a: [HIV, HIV]}}\n", "  hierarchies: {d: {a: HIV}}\n", "  categorical: {d: [HIV, HIV]}\n"):
         assert auditor("check", scenario("iris", data=data))[0] == 2
 
@@ -289,7 +290,7 @@ def test_a_shuffled_copy_is_refused_before_anything_is_audited(copies, auditor):
     for command in ("check", "run"):
         status, _, err = auditor(command, published("shuffled"))
         assert status == 2
-        assert "'shuffled.csv': the copy's rows are in another order" in err
+        assert "'shuffled.csv': the copy's rows hold the original's values in another order" in err
     assert not Path("audit/s/results.json").exists()
     assert auditor("check", published("y"))[0] == 0
     assert auditor("check", published("shuffled", ", aligned: true"))[0] == 0
