@@ -58,6 +58,8 @@ def header(path: Path, empty: bool = False) -> list[str]:
     with told_as(path):
         _not_empty(path)
         names = csv_header(path, empty) if path.suffix.lower() == ".csv" else _parquet_header(path, empty)
+        if path.suffix.lower() == ".csv":  # not for every piece of the file, which `csv_header` is read for
+            headers.check_records(path.name, names, csv_records(path))
     headers.check_names(path.name, names)
     return names
 
@@ -158,7 +160,6 @@ def csv_header(path: Path, empty: bool = False) -> list[str]:
     _has_commas(path, names, first)
     if len(first) > len(names):
         raise DataError(f"{path.name}: data row 1 has {len(first)} cells under {len(names)} column names")
-    headers.check_records(path.name, names, csv_records(path))
     return names
 
 
