@@ -353,7 +353,7 @@ def test_a_document_is_not_written_over_the_results_it_is_made_of(folder, audito
     before = results.read_bytes()
     for command in (("report", "audit/holds"), ("report", "audit/fails", "audit/holds/results.json"), ("compare", "audit/fails", "audit/holds")):
         status, _, err = auditor(*command, "--format", "markdown", "--output", output)
-        assert (status, "holds the results themselves" in err) == (2, True)
+        assert (status, "holds the results themselves" in err) == (2, True), err
     assert results.read_bytes() == before
 
 

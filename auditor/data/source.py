@@ -22,6 +22,10 @@ class Source(Plugin):
     labels: ClassVar[tuple[str, ...]] = ()
     """Columns that hold a class rather than a number: left out unless ``columns:`` asks for them."""
 
+    def width(self) -> int:
+        """Return how many attributes are drawn, for a synthetic source; 0 for one that has data of its own, of which no more can be had."""
+        return 0
+
     def domains(self) -> dict[str, list[Any]]:
         """Return the domains of columns that are categories by nature; none unless a source says so."""
         return {}

@@ -42,6 +42,10 @@ class Values(Source):
     column: ClassVar[str]
     licence = "generated, not subject to a licence"
 
+    def width(self) -> int:
+        """Return how many attributes are drawn."""
+        return 1
+
     @abstractmethod
     def weights(self) -> Array:
         """Return the chance of each value, shape (s,)."""

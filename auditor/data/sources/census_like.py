@@ -73,6 +73,10 @@ class CensusLike(Source):
             default=0.17, gt=-1, lt=1, description="Correlation of age and income in the table drawn, exactly."
         )
 
+    def width(self) -> int:
+        """Return how many attributes are drawn."""
+        return 2
+
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
         """Draw ``rows`` records of ``age`` and ``income``."""
         n, rho = DEFAULT_ROWS if rows is None else rows, self.parameters.correlation

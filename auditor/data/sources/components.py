@@ -66,6 +66,10 @@ class Components(Source):
                 raise ValueError(f"mixing must be {N} rows of {N}")
             return self
 
+    def width(self) -> int:
+        """Return how many attributes are drawn."""
+        return self.parameters.attributes or len(self.parameters.shapes)
+
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
         """Draw ``rows`` records."""
         given, n = self.parameters, DEFAULT_ROWS if rows is None else rows

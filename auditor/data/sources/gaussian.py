@@ -131,6 +131,10 @@ class Gaussian(Source):
                 raise ValueError(f"mean has length {len(self.mean)}; there are {counted(width, 'attribute')}")
             return self
 
+    def width(self) -> int:
+        """Return how many attributes are drawn."""
+        return len(self.parameters.covariance or eigenvalues(self.parameters.spectrum))
+
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
         """Draw ``rows`` records of ``x1`` to ``xN``; unless ``exact``, more rows only add to the table."""
         given, n = self.parameters, DEFAULT_ROWS if rows is None else rows

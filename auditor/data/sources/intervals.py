@@ -43,6 +43,10 @@ class Intervals(Source):
                 raise ValueError("must be [low, high] pairs, ascending and apart")
             return intervals
 
+    def width(self) -> int:
+        """Return how many attributes are drawn."""
+        return 1
+
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
         """Return ``rows`` records."""
         low, high = np.array(self.parameters.intervals, dtype=np.float64).T
