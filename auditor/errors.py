@@ -29,6 +29,10 @@ class PluginError(AuditorError):
     """A plugin is unknown, registered twice, or broke its contract."""
 
 
+class PluginFailed(AuditorError):  # noqa: N818 - what happened, told in the report
+    """A plugin raised what it must not; the message says what may be told of it (``auditor.containment``)."""
+
+
 class StorageError(AuditorError):
     """A disk is full, or broken, while an audit runs: not the request's fault, so the exit status is that of a failure while running."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from auditor import registry
 from auditor.attack import Attack
-from auditor.audit import ReleaseAudit, failure_reason, release_levels
-from auditor.categorical.attack import CategoricalAttack, CategoricalView
+from auditor.audit import ReleaseAudit, nothing_of, release_levels
+from auditor.categorical.attack import CategoricalAttack, CategoricalView, Inference, probabilities
 from auditor.categorical.counting import CountJob
 from auditor.categorical.counts import MOST_CELLS, batches, possible_cells
 from auditor.categorical.figures import marginal_tests, pooling_evidence, release_records
@@ -22,9 +22,10 @@ from auditor.categorical.measuring import Fitted, Found, Measured, MeasureJob, T
 from auditor.categorical.neighbours import MOST_COPIES, between, drawn_between
 from auditor.categorical.records import Cell, cell_records, gain_record
 from auditor.categorical.scheme import categories_of
+from auditor.containment import contained
 from auditor.data.categorical import CategoricalTable
 from auditor.data.table import Table
-from auditor.errors import NotApplicable, WorkersLost
+from auditor.errors import NotApplicable, PluginError
 from auditor.expectation import ReleaseEvidence
 from auditor.gathering import draws_of, key_of
 from auditor.knowledge import Estimated, Knowledge, KnownRecords, Perfect
@@ -46,25 +47,21 @@ def audit_uniform(
     The table is gone through a few times, block by block, and no pass keeps a record; ``share`` has others do the work of a pass.
     """
     data = categories_of(table)
-    context = _context(scenario, point, data, use, replicate)
-    evidence = ReleaseEvidence(point, use.id, use.name, context.levels, replicate, data.rows)
-    try:
+    context = CellContext(point, use.id, (), replicate, data.names, np.ones(len(data.names)))
+    with contained() as failure:
+        context = _context(scenario, point, data, use, replicate)
+        evidence = ReleaseEvidence(point, use.id, use.name, context.levels, replicate, data.rows)
         release = open_uniform(scenario, point, table, use, replicate, share)
         session = AttackSession(release)
-        measurements = release_records(release, session.counted)
-    except WorkersLost:
-        raise
-    except Exception as error:
-        reason = failure_reason(error)
-        records = [context.empty(a.id, k.label, None, "failed", reason) for k in scenario.knowledge for a in scenario.attacks]
-        return ReleaseAudit(records, [], evidence)
-    measurements += session.run()
-    evidence.facts["marginal"] = marginal_tests(release, session.counted)
-    if session.between:
-        evidence.facts["drawn"] = drawn_between(context.levels, data.size, session.between, session.counted.between)
-    if pooling:
-        evidence.pooling.update(pooling_evidence(release))
-    return ReleaseAudit(measurements, [], evidence)
+        measurements = release_records(release, session.counted) + session.run()
+        evidence.facts["marginal"] = marginal_tests(release, session.counted)
+        if session.between:
+            evidence.facts["drawn"] = drawn_between(context.levels, data.size, session.between, session.counted.between)
+        if pooling:
+            evidence.pooling.update(pooling_evidence(release))
+        return ReleaseAudit(measurements, [], evidence)
+    evidence = ReleaseEvidence(point, use.id, use.name, context.levels, replicate, data.rows)
+    return nothing_of(scenario, context, evidence, [None], failure.reason)
 
 
 def open_uniform(
@@ -124,12 +121,9 @@ class AttackSession:
         if not fitted:
             return Found()
         clear = {key: draw for key, draw in self.draws.items() if draw.clear}
-        try:
+        with contained() as failure:
             return self.release.go_through(MeasureJob(self.release.data.size, self.release.groups, fitted, clear))
-        except WorkersLost:
-            raise
-        except Exception as error:
-            return Found(failed={name: ("failed", failure_reason(error)) for name in fitted})
+        return Found(failed={name: ("failed", failure.reason) for name in fitted})
 
     def _empty(self, use: PluginUse, knowledge: Knowledge, status: str, reason: str) -> list[Measurement]:
         return [self.release.context.empty(use.id, knowledge.label, coalition, status, reason) for coalition in self.release.coalitions]
@@ -143,6 +137,7 @@ class AttackSession:
         bounds = None if rho is None else (float(rho.options["rho1"]), float(rho.options["rho2"]))
         predicates, scores, prior = attack.predicates(data.labels), data.scores, data.prior
         inferences = {coalition: attack.infer(view.coalition(coalition)) for coalition in self.release.needed}
+        check_inferences(inferences.values(), predicates, data.size)
         frames = {}
         for coalition, inference in inferences.items():
             exact = inference.fixed and np.array_equal(inference.prior, prior)
@@ -204,14 +199,27 @@ class AttackSession:
         return CategoricalView(members, self.release.law.of(members), knowledge, data.labels, prior, sample, pairs)
 
 
+def check_inferences(inferences: Iterable[Inference], predicates: Mapping[str, Any], size: int) -> None:
+    """Refuse what is no inference over the domain; nobody's word is taken.
+
+    Raises
+    ------
+    PluginError
+        Saying what was expected.
+    """
+    for inference in inferences:
+        if not isinstance(inference, Inference) or not isinstance(inference.fixed, bool):
+            raise PluginError("the attack returned no Inference")
+        probabilities(inference.prior, (size,), "a prior")
+    for holds in predicates.values():
+        if np.shape(holds) != (size,) or np.asarray(holds).dtype != np.bool_:
+            raise PluginError("a statement about values must be a mask over the domain")
+
+
 @contextmanager
 def noted(failed: dict[Try, tuple[str, str]], name: Try) -> Iterator[None]:
     """Note why an attack makes no sense or failed, rather than stop the others."""
-    try:
+    with contained() as failure:
         yield
-    except NotApplicable as reason:
-        failed[name] = ("not-applicable", str(reason))
-    except WorkersLost:
-        raise
-    except Exception as error:
-        failed[name] = ("failed", failure_reason(error))
+    if failure.error is not None:
+        failed[name] = (failure.status, failure.reason)
