@@ -99,12 +99,12 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def inner(*arguments: Any, **options: Any) -> None:
         from auditor.console import reserved
-        from auditor.containment import is_ours, withhold_uncaught
+        from auditor.containment import exits_refused, is_ours, withhold_uncaught
         from auditor.interrupt import CtrlC, told_apart
 
         undo = withhold_uncaught()
         try:
-            with reserved(), told_apart():
+            with reserved(), told_apart(), exits_refused():
                 command(*arguments, **options)
         except CtrlC:
             _say("interrupted")
@@ -273,6 +273,8 @@ def _each(items: Sequence[Any], act: Callable[[Any], Any]) -> list[Any]:
     for item in items:
         try:
             done.append(act(item))
+        except PluginFailed:  # not the request's fault
+            raise
         except AuditorError as error:
             messages.append(str(error))
     if messages:

@@ -23,7 +23,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Literal, NoReturn
@@ -160,7 +160,23 @@ def _refused(status: int) -> NoReturn:
     """Stand in for ``os._exit`` while plugins run; processes that a plugin started may leave as they like."""
     if os.getpid() != _owner:
         _leave(status)
-    raise SystemExit(status)
+    raise _Left(status)
+
+
+class _Left(SystemExit):
+    """An exit by ``os._exit``, which is a plugin's whoever raises it."""
+
+
+@contextmanager
+def exits_refused() -> Iterator[None]:
+    """Let ``os._exit`` raise until the block ends, wherever plugins are called."""
+    global _owner
+    before, _owner = os._exit, os.getpid()
+    os._exit = _refused
+    try:
+        yield
+    finally:
+        os._exit = before  # type: ignore[assignment]
 
 
 # -- what may be told ------------------------------------------------------------------------------------------------------

@@ -213,7 +213,8 @@ class Expectation(Plugin):
 class Broken(Expectation):
     """Stands in for an expectation that cannot be made, so that the run finishes the rest and says so."""
 
-    def __init__(self, parameters: Any, failure: AuditorError) -> None:
+    def __init__(self, cls: type[Expectation], parameters: Any, failure: AuditorError) -> None:
+        self.name, self.reference = cls.name, cls.reference  # type: ignore[misc]
         self.parameters, self._failure = parameters, failure
 
     def judge(self, evidence: Evidence) -> Judgement:
@@ -232,7 +233,7 @@ def made(cls: type[Expectation], parameters: Any) -> Expectation:
     with contained() as failure:
         return cls(parameters)
     assert failure.error is not None
-    return Broken(parameters, failure.error)
+    return Broken(cls, parameters, failure.error)
 
 
 @dataclass(frozen=True)

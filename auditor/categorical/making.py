@@ -23,6 +23,7 @@ from auditor.records import CellContext
 from auditor.scenario.coalitions import expand_all
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.scheme import Key
+from auditor.sealed import readable
 
 Array = NDArray[np.float64]
 
@@ -168,7 +169,7 @@ class UniformRelease:
     def block(self, index: int, drawn: bool = False) -> CodeBlock:
         """Return one block with its copies; ``drawn`` is whether what makes them is wanted too."""
         a, b = self._bounds[index]
-        x = self.data.read(a, b)
+        (x,) = readable([self.data.read(a, b)])  # a scheme is shown the table's own codes
         if index in self._kept and not drawn:
             return CodeBlock(index, a, x, self._kept[index].__getitem__)
         made, seconds = self._request(x, index, drawn and self.scenario.measure("seconds") is not None)
