@@ -176,7 +176,7 @@ def exits_refused() -> Iterator[None]:
     try:
         yield
     finally:
-        os._exit = before  # type: ignore[assignment]
+        os._exit = before
 
 
 # -- what may be told ------------------------------------------------------------------------------------------------------

@@ -18,9 +18,11 @@ import pytest
 import yaml
 
 from auditor import registry, tasks
+from auditor.attack import Inferred
 from auditor.cli import main
 from auditor.containment import contained, failure_reason, known
 from auditor.errors import AuditorError, NotApplicable, PluginError, StorageError, WorkersLost
+from auditor.inferences import check_inferred
 from auditor.interrupt import CtrlC
 from tests.misbehaving import NOW, PLUGINS, Manners
 
@@ -350,6 +352,23 @@ def test_a_module_that_raises_when_imported_is_reported(how, tmp_path, monkeypat
 def test_a_plugin_cannot_end_check_in_0_before_the_plan_is_printed(kind, how, audit):
     status, out, err = audit(kind, command="check", made=RAISES[how])
     assert status == 3 or (status == 0 and "cells" in out), err
+
+
+INFERRED = {
+    "attribute": 0, "values": np.array([1.0, 2.0]), "groups": np.array([0, 1]), "posterior": np.array([[0.5, 0.5], [1.0, 0.0]]),
+    "prior": np.array([0.75, 0.25]), "claims": np.array([-1, 0]), "linked": np.array([0.5, 1.0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", [
+    {"attribute": 2}, {"attribute": "x1"}, {"values": np.array([2.0, 1.0])}, {"values": np.array([1.0, np.nan])}, {"groups": np.array([0, 2])},
+    {"posterior": np.array([[1.5, -0.5], [1.0, 0.0]])}, {"posterior": np.array([[0.5, 0.4], [1.0, 0.0]])}, {"posterior": np.eye(3)},
+    {"prior": np.array([1.5, -0.5])}, {"claims": np.array([-2, 0])}, {"claims": np.array([0.5, 0.5])}, {"linked": np.array([0.5, 1.5])},
+])  # fmt: skip
+def test_what_an_attack_infers_of_values_is_checked(change):
+    check_inferred(Inferred(**INFERRED), 2, 2)
+    with pytest.raises(PluginError):
+        check_inferred(Inferred(**INFERRED | change), 2, 2)
 
 
 # -- Ctrl-C, threads, workers ----------------------------------------------------------------------------------------------
