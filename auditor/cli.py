@@ -56,8 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         cli.main(args=None if arguments is None else list(arguments), prog_name="auditor", standalone_mode=True)
     except SystemExit as done:
-        if arguments is None:
-            _leave_threads(before, done.code)
+        if arguments is None and "auditor.containment" in sys.modules:
+            _close_up(before, done.code)
         raise
     except AuditorError as error:
         _say(f"error: {error}")
@@ -79,13 +79,21 @@ def _told_of_bug(error: BaseException) -> int:
     return FAILED_RUNNING
 
 
-def _leave_threads(before: Sequence[threading.Thread], status: Any) -> None:
-    """End the process although a plugin left threads running that Python would wait for, perhaps for ever."""
+def _close_up(before: Sequence[threading.Thread], status: Any) -> None:
+    """See to it that what plugins left behind adds nothing to the report, and does not keep the process from ending.
+
+    Python would wait for threads, perhaps for ever.
+    """
+    from auditor.containment import withhold_uncaught
+
+    withhold_uncaught()
+    with suppress(OSError, ValueError, AttributeError):  # closed, or nobody reads it
+        sys.stdout.flush()
+        os.dup2(2, 1)
     left = [thread for thread in threading.enumerate() if thread not in before and thread.is_alive() and not thread.daemon]
     if left and isinstance(status, (int, type(None))):
         _say(f"warning: {len(left)} threads that a plugin started are still running; they are not waited for")
         with suppress(OSError, ValueError):
-            sys.stdout.flush()
             sys.stderr.flush()
         os._exit(status or 0)
 

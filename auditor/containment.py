@@ -40,6 +40,9 @@ MOST_TEXT = 300
 
 _leave = os._exit
 _owner = os.getpid()
+_held = 0
+"""Blocks that are open, in whatever thread: the last one gives ``os._exit`` back."""
+_lock = threading.Lock()
 
 
 class contained:  # noqa: N801 - reads as a word in `with contained() as failure:`
@@ -63,13 +66,12 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
     error: AuditorError | None = None
     cause: type[BaseException] | None = None
     """The kind of exception that was raised, or the nearest one that is known."""
-    _raised: BaseException | None = None
+    _ours = False
 
     def __enter__(self) -> contained:
-        global _owner
-        self._process = _owner = os.getpid()
+        self._process = os.getpid()
         self._before = [(put_back, read()) for read, put_back in _KEPT]
-        os._exit = _refused
+        _hold_exit()
         if _in_main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, strike)  # so that a real Ctrl-C can be told from what a plugin raises
         return self
@@ -77,12 +79,15 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
         if os.getpid() != self._process:
             _leave(1)
+        _free_exit()
         for put_back, state in self._before:
             with suppress(Exception):
                 put_back(state)
         if error is None or isinstance(error, CtrlC) or (isinstance(error, (StorageError, WorkersLost)) and is_ours(error)):
             return False
-        self.error, self.cause, self._raised = tellable(error), known(type(error)), error
+        found = tellable(error)
+        self.cause, self._ours = known(type(error)), found is error
+        self.error = found.with_traceback(None)  # its frames hold this block, and copies of the table
         return True
 
     @property
@@ -97,7 +102,7 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
 
     def raise_ours(self) -> None:
         """Raise what was raised if that was an error of our own, for callers that cannot go on without the plugin."""
-        if self.error is not None and self.error is self._raised:
+        if self.error is not None and self._ours:
             raise self.error
 
 
@@ -143,17 +148,27 @@ def _set_numpy_errors(before: dict[str, Any] | None) -> None:
         sys.modules["numpy"].seterr(**before)
 
 
-def _set_exit(before: Callable[[int], NoReturn]) -> None:
-    os._exit = before  # type: ignore[assignment]
-
-
 _KEPT: tuple[tuple[Callable[[], Any], Callable[[Any], None]], ...] = (
-    (lambda: os._exit, _set_exit),
     (lambda: (sys.stdin, sys.stdout, sys.stderr), _set_streams),
     (_handlers, _set_handlers),
     (_folder, _set_folder),
     (_numpy_errors, _set_numpy_errors),
 )
+
+
+def _hold_exit() -> None:
+    global _owner, _held
+    with _lock:
+        _owner, _held = os.getpid(), _held + 1
+        os._exit = _refused
+
+
+def _free_exit() -> None:
+    global _held
+    with _lock:
+        _held -= 1
+        if not _held:
+            os._exit = _leave
 
 
 def _refused(status: int) -> NoReturn:
@@ -170,13 +185,11 @@ class _Left(SystemExit):
 @contextmanager
 def exits_refused() -> Iterator[None]:
     """Let ``os._exit`` raise until the block ends, wherever plugins are called."""
-    global _owner
-    before, _owner = os._exit, os.getpid()
-    os._exit = _refused
+    _hold_exit()
     try:
         yield
     finally:
-        os._exit = before
+        _free_exit()
 
 
 # -- what may be told ------------------------------------------------------------------------------------------------------

@@ -430,6 +430,13 @@ def test_a_thread_left_running_does_not_keep_the_process(tmp_path):
     assert "still running" in done.stderr
 
 
+def test_what_is_left_for_the_end_adds_nothing_to_the_report(tmp_path):
+    act = "import atexit; atexit.register(print, 87654321.125); atexit.register(os.write, 1, b'87654321.125')"
+    done = command(tmp_path, act)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["measurements"] == results(tmp_path)["measurements"]
+
+
 def test_os_exit_in_a_worker_is_a_cell_that_failed(tmp_path):
     done = command(tmp_path, "os._exit(0)", "--workers", "2")
     assert done.returncode == 3, done.stderr
@@ -500,6 +507,22 @@ def test_blocks_nest_and_leave_everything_as_it_was():
         assert inner.reason.startswith("SystemExit at containment.py:")
         os._exit(0)
     assert outer.error is not None
+    assert os._exit is before
+
+
+def test_blocks_in_several_threads_give_os_exit_back():
+    before, inside = os._exit, threading.Barrier(2)
+
+    def one(first):
+        with contained():
+            inside.wait()
+            time.sleep(0 if first else 0.1)
+
+    threads = [threading.Thread(target=one, args=(first,)) for first in (True, False)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert os._exit is before
 
 
