@@ -29,7 +29,7 @@ class _Lasting:
         """Do nothing."""
 
 
-_reserved: list[TextIO] = []
+_reserved: list[TextIO | None] = []
 
 
 @contextmanager
@@ -54,14 +54,15 @@ def reserved() -> Iterator[None]:
             os.close(kept)
 
 
-def stream() -> TextIO:
-    """Return what reports are printed to."""
+def stream() -> TextIO | None:
+    """Return what reports are printed to; None where standard output was closed from the start."""
     return _reserved[-1] if _reserved else sys.stdout
 
 
 def put(text: str, nl: bool = True) -> None:
-    """Print a part of the report."""
-    click.echo(text, file=stream(), nl=nl)
+    """Print a part of the report, if there is a standard output."""
+    if (report := stream()) is not None:
+        click.echo(text, file=report, nl=nl)
 
 
 def _diverted() -> int | None:
