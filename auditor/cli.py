@@ -326,8 +326,12 @@ def _write(result: AuditResult, folder: Path) -> None:
     from auditor.files import write_atomically
 
     result.save(folder)
-    (folder / "report.html").unlink(missing_ok=True)  # an older one would not be of these results
-    write_atomically(folder / "report.html", _rendered("html", [result]).encode("utf-8", "backslashreplace"))
+    try:
+        page = _rendered("html", [result])
+    except PluginFailed:
+        (folder / "report.html").unlink(missing_ok=True)  # an older one would not be of these results
+        raise
+    write_atomically(folder / "report.html", page.encode("utf-8", "backslashreplace"))
 
 
 def _rendered(form: str, results: Sequence[AuditResult] | Comparison, **parameters: Any) -> str:
