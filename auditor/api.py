@@ -70,7 +70,8 @@ def run(
         warnings.warn(str(failure), stacklevel=2)
     checked = read_scenario(scenario, tuple((overrides or {}).items()), seed)
     check_data(checked)
-    keep = None if output is None else Keep(_made(Path(output)), resume)
+    output = None if output is None else Path(output).absolute()  # wherever a plugin moves to
+    keep = None if output is None else Keep(_made(output), resume)
     result = run_scenario(checked, workers=workers, cluster=cluster, listener=listener, keep=keep)
     if output is not None:
         result.save(output)

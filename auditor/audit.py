@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -20,6 +20,7 @@ from auditor.attack import Affine, AffineStack, Attack, LinearAttack, RowAttack,
 from auditor.blocks import row_blocks
 from auditor.categorical.attack import CategoricalAttack
 from auditor.categorical.worlds import binned_records
+from auditor.containment import contained, known
 from auditor.data.source import noise_seed
 from auditor.data.table import Table
 from auditor.dependence import dependences
@@ -222,25 +223,35 @@ def audit_release(
         from auditor.categorical.audit import audit_uniform
 
         return audit_uniform(scenario, point, table, use, replicate, pooling)
-    levels = release_levels(use, scenario)
+    with contained() as failure:
+        levels = release_levels(use, scenario)
+    if failure.error is not None:  # without levels nobody knows of copies, let alone coalitions
+        context = CellContext(point, use.id, (), replicate, table.attributes, np.diag(moments.covariance))
+        return nothing_of(scenario, context, ReleaseEvidence(point, use.id, use.name, (), replicate, table.rows), [()], failure.reason)
     context = CellContext(point, use.id, levels, replicate, table.attributes, np.diag(moments.covariance))
     evidence = ReleaseEvidence(point, use.id, use.name, levels, replicate, table.rows)
     coalitions = expand_all(scenario.coalitions, len(levels), scenario.seed)
-    try:
+    with contained() as failure:
         release = open_release(scenario, table, moments, use, levels, replicate)
         session = Session(scenario, release, coalitions, context, pooling, taken)
         _check_copies(session.gathered)
-    except (Exception, SystemExit) as error:
-        reason = failure_reason(error)
-        records = [context.empty(attack.id, knowledge.label, coalition, "failed", reason)
-                   for knowledge in scenario.knowledge for attack in scenario.attacks for coalition in coalitions]  # fmt: skip
-        return ReleaseAudit(records, [], evidence)
-    measurements, distributions = session.run()
-    if pooling:
-        evidence.paired.update(session.paired)
-    if pooling and session.gathered.joint:
-        evidence.pooling.update(pooling_evidence(session.needed, session.gathered.groups, table.width, session.law, session.signs()))
-    return ReleaseAudit(measurements, distributions, evidence)
+        measurements, distributions = session.run()
+        if pooling:
+            evidence.paired.update(session.paired)
+        if pooling and session.gathered.joint:
+            evidence.pooling.update(pooling_evidence(session.needed, session.gathered.groups, table.width, session.law, session.signs()))
+        return ReleaseAudit(measurements, distributions, evidence)
+    return nothing_of(scenario, context, evidence, coalitions, failure.reason)
+
+
+def nothing_of(
+    scenario: Scenario, context: CellContext, evidence: ReleaseEvidence, coalitions: Sequence[Coalition | None], reason: str
+) -> ReleaseAudit:
+    """Return the audit of a release that failed: every cell says why; one that nobody attacks says so once."""
+    cells = [(attack.id, knowledge.label) for knowledge in scenario.knowledge for attack in scenario.attacks]
+    records = [context.empty(attack, knowledge, coalition, "failed", reason) for attack, knowledge in cells for coalition in coalitions]
+    evidence = replace(evidence, pooling={}, paired={}, facts={})
+    return ReleaseAudit(records or [context.empty(None, None, None, "failed", reason)], [], evidence)
 
 
 @dataclass(frozen=True)
@@ -262,7 +273,7 @@ class Taken:
     failure: str = ""
 
 
-class FailedElsewhereError(Exception):
+class FailedElsewhereError(AuditorError):
     """The release failed where its rows were gone through; its text is a reason that may be told."""
 
 
@@ -277,7 +288,7 @@ def _check_law(law: NoiseLaw | None, copies: int, width: int) -> None:
     if law is None:
         return
     if not isinstance(law, (GaussianNoise, DenseNoise)):
-        raise PluginError(f"the scheme stated a {type(law).__name__} for the law of its noise")
+        raise PluginError(f"the scheme stated a {known(type(law)).__name__} for the law of its noise")
     parts = (law.level_covariance, law.shape) if isinstance(law, GaussianNoise) else (law.covariance,)
     sizes = (copies, width) if isinstance(law, GaussianNoise) else (copies * width,)
     for part, size in zip(parts, sizes, strict=True):
@@ -300,7 +311,10 @@ def release_levels(use: SchemeUse, scenario: Scenario) -> tuple[float, ...]:
     """Return the levels of one use of a scheme, in order of release."""
     if use.levels is not None:
         return use.levels.resolve(scenario.seed)
-    return make_scheme(use, scenario.base).default_levels()
+    levels = make_scheme(use, scenario.base).default_levels()
+    if not isinstance(levels, tuple) or not all(isinstance(level, (int, float)) for level in levels):
+        raise PluginError("the scheme's default levels are no tuple of numbers")
+    return levels
 
 
 def make_scheme(use: SchemeUse, base: Path | None) -> Scheme:
@@ -309,21 +323,6 @@ def make_scheme(use: SchemeUse, base: Path | None) -> Scheme:
     if hasattr(scheme, "base"):
         scheme.base = base
     return scheme
-
-
-def failure_reason(error: BaseException) -> str:
-    """Return what may be told of a failure.
-
-    Our own errors hold no original value by rule. A foreign exception's text may hold anything it met, so only its type and place
-    are told.
-    """
-    if isinstance(error, (AuditorError, FailedElsewhereError)):
-        return str(error)
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    place = f" at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace is not None else ""
-    return f"{type(error).__name__}{place} (its message is withheld: it might hold original values)"
 
 
 class Session:
@@ -361,7 +360,8 @@ class Session:
         if self.scenario.measure("seconds"):
             measurements.append(scheme_record(self.context, "seconds", self.release.seconds))
         facts = self.release.scheme.facts(self.release.levels, self.release.moments)
-        measurements += [scheme_record(self.context, name, value) for name, value in facts.items() if self.scenario.measure(name)]
+        check_real(*facts.values())
+        measurements += [scheme_record(self.context, name, float(value)) for name, value in facts.items() if self.scenario.measure(name)]
         if self.scenario.measure("entropy-privacy"):
             measurements += entropy_records(self.context, self.release.table, self.law, self.coalitions)
         if self.scenario.utility is not None:
@@ -389,15 +389,12 @@ class Session:
 
     def _tried(self, use: PluginUse, knowledge: Knowledge) -> tuple[list[Measurement], list[Distribution]]:
         """Return the records of one attack; when it fails, coalition by coalition, so that only the cells at fault are lost."""
-        try:
+        with contained() as failure:
             return self._attack(use, knowledge)
-        except (Exception, SystemExit) as error:  # a plugin that exits must not end the audit, with status 0 at that
-            if len(self.coalitions) > 1:
-                parts = [self._only(coalition)._tried(use, knowledge) for coalition in self.coalitions]
-                return [cell for cells, _ in parts for cell in cells], [spread for _, spreads in parts for spread in spreads]
-            if isinstance(error, NotApplicable):
-                return self._empty(use, knowledge, "not-applicable", str(error)), []
-            return self._empty(use, knowledge, "failed", failure_reason(error)), []
+        if len(self.coalitions) > 1:
+            parts = [self._only(coalition)._tried(use, knowledge) for coalition in self.coalitions]
+            return [cell for cells, _ in parts for cell in cells], [spread for _, spreads in parts for spread in spreads]
+        return self._empty(use, knowledge, failure.status, failure.reason), []
 
     def _only(self, coalition: Coalition) -> Session:
         """Return this session for one coalition, and the single copies its gain is measured against."""
@@ -583,7 +580,7 @@ def check_shape(affine: Affine, view: View) -> None:
         The harness does not trust what a plugin returns.
     """
     if not isinstance(affine, Affine):
-        raise PluginError(f"the attack returned a {type(affine).__name__} where an Affine is expected")
+        raise PluginError(f"the attack returned a {known(type(affine)).__name__} where an Affine is expected")
     check_real(affine.weights, affine.offset, *(() if affine.known is None else (affine.known,)))
     N, shape = view.width, np.shape(affine.weights)
     if len(shape) != 2 or shape[0] != N or shape[1] % N or np.shape(affine.offset) != (N,):

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from auditor.errors import AuditorError, StorageError
+from auditor.errors import AuditorError, PluginFailed, StorageError
 
 if TYPE_CHECKING:
+    from auditor.comparison import Comparison
     from auditor.copies import Precision
     from auditor.results import AuditResult
     from auditor.scenario.model import Scenario
@@ -51,19 +54,83 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     The text of a foreign exception may quote whatever it met, and that may be an original value.
     """
+    before = threading.enumerate()
     try:
         cli.main(args=None if arguments is None else list(arguments), prog_name="auditor", standalone_mode=True)
+    except SystemExit as done:
+        if arguments is None and "auditor.containment" in sys.modules:
+            _close_up(before, done.code)
+        raise
     except AuditorError as error:
         _say(f"error: {error}")
-        sys.exit(FAILED_RUNNING if isinstance(error, StorageError) else WRONG_REQUEST)
+        sys.exit(FAILED_RUNNING if isinstance(error, (StorageError, PluginFailed)) else WRONG_REQUEST)
     except KeyboardInterrupt:
         _say("interrupted")
         sys.exit(130)
     except Exception as error:
-        frames = "".join(traceback.format_tb(error.__traceback__))
-        told = str(error) if os.environ.get("AUDITOR_DEBUG") else "message withheld, it might hold data; AUDITOR_DEBUG=1 shows it"
-        _say(f"Traceback (most recent call last):\n{frames}{type(error).__name__}: {told}")
-        sys.exit(FAILED_RUNNING)
+        sys.exit(_told_of_bug(error))
+
+
+def _told_of_bug(error: BaseException) -> int:
+    """Tell where something broke; return the exit status."""
+    from auditor.containment import known
+
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    told = str(error) if os.environ.get("AUDITOR_DEBUG") else "message withheld, it might hold data; AUDITOR_DEBUG=1 shows it"
+    _say(f"Traceback (most recent call last):\n{frames}{known(type(error)).__name__}: {told}")
+    return FAILED_RUNNING
+
+
+def _close_up(before: Sequence[threading.Thread], status: Any) -> None:
+    """See to it that what plugins left behind adds nothing to the report, and does not keep the process from ending.
+
+    Python would wait for threads, perhaps for ever.
+    """
+    from auditor.containment import withhold_uncaught
+
+    withhold_uncaught()
+    with suppress(OSError, ValueError, AttributeError):  # closed, or nobody reads it
+        sys.stdout.flush()
+        os.dup2(2, 1)
+    left = [thread for thread in threading.enumerate() if thread not in before and thread.is_alive() and not thread.daemon]
+    if left and isinstance(status, (int, type(None))):
+        _say(f"warning: {len(left)} threads that a plugin started are still running; they are not waited for")
+        with suppress(OSError, ValueError):
+            sys.stderr.flush()
+        os._exit(status or 0)
+
+
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """Keep standard output for the report while a command runs, and its exit status from whatever a plugin raises.
+
+    What plugins raise is contained where they are called; this is for what slips through, and for Ctrl-C.
+    """
+
+    @wraps(command)
+    def inner(*arguments: Any, **options: Any) -> None:
+        from auditor.console import reserved
+        from auditor.containment import exits_refused, is_ours, withhold_uncaught
+        from auditor.interrupt import CtrlC, told_apart
+
+        undo = withhold_uncaught()
+        try:
+            with reserved(), told_apart(), exits_refused():
+                command(*arguments, **options)
+        except CtrlC:
+            _say("interrupted")
+            sys.exit(130)
+        except Exception as error:
+            if isinstance(error, EOFError):  # Click would take it for a closed terminal
+                sys.exit(_told_of_bug(error))
+            raise
+        except BaseException as error:
+            if isinstance(error, SystemExit) and is_ours(error):
+                raise
+            sys.exit(_told_of_bug(error))
+        finally:
+            undo()
+
+    return inner
 
 
 def _say(message: object) -> None:
@@ -74,20 +141,16 @@ def _say(message: object) -> None:
         click.echo(clean_lines(message), err=True)
 
 
+def _put(text: str, nl: bool = True) -> None:
+    from auditor.console import put
+
+    put(text, nl)
+
+
 def _tell(message: object) -> None:
     from auditor.printing import clean_lines
 
-    _put(clean_lines(message) + "\n")
-
-
-def _put(text: str) -> None:
-    """Write to standard output; a full device is no bug, and a closed pipe is left to the framework."""
-    try:
-        click.echo(text, nl=False)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise StorageError(f"standard output cannot be written ({error.strerror or type(error).__name__})") from None
+    _put(clean_lines(message))
 
 
 @cli.command()
@@ -100,6 +163,7 @@ def _put(text: str) -> None:
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="What to print.")
 @click.option("--quiet", is_flag=True, help="No progress, and only the verdict.")
 @click.option("--resume", is_flag=True, help="Use what earlier runs have finished; only what is missing or has changed is carried out.")
+@guarded
 def run(
     scenarios: tuple[str, ...], output: str, workers: int, cluster: str | None, changes: tuple[str, ...], seed: int | None,
     form: str, quiet: bool, resume: bool,
@@ -110,10 +174,12 @@ def run(
     from there. Ctrl-C ends a run with a partial report; a second one stops at once.
     """
     from auditor import interrupt, progress
+    from auditor.containment import contained
     from auditor.workers import dismiss, prepare, without_collection
 
     checked: list[Scenario] = []
     results: list[AuditResult] = []
+    statuses: list[int] = []
     with interrupt.interruptible():
         with suppress(interrupt.Interrupted):
             try:
@@ -125,25 +191,34 @@ def run(
 
                     registry.discover()
                 checked += _ready(scenarios, changes, seed)
-                registry.get("renderer", "html").warm_up()
-                for scenario, folder in zip(checked, _folders(Path(output), [scenario.name for scenario in checked]), strict=True):
+                with contained():  # a renderer that cannot will say so when it is asked to
+                    registry.get("renderer", "html").warm_up()
+                folders = _folders(Path(output).absolute(), [scenario.name for scenario in checked])
+                for scenario, folder in zip(checked, folders, strict=True):
                     keep = Keep(folder, resume, _telling(scenario.title, quiet))
                     with progress.shown(scenario.title, quiet) as listener:
                         result = run_scenario(scenario, workers, cluster, listener, _command(scenario.name, changes, seed), keep)
                     result = result.disclosed()  # from here on it is written, printed and drawn
                     results.append(result)
+                    statuses.append(result.exit_status)
                     with interrupt.shielded():
-                        _deposit(result, folder, quiet)
+                        statuses.append(_deposit(result, folder, quiet))
                     if interrupt.exit_status() is not None:
                         break
             finally:
                 dismiss()
         with suppress(interrupt.Interrupted), interrupt.shielded():
-            if results:
-                _print(results, form, quiet, Path(output))
+            try:
+                if results:
+                    _print(results, form, quiet, Path(output))
+            except PluginFailed as failure:
+                _say(f"error: {failure}")
+                statuses.append(FAILED_RUNNING)
             _tell_stopped(checked, results)
         status = interrupt.exit_status()
-    sys.exit(status or max(result.exit_status for result in results))
+    if len(results) < len(scenarios):  # whatever cut it short: nothing is fine that was not written
+        statuses.append(FAILED_RUNNING)
+    sys.exit(status or max(statuses))
 
 
 def _ready(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -> list[Scenario]:
@@ -158,18 +233,27 @@ def _telling(title: str, quiet: bool) -> Callable[[str], None]:
     return lambda message: None if quiet else _say(f"{title}: {message}")
 
 
-def _deposit(result: AuditResult, folder: Path, quiet: bool) -> None:
-    """Write the results, unless they are of nothing and would replace better ones."""
+def _deposit(result: AuditResult, folder: Path, quiet: bool) -> int:
+    """Write the results, unless they are of nothing and would replace better ones; return the exit status that this asks for."""
     if result.partial is not None and not result.partial.finished and (folder / "results.json").exists():
-        _say(f"stopped before any task was finished: {folder} is left as it was")
-        return
+        _say(f"stopped before any task was finished: {_near(folder)} is left as it was")
+        return 0
     try:
         _write(result, folder)
     except OSError as error:
-        told = f"{folder}: cannot be written ({error.strerror or type(error).__name__})"
+        told = f"{_near(folder)}: cannot be written ({error.strerror or type(error).__name__})"
         raise StorageError(f"{told}; every finished task is kept there: make room, and run again with --resume") from None
+    except PluginFailed as failure:
+        _say(f"written: {_near(folder / 'results.json')}, but no report.html: {failure}")
+        return FAILED_RUNNING
     if not quiet:
-        _say(f"written: {folder / 'report.html'}")
+        _say(f"written: {_near(folder / 'report.html')}")
+    return 0
+
+
+def _near(path: Path) -> Path:
+    """Return a path as seen from here, where it is below."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _tell_stopped(checked: Sequence[Scenario], results: Sequence[AuditResult]) -> None:
@@ -216,7 +300,7 @@ def _each(items: Sequence[Any], act: Callable[[Any], Any]) -> list[Any]:
     for item in items:
         try:
             done.append(act(item))
-        except StorageError:  # standard output is full: nothing is wrong with the item
+        except (StorageError, PluginFailed):  # standard output is full, or a plugin broke: nothing is wrong with the item
             raise
         except AuditorError as error:
             messages.append(str(error))
@@ -258,12 +342,36 @@ def _command(name: str, changes: Sequence[str], seed: int | None) -> str:
 
 
 def _write(result: AuditResult, folder: Path) -> None:
-    from auditor import registry
     from auditor.files import write_atomically
 
     result.save(folder)
-    page = registry.get("renderer", "html")().render([result])
+    try:
+        page = _rendered("html", [result])
+    except PluginFailed:
+        (folder / "report.html").unlink(missing_ok=True)  # an older one would not be of these results
+        raise
     write_atomically(folder / "report.html", page.encode("utf-8", "backslashreplace"))
+
+
+def _rendered(form: str, results: Sequence[AuditResult] | Comparison, **parameters: Any) -> str:
+    """Return a document.
+
+    Raises
+    ------
+    PluginFailed
+        The renderer failed, or made no text.
+    """
+    from auditor import registry
+    from auditor.containment import contained
+
+    with contained() as failure:
+        renderer = registry.get("renderer", form)(**parameters)
+        text = renderer.render(results) if isinstance(results, Sequence) else renderer.render_comparison(results)
+        if type(text) is str:
+            return text
+        failure.error = PluginFailed("it made no text")
+    failure.raise_ours()
+    raise PluginFailed(f"renderer {form!r} failed: {failure.reason}")
 
 
 def _read_all(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -> list[Any]:
@@ -292,8 +400,6 @@ def _warn_of_broken_plugins() -> None:
 
 
 def _print(results: Sequence[AuditResult], form: str, quiet: bool = False, output: Path = Path()) -> None:
-    from auditor import registry
-
     if quiet and form == "table":
         for result in results:
             for record in result.expectations:
@@ -304,15 +410,16 @@ def _print(results: Sequence[AuditResult], form: str, quiet: bool = False, outpu
             if broken:
                 _tell(f"{result.name}: failed: {len(broken)} cells, the first for this reason: {broken[0].reason}")
         return
-    renderer = registry.get("renderer", form)
-    _put(renderer(**(_screen() if form == "table" else {})).render(results))
+    _put(_rendered(form, results, **(_screen() if form == "table" else {})), nl=False)
 
 
 def _screen() -> dict[str, Any]:
     """Return what the terminal is like, as the table's parameters."""
     from rich.console import Console
 
-    console = Console()
+    from auditor.console import stream
+
+    console = Console(file=stream())
     return {"width": max(console.width, NARROWEST), "color": console.is_terminal and not os.environ.get("NO_COLOR")}
 
 
@@ -320,6 +427,7 @@ def _screen() -> dict[str, Any]:
 @scenario_argument
 @set_option
 @seed_option
+@guarded
 def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None) -> None:
     """Validate without running, and print the plan: cells, rows, an estimate of the work."""
     from auditor.plan import outline
@@ -332,27 +440,30 @@ def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None
 
 @cli.command(name="list")
 @click.argument("what", required=False, type=click.Choice(LISTS))
+@guarded
 def list_(what: str | None) -> None:
     """Show what is installed, with one line each."""
     from auditor import catalogue
 
     _warn_of_broken_plugins()
-    _put(catalogue.listing((what,) if what else LISTS) + "\n")
+    _put(catalogue.listing((what,) if what else LISTS))
 
 
 @cli.command()
 @click.argument("name")
+@guarded
 def show(name: str) -> None:
     """Show one plugin or scenario: what it assumes, what it needs to know, its parameters, its paper."""
     from auditor import catalogue
 
     _warn_of_broken_plugins()
-    _put(catalogue.page(name) + "\n")
+    _put(catalogue.page(name))
 
 
 @cli.command()
 @click.argument("file", type=click.Path(dir_okay=False))
 @click.option("--force", is_flag=True, help="Overwrite a file that is there.")
+@guarded
 def new(file: str, force: bool) -> None:
     """Write a commented scenario to start from."""
     from importlib.resources import files
@@ -370,6 +481,7 @@ def new(file: str, force: bool) -> None:
 
 
 @cli.command()
+@guarded
 def schema() -> None:
     """Print the JSON Schema of a scenario, for editors."""
     import json
@@ -377,23 +489,23 @@ def schema() -> None:
     from auditor.scenario.schema import scenario_schema
 
     _warn_of_broken_plugins()
-    _put(json.dumps(scenario_schema(), indent=2, ensure_ascii=False) + "\n")
+    _put(json.dumps(scenario_schema(), indent=2, ensure_ascii=False))
 
 
 @cli.command()
 @click.argument("results", nargs=-1, required=True, metavar="RESULTS...")
 @click.option("--format", "form", type=click.Choice((*FORMATS, "html")), default="table", show_default=True, help="What to make.")
 @click.option("--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
+@guarded
 def report(results: tuple[str, ...], form: str, output: str | None) -> None:
     """Render reports again from saved results, without the data."""
-    from auditor import registry
     from auditor.results import AuditResult
 
     loaded = [AuditResult.load(path) for path in results]
     if output is None:
         _print(loaded, form)
     else:
-        _deliver(registry.get("renderer", form)().render(loaded), output, results)
+        _deliver(_rendered(form, loaded), output, results)
 
 
 def _deliver(text: str, output: str | None, read: Sequence[str]) -> None:
@@ -401,7 +513,7 @@ def _deliver(text: str, output: str | None, read: Sequence[str]) -> None:
     from auditor.files import write_atomically
 
     if output is None:
-        _put(text)
+        _put(text, nl=False)
         return
     if Path(output).resolve() in [path.resolve() for name in read for path in (Path(name), Path(name) / "results.json")]:
         raise AuditorError(f"{output}: holds the results themselves, and would be written over; choose another file with --output")
@@ -416,15 +528,15 @@ def _deliver(text: str, output: str | None, read: Sequence[str]) -> None:
 @click.argument("new")
 @click.option("--format", "form", type=click.Choice(COMPARISONS), default="table", show_default=True, help="What to make.")
 @click.option("--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
+@guarded
 def compare(old: str, new: str, form: str, output: str | None) -> None:
     """Tell what changed between two results, beyond the error bars; exit status 1 if anything got worse."""
-    from auditor import registry
     from auditor.comparison import compare_results
     from auditor.results import AuditResult
 
     comparison = compare_results(AuditResult.load(old), AuditResult.load(new))
-    renderer = registry.get("renderer", form)(**(_screen() if form == "table" and output is None else {}))
-    _deliver(renderer.render_comparison(comparison), output, (old, new))
+    screen = _screen() if form == "table" and output is None else {}
+    _deliver(_rendered(form, comparison, **screen), output, (old, new))
     sys.exit(1 if comparison.worse else 0)
 
 
@@ -444,6 +556,7 @@ def compare(old: str, new: str, form: str, output: str | None) -> None:
     "--precision", type=click.Choice(("double", "single")), default="double", show_default=True,
     help="Numbers of 64 or 32 bits; single is refused where its rounding could change a conclusion.",
 )  # fmt: skip
+@guarded
 def perturb(
     data: str, scheme: str, levels: tuple[str, ...], seed: int | None, output: str, columns: str | None, keep: str | None, keep_rest: bool,
     rows: int | None, changes: tuple[str, ...], form: str | None, precision: Precision,

@@ -7,6 +7,7 @@ import platform
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -15,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from auditor import bibliography, owner, registry
-from auditor.audit import ReleaseAudit, failure_reason, release_levels
+from auditor.audit import ReleaseAudit, release_levels
+from auditor.containment import OURS, contained
 from auditor.data.source import is_public
 from auditor.data.table import Table
 from auditor.errors import WorkersLost
@@ -191,11 +193,14 @@ def judge(scenario: Scenario, evidence: Evidence, missing: Sequence[Missing] = (
 
 def _judged(use: ExpectationUse, evidence: Evidence) -> ExpectationRecord:
     """A judge that breaks leaves its expectation undecided, and an hour's measurements where they are."""
-    try:
+    if type(use.expectation).__module__.partition(".")[0] not in OURS:
+        evidence = deepcopy(evidence)  # what it writes to must not reach the results
+    with contained() as failure:
         return use.expectation.record(use.name, use.where, evidence)
-    except Exception as error:
-        why = f"could not be judged: {failure_reason(error)}"
-        return ExpectationRecord(expectation=use.name, where=use.where, status="undecided", observed=None, bound=None, why=why)
+    why = f"could not be judged: {failure.reason}"
+    return ExpectationRecord(
+        expectation=use.name, where=use.where, status="undecided", observed=None, bound=None, why=why, failed=True
+    )
 
 
 def _summary_of_data(scenario: Scenario, point: dict[str, Any]) -> tuple[DataSummary, str]:
@@ -239,7 +244,9 @@ def _summaries_of_schemes(scenario: Scenario, points: Sequence[dict[str, Any]]) 
         here = at_point(scenario, point)
         for use in here.schemes:
             cls = registry.get("scheme", use.name)
-            levels = [level for level in release_levels(use, here) if not math.isnan(level)]
+            levels: list[float] = []
+            with contained():  # where it fails every cell of the scheme says so
+                levels = [level for level in release_levels(use, here) if not math.isnan(level)]
             summary = SchemeSummary(
                 sweep=point, scheme=use.id, plugin=use.name, levels=levels, summary=cls.summary(), claims=cls.claims
             )

@@ -59,6 +59,10 @@ class PluginError(AuditorError):
     """A plugin is unknown, registered twice, or broke its contract."""
 
 
+class PluginFailed(AuditorError):  # noqa: N818 - what happened, told in the report
+    """A plugin raised what it must not; the message says what may be told of it (``auditor.containment``)."""
+
+
 class AuditorWarning(UserWarning):
     """Something that a user should know of a request that is carried out all the same; shown as one message, too."""
 

@@ -11,6 +11,8 @@ from typing import Annotated, Any, ClassVar, NamedTuple, TypedDict
 from pydantic import Field
 
 from auditor.categorical.neighbours import Drawn
+from auditor.containment import contained
+from auditor.errors import AuditorError, PluginError
 from auditor.registry import Plugin, PluginParameters
 from auditor.results import ExpectationRecord, Measurement, Verdict
 from auditor.scenario.coalitions import Coalition, parse_coalitions
@@ -201,9 +203,37 @@ class Expectation(Plugin):
     def record(self, name: str, where: dict[str, Any], evidence: Evidence) -> ExpectationRecord:
         """Return the verdict as results hold it."""
         judged = self.judge(evidence)
+        if not isinstance(judged, Judgement) or type(judged.why) is not str:
+            raise PluginError("the expectation returned no judgement with a reason")
         return ExpectationRecord(
             expectation=name, where=where, status=judged.status, observed=judged.observed, bound=judged.bound, why=judged.why
         )
+
+
+class Broken(Expectation):
+    """Stands in for an expectation that cannot be made, so that the run finishes the rest and says so."""
+
+    def __init__(self, cls: type[Expectation], parameters: Any, failure: AuditorError) -> None:
+        self.name, self.reference = cls.name, cls.reference  # type: ignore[misc]
+        self.parameters, self._failure = parameters, failure
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Raise what was raised then.
+
+        Raises
+        ------
+        AuditorError
+            Always.
+        """
+        raise self._failure
+
+
+def made(cls: type[Expectation], parameters: Any) -> Expectation:
+    """Return an expectation, or what stands in for one that cannot be made."""
+    with contained() as failure:
+        return cls(parameters)
+    assert failure.error is not None
+    return Broken(cls, parameters, failure.error)
 
 
 @dataclass(frozen=True)

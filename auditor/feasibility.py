@@ -8,8 +8,9 @@ from auditor import metrics, registry
 from auditor.attack import Attack
 from auditor.audit import make_scheme, release_levels
 from auditor.blocks import JACKKNIFE_GROUPS
+from auditor.containment import contained
 from auditor.data.table import Table
-from auditor.errors import AuditorError, DataError, Problem, ScenarioError, did_you_mean
+from auditor.errors import AuditorError, DataError, PluginFailed, Problem, ScenarioError, did_you_mean
 from auditor.expectation import listed
 from auditor.gathered import check_knowledge
 from auditor.knowledge import Estimated
@@ -70,6 +71,8 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
     except DataError as error:
         found.add(("data", *error.path), f"cannot be used: {error}")
         return None
+    except PluginFailed:  # not the request's fault
+        raise
     except AuditorError as error:
         found.add(("data",), f"cannot be used: {error}")
         return None
@@ -87,7 +90,7 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
 
 
 def _check_attack(here: Scenario, place: int, use: PluginUse, table: Table, found: Problems) -> None:
-    try:
+    with contained() as failure:
         attack: Attack = registry.get("attack", use.name)(use.parameters)
         attack.check_table(table)
         for scheme in (make_scheme(released, here.base) for released in here.schemes):
@@ -95,10 +98,13 @@ def _check_attack(here: Scenario, place: int, use: PluginUse, table: Table, foun
                 scheme.table = table
             if scheme.family in attack.families:
                 attack.check_scheme(scheme.public)
-    except AuditorError as error:
-        found.add(("attacks", place), f"({use.id}) cannot be used: {error}")
-    except Exception:  # a third party's slip: the run records it
-        return
+    _note_refusal(failure, ("attacks", place), use.id, found)
+
+
+def _note_refusal(failure: contained, path: tuple[str | int, ...], name: str, found: Problems) -> None:
+    """Note what a plugin refuses; where it breaks instead, the run records that, and finishes the others."""
+    if failure.error is not None and not isinstance(failure.error, PluginFailed):
+        found.add(path, f"({name}) cannot be used: {failure.reason}")
 
 
 def _check_knowledge(here: Scenario, table: Table, found: Problems) -> None:
@@ -110,7 +116,7 @@ def _check_knowledge(here: Scenario, table: Table, found: Problems) -> None:
 
 
 def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, moments: TableMoments, found: Problems) -> None:
-    try:
+    with contained() as failure:
         levels = release_levels(use, here)
         scheme = make_scheme(use, here.base)
         scheme.check_levels(levels)
@@ -119,10 +125,8 @@ def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, mome
             joint = scheme.output_width(table.width) == table.width
             _check_size(len(levels) if joint else 0, table.width)
         _check_range(scheme.law(levels, moments))
-    except AuditorError as error:
-        found.add(("schemes", place), f"({use.id}) cannot be used: {error}")
-        return
-    except Exception:  # a third party's slip: the run records it, and finishes the other schemes
+    if failure.error is not None:
+        _note_refusal(failure, ("schemes", place), use.id, found)
         return
     possible = len(found.found)
     for number, entry in enumerate(here.coalitions):
@@ -184,7 +188,8 @@ def _check_coalitions(scenario: Scenario, tables: Tables, found: Problems) -> No
     for point, _ in tables:
         here = at_point(scenario, point)
         for scheme in here.schemes:
-            released[scheme.id] = max(released.get(scheme.id, 0), len(release_levels(scheme, here)))
+            with contained():  # the run records it
+                released[scheme.id] = max(released.get(scheme.id, 0), len(release_levels(scheme, here)))
     for use in scenario.judged:
         wanted = getattr(use.expectation.parameters, "coalition", None)
         parsed = None if wanted is None else parse_coalitions(wanted)

@@ -23,8 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.attack import Inferred
+from auditor.categorical.attack import ROUNDING, probabilities
+from auditor.errors import PluginError
 from auditor.records import CellContext
 from auditor.results import Measurement
+from auditor.rows import check_real
 from auditor.scenario.coalitions import Coalition
 from auditor.statistics import quantile
 
@@ -53,6 +56,7 @@ class Inferences:
         """Count one block's records, ``x`` their true values, shape (b, N)."""
         if found is None or not len(x):
             return
+        check_inferred(found, *x.shape)
         true = true_groups(found, x[:, found.attribute])
         guess, claimed = found.posterior.argmax(axis=1), found.claims >= 0
         at = np.arange(len(x))
@@ -69,6 +73,29 @@ class Inferences:
         self.linked += float(found.linked.sum())
         self.growth = max(self.growth, float((found.posterior - found.prior).max()))
         self.prior_max = float(found.prior.max())
+
+
+def check_inferred(found: Inferred, rows: int, width: int) -> None:
+    """Refuse what is no inference about so many records; the harness does not trust what a plugin returns.
+
+    Raises
+    ------
+    PluginError
+        Saying what was expected.
+    """
+    if not isinstance(found, Inferred) or not isinstance(found.attribute, (int, np.integer)) or not 0 <= found.attribute < width:
+        raise PluginError("the attack inferred nothing about an attribute of the table")
+    check_real(found.values, found.groups, found.claims, found.linked)
+    G = np.size(found.prior)
+    probabilities(found.prior, (G,), "a prior")
+    probabilities(found.posterior, (rows, G), "a posterior")
+    for codes, shape, low in ((found.groups, np.shape(found.values), 0), (found.claims, (rows,), -1)):
+        if np.shape(codes) != shape or codes.dtype.kind not in "iu" or not ((codes >= low) & (codes < G)).all():
+            raise PluginError(f"groups must be whole numbers from {low} to {G - 1}, one for each value and each record")
+    if np.ndim(found.values) != 1 or not np.isfinite(found.values).all() or (np.diff(found.values) <= 0).any():
+        raise PluginError("the values thought possible must be finite and rise")
+    if np.shape(found.linked) != (rows,) or not ((found.linked >= 0) & (found.linked <= 1 + ROUNDING)).all():
+        raise PluginError("chances of naming a record's row must lie from 0 to 1")
 
 
 def true_groups(found: Inferred, values: Array) -> NDArray[np.intp]:

@@ -20,7 +20,39 @@ TOLD = "\ninterrupted: stopping; Ctrl-C again stops at once, without a report\n"
 SHOW_CURSOR = "\x1b[?25h"
 
 
-class Interrupted(KeyboardInterrupt):
+_leave = os._exit
+"""As it is before any plugin runs: the second Ctrl-C ends the program whatever they did."""
+
+
+class CtrlC(KeyboardInterrupt):
+    """A signal, and not a KeyboardInterrupt that some plugin raised."""
+
+
+def strike(number: int, frame: FrameType | None) -> None:
+    """Handle SIGINT as Python does, with an exception of our own.
+
+    Raises
+    ------
+    CtrlC
+        Always.
+    """
+    raise CtrlC
+
+
+@contextmanager
+def told_apart() -> Iterator[None]:
+    """Let Ctrl-C raise ``CtrlC`` where it would raise KeyboardInterrupt; a handler that is another's stays."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, strike)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class Interrupted(CtrlC):
     """The first SIGINT or SIGTERM; like KeyboardInterrupt it passes through ``except Exception``."""
 
     def __init__(self, number: int) -> None:
@@ -110,7 +142,7 @@ def _watch(reader: socket.socket) -> None:
             _say(TOLD)
         elif now - first > ONE_PRESS:
             _say(f"{SHOW_CURSOR if sys.stderr.isatty() else ''}stopped at once\n")
-            os._exit(128 + numbers[-1])
+            _leave(128 + numbers[-1])
 
 
 def _say(text: str) -> None:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
 
-from auditor.audit import FailedElsewhereError, ReleaseAudit, failure_reason
+from auditor.audit import FailedElsewhereError, ReleaseAudit
 from auditor.blocks import row_blocks, stripes
 from auditor.categorical.audit import audit_uniform, open_uniform
 from auditor.categorical.making import Job
+from auditor.containment import contained
 from auditor.data.categorical import BLOCK_WIDTH
 from auditor.data.table import Table
 from auditor.workers import Crew
@@ -87,8 +88,7 @@ def go_through(task: PassTask) -> list[Any] | str:
     """Do a job for some stripes and return its parts, or why it could not be done; runs in a worker."""
     with threadpool_limits(limits=1):
         here = task.place.scenario()
-        try:
+        with contained() as failure:
             release = open_uniform(here, dict(task.place.point), task.table, here.schemes[task.scheme], task.replicate)
             return list(release.parts(task.job, task.first, task.stop))
-        except Exception as error:
-            return failure_reason(error)
+        return failure.reason

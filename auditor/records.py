@@ -44,7 +44,7 @@ class CellContext:
         levels = tuple(self.levels[copy - 1] for copy in coalition) if self.levels else ()
         return () if any(map(math.isnan, levels)) else levels
 
-    def empty(self, attack: str, knowledge: str, coalition: Coalition | None, status: str, reason: str) -> Measurement:
+    def empty(self, attack: str | None, knowledge: str | None, coalition: Coalition | None, status: str, reason: str) -> Measurement:
         """Return the record of a cell that was not measured; without a coalition it stands for all copies."""
         members = coalition if coalition is not None else tuple(range(1, len(self.levels) + 1))
         return Measurement(

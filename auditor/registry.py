@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from auditor.containment import contained
 from auditor.errors import PluginError, did_you_mean
 
 ENTRY_POINT_GROUP = "auditor.plugins"
@@ -146,11 +147,10 @@ def _modules_of(package: ModuleType) -> Iterator[str]:
 
 
 def _import(entry_point: str, module: str) -> ModuleType | None:
-    try:
+    with contained() as failure:  # a third party's module may raise anything; the audit goes on without it, and says so
         return importlib.import_module(module)
-    except (Exception, SystemExit) as error:  # a third party's module may raise anything; the audit goes on without it, and says so
-        failures.append(ImportFailure(entry_point, module, f"{type(error).__name__}: {error}"))
-        return None
+    failures.append(ImportFailure(entry_point, module, failure.reason))
+    return None
 
 
 def names(kind: str) -> list[str]:

@@ -150,6 +150,8 @@ class ExpectationRecord(BaseModel):
     observed: float | None
     bound: float | list[float] | None
     why: str
+    failed: bool = False
+    """Whether what should judge it failed."""
 
 
 class AttributeSummary(BaseModel):
@@ -265,8 +267,8 @@ class AuditResult(BaseModel):
 
     @property
     def failed(self) -> bool:
-        """Whether an attack or a scheme failed while running."""
-        return any(record.status == "failed" for record in self.measurements)
+        """Whether an attack, a scheme or an expectation failed while running."""
+        return any(record.status == "failed" for record in self.measurements) or any(record.failed for record in self.expectations)
 
     @property
     def exit_status(self) -> int:
@@ -306,7 +308,7 @@ class AuditResult(BaseModel):
             "schema_version": self.schema_version,
             "name": self.name,
             **self.model_dump(mode="json", include={"scenario", "provenance", "data", "releases", "plugins", "references"}),
-            "expectations": [record.model_dump(mode="json") for record in self.expectations],
+            "expectations": [record.model_dump(mode="json", exclude_defaults=True) for record in self.expectations],
             **({} if self.partial is None else {"partial": self.partial.model_dump(mode="json")}),
         }
         long = (("measurements", self.measurements), ("distributions", self.distributions))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.attack import Reconstruction
+from auditor.containment import known
 from auditor.errors import PluginError
 from auditor.linear import crossed
 from auditor.maps import Coalition, Maps
@@ -83,12 +84,12 @@ def tally_rows(
     sums: list[Array] = []
     expected = np.zeros(len(coalitions))
     for index, x, copies in blocks():
-        copies = readable(copies)
+        (x,), copies = readable([x]), readable(copies)
         held = [[copies[c - 1] for c in coalition] for coalition in coalitions]
-        estimates = [_checked(fitted.rows(mine), x.shape) for fitted, mine in zip(reconstructions, held, strict=True)]
+        estimates = [checked(fitted.rows(mine), x.shape) for fitted, mine in zip(reconstructions, held, strict=True)]
         for place, fitted in enumerate(reconstructions):
             theory = fitted.expected(x)
-            expected[place] += np.nan if theory is None else theory.sum()
+            expected[place] += np.nan if theory is None else checked(theory, x.shape[:1]).sum()
         for learnt, fitted, mine in zip(inferences, reconstructions, held, strict=False):
             learnt.add(fitted.inferred(mine), x)
         for counted, fitted, mine in zip(records, reconstructions, held, strict=False):
@@ -109,7 +110,7 @@ def _intervals(fitted: Reconstruction, copies: list[Array], confidence: float, s
     found = fitted.intervals(copies, confidence)
     if found is None:
         return np.full(shape, np.nan), np.full(shape, np.nan)
-    return _checked(found[0], shape), _checked(found[1], shape)
+    return checked(found[0], shape), checked(found[1], shape)
 
 
 def check_real(*values: Any) -> None:
@@ -123,11 +124,17 @@ def check_real(*values: Any) -> None:
     for value in values:
         kind = np.asarray(value).dtype
         if kind.kind not in "fiub":
-            raise PluginError(f"the attack returned values of type {kind}, which are no real numbers")
+            raise PluginError(f"the attack returned values of type {known(kind.type).__name__}, which are no real numbers")
 
 
-def _checked(estimate: Array, shape: tuple[int, ...]) -> Array:
-    """The harness does not trust what a plugin returns."""
+def checked(estimate: Array, shape: tuple[int, ...]) -> Array:
+    """Return finite numbers of a shape; the harness does not trust what a plugin returns.
+
+    Raises
+    ------
+    PluginError
+        Saying what was expected.
+    """
     check_real(estimate)
     estimate = np.asarray(estimate, dtype=np.float64)
     if estimate.shape != shape:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+A = TypeVar("A", bound=NDArray[Any])
 
 
 def seal(*arrays: Any) -> None:
@@ -18,7 +18,7 @@ def seal(*arrays: Any) -> None:
             array.flags.writeable = False
 
 
-def readable(arrays: Sequence[Array]) -> list[Array]:
+def readable(arrays: Sequence[A]) -> list[A]:
     """Return views that cannot be written to, of arrays that can be."""
     views = [array.view() for array in arrays]
     seal(*views)

@@ -28,12 +28,12 @@ from auditor.audit import (
     ReleaseAudit,
     Taken,
     audit_release,
-    failure_reason,
     open_release,
     release_levels,
     table_moments,
 )
 from auditor.blocks import row_blocks, stripes
+from auditor.containment import contained
 from auditor.data.categories import Categories
 from auditor.data.hierarchy import hierarchy_of
 from auditor.data.load import is_file, load_table
@@ -349,7 +349,7 @@ class _Pass:
     def __init__(self, here: Scenario, table: Table, moments: TableMoments, scheme: int, task: GatherTask, memory: _Memory) -> None:
         self.found: list[Stripe] = []
         self.failure = ""
-        try:
+        with contained() as failure:
             use = here.schemes[scheme]
             release: Release = open_release(here, table, moments, use, release_levels(use, here), task.replicate)
             columns = release.scheme.output_width(table.width)
@@ -359,8 +359,7 @@ class _Pass:
             self._gatherer = Gatherer(
                 table.rows, table.width, moments.mean, task.draws, joint, release.undo, moments.deviation, not task.chosen_alone
             )
-        except (Exception, SystemExit) as error:
-            self.failure = failure_reason(error)
+        self.failure = failure.reason
 
     def begin(self) -> None:
         """Begin the next stripe."""
@@ -370,12 +369,11 @@ class _Pass:
         """Make the copies of one block and gather what there is in them."""
         if self.failure:
             return
-        try:
+        with contained() as failure:
             copies = [copy[: len(x)] for copy in self._memory]
             self.found[-1].seconds += self._drawing.block(index, x, copies)
             self._gatherer.take(self.found[-1], index, x, copies)
-        except (Exception, SystemExit) as error:
-            self.failure = failure_reason(error)
+        self.failure = failure.reason
 
 
 def carry_out(task: Task) -> list[ReleaseAudit]:

@@ -20,8 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.attack import Reconstruction
+from auditor.errors import PluginError
 from auditor.records import ALL, CellContext
 from auditor.results import Measurement
+from auditor.rows import checked
 from auditor.scenario.coalitions import Coalition
 from auditor.statistics import quantile
 
@@ -57,13 +59,17 @@ class WholeRecords:
         reach = self.tolerance * np.linalg.norm(x, axis=1)
         # A record that is rebuilt but for rounding is rebuilt, at whatever tolerance.
         reach = np.maximum(reach, 1e-9 * np.linalg.norm(x, axis=1))
-        hit = np.array([np.linalg.norm(guess - x, axis=1) <= reach for guess in fitted.guesses(copies)])
+        guesses = (checked(guess, x.shape) for guess in fitted.guesses(copies))
+        hit = np.array([np.linalg.norm(guess - x, axis=1) <= reach for guess in guesses])
         self.hits = hit.sum(axis=1) + (self.hits if self.hits.size else 0.0)
         self.rows += len(x)
         chances = fitted.chances(copies, self.tolerance)
         if chances is None:
             self.chance = math.nan
             return
+        chances = checked(chances, (len(x),))
+        if not ((chances >= 0) & (chances <= 1)).all():
+            raise PluginError("chances must lie from 0 to 1")
         self.chance += float(chances.sum())
         place = int(np.argmax(chances))
         self.best = max(self.best, (float(chances[place]), float(hit[:, place].mean())))

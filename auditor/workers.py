@@ -19,6 +19,7 @@ from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from auditor.containment import withhold_uncaught
 from auditor.errors import AuditorError, WorkersLost
 
 T = TypeVar("T")
@@ -29,6 +30,8 @@ MOST_DEATHS = 3
 
 
 WATCH_SECONDS = 1.0
+_leave = os._exit
+"""As it is before any plugin runs."""
 
 Numbered = Generator[tuple[int, R], None, None]
 
@@ -186,11 +189,12 @@ def _follow(leader: int) -> None:
     And let it be deaf to Ctrl-C, whatever it was started with: joblib may replace a worker while the signal is not blocked.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    withhold_uncaught()
 
     def watch() -> None:
         while os.getppid() == leader:
             time.sleep(WATCH_SECONDS)
-        os._exit(1)
+        _leave(1)
 
     threading.Thread(target=watch, name="auditor-parent", daemon=True).start()
 

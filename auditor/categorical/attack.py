@@ -16,6 +16,8 @@ from auditor.categorical.law import UniformLaw
 from auditor.data.table import Table
 from auditor.errors import AuditorError, PluginError
 from auditor.knowledge import Knowledge
+from auditor.rows import check_real
+from auditor.sealed import seal
 
 Array = NDArray[np.float64]
 
@@ -64,6 +66,12 @@ class CategoricalView:
         """``s``."""
         return self.law.size
 
+    def __post_init__(self) -> None:
+        """Seal every array: an attack that wrote to one would change what the next is shown."""
+        seal(self.prior, *(self.sample or ()))
+        if self.pairs is not None:
+            seal(self.pairs.original, *self.pairs.copies)
+
     def coalition(self, copies: Sequence[int]) -> CategoricalView:
         """Return the view of a smaller coalition; copy numbers must be among this view's."""
         places = [self.copies.index(copy) for copy in copies]
@@ -74,6 +82,23 @@ class CategoricalView:
             sample=None if self.sample is None else tuple(self.sample[place] for place in places),
             pairs=None if self.pairs is None else KnownPairs(self.pairs.original, tuple(self.pairs.copies[place] for place in places)),
         )
+
+
+def probabilities(found: Any, shape: tuple[int, ...], what: str) -> Array:
+    """Return what a plugin says are probabilities after a check: nobody's word is taken.
+
+    Raises
+    ------
+    PluginError
+        No array of real numbers, the wrong shape, not finite, below 0, or rows that do not sum to 1.
+    """
+    check_real(found)
+    P = np.asarray(found, dtype=np.float64)
+    if P.shape != shape:
+        raise PluginError(f"{what} must have shape {shape}; got {P.shape}")
+    if P.size and not (float(P.min()) >= -ROUNDING and (np.abs(P.sum(axis=-1) - 1.0) <= ROUNDING).all()):
+        raise PluginError(f"{what} must be finite, not below 0, and sum to 1 in every record")
+    return P
 
 
 class Inference:
@@ -100,15 +125,9 @@ class Inference:
         Raises
         ------
         PluginError
-            Wrong shape, not finite, or rows that do not sum to 1.
+            No array of real numbers, the wrong shape, not finite, below 0, or rows that do not sum to 1.
         """
-        P = self.posterior(copies)
-        if P.shape != (copies[0].size, self.prior.size):
-            raise PluginError(f"a posterior must have shape (records, values); got {P.shape}")
-        total = P.sum(axis=1)
-        if not (np.abs(total - 1.0) <= ROUNDING).all():
-            raise PluginError("posteriors must be finite and sum to 1 in every record")
-        return P
+        return probabilities(self.posterior(copies), (copies[0].size, self.prior.size), "a posterior")
 
 
 class CategoricalAttack(Attack):

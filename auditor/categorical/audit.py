@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from auditor import registry
 from auditor.attack import Attack
-from auditor.audit import ReleaseAudit, failure_reason, release_levels
-from auditor.categorical.attack import CategoricalAttack, CategoricalView, Inference
+from auditor.audit import ReleaseAudit, nothing_of, release_levels
+from auditor.categorical.attack import CategoricalAttack, CategoricalView, Inference, probabilities
 from auditor.categorical.counting import CountJob
 from auditor.categorical.counts import MOST_CELLS, batches, possible_cells
 from auditor.categorical.figures import marginal_tests, pooling_evidence, release_records
@@ -23,10 +23,11 @@ from auditor.categorical.neighbours import MOST_COPIES, between, drawn_between
 from auditor.categorical.records import Bar, Bars, Cell, cell_records, closed_bars, gain_record
 from auditor.categorical.redraws import Fit, bars_of
 from auditor.categorical.scheme import categories_of
+from auditor.containment import contained
 from auditor.data.categorical import CategoricalTable
 from auditor.data.source import noise_seed
 from auditor.data.table import Table
-from auditor.errors import NotApplicable, WorkersLost
+from auditor.errors import NotApplicable, PluginError
 from auditor.expectation import ReleaseEvidence
 from auditor.gathering import draws_of, key_of
 from auditor.knowledge import Estimated, Knowledge, KnownRecords, Perfect
@@ -49,25 +50,21 @@ def audit_uniform(
     The table is gone through a few times, block by block, and no pass keeps a record; ``share`` has others do the work of a pass.
     """
     data = categories_of(table)
-    context = _context(scenario, point, data, use, replicate)
-    evidence = ReleaseEvidence(point, use.id, use.name, context.levels, replicate, data.rows)
-    try:
+    context = CellContext(point, use.id, (), replicate, data.names, np.ones(len(data.names)))
+    with contained() as failure:
+        context = _context(scenario, point, data, use, replicate)
+        evidence = ReleaseEvidence(point, use.id, use.name, context.levels, replicate, data.rows)
         release = open_uniform(scenario, point, table, use, replicate, share)
         session = AttackSession(release)
-        measurements = release_records(release, session.counted)
-    except WorkersLost:
-        raise
-    except Exception as error:
-        reason = failure_reason(error)
-        records = [context.empty(a.id, k.label, None, "failed", reason) for k in scenario.knowledge for a in scenario.attacks]
-        return ReleaseAudit(records, [], evidence)
-    measurements += session.run()
-    evidence.facts["marginal"] = marginal_tests(release, session.counted)
-    if session.between:
-        evidence.facts["drawn"] = drawn_between(context.levels, data.size, session.between, session.counted.between)
-    if pooling:
-        evidence.pooling.update(pooling_evidence(release))
-    return ReleaseAudit(measurements, [], evidence)
+        measurements = release_records(release, session.counted) + session.run()
+        evidence.facts["marginal"] = marginal_tests(release, session.counted)
+        if session.between:
+            evidence.facts["drawn"] = drawn_between(context.levels, data.size, session.between, session.counted.between)
+        if pooling:
+            evidence.pooling.update(pooling_evidence(release))
+        return ReleaseAudit(measurements, [], evidence)
+    evidence = ReleaseEvidence(point, use.id, use.name, context.levels, replicate, data.rows)
+    return nothing_of(scenario, context, evidence, [None], failure.reason)
 
 
 def open_uniform(
@@ -129,12 +126,9 @@ class AttackSession:
         if not fitted:
             return Found()
         clear = {key: draw for key, draw in self.draws.items() if draw.clear}
-        try:
+        with contained() as failure:
             return self.release.go_through(MeasureJob(self.release.data.size, self.release.groups, fitted, clear))
-        except WorkersLost:
-            raise
-        except Exception as error:
-            return Found(failed={name: ("failed", failure_reason(error)) for name in fitted})
+        return Found(failed={name: ("failed", failure.reason) for name in fitted})
 
     def _empty(self, use: PluginUse, knowledge: Knowledge, status: str, reason: str) -> list[Measurement]:
         return [self.release.context.empty(use.id, knowledge.label, coalition, status, reason) for coalition in self.release.coalitions]
@@ -150,6 +144,7 @@ class AttackSession:
 
         def fit(seen: CategoricalView, coalition: Coalition) -> tuple[Inference, Frame]:
             inference = attack.infer(seen.coalition(coalition))
+            check_inferences([inference], predicates, data.size)
             exact = inference.fixed and np.array_equal(inference.prior, data.prior)
             return inference, Frame(inference.prior, exact, data.scores, bounds, predicates)
 
@@ -193,10 +188,9 @@ class AttackSession:
         """Return error bars from redraws; none from an attack that infers from what it was given, and not from another draw of it."""
         name, key = (use.id, knowledge.label), self.release.key
         rng = stream(key.seed, key.scheme, key.replicate, "redraws", *name)
-        try:
+        with contained():
             return bars_of(self.view(knowledge), self.release.data, self.release.needed, self._fits[name], rng)
-        except Exception:
-            return {}
+        return {}
 
     def _cell(self, attack: str, knowledge: Knowledge, coalition: Coalition, found: Mapping[Coalition, Measured]) -> list[Measurement]:
         cell, measured = Cell(self.release.context, attack, knowledge.label, coalition), found[coalition]
@@ -226,14 +220,27 @@ class AttackSession:
         return CategoricalView(members, self.release.law.of(members), knowledge, data.labels, prior, sample, pairs)
 
 
+def check_inferences(inferences: Iterable[Inference], predicates: Mapping[str, Any], size: int) -> None:
+    """Refuse what is no inference over the domain; nobody's word is taken.
+
+    Raises
+    ------
+    PluginError
+        Saying what was expected.
+    """
+    for inference in inferences:
+        if not isinstance(inference, Inference) or not isinstance(inference.fixed, bool):
+            raise PluginError("the attack returned no Inference")
+        probabilities(inference.prior, (size,), "a prior")
+    for holds in predicates.values():
+        if np.shape(holds) != (size,) or np.asarray(holds).dtype != np.bool_:
+            raise PluginError("a statement about values must be a mask over the domain")
+
+
 @contextmanager
 def noted(failed: dict[Try, tuple[str, str]], name: Try) -> Iterator[None]:
     """Note why an attack makes no sense or failed, rather than stop the others."""
-    try:
+    with contained() as failure:
         yield
-    except NotApplicable as reason:
-        failed[name] = ("not-applicable", str(reason))
-    except WorkersLost:
-        raise
-    except Exception as error:
-        failed[name] = ("failed", failure_reason(error))
+    if failure.error is not None:
+        failed[name] = (failure.status, failure.reason)

@@ -15,12 +15,15 @@ from numpy.typing import NDArray
 from auditor.audit import make_scheme
 from auditor.blocks import moment_groups, row_blocks, stripes
 from auditor.categorical.draws import Codes
+from auditor.categorical.law import UniformLaw
 from auditor.categorical.scheme import Copies, UniformScheme, fork
 from auditor.data.categorical import BLOCK_WIDTH, CategoricalTable
+from auditor.errors import PluginError
 from auditor.records import CellContext
 from auditor.scenario.coalitions import expand_all
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.scheme import Key
+from auditor.sealed import readable
 
 Array = NDArray[np.float64]
 
@@ -120,6 +123,8 @@ class UniformRelease:
         self.scheme = scheme
         levels = self.context.levels
         self.law = scheme.channel(levels, self.data.size)
+        if not isinstance(self.law, UniformLaw) or (len(self.law.levels), self.law.size) != (len(levels), self.data.size):
+            raise PluginError(f"the scheme stated no law of {len(levels)} copies over {self.data.size} values")
         self.coalitions = expand_all(self.scenario.coalitions, len(levels), self.scenario.seed)
         members = {copy for coalition in self.coalitions for copy in coalition}
         self.needed = sorted({(copy,) for copy in members} | set(self.coalitions), key=lambda c: (len(c), c))
@@ -164,7 +169,7 @@ class UniformRelease:
     def block(self, index: int, drawn: bool = False) -> CodeBlock:
         """Return one block with its copies; ``drawn`` is whether what makes them is wanted too."""
         a, b = self._bounds[index]
-        x = self.data.read(a, b)
+        (x,) = readable([self.data.read(a, b)])  # a scheme is shown the table's own codes
         if index in self._kept and not drawn:
             return CodeBlock(index, a, x, self._kept[index].__getitem__)
         made, seconds = self._request(x, index, drawn and self.scenario.measure("seconds") is not None)
@@ -172,7 +177,7 @@ class UniformRelease:
 
         def copy(number: int) -> Codes:
             if number not in held:
-                held[number] = made.copy(number)
+                held[number] = checked_codes(made.copy(number), x.size, self.data.size)
             return held[number]
 
         if self._keep:
@@ -195,6 +200,22 @@ class UniformRelease:
         for level in levels[early:]:
             copies.ask(level) if timed and not early else copies.skip(level)
         return copies, seconds or time.thread_time() - start
+
+
+def checked_codes(codes: Any, rows: int, size: int) -> Codes:
+    """Return a copy's values after a check: nobody's word is taken.
+
+    Raises
+    ------
+    PluginError
+        They are no codes of the domain, or not one for each record.
+    """
+    found = np.asarray(codes)
+    if found.dtype.kind not in "iu" or found.shape != (rows,):
+        raise PluginError("the scheme drew no column of codes, one for each record")
+    if rows and not (0 <= found.min() and found.max() < size):
+        raise PluginError(f"the scheme drew codes outside the domain of {size} values")
+    return found
 
 
 def _goes(copies: Copies, levels: Sequence[float]) -> Iterator[float]:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit import failure_reason
 from auditor.categorical.attack import Inference
 from auditor.categorical.counts import Counts, Packing
 from auditor.categorical.draws import code_type
@@ -22,10 +21,11 @@ from auditor.categorical.law import UniformLaw
 from auditor.categorical.making import CodeBlock
 from auditor.categorical.measures import Expected, Frame, Sums, expected, group_of, quantities
 from auditor.categorical.records import Bars
+from auditor.containment import contained
 from auditor.data.categorical import CategoricalTable
-from auditor.errors import NotApplicable
 from auditor.gathering import Draw
 from auditor.scenario.coalitions import Coalition
+from auditor.sealed import seal
 
 Array = NDArray[np.float64]
 Try = tuple[str, str]
@@ -166,21 +166,20 @@ class MeasureJob:
         new[1:] = np.any([copy[1:] != copy[:-1] for copy in shown], axis=0)
         first = np.flatnonzero(new)
         place, table = np.cumsum(new) - 1, [copy[first].astype(code_type(self.size)) for copy in shown]
+        seal(*table)
         for name, fitted in self._with(hidden).items():
             if name in into.failed:
                 continue
             sums = into.sums.setdefault(name, {}).setdefault(coalition, Sums(self.size, self._count))
-            try:
+            with contained() as failure:
                 rows = max(64, BLOCK_NUMBERS // self.size)
                 for a in range(0, first.size, rows):
                     P = fitted.inferences[coalition].checked([part[a : a + rows] for part in table])
                     found = quantities(P, fitted.frames[coalition])
                     some = slice(*np.searchsorted(place, (a, a + rows)))
                     sums.add(found, place[some] - a, x[some], group[some], weight[some])
-            except NotApplicable as reason:
-                into.failed[name] = ("not-applicable", str(reason))
-            except Exception as error:
-                into.failed[name] = ("failed", failure_reason(error))
+            if failure.error is not None:
+                into.failed[name] = (failure.status, failure.reason)
 
 
 def closed_forms(law: UniformLaw, data: CategoricalTable, inference: Inference, frame: Frame) -> dict[str, Expected] | None:

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from auditor.containment import contained
 from auditor.data import checks, reading
 from auditor.data.categorical import CategoricalTable
 from auditor.data.categories import Categories
@@ -26,7 +27,7 @@ from auditor.data.pieces import Piece, first_rows, parts, pieces_of, whole_frame
 from auditor.data.source import Source
 from auditor.data.streamed import FileRows, Scale
 from auditor.data.table import Table
-from auditor.errors import DataError, PluginError
+from auditor.errors import DataError, PluginError, PluginFailed
 from auditor.files import located
 from auditor.memory import check_room
 from auditor.registry import PluginParameters, get
@@ -317,14 +318,19 @@ def _from_plugin(
     name: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], rng: np.random.Generator
 ) -> _Raw:
     cls: type[Source] = get("source", name)
-    made = cls(_parameters(cls, parameters))
-    check_room(rows or 0, made.width())
-    frame = made.frame(rows, rng)
-    if not isinstance(frame, pd.DataFrame) or not frame.columns.is_unique or len(frame.columns) == 0:
-        raise PluginError(f"source {name!r} broke its contract: `frame` must return a DataFrame with unique columns")
-    frame.columns = pd.Index([str(column) for column in frame.columns])
-    frame = frame[_select(list(frame.columns), columns, cls.labels)].head(len(frame) if rows is None else rows)
-    return _Raw(frame, cls.description, cls.licence, made.domains())
+    with contained() as failure:
+        made = cls(_parameters(cls, parameters))
+        check_room(rows or 0, made.width())
+        frame, domains = made.frame(rows, rng), made.domains()
+        if not isinstance(frame, pd.DataFrame) or not frame.columns.is_unique or len(frame.columns) == 0:
+            raise PluginError(f"source {name!r} broke its contract: `frame` must return a DataFrame with unique columns")
+        frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
+        frame = frame[_select(list(frame.columns), columns, cls.labels)].head(len(frame) if rows is None else rows)
+        return _Raw(frame, cls.description, cls.licence, domains)
+    if failure.cause in (MemoryError, OverflowError):  # too many rows asked for
+        raise failure.cause from None
+    failure.raise_ours()
+    raise PluginFailed(f"source {name!r} failed: {failure.reason}")
 
 
 def _parameters(cls: type[Source], values: Mapping[str, Any]) -> PluginParameters:

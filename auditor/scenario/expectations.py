@@ -7,6 +7,7 @@ from typing import Any
 
 from auditor import metrics, registry
 from auditor.errors import did_you_mean
+from auditor.expectation import made
 from auditor.knowledge import KINDS, Knowledge
 from auditor.scenario.coalitions import parse_coalitions
 from auditor.scenario.fields import optional_list, split
@@ -87,7 +88,7 @@ def _expectation(path: Path, item: Any, problems: Problems, audited: Audited) ->
     resolved = _resolve_filters(place, where, problems, audited)
     parameters = plugin_parameters(place, resolved | fixed, cls.Parameters, (), problems)
     if parameters is not None and len(problems.found) == before:
-        expectation = cls(parameters)
+        expectation = made(cls, parameters)
         _check_metrics(place, where, expectation, problems, audited)
         return ExpectationUse(name, expectation, where, int(path[1]))
     return None

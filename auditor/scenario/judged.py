@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -106,4 +107,6 @@ def _at(use: ExpectationUse, point: Mapping[str, Any]) -> ExpectationUse | None:
         return use
     everywhere = {**filters, **point}
     parameters = use.expectation.parameters.model_copy(update={"sweep": everywhere})
-    return replace(use, expectation=type(use.expectation)(parameters), where={**use.where, "sweep": everywhere})
+    again = copy(use.expectation)
+    again.parameters = parameters
+    return replace(use, expectation=again, where={**use.where, "sweep": everywhere})

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path as FilePath
 from typing import Any
 
-from pydantic import ValidationError
-
 from auditor import registry
-from auditor.errors import AuditorError, PluginError, did_you_mean
+from auditor.containment import contained
+from auditor.errors import PluginError, PluginFailed, did_you_mean
 from auditor.registry import PluginParameters
 from auditor.scenario.levels import Levels, parse_levels
 from auditor.scenario.model import PluginUse, SchemeUse
@@ -103,20 +102,11 @@ def _scheme(path: Path, item: Any, problems: Problems, base: FilePath | None) ->
     elif cls.needs_levels:
         problems.add((*path, "levels"), "is required: a list in order of release, or a range, as {uniform: [0.25, 1.0], count: 5}")
     already = _already_out((*path, "already-out"), given.get("already-out", 0), problems)
-    scheme = cls(parameters) if parameters is not None else _with_defaults(cls)
-    if scheme is not None:
-        _check_levels((*path, "levels"), scheme, levels, problems)
+    with contained():  # a scheme that cannot even be made fails in the run
+        _check_levels((*path, "levels"), cls() if parameters is None else cls(parameters), levels, problems)
     if parameters is None:
         return None
     return SchemeUse(cls.name, str(given.get("id", cls.name)), parameters, levels, already)
-
-
-def _with_defaults(cls: Any) -> Any:
-    """Return the scheme as it is without parameters, if it can be: wrong ones should not hide wrong levels."""
-    try:
-        return cls()
-    except ValidationError:
-        return None
 
 
 def _check_levels(path: Path, scheme: Any, levels: Levels | None, problems: Problems) -> None:
@@ -133,13 +123,11 @@ def _check_levels(path: Path, scheme: Any, levels: Levels | None, problems: Prob
 
 
 def _refusal(scheme: Any, levels: tuple[float, ...]) -> str | None:
-    try:
+    with contained() as failure:
         scheme.check_levels(levels)
-    except AuditorError as error:
-        return str(error)
-    except Exception as error:  # a third party's slip; its text may hold anything
-        return f"{scheme.name} broke while checking them ({type(error).__name__})"
-    return None
+    if isinstance(failure.error, PluginFailed):
+        return f"{scheme.name} broke while checking them: {failure.reason}"
+    return failure.reason or None
 
 
 def _already_out(path: Path, value: Any, problems: Problems) -> float | int:
