@@ -32,7 +32,7 @@ from auditor.hindsight import with_hindsight
 from auditor.inferences import Inferences, inference_records
 from auditor.knowledge import Knowledge, KnownRecords
 from auditor.learnt import Learnt
-from auditor.linear import Errors, Paired, audit_linear, from_groups, quietest
+from auditor.linear import Errors, Paired, Sharp, audit_linear, from_groups, quietest
 from auditor.maps import Maps, by_size
 from auditor.moments import Moments
 from auditor.noise import DenseNoise, GaussianNoise, NoiseLaw
@@ -40,7 +40,7 @@ from auditor.pooling import pooling_evidence
 from auditor.privacy import entropy_records, tally_records, wanted_tally
 from auditor.records import ALL, CellContext, distribution_records, error_records, scheme_record
 from auditor.results import Distribution, Measurement
-from auditor.rows import CopyBlocks, check_real, tally_linear, tally_rows
+from auditor.rows import CopyBlocks, check_real, errors_by_rows, tally_linear, tally_rows
 from auditor.scenario.coalitions import Coalition, expand_all
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scheme import Key, Sampler, Scheme, TableMoments
@@ -458,7 +458,12 @@ class Session:
         judged = self.gathered.measured(knowledge)
         self._count(maps, knowledge, tally)
         learnt = None if maps.fixed else self._learnt(attack, knowledge, batches, Moments.merge(judged))
-        errors = audit_linear(self.needed, maps, judged, K_X, law, learnt, self._rivals())
+
+        def by_rows(places: NDArray[np.intp]) -> Sharp:
+            blocks, counts = self.gathered.measured_rows(knowledge)
+            return Sharp(*errors_by_rows(maps.at(places), self._undone(blocks), counts, self.release.moments.mean))
+
+        errors = audit_linear(self.needed, maps, judged, K_X, law, learnt, self._rivals(), by_rows)
         if law is None or not _apart(batches, knowledge):
             return errors
         return with_theory(errors, maps, Moments.merge(judged), np.diag(K_X), law)
