@@ -116,5 +116,5 @@ def llse_error(K_X: Array, law: NoiseLaw) -> Array:
         return Pencil.of(K_X, law.shape).error(v)
     W = llse_weights(K_X, law)
     lost = np.eye(len(K_X)) - W @ np.tile(np.eye(len(K_X)), (law.copies, 1))
-    # The same for the best W, and no difference that rounding makes negative.
-    return np.asarray(lost @ K_X @ lost.T + W @ law.covariance @ W.T)
+    V = W @ law.passed_root
+    return np.asarray(lost @ K_X @ lost.T + V @ V.T)  # the same for the best W, and no difference that rounding makes negative

@@ -298,16 +298,20 @@ def rounded_off(error: Array, variance: Array, blur: Array | float = 0.0) -> Arr
     return np.where(error > np.maximum(EXACT * variance, blur), error, 0.0)
 
 
-def collusion_gain(error: Array, alone: Array, variance: Array) -> Array:
+def collusion_gain(error: Array, alone: Array, variance: Array, doubt: Array | float = 0.0) -> Array:
     """Return ``1 − error/alone``, 0 up to rounding; where the copy alone is exact already nothing is left to gain.
 
     Parameters
     ----------
     error, alone, variance : ndarrays that broadcast
         Squared errors of the coalition and of its best copy, and the attribute's variance, all of one unit.
+    doubt : ndarray, optional
+        How far rounding may have moved the difference of the two errors, where that is more than usual.
     """
-    gain = 1.0 - np.divide(error, alone, out=np.ones_like(error), where=np.broadcast_to(alone > EXACT * variance, error.shape))
-    return np.where(np.abs(gain) > SAME, gain, 0.0)
+    known = np.broadcast_to(alone > EXACT * variance, error.shape)
+    gain = 1.0 - np.divide(error, alone, out=np.ones_like(error), where=known)
+    least = np.maximum(SAME, np.divide(doubt, alone, out=np.zeros_like(error), where=known))
+    return np.where(np.abs(gain) <= least, 0.0, gain)  # what is not known stays so
 
 
 def _under_law(
@@ -318,13 +322,15 @@ def _under_law(
     N = maps.offsets.shape[1]
     scale = with_total(np.diag(K_X))
     # What is less than its own resolution is an exact rebuild as far as moments can tell; the error bar says how far that is.
-    blur = rounded_off(with_total(resolution(maps, total) / total.count), scale)
+    doubt = with_total(resolution(maps, total) / total.count)
+    blur = rounded_off(doubt, scale)
     error = with_total(squared_errors(maps, total) / total.count)
     least = blur.copy()
     if sharp is not None:  # what is measured on rows is the attack's own error; theory is beside it to the rounding of the copies
         places, found = sharp
         error[places], least[places] = with_total(found.sums.sum(axis=0) / total.count), 0.0
-        blur[places] = rounded_off(with_total(found.grain), scale)
+        doubt[places] = with_total(found.grain)
+        blur[places] = rounded_off(doubt[places], scale)
     distortion = rounded_off(error, scale, least)
     members = Members.of(coalitions)
     # The rows judged may be some of the table's only: their own mean and covariance, and maps about that mean.
@@ -348,7 +354,10 @@ def _under_law(
     best = against(members.best(distortion))
     paired = None if rivals is None else against(np.ascontiguousarray(np.broadcast_to(rivals[:, None], distortion.shape)))
     if learnt is None:
-        gain_theory = collusion_gain(expected, np.take_along_axis(expected, members.best(expected), axis=0), scale)
+        # Each expected error is a sum of terms that cancel as those of the measured one do, and is known to ε of their size.
+        places = members.best(expected)
+        doubt = doubt + np.take_along_axis(doubt, places, axis=0)
+        gain_theory = collusion_gain(expected, np.take_along_axis(expected, places, axis=0), scale, doubt)
         never = np.full_like(distortion, np.inf)
         return Errors(distortion, np.sqrt(variance), expected, best.gain, best.std_error, gain_theory, True, never, never, paired)
     error, degrees = _together(variance, learnt.variance(), learnt.degrees)
