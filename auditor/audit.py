@@ -22,6 +22,7 @@ from auditor.categorical.attack import CategoricalAttack
 from auditor.categorical.worlds import binned_records
 from auditor.data.table import Table
 from auditor.dependence import dependences
+from auditor.differences import near_copies, with_differences
 from auditor.errors import AuditorError, NotApplicable, PluginError
 from auditor.expectation import Dependence, PairedCell, PairedGain, ReleaseEvidence
 from auditor.gathered import Gathered
@@ -238,7 +239,8 @@ def audit_release(
     if pooling:
         evidence.paired.update(session.paired)
     if pooling and session.gathered.joint:
-        evidence.pooling.update(pooling_evidence(session.needed, session.gathered.groups, table.width, session.law, session.signs()))
+        groups, near = session.told_apart()
+        evidence.pooling.update(pooling_evidence(session.needed, groups, table.width, session.law, session.signs(), near))
     return ReleaseAudit(measurements, distributions, evidence)
 
 
@@ -384,6 +386,14 @@ class Session:
             blocks, rows = islice(blocks, 1), row_blocks(table.rows, table.width)[0][1]
             return dependences(self.needed, blocks, rows, table.width, self.law)
         return dependences(self.needed, blocks, table.rows, table.width, self.law)
+
+    def told_apart(self) -> tuple[list[Moments], NDArray[np.intp] | None]:
+        """Return moments by row group, beside those of differences where copies are too near each other for moments to tell apart."""
+        table, groups = self.release.table, self.gathered.groups
+        near = near_copies(Moments.merge(groups), table.width)
+        if near is None:
+            return groups, None
+        return with_differences(self._undone(self.release.blocks)(), table.rows, self.release.moments.mean, near), near
 
     def _tried(self, use: PluginUse, knowledge: Knowledge) -> tuple[list[Measurement], list[Distribution]]:
         """Return the records of one attack; when it fails, coalition by coalition, so that only the cells at fault are lost."""

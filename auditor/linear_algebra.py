@@ -148,7 +148,9 @@ WELL_CONDITIONED = 1e-8
 """Least eigenvalue over the largest, of correlations, from which a plain solve keeps half the digits and no rank is in doubt."""
 
 
-def chosen_regressions(K_xy: Array, K_y: Array, index: NDArray[np.intp]) -> tuple[Array, NDArray[np.intp]]:
+def chosen_regressions(
+    K_xy: Array, K_y: Array, index: NDArray[np.intp], less: NDArray[np.intp] | None = None
+) -> tuple[Array, NDArray[np.intp]]:
     """Return ``W`` and ranks of the regressions on several choices of ``k`` of the ``d`` regressors.
 
     Parameters
@@ -157,6 +159,8 @@ def chosen_regressions(K_xy: Array, K_y: Array, index: NDArray[np.intp]) -> tupl
         Of all regressors.
     index : ndarray of shape (B, k)
         The regressors of each choice.
+    less : ndarray of shape (B, k), optional
+        What is subtracted from each of them.
 
     Returns
     -------
@@ -168,6 +172,8 @@ def chosen_regressions(K_xy: Array, K_y: Array, index: NDArray[np.intp]) -> tupl
     By Cauchy's interlacing theorem no principal submatrix of the correlations is worse conditioned than the whole: where the whole is
     sound, so is every choice, and one decomposition saves one for each.
     """
+    if less is not None:
+        return ranked_regression((K_xy[:, index] - K_xy[:, less]).swapaxes(0, 1), of_differences(K_y, index, less))
     scale = np.sqrt(np.clip(np.diag(K_y), 0.0, None))
     scale = np.where(scale > 0, scale, 1.0)
     C, c = K_y / np.outer(scale, scale), K_xy / scale
@@ -178,3 +184,10 @@ def chosen_regressions(K_xy: Array, K_y: Array, index: NDArray[np.intp]) -> tupl
     else:
         W, ranks = ranked_regression(cross, chosen)
     return W / scale[index][:, None, :], ranks
+
+
+def of_differences(K: Array, index: NDArray[np.intp], less: NDArray[np.intp]) -> Array:
+    """Return the covariances of ``v_index − v_less`` for several choices of k such pairs, shape (B, k, k), given that of v."""
+    plus, minus = index[:, :, None], less[:, :, None]
+    other, off = index[:, None, :], less[:, None, :]
+    return np.asarray(K[plus, other] - K[plus, off] - K[minus, other] + K[minus, off])

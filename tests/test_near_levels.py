@@ -8,7 +8,11 @@ from hypothesis import strategies as st
 import auditor
 from attacks.llse import llse_error, llse_weights
 from auditor.combination import best_unbiased_combination, within_grain
+from auditor.cross_fitting import cross_fitted_gain
+from auditor.differences import near_copies
+from auditor.moments import Moments
 from auditor.noise import DenseNoise, GaussianNoise, makes_useless, one_suffices
+from auditor.pooling import noise_gains
 
 GAPS = [10.0**-e for e in range(1, 13)]
 RNG = np.random.default_rng(14)
@@ -93,6 +97,75 @@ def test_a_tiny_gain_that_doubles_resolve_is_found_in_theory(tmp_path):
     gains = [r.theory for r in figures(result, "collusion_gain") if r.attack == "ndr"]
     assert gains == pytest.approx([1e-10] * 3, rel=1e-4)
     assert result.expectations[0].status == "fails"
+
+
+# -- copies from files, whatever is said of them ----------------------------------------------------------------------------
+
+
+def published(tmp_path, X, copies, law, levels):
+    names = [f"copy{i}.csv" for i in range(len(copies))]
+    for name, rows in zip(("table.csv", *names), (X, *copies), strict=True):
+        np.savetxt(tmp_path / name, rows, delimiter=",", header="a,b", comments="", fmt="%.17g")
+    scheme = {"name": "published", "copies": [str(tmp_path / name) for name in names]}
+    return auditor.run({
+        "schema": 1, "title": "near copies", "seed": 5, "data": {"source": str(tmp_path / "table.csv")}, "attacks": ["ndr"],
+        "schemes": [scheme if law is None else {**scheme, "law": law, "levels": levels}], "coalitions": ["all"],
+        "expect": ["no-collusion-gain"],
+    }).expectations[0]  # fmt: skip
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-7, 1e-9, 1e-11])
+@pytest.mark.parametrize("law", [None, {"scheme": "corner-wave"}])
+@pytest.mark.parametrize("others", [[], [1.5]])
+def test_published_copies_of_one_draw_scaled_are_found_without_a_law_or_against_it(tmp_path, gap, law, others):
+    """Second moments hold their difference to 1e-8 at best: «gains are all below 1 %», under a false law too."""
+    levels = [0.5, 0.5 + gap, *others]
+    copies = auditor.perturb(TABLES["round 0"], scheme="linearly-dependent", levels=levels, seed=5).copies
+    verdict = published(tmp_path, TABLES["round 0"], copies, law, levels)
+    assert verdict.status == "fails", verdict.why
+    assert "on the data" in verdict.why
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-12, 1e-7])
+@pytest.mark.parametrize("law", [None, {"scheme": "corner-wave"}])
+def test_published_copies_of_nested_noise_are_not(tmp_path, gap, law):
+    X = np.random.default_rng(3).normal(size=(4000, 2))
+    levels = [0.5 + gap, 0.5]
+    copies = auditor.perturb(X, scheme="corner-wave", levels=levels, seed=5).copies
+    verdict = published(tmp_path, X, copies, law, levels)
+    assert verdict.status != "fails", verdict.why
+    assert verdict.status == "holds" or "cannot tell" in verdict.why
+
+
+@given(seed=st.integers(0, 2**32 - 1), M=st.integers(2, 5))
+@settings(max_examples=40, deadline=None)
+def test_differences_taken_row_by_row_change_no_regression(seed, M):
+    """Of copies that are apart, declared near: any coalition's copies and their differences span the same."""
+    rng = np.random.default_rng(seed)
+    n, N = 60, 2
+    X = rng.normal(size=(n, N))
+    copies = [X + rng.normal(size=(n, N)) for _ in range(M)]
+    near = np.minimum(np.arange(M), rng.integers(0, M))
+    near = near[near]
+    coalitions = [tuple(sorted(rng.choice(M, size=k, replace=False) + 1)) for k in (*[1] * 8, 2, 2, M)]
+    coalitions = sorted({*coalitions, *((c + 1,) for c in range(M))}, key=lambda c: (len(c), c))
+    plain = [Moments.of(np.hstack([X, *copies])[part::4]) for part in range(4)]
+    beside = [Moments.of(np.hstack([X, *copies, *(y - copies[r] for y, r in zip(copies, near, strict=True))])[part::4]) for part in range(4)]
+    for one, other in zip(cross_fitted_gain(coalitions, plain, N, None), cross_fitted_gain(coalitions, beside, N, None, near), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-8)
+    law = GaussianNoise(np.eye(M), np.eye(N))
+    shares = noise_gains(coalitions, Moments.merge(plain), law), noise_gains(coalitions, Moments.merge(beside), law, near)
+    for coalition, found in shares[0].items():
+        assert shares[1][coalition].share == pytest.approx(found.share, abs=1e-9)
+        assert shares[1][coalition].regressors == found.regressors
+
+
+def test_only_copies_that_moments_cannot_tell_apart_are_near():
+    X = np.random.default_rng(1).normal(size=(50, 2))
+    Z = np.random.default_rng(2).normal(size=(50, 2))
+    copies = [X + Z, X + (1 + 1e-5) * Z, X + 2 * Z, X + Z, X + (2 + 1e-9) * Z]
+    assert near_copies(Moments.of(np.hstack([X, *copies])), 2).tolist() == [0, 0, 2, 0, 2]
+    assert near_copies(Moments.of(np.hstack([X, *copies[1:3]])), 2) is None
 
 
 # -- the combination itself ------------------------------------------------------------------------------------------------
