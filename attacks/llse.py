@@ -27,9 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.attack import Affine, AffineStack, LinearAttack, View
+from auditor.combination import best_unbiased_combination, weights_by_attribute
 from auditor.errors import NotApplicable
 from auditor.knowledge import Estimated, Perfect
-from auditor.linear_algebra import Pencil, best_unbiased_combination, regression
+from auditor.linear_algebra import EPS, Pencil, regression
 from auditor.noise import GaussianNoise, NoiseLaw
 from auditor.registry import register
 
@@ -54,7 +55,7 @@ class JointLLSE(LinearAttack):
         if isinstance(view.knowledge, Estimated) and view.knowledge.structure == "none":
             return self._unstructured(view)
         mu_X, K_X = view.data_moments
-        W = llse_weights(K_X, view.known_law)
+        W = llse_weights(K_X, view.known_law, view.grain)
         return Affine(W, _offset(W, mu_X - view.centre), fixed=isinstance(view.knowledge, Perfect))
 
     def affine_batch(self, view: View, coalitions: Sequence[tuple[int, ...]]) -> Sequence[Affine]:
@@ -65,7 +66,7 @@ class JointLLSE(LinearAttack):
         held = np.fromiter(chain.from_iterable(coalitions), dtype=np.intp).reshape(len(coalitions), -1)
         index = np.searchsorted(view.copies, held)
         Sigma = law.level_covariance[index[:, :, None], index[:, None, :]]
-        weights = pooled_weights(Sigma, view.pencil)
+        weights = weights_by_attribute(Sigma, view.grain, view.pencil.gain)
         # μ − W H μ for all at once, with μ taken about the view's centre
         mu, (B, N, kN) = view.data_moments[0] - view.centre, weights.shape
         offsets = mu - (weights.reshape(B * N, kN) @ np.tile(mu, kN // N)).reshape(B, N)
@@ -86,7 +87,7 @@ def _offset(W: Array, mu: Array) -> Array:
     return np.asarray(mu - W @ np.tile(mu, W.shape[1] // mu.size))
 
 
-def llse_weights(K_X: Array, law: NoiseLaw) -> Array:
+def llse_weights(K_X: Array, law: NoiseLaw, grain: Array | None = None) -> Array:
     """Return ``W = K_X Hᵀ (H K_X Hᵀ + K_Z)⁺``, shape (N, kN) (li2012 (6)).
 
     Parameters
@@ -95,30 +96,14 @@ def llse_weights(K_X: Array, law: NoiseLaw) -> Array:
         The data's covariance; may be singular.
     law : GaussianNoise or DenseNoise
         The noise of the coalition's k copies; may be singular.
+    grain : ndarray of shape (N,), optional
+        What the copies are rounded to (``View.grain``); the last bit of the noise unless told.
     """
     if isinstance(law, GaussianNoise):
-        return np.asarray(pooled_weights(law.level_covariance[None], Pencil.of(K_X, law.shape))[0])
+        grain = np.full(len(K_X), EPS * max(1.0, float(np.diag(law.level_covariance).max()))) if grain is None else grain
+        return np.asarray(weights_by_attribute(law.level_covariance[None], grain, Pencil.of(K_X, law.shape).gain)[0])
     k = law.copies
     return regression(np.tile(K_X, k), np.tile(K_X, (k, k)) + law.covariance)
-
-
-def pooled_weights(Sigma: Array, pencil: Pencil) -> Array:
-    """Return ``W = wᵀ ⊗ G(v)`` for many coalitions of one size.
-
-    Parameters
-    ----------
-    Sigma : ndarray of shape (B, k, k)
-        Level covariance of each coalition.
-    pencil : Pencil
-        ``K_X`` and ``K_0`` diagonalised together.
-
-    Returns
-    -------
-    ndarray of shape (B, N, kN)
-    """
-    w, v = best_unbiased_combination(Sigma)
-    G = pencil.gain(v)
-    return np.asarray((w[:, None, :, None] * G[:, :, None, :]).reshape(len(w), G.shape[1], -1))
 
 
 def llse_error(K_X: Array, law: NoiseLaw) -> Array:
@@ -129,5 +114,7 @@ def llse_error(K_X: Array, law: NoiseLaw) -> Array:
     if isinstance(law, GaussianNoise):
         _, v = best_unbiased_combination(law.level_covariance)
         return Pencil.of(K_X, law.shape).error(v)
-    H = np.tile(np.eye(K_X.shape[0]), (law.copies, 1))
-    return K_X - llse_weights(K_X, law) @ H @ K_X
+    W = llse_weights(K_X, law)
+    lost = np.eye(len(K_X)) - W @ np.tile(np.eye(len(K_X)), (law.copies, 1))
+    V = W @ law.passed_root
+    return np.asarray(lost @ K_X @ lost.T + V @ V.T)  # the same for the best W, and no difference that rounding makes negative

@@ -68,7 +68,7 @@ class MaximumAPosteriori(RowAttack):
         if p.prior == "gaussian":
             mu_X, K_X = view.data_moments
             if not found[0].bounded:
-                return _Linear(llse_weights(K_X, view.known_law), mu_X)
+                return _Linear(llse_weights(K_X, view.known_law, view.grain), mu_X)
             return _Cut(found, mu_X, np.sqrt(np.diag(K_X)), p.estimate)
         priors = reconstructed_priors(view, found, blocks, p.method, p.bins, None)
         return _ByAttribute(found, priors, p.prior, p.estimate)

@@ -16,6 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from auditor.attack import Affine, LinearAttack, View
+from auditor.combination import weights_by_attribute
+from auditor.noise import GaussianNoise
 from auditor.registry import register
 
 
@@ -30,4 +32,7 @@ class NoiseDistributionReconstruction(LinearAttack):
 
     def affine(self, view: View) -> Affine:
         """Return ``W = w ⊗ I`` and no offset: the estimate is unbiased."""
-        return Affine(np.asarray(np.kron(view.weights, np.eye(view.width))), np.zeros(view.width))
+        if not isinstance(view.law, GaussianNoise):
+            return Affine(np.asarray(np.kron(view.weights, np.eye(view.width))), np.zeros(view.width))
+        W = weights_by_attribute(view.law.level_covariance[None], view.grain, lambda v: np.eye(view.width)[None])
+        return Affine(W[0], np.zeros(view.width))

@@ -47,7 +47,7 @@ class PartialDisclosure(LinearAttack):
         """Return the conditional LLSE for one coalition; the true mean is known, so there is no offset beyond centring on it."""
         mu_X, K_X = view.data_moments
         B, conditional = given(K_X, view.known_columns)
-        W = llse_weights(conditional, view.known_law)
+        W = llse_weights(conditional, view.known_law, view.grain)
         kept = np.eye(view.width) - W.reshape(view.width, -1, view.width).sum(axis=1)  # I − G
         V = np.zeros_like(K_X)
         V[:, view.known_columns] = kept @ B

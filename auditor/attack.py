@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,10 +13,11 @@ from typing import Any, ClassVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.combination import best_unbiased_combination
 from auditor.data.table import Table
 from auditor.errors import NotApplicable
 from auditor.knowledge import Estimated, Knowledge, KnownAttributes, Perfect
-from auditor.linear_algebra import Pencil, best_unbiased_combination, clip_to_psd
+from auditor.linear_algebra import EPS, Pencil, clip_to_psd
 from auditor.moments import Moments
 from auditor.noise import GaussianNoise, NoiseLaw, attribute_index
 from auditor.registry import Plugin
@@ -145,11 +147,29 @@ class View:
     def weights(self) -> Array:
         """Weights, shape (k,), of the unbiased combination ``Σ w_i Y_i`` of least variance that the law allows; sum 1.
 
-        Without a law the copies count alike.
+        Without a law the copies count alike. Bounded so that moments still resolve the combination.
         """
-        if isinstance(self.law, GaussianNoise):
-            return best_unbiased_combination(self.law.level_covariance)[0]
-        return np.full(len(self.copies), 1.0 / len(self.copies))
+        return np.full(len(self.copies), 1.0 / len(self.copies)) if self._combination is None else self._combination[0]
+
+    @cached_property
+    def _combination(self) -> tuple[Array, Array] | None:
+        """The combination and its noise multiple, its weights bounded by the grain of second moments: ε of what they are sums of."""
+        if not isinstance(self.law, GaussianNoise):
+            return None
+        Sigma = self.law.level_covariance
+        return best_unbiased_combination(Sigma, math.sqrt(EPS * (1.0 + float(np.diag(Sigma).max()))))
+
+    @cached_property
+    def grain(self) -> Array:
+        """What doubles round the coalition's copies to, in roots of noise multiples, shape (N,): ε of their size over the noise's own."""
+        law = self.law  # its own shape where that is to be estimated, too: an order of magnitude is all that is asked
+        if not isinstance(law, GaussianNoise):
+            return np.full(self.width, EPS)
+        rough = self.released if self.sample is None else self.sample
+        K_X = rough.covariance()[: self.width, : self.width] if self.exact_covariance is None else self.exact_covariance
+        noise, loudest = np.diag(law.shape), float(np.diag(law.level_covariance).max(initial=0.0))
+        size = np.sqrt(np.clip(self.centre**2 + np.diag(K_X) + loudest * noise, np.finfo(float).tiny, None))
+        return np.asarray(EPS * np.where(noise > 0, size / np.sqrt(np.where(noise > 0, noise, 1.0)), np.sqrt(max(loudest, EPS))))
 
     @cached_property
     def combined_variance(self) -> float:
@@ -160,9 +180,9 @@ class View:
         NotApplicable
             The law is not known, or mixes shapes.
         """
-        if not isinstance(self.law, GaussianNoise):
+        if self._combination is None:
             raise NotApplicable("the law of the noise is not known to have one shape across the copies")
-        return float(best_unbiased_combination(self.law.level_covariance)[1])
+        return float(self._combination[1])
 
     def combined(self, moments: Moments) -> tuple[Array, Array]:
         """Return mean, shape (N,), and covariance, shape (N, N), divisor r − 1, of ``Σ w_i Y_i`` over the rows of ``moments``."""

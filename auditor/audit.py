@@ -24,6 +24,7 @@ from auditor.containment import contained, known
 from auditor.data.source import noise_seed
 from auditor.data.table import Table
 from auditor.dependence import dependences
+from auditor.differences import near_copies, with_differences
 from auditor.errors import AuditorError, NotApplicable, PluginError
 from auditor.expectation import Dependence, PairedCell, PairedGain, ReleaseEvidence
 from auditor.gathered import Gathered
@@ -34,7 +35,7 @@ from auditor.hindsight import with_hindsight
 from auditor.inferences import Inferences, inference_records
 from auditor.knowledge import Knowledge, KnownRecords
 from auditor.learnt import Learnt
-from auditor.linear import Errors, Paired, audit_linear, from_groups, quietest
+from auditor.linear import Errors, Paired, Sharp, audit_linear, from_groups, quietest
 from auditor.maps import Maps, by_size
 from auditor.moments import Moments
 from auditor.noise import DenseNoise, GaussianNoise, NoiseLaw
@@ -42,7 +43,7 @@ from auditor.pooling import pooling_evidence
 from auditor.privacy import entropy_records, tally_records, wanted_tally
 from auditor.records import ALL, CellContext, distribution_records, error_records, scheme_record
 from auditor.results import Distribution, Measurement
-from auditor.rows import CopyBlocks, check_real, tally_linear, tally_rows
+from auditor.rows import CopyBlocks, check_real, errors_by_rows, tally_linear, tally_rows
 from auditor.scenario.coalitions import Coalition, expand_all
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scheme import Key, Sampler, Scheme, TableMoments
@@ -239,7 +240,8 @@ def audit_release(
         if pooling:
             evidence.paired.update(session.paired)
         if pooling and session.gathered.joint:
-            evidence.pooling.update(pooling_evidence(session.needed, session.gathered.groups, table.width, session.law, session.signs()))
+            groups, near = session.told_apart()
+            evidence.pooling.update(pooling_evidence(session.needed, groups, table.width, session.law, session.signs(), near))
         return ReleaseAudit(measurements, distributions, evidence)
     return nothing_of(scenario, context, evidence, coalitions, failure.reason)
 
@@ -387,6 +389,14 @@ class Session:
             return dependences(self.needed, blocks, rows, table.width, self.law)
         return dependences(self.needed, blocks, table.rows, table.width, self.law)
 
+    def told_apart(self) -> tuple[list[Moments], NDArray[np.intp] | None]:
+        """Return moments by row group, beside those of differences where copies are too near each other for moments to tell apart."""
+        table, groups = self.release.table, self.gathered.groups
+        near = near_copies(Moments.merge(groups), table.width)
+        if near is None:
+            return groups, None
+        return with_differences(self._undone(self.release.blocks)(), table.rows, self.release.moments.mean, near), near
+
     def _tried(self, use: PluginUse, knowledge: Knowledge) -> tuple[list[Measurement], list[Distribution]]:
         """Return the records of one attack; when it fails, coalition by coalition, so that only the cells at fault are lost."""
         with contained() as failure:
@@ -457,7 +467,12 @@ class Session:
         judged = self.gathered.measured(knowledge)
         self._count(maps, knowledge, tally)
         learnt = None if maps.fixed else self._learnt(attack, knowledge, batches, Moments.merge(judged))
-        errors = audit_linear(self.needed, maps, judged, K_X, law, learnt, self._rivals())
+
+        def by_rows(places: NDArray[np.intp]) -> Sharp:
+            blocks, counts = self.gathered.measured_rows(knowledge)
+            return Sharp(*errors_by_rows(maps.at(places), self._undone(blocks), counts, self.release.moments.mean))
+
+        errors = audit_linear(self.needed, maps, judged, K_X, law, learnt, self._rivals(), by_rows)
         if law is None or not _apart(batches, knowledge):
             return errors
         return with_theory(errors, maps, Moments.merge(judged), np.diag(K_X), law)

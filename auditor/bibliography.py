@@ -94,6 +94,7 @@ _WORKS = {
         "Biometrika 26(4), 404–413, 1934."
     ),
     "holm1979": "S. Holm. A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6(2), 65–70, 1979.",
+    "read2002": "A. L. Read. Presentation of search results: the CLs technique. Journal of Physics G 28(10), 2693–2704, 2002.",
     "schuirmann1987": (
         "D. J. Schuirmann. A comparison of the two one-sided tests procedure and the power approach for assessing the equivalence of "
         "average bioavailability. Journal of Pharmacokinetics and Biopharmaceutics 15, 657–680, 1987."

@@ -24,22 +24,26 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.differences import regressors
 from auditor.linear import EXACT, collusion_gain, quietest, squared_errors, with_total
 from auditor.linear_algebra import chosen_regressions
 from auditor.maps import Coalition, Maps, Members, by_size
 from auditor.moments import Moments
-from auditor.noise import NoiseLaw, attribute_index
+from auditor.noise import NoiseLaw
 from auditor.statistics import jackknife_error
 
 Array = NDArray[np.float64]
 
 
-def cross_fitted_gain(coalitions: Sequence[Coalition], groups: Sequence[Moments], N: int, law: NoiseLaw | None) -> tuple[Array, Array]:
+def cross_fitted_gain(
+    coalitions: Sequence[Coalition], groups: Sequence[Moments], N: int, law: NoiseLaw | None, near: NDArray[np.intp] | None = None
+) -> tuple[Array, Array]:
     """Return gains and their standard errors by coalition and attribute, shapes (B, N); NaN where there are too few rows to learn from.
 
     The best copy alone is chosen on the training half too: chosen on the half that judges, the luckiest of several equal copies would
     hide a gain of one standard error. In few rows that choice is a lottery between levels that are near, and a better copy that lost it
-    would read as a gain of pooling: where a law says which copy is best, the lesser of the gains over either is returned.
+    would read as a gain of pooling: where a law says which copy is best, the lesser of the gains over either is returned. With ``near``
+    the groups hold differences as well (``auditor.differences``).
     """
     halves = (groups[0::2], groups[1::2])
     if not all(halves):
@@ -47,7 +51,7 @@ def cross_fitted_gain(coalitions: Sequence[Coalition], groups: Sequence[Moments]
         return nothing, nothing
     total = Moments.merge(groups)
     scale = np.diag(total.products)[:N]
-    lessons = [_Lesson.learn(coalitions, Moments.merge(half), N) for half in halves]
+    lessons = [_Lesson.learn(coalitions, Moments.merge(half), N, near) for half in halves]
     gain, error = _gain_over([lesson.best for lesson in lessons], lessons, halves, scale)
     if law is not None:
         quiet = quietest(coalitions, law, total.covariance()[:N, :N])
@@ -114,9 +118,9 @@ class _Lesson:
     rows: int
 
     @classmethod
-    def learn(cls, coalitions: Sequence[Coalition], half: Moments, N: int) -> _Lesson:
+    def learn(cls, coalitions: Sequence[Coalition], half: Moments, N: int, near: NDArray[np.intp] | None = None) -> _Lesson:
         """Learn from the moments of half the rows."""
-        maps, ranks = _learn(coalitions, half, N)
+        maps, ranks = _learn(coalitions, half, N, near)
         sums = squared_errors(maps, half)
         spare = (half.count - ranks - 1.0)[:, None]
         left = np.where(spare > 1, sums / np.where(spare > 1, spare, 1.0), np.nan)
@@ -163,16 +167,27 @@ def _pseudo_inverse(K: Array) -> Array:
     return np.asarray(np.linalg.pinv(K / np.outer(scale, scale), hermitian=True) / np.outer(scale, scale))
 
 
-def _learn(coalitions: Sequence[Coalition], train: Moments, N: int) -> tuple[Maps, NDArray[np.intp]]:
+def _learn(
+    coalitions: Sequence[Coalition], train: Moments, N: int, near: NDArray[np.intp] | None = None
+) -> tuple[Maps, NDArray[np.intp]]:
     """Return least-squares maps from copies to originals, and how many coefficients each learnt, shape (B,)."""
     K, mean = train.covariance(), train.mean
     M = mean.size // N - 1
-    weights, offsets = np.zeros((len(coalitions), N, M * N)), np.zeros((len(coalitions), N))
+    weights = np.zeros((len(coalitions), N, M * N))
     ranks = np.empty(len(coalitions), dtype=np.intp)
     for start, run in by_size(coalitions):
         here = np.arange(start, start + len(run))
-        index = np.array([attribute_index(coalition, N) for coalition in run])
-        W, ranks[here] = chosen_regressions(K[:N, N:], K[N:, N:], index)
+        added, off = regressors(np.array(run) - 1, near)
+        index = _columns(added, N)
+        less = None if off is None else _columns(off, N)
+        W, ranks[here] = chosen_regressions(K[:N, N:], K[N:, N:], index, less)
         weights[here[:, None, None], np.arange(N)[:, None], index[:, None, :]] = W
-        offsets[here] = mean[:N] - np.einsum("bnk,bk->bn", W, mean[N + index])
+        if less is not None:
+            np.subtract.at(weights, (here[:, None, None], np.arange(N)[:, None], less[:, None, :]), W)
+    offsets = mean[:N] - weights @ mean[N:]
     return Maps(weights, offsets, fixed=False), ranks
+
+
+def _columns(places: NDArray[np.intp], N: int) -> NDArray[np.intp]:
+    """Return the columns of blocks of N, shape (B, kN)."""
+    return (places[:, :, None] * N + np.arange(N)).reshape(len(places), -1)

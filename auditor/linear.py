@@ -15,8 +15,9 @@ For weights that were learnt it is the variance given those weights, to which ``
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,9 +107,16 @@ def excess_spread(first: Maps, second: Maps, law: NoiseLaw, rows: int) -> tuple[
     return law.excess_kurtosis * each / rows, law.excess_kurtosis * total / rows
 
 
-def closed_form(maps: Maps, K_X: Array, law: NoiseLaw, rows: int) -> ClosedForm:
-    """Return theory for maps with known weights: exact for any table whose covariance is ``K_X`` (divisor n)."""
+def closed_form(maps: Maps, K_X: Array, law: NoiseLaw, rows: int, sharp: NDArray[np.intp] | None = None) -> ClosedForm:
+    """Return theory for maps with known weights: exact for any table whose covariance is ``K_X`` (divisor n).
+
+    ``sharp`` are places of maps whose weights cancel what is far larger than what they leave. Their S is ``V Vᵀ`` with ``V = W·root``,
+    never negative and known to ``(ε |w|)²``; ``W K_Z Wᵀ`` is a difference of terms of size ``|w|²``, known to ε of them.
+    """
     A, S = crossed(maps, maps, K_X, law)
+    if sharp is not None and sharp.size:
+        V = maps.weights[sharp] @ law.passed_root
+        S[sharp] = V @ V.transpose(0, 2, 1)
     return ClosedForm(np.einsum("bnn->bn", A) + np.einsum("bnn->bn", S), A, S, rows, excess_spread(maps, maps, law, rows))
 
 
@@ -158,6 +166,25 @@ class Errors:
     paired: Paired | None = None
 
 
+class Sharp(NamedTuple):
+    """Errors measured on the rows themselves, of maps that second moments do not resolve.
+
+    Attributes
+    ----------
+    sums : ndarray of shape (G, b, N)
+        Squared errors, summed by row group.
+    grain : ndarray of shape (b, N)
+        Mean squared error that the rounding of the copies themselves may make.
+    """
+
+    sums: Array
+    grain: Array
+
+
+ByRows = Callable[[NDArray[np.intp]], Sharp]
+"""Measures the maps at some places on the rows."""
+
+
 def with_total(each: Array) -> Array:
     """Append the mean over attributes, shape (..., N) → (..., N + 1)."""
     return np.concatenate([each, each.mean(axis=-1, keepdims=True)], axis=-1)
@@ -165,7 +192,7 @@ def with_total(each: Array) -> Array:
 
 def audit_linear(
     coalitions: Sequence[Coalition], maps: Maps, groups: Sequence[Moments], K_X: Array, law: NoiseLaw | None,
-    learnt: Learnt | None = None, rivals: NDArray[np.intp] | None = None,
+    learnt: Learnt | None = None, rivals: NDArray[np.intp] | None = None, by_rows: ByRows | None = None,
 ) -> Errors:  # fmt: skip
     """Measure every coalition's error and gain from moments, with error bars, and the closed forms beside them.
 
@@ -185,10 +212,18 @@ def audit_linear(
         For maps that are not fixed: how they would have differed. Without it, too, a jackknife over the groups, the maps held.
     rivals : ndarray of shape (B,) or None
         Places of single copies to pair each coalition with (``quietest``), for ``Errors.paired``.
+    by_rows : callable, optional
+        Measures maps on the rows where moments do not resolve their errors; without it the error bar says how far they do.
     """
+    total = Moments.merge(groups)
+    coarse = np.flatnonzero((resolution(maps, total) / total.count > EXACT * np.diag(K_X)).any(axis=1))
+    measured = by_rows(coarse) if by_rows is not None and coarse.size else None
     if law is not None and (maps.fixed or learnt is not None):
-        return _under_law(coalitions, maps, Moments.merge(groups), K_X, law, None if maps.fixed else learnt, rivals)
+        sharp = None if measured is None else (coarse, measured)
+        return _under_law(coalitions, maps, total, K_X, law, None if maps.fixed else learnt, rivals, sharp)
     sums = np.array([squared_errors(maps, group) for group in groups])
+    if measured is not None:
+        sums[:, coarse] = measured.sums
     return from_groups(coalitions, sums, [group.count for group in groups], np.diag(K_X), rivals)
 
 
@@ -263,33 +298,45 @@ def rounded_off(error: Array, variance: Array, blur: Array | float = 0.0) -> Arr
     return np.where(error > np.maximum(EXACT * variance, blur), error, 0.0)
 
 
-def collusion_gain(error: Array, alone: Array, variance: Array) -> Array:
+def collusion_gain(error: Array, alone: Array, variance: Array, doubt: Array | float = 0.0) -> Array:
     """Return ``1 − error/alone``, 0 up to rounding; where the copy alone is exact already nothing is left to gain.
 
     Parameters
     ----------
     error, alone, variance : ndarrays that broadcast
         Squared errors of the coalition and of its best copy, and the attribute's variance, all of one unit.
+    doubt : ndarray, optional
+        How far rounding may have moved the difference of the two errors, where that is more than usual.
     """
-    gain = 1.0 - np.divide(error, alone, out=np.ones_like(error), where=np.broadcast_to(alone > EXACT * variance, error.shape))
-    return np.where(np.abs(gain) > SAME, gain, 0.0)
+    known = np.broadcast_to(alone > EXACT * variance, error.shape)
+    gain = 1.0 - np.divide(error, alone, out=np.ones_like(error), where=known)
+    least = np.maximum(SAME, np.divide(doubt, alone, out=np.zeros_like(error), where=known))
+    return np.where(np.abs(gain) <= least, 0.0, gain)  # what is not known stays so
 
 
 def _under_law(
     coalitions: Sequence[Coalition], maps: Maps, total: Moments, K_X: Array, law: NoiseLaw, learnt: Learnt | None,
-    rivals: NDArray[np.intp] | None,
+    rivals: NDArray[np.intp] | None, sharp: tuple[NDArray[np.intp], Sharp] | None = None,
 ) -> Errors:  # fmt: skip
     """Errors with bars from the law: closed forms given the maps, and what learning them adds."""
     N = maps.offsets.shape[1]
     scale = with_total(np.diag(K_X))
     # What is less than its own resolution is an exact rebuild as far as moments can tell; the error bar says how far that is.
-    blur = rounded_off(with_total(resolution(maps, total) / total.count), scale)
-    distortion = rounded_off(with_total(squared_errors(maps, total) / total.count), scale, blur)
+    doubt = with_total(resolution(maps, total) / total.count)
+    blur = rounded_off(doubt, scale)
+    error = with_total(squared_errors(maps, total) / total.count)
+    least = blur.copy()
+    if sharp is not None:  # what is measured on rows is the attack's own error; theory is beside it to the rounding of the copies
+        places, found = sharp
+        error[places], least[places] = with_total(found.sums.sum(axis=0) / total.count), 0.0
+        doubt[places] = with_total(found.grain)
+        blur[places] = rounded_off(doubt[places], scale)
+    distortion = rounded_off(error, scale, least)
     members = Members.of(coalitions)
     # The rows judged may be some of the table's only: their own mean and covariance, and maps about that mean.
     maps, judged = maps.about(total.mean[:N]), total.covariance()[:N, :N]
-    theory = closed_form(maps, judged, law, total.count)
-    expected = rounded_off(with_total(theory.expected), scale, blur)
+    theory = closed_form(maps, judged, law, total.count, None if sharp is None else sharp[0])
+    expected = rounded_off(with_total(theory.expected), scale, least)
     variance = np.where(expected > 0, np.maximum(_columns(*theory.variance(), N), 0.0), 0.0) + blur**2
 
     def against(best: NDArray[np.intp]) -> Paired:
@@ -307,7 +354,10 @@ def _under_law(
     best = against(members.best(distortion))
     paired = None if rivals is None else against(np.ascontiguousarray(np.broadcast_to(rivals[:, None], distortion.shape)))
     if learnt is None:
-        gain_theory = collusion_gain(expected, np.take_along_axis(expected, members.best(expected), axis=0), scale)
+        # Each expected error is a sum of terms that cancel as those of the measured one do, and is known to ε of their size.
+        places = members.best(expected)
+        doubt = doubt + np.take_along_axis(doubt, places, axis=0)
+        gain_theory = collusion_gain(expected, np.take_along_axis(expected, places, axis=0), scale, doubt)
         never = np.full_like(distortion, np.inf)
         return Errors(distortion, np.sqrt(variance), expected, best.gain, best.std_error, gain_theory, True, never, never, paired)
     error, degrees = _together(variance, learnt.variance(), learnt.degrees)

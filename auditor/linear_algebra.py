@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-RANGE_TOLERANCE = 1e-7
-"""How far 1 may stand out of a singular ``Sigma``'s range before some combination of copies counts as free of noise."""
+EPS = float(np.finfo(np.float64).eps)
 
 PROPORTIONAL = 4 * np.finfo(float).eps
 """How far one covariance may be from a multiple of another, in units of their sum's deviations, and still count as one."""
@@ -59,59 +58,6 @@ def correlation(K: Array) -> Array:
     C: Array = np.divide(K, product, out=np.zeros_like(K, dtype=np.float64), where=product > 0)
     np.fill_diagonal(C, 1.0)
     return C
-
-
-def best_unbiased_combination(Sigma: Array) -> tuple[Array, Array]:
-    """Return weights and variance of the combination of copies with least noise among those that sum to 1.
-
-    Minimises ``wᵀ Sigma w`` subject to ``1ᵀw = 1``: ``w = Sigma⁻¹1 / (1ᵀSigma⁻¹1)``, ``v = 1/(1ᵀSigma⁻¹1)``. When ``Sigma`` is singular
-    and 1 is outside its range, a combination without noise exists (linearly dependent copies), and ``v = 0``.
-
-    Parameters
-    ----------
-    Sigma : ndarray of shape (..., k, k)
-        Level covariances of one coalition or, with leading axes, of many.
-
-    Returns
-    -------
-    weights : ndarray of shape (..., k)
-    variance : ndarray of shape (...)
-
-    Notes
-    -----
-    Any linear estimate under noise ``Sigma ⊗ K_0`` needs the copies only through this combination (NUMBERS: "one M-vector and one
-    N×N matrix"). An eigen-decomposition, and not a solve: equal levels make ``Sigma`` singular.
-    """
-    k = Sigma.shape[-1]
-    if k == 1:
-        return np.ones(Sigma.shape[:-1]), Sigma[..., 0, 0]
-    # With Sigma = D C D, C the correlations, and w = b∘u: minimise least²·uᵀCu subject to bᵀu = 1, where b = least·D⁻¹1. Rounding is then
-    # relative to each copy's own noise; of Sigma itself the largest level would drown the smallest, which is the one that matters.
-    deviation = np.sqrt(np.clip(np.einsum("...kk->...k", Sigma), 0.0, None))
-    noisy = deviation > 0
-    divisor = np.where(noisy, deviation, 1.0)
-    least = deviation.min(axis=-1, keepdims=True)
-    b = np.where(noisy, least / divisor, 1.0)
-    if np.count_nonzero(Sigma) == np.count_nonzero(noisy):  # fresh noise in every copy: C is diagonal, and there is nothing to decompose
-        precision = np.einsum("...k,...k->...", b, b)
-        return b**2 / precision[..., None], least[..., 0] ** 2 / precision
-    values, vectors = np.linalg.eigh(Sigma / (divisor[..., :, None] * divisor[..., None, :]))
-    target = np.einsum("...ij,...i->...j", vectors, b)  # b in the eigenbasis
-    null = values <= k * np.finfo(float).eps * values[..., -1:]
-    outside = np.where(null, target, 0.0)
-    outside_size = np.einsum("...k,...k->...", outside, outside)
-    free = outside_size > k * RANGE_TOLERANCE**2
-    inverse = np.where(null, 0.0, target / np.where(null, 1.0, values))
-    precision = np.where(free, 1.0, np.einsum("...k,...k->...", inverse, target))
-    coefficients = np.where(free[..., None], outside / np.where(free, outside_size, 1.0)[..., None], inverse / precision[..., None])
-    u = np.einsum("...ik,...k->...i", vectors, coefficients)
-    # A copy that says nothing new (all but the best, under corner-wave noise) would get a weight of rounding's size, and be read for it.
-    # The target is known to eps times what it is summed from, an eigenvalue to eps times the largest, and so is their quotient.
-    size = np.einsum("...ij,...i->...j", np.abs(vectors), np.abs(b)) / precision[..., None] + np.abs(coefficients) * values[..., -1:]
-    doubt = np.where(null, 0.0, size / np.where(null, 1.0, values))
-    rounding = k * np.finfo(float).eps * np.einsum("...ik,...k->...i", np.abs(vectors), doubt)
-    weights = b * np.where(np.abs(u) > rounding, u, 0.0)
-    return weights, np.where(free, 0.0, least[..., 0] ** 2 / precision)
 
 
 @dataclass(frozen=True)
@@ -202,7 +148,9 @@ WELL_CONDITIONED = 1e-8
 """Least eigenvalue over the largest, of correlations, from which a plain solve keeps half the digits and no rank is in doubt."""
 
 
-def chosen_regressions(K_xy: Array, K_y: Array, index: NDArray[np.intp]) -> tuple[Array, NDArray[np.intp]]:
+def chosen_regressions(
+    K_xy: Array, K_y: Array, index: NDArray[np.intp], less: NDArray[np.intp] | None = None
+) -> tuple[Array, NDArray[np.intp]]:
     """Return ``W`` and ranks of the regressions on several choices of ``k`` of the ``d`` regressors.
 
     Parameters
@@ -211,6 +159,8 @@ def chosen_regressions(K_xy: Array, K_y: Array, index: NDArray[np.intp]) -> tupl
         Of all regressors.
     index : ndarray of shape (B, k)
         The regressors of each choice.
+    less : ndarray of shape (B, k), optional
+        What is subtracted from each of them.
 
     Returns
     -------
@@ -222,6 +172,8 @@ def chosen_regressions(K_xy: Array, K_y: Array, index: NDArray[np.intp]) -> tupl
     By Cauchy's interlacing theorem no principal submatrix of the correlations is worse conditioned than the whole: where the whole is
     sound, so is every choice, and one decomposition saves one for each.
     """
+    if less is not None:
+        return ranked_regression((K_xy[:, index] - K_xy[:, less]).swapaxes(0, 1), of_differences(K_y, index, less))
     scale = np.sqrt(np.clip(np.diag(K_y), 0.0, None))
     scale = np.where(scale > 0, scale, 1.0)
     C, c = K_y / np.outer(scale, scale), K_xy / scale
@@ -232,3 +184,10 @@ def chosen_regressions(K_xy: Array, K_y: Array, index: NDArray[np.intp]) -> tupl
     else:
         W, ranks = ranked_regression(cross, chosen)
     return W / scale[index][:, None, :], ranks
+
+
+def of_differences(K: Array, index: NDArray[np.intp], less: NDArray[np.intp]) -> Array:
+    """Return the covariances of ``v_index − v_less`` for several choices of k such pairs, shape (B, k, k), given that of v."""
+    plus, minus = index[:, :, None], less[:, :, None]
+    other, off = index[:, None, :], less[:, None, :]
+    return np.asarray(K[plus, other] - K[plus, off] - K[minus, other] + K[minus, off])

@@ -19,10 +19,14 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.linear_algebra import in_own_units, widely_scaled
+from auditor.combination import level_root
+from auditor.linear_algebra import EPS, in_own_units, widely_scaled
 
 Array = NDArray[np.float64]
 Distribution = Literal["gaussian", "uniform"]
+
+BITS = 8
+"""Roundings that a stated covariance may have gone through."""
 
 UNIFORM_EXCESS = -6.0 / 5.0
 """Excess kurtosis of the uniform distribution."""
@@ -77,6 +81,11 @@ class GaussianNoise:
         return UNIFORM_EXCESS if self.distribution == "uniform" else 0.0
 
     @cached_property
+    def passed_root(self) -> Array:
+        """A root of ``K_Z`` that keeps combinations free of noise so, shape (MN, MN) (``level_root``)."""
+        return np.asarray(np.kron(level_root(self.level_covariance), psd_root(self.shape)))
+
+    @cached_property
     def root(self) -> Array:
         """``Sigma^½ ⊗ K_0^½``, shape (MN, MN): the noise is this times u, whose components are independent with variance 1."""
         return np.asarray(np.kron(psd_root(self.level_covariance), psd_root(self.shape)))
@@ -99,6 +108,11 @@ class DenseNoise:
     follows_data: bool = False
     distribution: ClassVar[Distribution] = "gaussian"
     excess_kurtosis: ClassVar[float] = 0.0
+
+    @cached_property
+    def passed_root(self) -> Array:
+        """A root of ``K_Z`` that keeps combinations free of noise so, shape (MN, MN) (``level_root``)."""
+        return level_root(self.covariance)
 
     @cached_property
     def root(self) -> Array:
@@ -172,7 +186,8 @@ def makes_useless(law: NoiseLaw, tolerance: float = 1e-9) -> NDArray[np.bool_]:
     law : NoiseLaw
         The law of all copies.
     tolerance : float
-        Largest difference allowed for rounding, relative to the standard deviations of the two noises compared.
+        Largest correlation of ``Z_b`` with ``Z_j − Z_b`` that counts as none. Against their own deviations: of copies that are nearly
+        the same the difference is small, and may still be the noise itself (``Z_i = σ_i G`` at nearly equal levels).
     """
     M = law.copies
     if law.distribution != "gaussian":
@@ -180,10 +195,13 @@ def makes_useless(law: NoiseLaw, tolerance: float = 1e-9) -> NDArray[np.bool_]:
     width = 1 if isinstance(law, GaussianNoise) else law.width
     blocks = (law.level_covariance if isinstance(law, GaussianNoise) else law.covariance).reshape(M, width, M, width)
     own = np.einsum("abac->abc", blocks)
-    deviation = np.sqrt(np.clip(np.einsum("abab->ab", blocks), 0.0, None))
+    variance = np.clip(np.einsum("abab->ab", blocks), 0.0, None)
+    deviation = np.sqrt(variance)
     # Cov(Z_b, Z_j) − Var(Z_b), against the deviations of what is compared: a salary's noise must not hide an age's.
     gaps = np.abs(blocks - own[:, :, None, :])
-    size = deviation[:, :, None, None] * np.maximum(deviation[None, None], deviation[:, None, None, :])
+    apart = variance[:, None] - 2.0 * np.einsum("abcb->acb", blocks) + variance[None]
+    rounding = BITS * EPS * np.maximum(deviation[None], deviation[:, None])
+    size = deviation[:, :, None, None] * (tolerance * np.sqrt(np.clip(apart, 0.0, None)) + rounding)[:, None]
     # Var(Z_j − Z_b) = Var(Z_j) − Var(Z_b) then: a «law» in which it is negative, as with max for min, is none.
     quieter = (deviation[:, None] <= deviation[None] * (1.0 + tolerance)).all(axis=2)
-    return np.asarray((gaps <= tolerance * size).all(axis=(1, 3)) & quieter)
+    return np.asarray((gaps <= size).all(axis=(1, 3)) & quieter)

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.blocks import block_head
+from auditor.combination import best_unbiased_combination
 from auditor.data.table import Table
 from auditor.density import NoiseDensity
 from auditor.entropy import attribute_histogram, entropy, information
 from auditor.errors import NotApplicable
 from auditor.linear import with_total
-from auditor.linear_algebra import best_unbiased_combination
 from auditor.noise import GaussianNoise, NoiseLaw
 from auditor.records import ALL, CellContext, number
 from auditor.results import ErrorBar, Measurement

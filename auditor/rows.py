@@ -50,6 +50,37 @@ def tally_linear(maps: Maps, blocks: Blocks, centre: Array, tally: Tally, K_X: A
                 tally.expect(np.einsum("bij,rj->rbi", -lost, v) + maps.offsets, spread, true)
 
 
+def errors_by_rows(maps: Maps, blocks: Blocks, counts: Sequence[Sequence[int]], centre: Array) -> tuple[Array, Array]:
+    """Run linear maps over the rows, where second moments do not resolve what is left.
+
+    Returns
+    -------
+    sums : ndarray of shape (G, B, N)
+        Squared errors, summed by row group.
+    grain : ndarray of shape (B, N)
+        How large an error the rounding of doubles may make, squared, on average over rows: ``(ε Σ |w| rms(y))²``.
+    """
+    B, N, MN = maps.weights.shape
+    flat, own = maps.weights.reshape(B * N, MN), maps.own.reshape(B * N, N)
+    sums, squares, rows = [], np.zeros(MN), 0
+    for index, x, copies in blocks():
+        stop = 0
+        for count in counts[index]:
+            start, stop = stop, stop + count
+            found, size = np.zeros((B, N)), max(1, CHUNK_VALUES // (B * N))
+            for first in range(start, stop, size):
+                here = slice(first, min(first + size, stop))
+                raw = np.concatenate([copy[here] for copy in copies], axis=1)
+                y = raw - np.tile(centre, MN // N)
+                errors = (y @ flat.T - (x[here] - centre) @ own.T).reshape(-1, B, N) + maps.offsets
+                found += np.einsum("rbn,rbn->bn", errors, errors)
+                squares += np.einsum("rd,rd->d", raw, raw)
+            rows += count
+            if count:
+                sums.append(found)
+    return np.array(sums), (np.finfo(np.float64).eps * np.abs(maps.weights) @ np.sqrt(squares / max(rows, 1))) ** 2
+
+
 def tally_rows(
     reconstructions: Sequence[Reconstruction],
     coalitions: Sequence[Coalition],

@@ -10,7 +10,7 @@ import pytest
 import auditor
 from attacks.llse import llse_weights
 from auditor.attack import Affine
-from auditor.linear_algebra import best_unbiased_combination
+from auditor.combination import best_unbiased_combination
 from auditor.rowmap import RowProduct, factored, write_estimates
 
 N = 10

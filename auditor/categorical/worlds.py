@@ -22,11 +22,11 @@ from auditor.blocks import moment_groups, row_blocks
 from auditor.categorical.counts import batches
 from auditor.categorical.measures import Expected, Frame, Sums, expected, group_of, quantities
 from auditor.categorical.records import Cell, cell_records, closed_bars, gain_record
+from auditor.combination import best_unbiased_combination
 from auditor.data.categorical import CategoricalTable, Codes
 from auditor.data.table import Table
 from auditor.errors import NotApplicable
 from auditor.knowledge import Knowledge, Perfect
-from auditor.linear_algebra import best_unbiased_combination
 from auditor.noise import GaussianNoise, NoiseLaw
 from auditor.records import CellContext
 from auditor.results import Measurement

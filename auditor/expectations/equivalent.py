@@ -17,9 +17,9 @@ import numpy as np
 from pydantic import Field
 
 from auditor.expectation import Evidence, Expectation, Filter, Judgement, copies_released, selector
-from auditor.expectations.metric import describe
+from auditor.expectations.metric import at_bound, describe
 from auditor.registry import register
-from auditor.results import Measurement, cells
+from auditor.results import Measurement, cells, pooled
 from auditor.statistics import holm, one_sided, quantile
 
 LEVEL = 0.05
@@ -56,7 +56,7 @@ class Equivalent(Expectation):
         pairs = [(first[key], second[key]) for key in first if key in second]
         if not pairs:
             return Judgement("undecided", f"no level of {p.metric} was measured under both schemes", None, p.margin)
-        found = [_all_together(pairs)] if p.together else [_difference(*pair) for pair in pairs]
+        found = [_all_together(pairs)] if p.together else [_difference(*pair, p.margin) for pair in pairs]
         return judge_differences(found, [_level(pair[0][0]) for pair in pairs], p.margin, p.metric)
 
 
@@ -105,14 +105,16 @@ def _paired(first: Sequence[Measurement], second: Sequence[Measurement]) -> np.n
     return np.array([value - theirs[replicate] for replicate, value in ours.items() if replicate in theirs], dtype=np.float64)
 
 
-def _difference(first: Sequence[Measurement], second: Sequence[Measurement]) -> tuple[float, float, float]:
+def _difference(first: Sequence[Measurement], second: Sequence[Measurement], margin: float) -> tuple[float, float, float]:
     differences = _paired(first, second)
     if len(differences) >= FEWEST_REPLICATES:
         return _mean_of(differences)
-    errors = [record.std_error for record in (*first, *second)]
+    errors = [error for _, error in map(pooled, (first, second))]
     if not len(differences) or any(error is None for error in errors):
         return math.nan, math.nan, math.inf
-    spread = math.sqrt(math.fsum(error**2 for error in errors if error is not None)) / len(differences)
+    # Were the two a margin apart, one of them would be that much more, and as much more uncertain.
+    wider = max(at_bound(cell, pooled(cell)[0] + margin) for cell in (first, second))
+    spread = wider * math.sqrt(math.fsum(error**2 for error in errors if error is not None))
     return float(differences.mean()), spread, math.inf
 
 

@@ -20,6 +20,9 @@ from auditor.statistics import holm, one_sided
 LEVEL = 0.05
 ROUNDING = 1e-9
 
+ERRORS = frozenset({"distortion", "rmse", "normalized_error"})
+"""Figures that an attack has one of in each release, however many records it holds."""
+
 
 class Bounds(Filter):
     """A filter and at least one bound, in the metric's unit."""
@@ -105,12 +108,22 @@ def _p_outside(cell: Sequence[Measurement], limit: float, sign: float) -> float:
     """p-value against «the truth violates the bound»; rounding is no violation."""
     value, error = pooled(cell)
     slack = ROUNDING * max(1.0, abs(limit))
-    return one_sided(-sign * value, -sign * limit + slack, error or 0.0)
+    return one_sided(-sign * value, -sign * limit + slack, (error or 0.0) * at_bound(cell, limit))
 
 
 def _p_inside(cell: Sequence[Measurement], limit: float, sign: float) -> float:
     value, error = pooled(cell)
-    return one_sided(sign * value, sign * limit - ROUNDING * max(1.0, abs(limit)), error or 0.0)
+    return one_sided(sign * value, sign * limit - ROUNDING * max(1.0, abs(limit)), (error or 0.0) * at_bound(cell, limit))
+
+
+def at_bound(cell: Sequence[Measurement], limit: float) -> float:
+    """Return how many times wider an error bar would be if the truth were at a bound above what was found.
+
+    A mean of squares spreads in proportion to its size: two rows whose errors came out at 0.6 ± 0.6 are no sign that they are not 1.5 on
+    average. Of thousands of rows, whose bars are a few hundredths of the figure, it decides nothing.
+    """
+    found = max(pooled(cell)[0], mean_theory(cell) or 0.0)
+    return max(1.0, limit / found) if cell[0].metric in ERRORS and found > 0.0 else 1.0
 
 
 def _verdict(cell: Sequence[Measurement], limit: float, sign: float, p_outside: float, p_inside: float) -> Verdict:

@@ -90,8 +90,9 @@ def judge_pairs(pairs: Sequence[tuple[Sequence[Measurement], Sequence[Measuremen
     """Return the verdict on ``first ≤ second + slack`` for pairs of cells.
 
     It holds where the measured difference is below the slack beyond its error bar, where the two tie to rounding, or where theory settles
-    the order: a tie within the error bar does not unsettle that. The two share their copies, so their errors are dependent in a way
-    the records do not hold; ``se₁ + se₂`` bounds that of the difference whatever the dependence. Replicates give the paired difference.
+    the order: a tie within the error bar does not unsettle that, an interval wider than the figures themselves does. The two share their
+    copies, so their errors are dependent in a way the records do not hold; ``se₁ + se₂`` bounds that of the difference whatever the
+    dependence. Replicates give the paired difference.
     """
     tests = [_difference(first, second, slack) for first, second in pairs]
     refuted = holm([one_sided(-test.measured, 0.0, test.error) if test.measured > ROUNDING else 1.0 for test in tests])
@@ -107,7 +108,7 @@ def judge_pairs(pairs: Sequence[tuple[Sequence[Measurement], Sequence[Measuremen
 def _verdict(test: Difference, refuted: bool, shown: bool) -> Verdict:
     if refuted or test.theory == "above":
         return "fails"
-    if shown or test.theory == "below" or test.tied:
+    if test.tied or (not test.blank and (shown or test.theory == "below")):
         return "holds"
     return "undecided"
 
@@ -135,11 +136,17 @@ class Difference(NamedTuple):
     measured: float
     error: float
     theory: Literal["above", "below"] | None
+    larger: float
 
     @property
     def tied(self) -> bool:
         """Whether the two are one but for rounding."""
         return max(abs(self.measured), self.error) <= ROUNDING
+
+    @property
+    def blank(self) -> bool:
+        """Whether the interval is wider than either figure, so that nothing was measured and theory would have to speak alone."""
+        return 1.96 * self.error > self.larger
 
 
 def _difference(first: Sequence[Measurement], second: Sequence[Measurement], slack: float) -> Difference:
@@ -149,7 +156,7 @@ def _difference(first: Sequence[Measurement], second: Sequence[Measurement], sla
         error = float(paired.std(ddof=1) / math.sqrt(len(paired)))
     else:
         error = (error_a or 0.0) + (error_b or 0.0)
-    return Difference(a - b - slack, error, _settled(first, second, slack))
+    return Difference(a - b - slack, error, _settled(first, second, slack), max(abs(a), abs(b)))
 
 
 def _settled(first: Sequence[Measurement], second: Sequence[Measurement], slack: float) -> Literal["above", "below"] | None:

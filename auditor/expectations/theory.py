@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from auditor.expectation import Evidence, Expectation, Filter, Judgement, Share, copies_released, listed, selector
-from auditor.expectations.metric import ROUNDING, describe, measured_at
+from auditor.expectations.metric import ERRORS, ROUNDING, describe, measured_at
 from auditor.registry import register
 from auditor.results import Measurement, cells, mean_theory, pooled
 from auditor.statistics import holm, quantile, two_sided
@@ -27,9 +27,6 @@ FEWEST = 8
 MOST_FLIPPED = 16
 
 QUANTILE = 1.96
-
-ERRORS = frozenset({"distortion", "rmse", "normalized_error"})
-"""Figures that an attack has one of in each release, however many records it holds."""
 
 
 @register
