@@ -46,6 +46,10 @@ from auditor.workers import Crew
 FEWEST_REPLICATES = 5
 """From so many replicates on their own spread is the error bar where there is no closed form."""
 
+ALWAYS = "noise-follows-law"
+"""The expectation that every audit has; in its results when it fails."""
+
+
 @dataclass(frozen=True)
 class Progress:
     """How far a run is."""
@@ -180,7 +184,17 @@ def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]
 
 def judge(scenario: Scenario, evidence: Evidence, missing: Sequence[Missing] = ()) -> list[ExpectationRecord]:
     """Return the verdict on every expectation of the scenario; what tasks are missing leaves those that cover them undecided."""
-    return [undecided(_judged(use, evidence), use.expectation, missing) for use in scenario.judged]
+    asked = [undecided(_judged(use, evidence), use.expectation, missing) for use in scenario.judged]
+    return [*asked, *_unasked(scenario, evidence, missing)]
+
+
+def _unasked(scenario: Scenario, evidence: Evidence, missing: Sequence[Missing]) -> list[ExpectationRecord]:
+    """Return the verdict on what every audit expects: that noise follows its law. Nothing unless it fails, or where it was asked for."""
+    expectation = registry.get("expectation", ALWAYS)()
+    if any(use.name == ALWAYS and not use.where.keys() & {"scheme", "sweep"} for use in scenario.judged):
+        return []
+    record = _judged(ExpectationUse(ALWAYS, expectation, {}), evidence)
+    return [undecided(record, expectation, missing)] if record.status == "fails" else []
 
 
 def _judged(use: ExpectationUse, evidence: Evidence) -> ExpectationRecord:
