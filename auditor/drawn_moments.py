@@ -1,7 +1,7 @@
 """The noise that was drawn against the law that is stated, in sums over all rows: covariance, mean, and correlation with the data.
 
-The auditor has ``Z = Y − X``. Brought to unit variance, noise that follows its law is independent normal, whatever the data are, so that
-these tests are exact at any number of rows and for any table; for uniform noise they hold as n grows.
+The auditor has ``Z = Y − X``. Brought to unit variance, noise that follows its law is independent normal, whatever the data are, so
+that these tests are exact at any number of rows and for any table. For uniform noise, whose squares vary less, they are bounds, as n grows.
 
 | symbol | meaning | law | shape |
 | --- | --- | --- | --- |
@@ -160,8 +160,7 @@ def _totals(group: Moments, chosen: Sequence[int], N: int) -> Array:
 def _covariance(S: Array, n: int, law: NoiseLaw, found: Array, names: Sequence[str], chosen: Sequence[int]) -> LawTest:
     """Return the test that ``S`` is a Wishart matrix of n rows and covariance I, told by the entry of ``K_Z`` that is furthest off."""
     size, own = len(S), np.diag(S)
-    spread = 2.0 / (2.0 + law.excess_kurtosis)  # Σu² of other noise varies like a χ² of more rows or fewer
-    worst = float(_chi(own * spread, n * spread).min())
+    worst = float(_chi(own, n).min())  # bounded noise varies less than that
     if size > 1:
         r = S / np.sqrt(np.outer(own, own))
         np.fill_diagonal(r, 0.0)
