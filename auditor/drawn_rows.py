@@ -2,7 +2,7 @@
 
 | symbol | meaning | law |
 | --- | --- | --- |
-| ``t`` | noise of one attribute in one copy, or of one whitened combination of copies, over its standard deviation | F |
+| ``t`` | noise of one attribute in one copy, of one whitened combination of copies, or its length, over its deviation | F |
 | ``v = F(t)``, ``s = |2v − 1|`` | | uniform on (0, 1) |
 | ``g, w`` | normal scores of t and of its size, ``Φ⁻¹(v)`` and ``Φ⁻¹(s)`` | N(0, 1), independent from row to row |
 
@@ -188,7 +188,7 @@ def row_tests(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[
     if not own.names:
         return [test for test in tests if test is not None]
     joint = _combinations(law, rows)
-    every = own if joint is None else own.joined(joint)
+    every = own if joint is None else own.joined(joint).joined(_length(joint))
     g, size = own.score, own.size
     w = ndtri(np.clip(size, 1e-300, 1.0 - EPS / 2))
     tests += [
@@ -235,7 +235,16 @@ def _combinations(law: NoiseLaw, rows: Rows) -> _Columns | None:
     kept = np.linspace(0, count - 1, min(count, MOST_JOINT)).astype(np.intp)
     W = np.array([np.outer(A[k // len(B)], B[k % len(B)]).ravel() for k in kept.tolist()])
     u, known = rows.noise.reshape(n, M * N) @ W.T, np.abs(W) @ rows.grain.ravel()
-    return _Columns.of(u, known, ["a combination of copies and attributes"] * len(W), law)
+    found = _Columns.of(u, known, ["a combination of copies and attributes"] * len(W), law)
+    return found if found.names else None
+
+
+def _length(joint: _Columns) -> _Columns:
+    """Return the length of a row's whitened noise, which is χ of r degrees: the sizes of a row's values that go together make it uneven."""
+    r = joint.t.shape[1]
+    v = gammainc(r / 2.0, np.square(joint.t).sum(axis=1, keepdims=True) / 2.0)
+    t = ndtri(np.clip(v, 1e-300, 1.0 - EPS / 2))
+    return _Columns(t, v, np.atleast_1d(2.0 * np.linalg.norm(joint.grain)), ["the whole of a row's noise"])
 
 
 def _distribution(columns: _Columns, law: NoiseLaw) -> LawTest | None:

@@ -18,7 +18,7 @@ from auditor import bibliography, registry
 from auditor.audit import ReleaseAudit, failure_reason, release_levels
 from auditor.data.table import Table
 from auditor.errors import WorkersLost
-from auditor.expectation import Evidence
+from auditor.expectation import Evidence, listed
 from auditor.identity import identify
 from auditor.interrupt import Interrupted
 from auditor.keeper import Keep, Keeper, Numbered, Unfinished
@@ -48,6 +48,8 @@ FEWEST_REPLICATES = 5
 
 ALWAYS = "noise-follows-law"
 """The expectation that every audit has; in its results when it fails."""
+IMPLICIT_LEVEL = 1e-4
+"""Its level over all schemes where nobody asked: of ten thousand audits of honest noise one is told that it fails."""
 
 
 @dataclass(frozen=True)
@@ -189,12 +191,18 @@ def judge(scenario: Scenario, evidence: Evidence, missing: Sequence[Missing] = (
 
 
 def _unasked(scenario: Scenario, evidence: Evidence, missing: Sequence[Missing]) -> list[ExpectationRecord]:
-    """Return the verdict on what every audit expects: that noise follows its law. Nothing unless it fails, or where it was asked for."""
-    expectation = registry.get("expectation", ALWAYS)()
-    if any(use.name == ALWAYS and not use.where.keys() & {"scheme", "sweep"} for use in scenario.judged):
-        return []
-    record = _judged(ExpectationUse(ALWAYS, expectation, {}), evidence)
-    return [undecided(record, expectation, missing)] if record.status == "fails" else []
+    """Return the verdict on what every audit expects: that noise follows its law. Only of schemes whose noise does not."""
+    expected = registry.get("expectation", ALWAYS)
+    schemes = list(dict.fromkeys(release.scheme for release in evidence.releases))
+    asked = [use.expectation.parameters for use in scenario.judged if use.name == ALWAYS]
+    found = []
+    for scheme in schemes:
+        if any(each.sweep is None and (each.scheme is None or scheme in listed(each.scheme)) for each in asked):
+            continue
+        expectation = expected(scheme=scheme, level=IMPLICIT_LEVEL / len(schemes))
+        record = _judged(ExpectationUse(ALWAYS, expectation, {"scheme": scheme}), evidence)
+        found += [undecided(record, expectation, missing)] if record.status == "fails" else []
+    return found
 
 
 def _judged(use: ExpectationUse, evidence: Evidence) -> ExpectationRecord:

@@ -19,9 +19,6 @@ from auditor.expectation import Evidence, Expectation, Filter, Judgement, LawTes
 from auditor.registry import register
 from auditor.statistics import holm
 
-IMPLICIT_LEVEL = 1e-4
-"""Level where nobody asked: of ten thousand audits of honest noise one is told that it fails."""
-
 
 @register
 class NoiseFollowsLaw(Expectation):
@@ -33,7 +30,7 @@ class NoiseFollowsLaw(Expectation):
     class Parameters(Filter):
         """The filter (scheme and sweep count), the level, and how fine the tests must be to count."""
 
-        level: Share = Field(IMPLICIT_LEVEL, description="chance of one false «fails», over everything it tests")
+        level: Share = Field(1e-4, description="chance of one false «fails», over everything it tests")
         resolution: Share = Field(0.1, description="undecided while a correlation of that size could hide")
 
     def judge(self, evidence: Evidence) -> Judgement:
