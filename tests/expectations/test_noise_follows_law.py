@@ -469,5 +469,5 @@ def test_no_verdict_of_a_report_calls_a_scheme_safe_whose_law_is_broken():
     result = auditor.run(scenario(schemes=[{"name": "lie-one-normal", "levels": [0.25]}, {"name": "corner-wave", "levels": [0.25, 0.5]}]))
     found = {verdict.scheme: verdict for verdict in verdicts(Reading(result))}
     assert found["lie-one-normal"].finding == "refuted"
-    assert "The expectation noise-follows-law (scheme: lie-one-normal) fails." in found["lie-one-normal"].sentence
+    assert "The expectation noise-follows-law (scheme = lie-one-normal) fails." in found["lie-one-normal"].sentence
     assert found["corner-wave"].finding != "refuted"
