@@ -52,6 +52,8 @@ RUN = 64
 """Rows that are looked at in one run, so that neighbours are among them."""
 GRID_ROWS = 256
 """Rows that tell the grid that copies lie on."""
+CELLS = 256
+"""Places at which a distribution is compared with the law's."""
 FINE = 2.0**-10
 """Noise that is known to no better than that share of its deviation is not looked at."""
 SMALL = (2.0**-7, 2.0**-14, 2.0**-21, 2.0**-28, 2.0**-40)
@@ -134,10 +136,11 @@ def _on(values: Array, digits: int) -> NDArray[np.bool_]:
 
 
 class _Columns(NamedTuple):
-    """Columns of ``t`` that are fine enough, their laws' uniform and normal scores, and how well t is known: (n, C) and (C,)."""
+    """Columns of ``t`` that are fine enough, ``v`` and ``g``, all of shape (n, C), and how well t is known, (C,)."""
 
     t: Array
     v: Array
+    score: Array
     grain: Array
     names: list[str]
 
@@ -146,13 +149,9 @@ class _Columns(NamedTuple):
         """Keep the columns that are fine enough."""
         fine = np.flatnonzero(grain <= FINE)
         t = np.ascontiguousarray(t[:, fine])
-        v = ndtr(t) if law.distribution == "gaussian" else np.clip(0.5 + t / math.sqrt(12.0), 0.0, 1.0)
-        return cls(t, v, grain[fine], [names[place] for place in fine.tolist()])
-
-    @property
-    def score(self) -> Array:
-        """``g``."""
-        return np.asarray(ndtri(np.clip(self.v, 1e-300, 1.0 - EPS / 2)))
+        gaussian = law.distribution == "gaussian"
+        v = ndtr(t) if gaussian else np.clip(0.5 + t / math.sqrt(12.0), 0.0, 1.0)
+        return cls(t, v, t if gaussian else _scores(v), grain[fine], [names[place] for place in fine.tolist()])
 
     @property
     def size(self) -> Array:
@@ -161,8 +160,13 @@ class _Columns(NamedTuple):
 
     def joined(self, other: _Columns) -> _Columns:
         """Return the columns of both."""
-        return _Columns(np.hstack([self.t, other.t]), np.hstack([self.v, other.v]), np.append(self.grain, other.grain),
-                        self.names + other.names)  # fmt: skip
+        pairs = zip(self[:3], other[:3], strict=True)
+        return _Columns(*(np.hstack(pair) for pair in pairs), np.append(self.grain, other.grain), self.names + other.names)
+
+
+def _scores(uniform: Array) -> Array:
+    """Return normal scores of values that are uniform on (0, 1)."""
+    return np.asarray(ndtri(np.clip(uniform, 1e-300, 1.0 - EPS / 2)))
 
 
 def row_tests(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> list[LawTest]:
@@ -189,13 +193,13 @@ def row_tests(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[
         return [test for test in tests if test is not None]
     joint = _combinations(law, rows)
     every = own if joint is None else own.joined(joint).joined(_length(joint))
-    g, size = own.score, own.size
-    w = ndtri(np.clip(size, 1e-300, 1.0 - EPS / 2))
+    size = every.size
+    g, w = every.score, _scores(size)
     tests += [
-        _distribution(every, law), _size(every, law), _without_noise(law, rows, chosen), _equal(law, rows, names, chosen),
+        _distribution(every, law), _size(every, size, law), _without_noise(law, rows, chosen), _equal(law, rows, names, chosen),
         _repeats(own, size, law), _neighbours(g, w), _on_the_data(rows.x, g, w),
     ]  # fmt: skip
-    tests += [] if joint is None else [_joint(joint)]
+    tests += [] if joint is None else [_joint(joint.t, w[:, len(own.names) : -1])]
     return [test for test in tests if test is not None]
 
 
@@ -243,38 +247,46 @@ def _length(joint: _Columns) -> _Columns:
     """Return the length of a row's whitened noise, which is χ of r degrees: the sizes of a row's values that go together make it uneven."""
     r = joint.t.shape[1]
     v = gammainc(r / 2.0, np.square(joint.t).sum(axis=1, keepdims=True) / 2.0)
-    t = ndtri(np.clip(v, 1e-300, 1.0 - EPS / 2))
-    return _Columns(t, v, np.atleast_1d(2.0 * np.linalg.norm(joint.grain)), ["the whole of a row's noise"])
+    t = _scores(v)
+    return _Columns(t, v, t, np.atleast_1d(2.0 * np.linalg.norm(joint.grain)), ["the whole of a row's noise"])
 
 
 def _distribution(columns: _Columns, law: NoiseLaw) -> LawTest | None:
+    """Return the test of Kolmogorov's distances, each taken at ``CELLS`` places: no more than the whole distance, and no sort."""
     n, C = columns.v.shape
-    v, rank = np.sort(columns.v, axis=0), np.arange(1, n + 1)[:, None] / n
-    gap = np.maximum(np.abs(rank - v), np.abs(rank - 1.0 / n - v)).max(axis=0)
+    cells = np.minimum((columns.v * CELLS).astype(np.intp), CELLS - 1) + CELLS * np.arange(C)
+    shares = np.bincount(cells.ravel(), minlength=C * CELLS).reshape(C, CELLS).cumsum(axis=1) / n
+    gap = np.abs(shares - np.arange(1, CELLS + 1) / CELLS).max(axis=1)
     gap = np.clip(gap - DENSITY[law.distribution] * columns.grain, 0.0, None)
     place = int(gap.argmax())
     p = 2.0 * C * math.exp(-2.0 * n * float(gap[place]) ** 2)
-    return LawTest("distribution", min(1.0, p), C, n, float(gap[place]), 0.0, f"the largest distance from the law's distribution "
-                   f"function, of {columns.names[place]}, is")  # fmt: skip
+    where = f"the largest distance from the law's distribution function, of {columns.names[place]}, is"
+    return LawTest("distribution", min(1.0, p), C, n, float(gap[place]), 0.0, where)
 
 
-def _size(columns: _Columns, law: NoiseLaw) -> LawTest | None:
+def _size(columns: _Columns, s: Array, law: NoiseLaw) -> LawTest | None:
     """Return the test of how many values are near 0, and of how many are far from it."""
-    s, n, blur = columns.size, len(columns.v), 2.0 * DENSITY[law.distribution] * columns.grain + 4 * EPS
-    found: list[tuple[Array, Array, float, str]] = []
-    for share in SMALL:
-        met = (s < share).sum(axis=0)
+    n, C = columns.v.shape
+    blur = 2.0 * DENSITY[law.distribution] * columns.grain + 4 * EPS
+    found: list[tuple[Array, NDArray[np.intp], float, str]] = []
+    for share, met in zip(SMALL, _below(s, SMALL), strict=True):
         p = np.where(share >= 8.0 * blur, _at_least(met, n, np.minimum(1.0, share + blur)), 1.0)
         found.append((p, met, share, "the share of values with next to no noise"))
-    for share in LARGE:
-        met = (s > 1.0 - share).sum(axis=0)
+    for share, met in zip(LARGE, _below(1.0 - s, LARGE), strict=True):
         more = _at_least(met, n, np.minimum(1.0, share + blur))
         fewer = 1.0 - _at_least(met + 1, n, np.maximum(0.0, share - blur))
         found.append((np.minimum(1.0, 2.0 * np.minimum(more, fewer)), met, share, "the share of values with most noise"))
     p, met, share, what = min(found, key=lambda one: float(one[0].min()))
-    place, tests = int(p.argmin()), len(found) * s.shape[1]
+    place, tests = int(p.argmin()), len(found) * C
     where = f"{what}, of {columns.names[place]}, is"
     return LawTest("size", min(1.0, tests * float(p[place])), tests, n, float(met[place] / n), share, where)
+
+
+def _below(values: Array, bounds: Sequence[float]) -> list[NDArray[np.intp]]:
+    """Return how many values of each column are below each of some falling bounds, shapes (C,)."""
+    rows, columns = np.nonzero(values < bounds[0])
+    few = values[rows, columns]
+    return [np.bincount(columns[few < bound], minlength=values.shape[1]) for bound in bounds]
 
 
 def _at_least(met: NDArray[np.integer], n: int, chance: Array) -> Array:
@@ -340,8 +352,9 @@ def _repeats(columns: _Columns, size: Array, law: NoiseLaw) -> LawTest | None:
     fine = np.flatnonzero(n * reach <= 0.01)
     if not fine.size:
         return None
-    ordered = np.sort(size[:, fine], axis=0)
-    met = ((ordered[1:] - ordered[:-1]) <= reach[fine]).sum(axis=0)
+    ordered = np.ascontiguousarray(size[:, fine].T)
+    ordered.sort(axis=1)
+    met = (np.diff(ordered, axis=1) <= reach[fine, None]).sum(axis=1)
     expected = float(n) ** 2 * reach[fine]
     p = np.where(met > 0, gammainc(np.maximum(met, 1), expected), 1.0)  # P(Poisson ≥ met)
     place = int(p.argmin())
@@ -362,27 +375,23 @@ def _neighbours(g: Array, w: Array) -> LawTest | None:
 
 
 def _on_the_data(x: Array, g: Array, w: Array) -> LawTest | None:
-    """Return the test of correlations of noise, and of its size, with scores of the data, of their distance from the middle, and length."""
-    n = len(x)
-    far = np.abs(x - np.median(x, axis=0))
-    spread = x.std(axis=0)
-    length = np.square((x - x.mean(axis=0)) / np.where(spread > 0, spread, 1.0)).sum(axis=1, keepdims=True)
-    a = _ranked(np.hstack([x, far, length] if x.shape[1] > 1 else [x, far]))
+    """Return the test of correlations of noise, and of its size, with where a record lies, how far out, and over all attributes.
+
+    Any function of the data will do; these are bounded, so that no outlier drowns the others: ``d/(d̄ + |d|)`` of the distance ``d`` from
+    the mean, ``d̄`` its mean size.
+    """
+    n, d = len(x), x - x.mean(axis=0)
+    usual = np.abs(d).mean(axis=0)
+    side = d / (np.where(usual > 0, usual, 1.0) + np.abs(d))
+    a = np.hstack([side, np.abs(side), np.abs(side).sum(axis=1, keepdims=True)])
+    a -= a.mean(axis=0)
     norm = np.sqrt(np.square(a).sum(axis=0))
-    a = a[:, norm > 0] / norm[norm > 0]
-    if not a.size:
+    varied = norm > 1e-9 * math.sqrt(n)
+    if not varied.any():
         return None
+    a = a[:, varied] / norm[varied]
     z = np.concatenate([(a.T @ g).ravel(), (a.T @ w).ravel()])
-    return _normal("dependence on the data", z, n, "a correlation of the noise, or of its size, with the data's ranks is")
-
-
-def _ranked(values: Array) -> Array:
-    """Return normal scores of ranks, less their mean; any function of the data would do, and this one has no outliers."""
-    n = len(values)
-    ranks, order = np.empty_like(values), np.arange(1.0, n + 1.0)[:, None]
-    np.put_along_axis(ranks, values.argsort(axis=0, kind="stable"), np.broadcast_to(order, values.shape), axis=0)
-    constant = values.min(axis=0) == values.max(axis=0)
-    return np.asarray(np.where(constant, 0.0, ndtri(ranks / (n + 1.0))))
+    return _normal("dependence on the data", z, n, "a correlation of the noise, or of its size, with where a record lies is")
 
 
 def _normal(statistic: str, z: Array, n: int, where: str) -> LawTest:
@@ -391,13 +400,11 @@ def _normal(statistic: str, z: Array, n: int, where: str) -> LawTest:
     return LawTest(statistic, min(1.0, 2.0 * z.size * float(ndtr(-worst))), z.size, n, worst / math.sqrt(n), 0.0, where)
 
 
-def _joint(columns: _Columns) -> LawTest | None:
+def _joint(u: Array, w: Array) -> LawTest | None:
     """Return the test that whitened noise, and its size, of one combination foretells no other's."""
-    n, C = columns.v.shape
+    n, C = u.shape
     if C < 2 or n < 4:
         return None
-    w = ndtri(np.clip(columns.size, 1e-300, 1.0 - EPS / 2))
-    u = columns.t
     length, sizes = np.sqrt(np.square(u).sum(axis=0)), np.sqrt(np.square(w).sum(axis=0))
     r = np.stack([w.T @ w / np.outer(sizes, sizes), u.T @ w / np.outer(length, sizes)])
     r[:, np.arange(C), np.arange(C)] = 0.0
