@@ -160,8 +160,8 @@ class _Columns(NamedTuple):
 
     def joined(self, other: _Columns) -> _Columns:
         """Return the columns of both."""
-        pairs = zip(self[:3], other[:3], strict=True)
-        return _Columns(*(np.hstack(pair) for pair in pairs), np.append(self.grain, other.grain), self.names + other.names)
+        t, v, score = (np.hstack(pair) for pair in zip(self[:3], other[:3], strict=True))
+        return _Columns(t, v, score, np.append(self.grain, other.grain), self.names + other.names)
 
 
 def _scores(uniform: Array) -> Array:
