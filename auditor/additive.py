@@ -96,18 +96,56 @@ class AdditiveScheme(Scheme):
         """Return what draws copies ``existing + 1 … M`` given those released before."""
         shape = noise_shape(self.parameters.noise, table.covariance, self.base)
         steps = self.plan(levels, existing)
-        if sorted(step.copy for step in steps) != list(range(existing + 1, len(levels) + 1)):  # memory would be released as found
-            raise PluginError(f"scheme {self.name!r} broke its contract: `plan` must draw every new copy once")
+        try:
+            check_plan(steps, len(levels), existing)
+        except ValueError as error:
+            raise PluginError(f"scheme {self.name!r} broke its contract: {error}") from None
         return AdditiveSampler(steps, shape, levels, key, self.distribution)
 
 
-def implied_level_covariance(steps: Sequence[Step], copies: int) -> Array:
+def check_plan(steps: Sequence[Step], copies: int, existing: int) -> None:
+    """Refuse a plan that leaves a new copy out, or that needs what is not there when it is carried out.
+
+    Copies made in one request may share innovations. Those of copies that are out already are gone: only the copies are kept, and
+    another request draws from another seed, so an innovation asked for again would be another one, and independent of theirs.
+
+    Raises
+    ------
+    ValueError
+        Saying which step, and what it needs.
+    """
+    if sorted(step.copy for step in steps) != list(range(existing + 1, copies + 1)):  # memory would be released as found
+        raise ValueError("`plan` must draw every new copy once")
+    drawn = set(range(existing + 1))
+    for step in steps:
+        early = [parent for parent, _ in step.parents if parent not in drawn]
+        if early:  # memory as found, again
+            raise ValueError(f"`plan` draws copy {step.copy} from copy {early[0]}, which is not drawn by then")
+        drawn.add(step.copy)
+        gone = [innovation for innovation, _ in step.fresh if not existing < innovation <= copies]
+        if gone:
+            why = "which is out already and whose noise is not kept" if 0 < gone[0] <= existing else "which is not among the new ones"
+            raise ValueError(f"`plan` draws copy {step.copy} with the innovation of copy {gone[0]}, {why}")
+
+
+def implied_level_covariance(steps: Sequence[Step], copies: int, before: Array | None = None) -> Array:
     """Return the ``Sigma`` that a plan draws from, exactly, shape (M, M).
 
     ``Z = A Z + B g`` with A the weights on earlier copies and B the scales; substituting step by step gives ``Z = C g`` and
     ``Sigma = C Cᵀ`` without drawing anything.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+    copies : int
+        ``M``.
+    before : ndarray of shape (m, m), optional
+        ``Sigma`` of the m copies that are out already, however they were drawn; the steps then draw the others.
     """
+    existing = 0 if before is None else len(before)
     C = np.zeros((copies + 1, copies + 1))
+    if before is not None:  # any root will do, as no step may use the innovations that it stands for
+        C[1 : existing + 1, 1 : existing + 1] = psd_root(before)
     for step in steps:
         for parent, weight in step.parents:
             C[step.copy] += weight * C[parent]

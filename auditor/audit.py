@@ -25,6 +25,7 @@ from auditor.data.source import noise_seed
 from auditor.data.table import Table
 from auditor.dependence import dependences
 from auditor.differences import near_copies, with_differences
+from auditor.drawn_noise import law_tests
 from auditor.errors import AuditorError, NotApplicable, PluginError
 from auditor.expectation import Dependence, PairedCell, PairedGain, ReleaseEvidence
 from auditor.gathered import Gathered
@@ -112,6 +113,11 @@ class Release:
                 yield index, self.table.read(a, b), [copy[a:b] for copy in self._kept]
             return
         yield from self._drawn(bounds)
+
+    @property
+    def kept(self) -> bool:
+        """Whether the copies are in memory."""
+        return self._kept is not None
 
     def heads(self, rows: int) -> Iterator[tuple[int, Array, list[Array]]]:
         """Yield the same for the first records of every block; drawn anew, once, rather than taken from what was kept of all."""
@@ -237,6 +243,7 @@ def audit_release(
         session = Session(scenario, release, coalitions, context, pooling, taken)
         _check_copies(session.gathered)
         measurements, distributions = session.run()
+        evidence.law.extend(law_tests(release, session.law_within, session.gathered.groups))
         if pooling:
             evidence.paired.update(session.paired)
         if pooling and session.gathered.joint:
@@ -252,7 +259,7 @@ def nothing_of(
     """Return the audit of a release that failed: every cell says why; one that nobody attacks says so once."""
     cells = [(attack.id, knowledge.label) for knowledge in scenario.knowledge for attack in scenario.attacks]
     records = [context.empty(attack, knowledge, coalition, "failed", reason) for attack, knowledge in cells for coalition in coalitions]
-    evidence = replace(evidence, pooling={}, paired={}, facts={})
+    evidence = replace(evidence, pooling={}, paired={}, facts={}, law=[])
     return ReleaseAudit(records or [context.empty(None, None, None, "failed", reason)], [], evidence)
 
 
@@ -463,7 +470,7 @@ class Session:
         batches = self._affines(attack, self.gathered.view(knowledge))
         maps = Maps.pad(batches, self.needed, self.release.copies)
         check_finite_maps(maps)
-        K_X, law = self.release.moments.covariance, self._law_within
+        K_X, law = self.release.moments.covariance, self.law_within
         judged = self.gathered.measured(knowledge)
         self._count(maps, knowledge, tally)
         learnt = None if maps.fixed else self._learnt(attack, knowledge, batches, Moments.merge(judged))
@@ -478,13 +485,13 @@ class Session:
         return with_theory(errors, maps, Moments.merge(judged), np.diag(K_X), law)
 
     @property
-    def _law_within(self) -> NoiseLaw | None:
+    def law_within(self) -> NoiseLaw | None:
         """The law of the noise, or of what there was before copies were turned."""
         return self.law if self.release.turned is None else self.release.turned.law
 
     def _count(self, maps: Maps, knowledge: Knowledge, tally: Tally) -> None:
         """Count errors record by record, if that was asked for; a spread from the heads of the blocks where those are enough."""
-        centre, K_X, law = self.release.moments.mean, self.release.moments.covariance, self._law_within
+        centre, K_X, law = self.release.moments.mean, self.release.moments.covariance, self.law_within
         if tally.head is not None and tally.bins:
             head = tally.head
             spread = tally.spread_alone
@@ -515,7 +522,7 @@ class Session:
 
     def _learnt(self, attack: LinearAttack, knowledge: Knowledge, batches: list[Sequence[Affine]], judged: Moments) -> Learnt | None:
         """Return how the maps would have differed; None where no law or too little knowledge lets anybody say."""
-        law = self._law_within
+        law = self.law_within
         if law is None:
             return None
         try:

@@ -93,6 +93,9 @@ _WORKS = {
         "C. J. Clopper and E. S. Pearson. The use of confidence or fiducial limits illustrated in the case of the binomial. "
         "Biometrika 26(4), 404–413, 1934."
     ),
+    "massart1990": (
+        "P. Massart. The tight constant in the Dvoretzky–Kiefer–Wolfowitz inequality. The Annals of Probability 18(3), 1269–1283, 1990."
+    ),
     "holm1979": "S. Holm. A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6(2), 65–70, 1979.",
     "read2002": "A. L. Read. Presentation of search results: the CLs technique. Journal of Physics G 28(10), 2693–2704, 2002.",
     "schuirmann1987": (

@@ -21,7 +21,7 @@ from auditor.containment import OURS, contained
 from auditor.data.source import is_public
 from auditor.data.table import Table
 from auditor.errors import WorkersLost
-from auditor.expectation import Evidence
+from auditor.expectation import Evidence, listed
 from auditor.identity import identify
 from auditor.interrupt import Interrupted
 from auditor.keeper import Keep, Keeper, Numbered, Unfinished
@@ -48,6 +48,12 @@ from auditor.workers import Crew
 
 FEWEST_REPLICATES = 5
 """From so many replicates on their own spread is the error bar where there is no closed form."""
+
+ALWAYS = "noise-follows-law"
+"""The expectation that every audit has; in its results when it fails."""
+IMPLICIT_LEVEL = 1e-4
+"""Its level over all schemes where nobody asked: of ten thousand audits of honest noise one is told that it fails."""
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -188,7 +194,23 @@ def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]
 
 def judge(scenario: Scenario, evidence: Evidence, missing: Sequence[Missing] = ()) -> list[ExpectationRecord]:
     """Return the verdict on every expectation of the scenario; what tasks are missing leaves those that cover them undecided."""
-    return [undecided(_judged(use, evidence), use.expectation, missing) for use in scenario.judged]
+    asked = [undecided(_judged(use, evidence), use.expectation, missing) for use in scenario.judged]
+    return [*asked, *_unasked(scenario, evidence, missing)]
+
+
+def _unasked(scenario: Scenario, evidence: Evidence, missing: Sequence[Missing]) -> list[ExpectationRecord]:
+    """Return the verdict on what every audit expects: that noise follows its law. Only of schemes whose noise does not."""
+    expected = registry.get("expectation", ALWAYS)
+    schemes = list(dict.fromkeys(release.scheme for release in evidence.releases))
+    asked = [use.expectation.parameters for use in scenario.judged if use.name == ALWAYS]
+    found = []
+    for scheme in schemes:
+        if any(each.sweep is None and (each.scheme is None or scheme in listed(each.scheme)) for each in asked):
+            continue
+        expectation = expected(scheme=scheme, level=IMPLICIT_LEVEL / len(schemes))
+        record = _judged(ExpectationUse(ALWAYS, expectation, {"scheme": scheme}), evidence)
+        found += [undecided(record, expectation, missing)] if record.status == "fails" else []
+    return found
 
 
 def _judged(use: ExpectationUse, evidence: Evidence) -> ExpectationRecord:

@@ -78,6 +78,32 @@ class Dependence(NamedTuple):
         return min(1.0, 2.0 * self.tests * tail((found - bound) * math.sqrt(max(self.rows - 3, 0))))
 
 
+class LawTest(NamedTuple):
+    """One statistic of the noise that was drawn, or of the values that were replaced, against the law that the scheme states.
+
+    Attributes
+    ----------
+    statistic : str
+        Which.
+    p : float
+        The least p-value of its tests, times their number (Bonferroni), at most 1.
+    tests, rows : int
+        How many tests, and of how many rows.
+    observed, expected : float
+        A figure that shows what is off, where the statistic is furthest from its law, and what the law has.
+    where : str
+        What the figure is of; names copies and attributes.
+    """
+
+    statistic: str
+    p: float
+    tests: int
+    rows: int
+    observed: float
+    expected: float
+    where: str
+
+
 class Look(NamedTuple):
     """What some copies gain over the best of them, from records that look alike to them, whatever the law (``auditor.categorical.alike``).
 
@@ -175,6 +201,8 @@ class ReleaseEvidence:
     pooling: dict[Coalition, Pooling] = field(default_factory=dict)
     paired: dict[PairedCell, PairedGain] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
+    law: list[LawTest] = field(default_factory=list)
+    """What was found of the stated law, statistic by statistic; empty where none is stated."""
 
 
 @dataclass(frozen=True)

@@ -139,14 +139,18 @@ class ScenarioItem(pytest.Item):
 
 
 class RunsItem(ScenarioItem):
-    """Every attack and every scheme of the scenario runs through."""
+    """Every attack and every scheme of the scenario runs through, and what every audit expects holds."""
 
     def runtest(self) -> None:
-        """Fail when a cell failed."""
-        failed = [record for record in self.parent.result().measurements if record.status == "failed"]
+        """Fail when a cell failed, or when the audit refutes what no scenario need ask for."""
+        result = self.parent.result()
+        failed = [record for record in result.measurements if record.status == "failed"]
         if failed:
             reasons = dict.fromkeys(f"{record.scheme}, {record.attack}, {record.knowledge}: {record.reason}" for record in failed)
             raise Shortfall("\n".join([f"{len(failed)} cells failed", *reasons]))
+        unasked = result.expectations[len(self.parent.scenario.judged) :]
+        if unasked:
+            raise Shortfall("\n".join(f"{record.expectation} {record.status}: {record.why}" for record in unasked))
 
 
 class ExpectationItem(ScenarioItem):

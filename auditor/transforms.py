@@ -61,12 +61,13 @@ class Transform:
         LinAlgError
             It is singular, to the last bit; one that nearly is gives rounding back, and is *not checked* for.
         """
-        if self._orthogonal:
+        if self.orthogonal:
             return self.undo(y)
         return np.asarray(np.linalg.solve(self.matrix, (y - self.shift).T).T)
 
     @cached_property
-    def _orthogonal(self) -> bool:
+    def orthogonal(self) -> bool:
+        """Whether the matrix keeps lengths, to the last digits."""
         return bool(np.allclose(self.matrix @ self.matrix.T, np.eye(len(self.matrix)), rtol=0.0, atol=1e-13))
 
 

@@ -49,6 +49,11 @@ class Turned:
         """Return ``u_i`` of some rows of all copies, each of shape (b, N)."""
         return [transform.inverse(copy) for transform, copy in zip(self.transforms, copies, strict=True)]
 
+    @property
+    def rigid(self) -> bool:
+        """Whether every copy was turned and moved only: other matrices blow rounding up when they are undone."""
+        return all(transform.orthogonal for transform in self.transforms)
+
     def undone(self, blocks: Blocks) -> Blocks:
         """Return the same blocks with ``u_i`` for copies."""
         return lambda: ((index, x, self.undo(copies)) for index, x, copies in blocks())

@@ -28,6 +28,7 @@ MARGIN = 0.01
 """Gains below this share of the best single copy's error count as none: the margin of ``no-collusion-gain``."""
 
 NO_GAIN = ("no-collusion-gain", "theorem-4")
+LAW = "noise-follows-law"
 
 def verdicts(reading: Reading) -> list[Verdict]:
     """Return the verdict on every scheme, in the order of the scenario."""
@@ -118,7 +119,10 @@ def _paying_in_one(reading: Reading, setting: Setting, decided: Verdict) -> Verd
 
 
 def heeding(verdict: Verdict, expectations: list[ExpectationRecord], leaves: str) -> Verdict:
-    """Let the scenario's own test of the scheme have the last word; of several, the one that went worst."""
+    """Let the scenario's own test of the scheme have the last word; of several, the one that went worst. No law, no proof from it."""
+    broken = next((r for r in expectations if r.expectation == LAW and r.status == "fails" and _is_about(r.where, verdict)), None)
+    if broken is not None:
+        return _heeded(verdict, broken, leaves)
     about = [record for record in expectations if record.expectation in NO_GAIN and _is_about(record.where, verdict)]
     for status in ("fails", "undecided", "holds"):
         record = next((record for record in about if record.status == status), None)

@@ -14,6 +14,7 @@ from auditor.audit import ReleaseAudit, nothing_of, release_levels
 from auditor.categorical.attack import CategoricalAttack, CategoricalView, Inference, probabilities
 from auditor.categorical.counting import CountJob
 from auditor.categorical.counts import MOST_CELLS, batches, possible_cells
+from auditor.categorical.drawn_law import LawJob, chain, law_tests
 from auditor.categorical.figures import marginal_tests, pooling_evidence, release_records
 from auditor.categorical.gap import Gap, GapJob, belief_gap
 from auditor.categorical.making import UniformRelease
@@ -57,6 +58,7 @@ def audit_uniform(
         release = open_uniform(scenario, point, table, use, replicate, share)
         session = AttackSession(release)
         measurements = release_records(release, session.counted) + session.run()
+        evidence.law.extend(law_tests(session.law, session.counted.law))
         evidence.facts["marginal"] = marginal_tests(release, session.counted)
         if session.between:
             evidence.facts["drawn"] = drawn_between(context.levels, data.size, session.between, session.counted.between)
@@ -98,7 +100,8 @@ class AttackSession:
         self.draws = draws_of(scenario.knowledge, release.data.rows, scenario.seed, release.key.replicate)
         history = release.law.multilevel and scenario.measure("history-size") is not None
         self._fits: dict[Try, Fit] = {}
-        job = CountJob(release.data.size, tuple(release.singles), tuple(self.between), self.draws, history)
+        self.law = LawJob(release.data.size, tuple(chain(release.law, release.singles)), release.data.rows)
+        job = CountJob(release.data.size, tuple(release.singles), tuple(self.between), self.draws, history, self.law)
         self.counted = release.go_through(job)
 
     def run(self) -> list[Measurement]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from auditor.categorical.attack import KnownPairs
 from auditor.categorical.counts import KEY_BYTES, Counts
+from auditor.categorical.drawn_law import LawCounts, LawJob
 from auditor.categorical.draws import Codes
 from auditor.categorical.making import CodeBlock
 from auditor.categorical.neighbours import Between
@@ -34,6 +35,8 @@ class Counted:
         By state of knowledge, how often each value occurs in each copy among the rows that it estimates from.
     known : dict of str to lists of ndarrays
         By state of knowledge, originals of the rows it is given in clear, and those rows of each copy, block by block.
+    law : LawCounts
+        What is compared with the stated law.
     seconds : float
         What the requests took.
     """
@@ -43,6 +46,7 @@ class Counted:
     history: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     samples: dict[str, NDArray[np.int64]] = field(default_factory=dict, repr=False)
     known: dict[str, list[tuple[Codes, list[Codes]]]] = field(default_factory=dict, repr=False)
+    law: LawCounts = field(default_factory=LawCounts, repr=False)
     seconds: float = 0.0
 
     def add(self, other: Counted) -> None:
@@ -55,6 +59,7 @@ class Counted:
             self.samples[key] = self.samples[key] + sample if key in self.samples else sample
         for key, rows in other.known.items():
             self.known.setdefault(key, []).extend(rows)
+        self.law.add(other.law)
         self.seconds += other.seconds
 
     def pairs_of(self, key: str) -> KnownPairs:
@@ -86,6 +91,7 @@ class CountJob:
         The rows that each state of knowledge chooses.
     history : bool
         Whether histories are measured.
+    law : LawJob
     """
 
     size: int
@@ -93,6 +99,7 @@ class CountJob:
     between: Sequence[Between]
     draws: Mapping[str, Draw] = field(repr=False)
     history: bool
+    law: LawJob
     exact: bool = True
     drawn: bool = True
 
@@ -115,6 +122,7 @@ class CountJob:
             left = x if three.left == 0 else block.copy(three.left)
             agree = left == block.copy(three.right)
             into.between[place] += [int(agree.sum()), int((block.copy(three.copy) == left)[agree].sum())]
+        self.law.take(block, into.law)
         if self.history:
             into.history = plus(into.history, np.bincount(made.history_sizes()))
         for key, draw in self.draws.items():

@@ -150,7 +150,8 @@ def test_a_scheme_that_draws_otherwise_than_it_says_is_caught_on_the_data(next_o
         coalitions=[{"copies": [2, 3]}],
         expect=["no-collusion-gain", "marginal-is-uniform"],
     )
-    gain, marginal = auditor.run(document).expectations
+    gain, marginal, law = auditor.run(document).expectations
+    assert (law.expectation, law.status) == ("noise-follows-law", "fails")  # asked for or not
     assert gain.status == "fails"
     assert "on the data" in gain.why
     assert marginal.status == "holds"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -10,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditor.additive import ORIGINAL, implied_level_covariance
-from auditor.errors import AuditorError
+from auditor.additive import ORIGINAL, Step, check_plan, implied_level_covariance
+from auditor.errors import AuditorError, PluginError
 from auditor.noise import DenseNoise, GaussianNoise, earliest_is_sufficient
+from auditor.scheme import Key, TableMoments
 from auditor.schemes.corner_wave import CornerWave, bridge_plan, conditional_gaussian, on_demand_plan, parallel_plan
-from auditor.schemes.independent import Correlated
+from auditor.schemes.independent import Correlated, Independent
 from auditor.schemes.linearly_dependent import LinearlyDependent
 
 ALGORITHMS = ("bridge", "parallel", "sequential", "on-demand")
@@ -300,3 +302,57 @@ def test_linearly_dependent_noise_has_a_law_of_rank_one(levels, data):
     steps = [*scheme.plan(levels[:split]), *scheme.plan(levels, split)]
     s = np.sqrt(levels)
     np.testing.assert_allclose(implied_level_covariance(steps, len(levels)), np.outer(s, s), atol=1e-13)
+
+
+# -- extensions of any additive scheme ---------------------------------------------------------------------------------
+
+ADDITIVE = [Correlated(), Independent(), LinearlyDependent(), *(CornerWave(algorithm=algorithm) for algorithm in ALGORITHMS)]
+
+
+@pytest.mark.parametrize("scheme", ADDITIVE, ids=lambda scheme: f"{scheme.name} {getattr(scheme.parameters, 'algorithm', '')}".strip())
+@given(levels=grid_levels, data=st.data())
+@settings(max_examples=40, deadline=None, derandomize=True)
+def test_an_extension_continues_the_law_whatever_drew_the_copies_that_are_out(scheme, levels, data):
+    existing = data.draw(st.integers(0, len(levels)))
+    steps, Sigma = scheme.plan(levels, existing), scheme.level_covariance(levels)
+    check_plan(steps, len(levels), existing)
+    found = implied_level_covariance(steps, len(levels), Sigma[:existing, :existing])
+    np.testing.assert_allclose(found, Sigma, rtol=0, atol=1e-7 * max(levels))  # a root of a singular Sigma is good to √eps
+
+
+class Reuses(Correlated):
+    """States a correlation of 0.9 between its two copies, and draws the second with the first one's innovation, whoever drew that."""
+
+    name = "reuses-an-innovation"
+
+    def level_covariance(self, levels):
+        return np.diag(np.asarray(levels) * 0.1) + 0.9 * np.sqrt(np.outer(levels, levels))
+
+    def plan(self, levels, existing=0):
+        a, b = 0.9, math.sqrt(1 - 0.9**2)
+        steps = [Step(1, ((ORIGINAL, 1.0),), ((1, math.sqrt(levels[0])),))]
+        if len(levels) == 2:
+            sigma = math.sqrt(levels[1])
+            steps.append(Step(2, ((ORIGINAL, 1.0),), ((1, a * sigma), (2, b * sigma))))
+        return steps[existing:]
+
+
+def test_a_plan_that_needs_the_noise_of_a_copy_that_is_out_is_refused():
+    X = np.random.default_rng(5).normal(size=(2000, 1))
+    moments = TableMoments(X.mean(axis=0), np.cov(X.T, bias=True).reshape(1, 1), len(X))
+    scheme, levels = Reuses(), (0.5, 0.8)
+    np.testing.assert_allclose(implied_level_covariance(scheme.plan(levels), 2), scheme.level_covariance(levels), atol=1e-12)
+    scheme.sampler(levels, moments, Key(1, scheme.name))  # one request: both copies share an innovation, and may
+    said = r"'reuses-an-innovation' broke its contract: `plan` draws copy 2 with the innovation of copy 1, which is out already"
+    with pytest.raises(PluginError, match=said):
+        scheme.sampler(levels, moments, Key(2, scheme.name), existing=1)
+
+
+def test_a_plan_with_an_innovation_of_no_copy_is_refused():
+    with pytest.raises(ValueError, match="draws copy 2 with the innovation of copy 3, which is not among the new ones"):
+        check_plan([Step(1, ((0, 1.0),), ((1, 1.0),)), Step(2, ((1, 1.0),), ((3, 1.0),))], 2, 0)
+
+
+def test_a_plan_with_a_parent_that_is_not_drawn_yet_is_refused():
+    with pytest.raises(ValueError, match="draws copy 1 from copy 2, which is not drawn by then"):
+        check_plan([Step(1, ((2, 1.0),)), Step(2, ((0, 1.0),), ((2, 1.0),))], 2, 0)

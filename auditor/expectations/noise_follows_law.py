@@ -1,0 +1,77 @@
+"""The noise that was drawn follows the law that the scheme states: part of every audit, asked for or not.
+
+Whatever is proved of a scheme is proved of its law. One normal shared by all columns has the right variance in each of them, so closed
+forms and error bars that average over columns agree; and yet the noise lies on a line. The auditor has ``Y − X``, and compares.
+
+The statistics are those of ``auditor.drawn_moments``, ``auditor.drawn_rows`` and, for categories, ``auditor.categorical.drawn_law``. Each
+has a p-value for all its tests together; Holm's step-down over all statistics of all releases covered keeps the chance of one false
+«fails» at ``level``.
+"""
+
+from __future__ import annotations
+
+import math
+
+from pydantic import Field
+from scipy.special import ndtri
+
+from auditor.expectation import Evidence, Expectation, Filter, Judgement, LawTest, ReleaseEvidence, Share, listed
+from auditor.registry import register
+from auditor.statistics import holm
+
+
+@register
+class NoiseFollowsLaw(Expectation):
+    """The noise that was drawn follows its stated law: covariance, mean, distribution, no row without noise, no repeats (Holm)."""
+
+    name = "noise-follows-law"
+    reference = "holm1979; massart1990"
+
+    class Parameters(Filter):
+        """The filter (scheme and sweep count), the level, and how fine the tests must be to count."""
+
+        level: Share = Field(1e-4, description="chance of one false «fails», over everything it tests")
+        resolution: Share = Field(0.1, description="undecided while a correlation of that size could hide")
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Return the verdict over every release that the filter covers.
+
+        Observed is the least p-value after Holm's correction, which is what the bound is on.
+        """
+        covered = [release for release in evidence.releases if self._covers(release)]
+        tests = [(release, test) for release in covered for test in release.law]
+        if not tests:
+            return Judgement("undecided", "no release covered states a law of its noise, or none has rows enough to test")
+        adjusted, level = holm([test.p for _, test in tests]), self.parameters.level
+        place = min(range(len(tests)), key=lambda k: (adjusted[k], tests[k][1].p))
+        least = adjusted[place]
+        told = _told(*tests[place])
+        if least <= level:
+            wrong = sum(p <= level for p in adjusted)
+            return Judgement("fails", f"{wrong} of {len(tests)} statistics contradict the stated law; {told}", least, level)
+        silent = sum(not release.law for release in covered if release.replicate == 1)
+        if silent:
+            why = f"{silent} of {len(covered)} releases covered state no law, or have too few rows to test it"
+            return Judgement("undecided", why, least, level)
+        count = sum(test.tests for _, test in tests)
+        hidden = max(_could_hide(test, level, count) for _, test in tests)
+        if hidden > self.parameters.resolution:
+            why = f"a correlation of {hidden:.2g} could hide in so few rows ({min(test.rows for _, test in tests):,}); add rows"
+            return Judgement("undecided", why, least, level)
+        why = f"{len(tests)} statistics ({count:,} tests) agree with the stated law; a correlation of {hidden:.2g} would show"
+        return Judgement("holds", f"{why}; the least likely is {told}", least, level)
+
+    def _covers(self, release: ReleaseEvidence) -> bool:
+        schemes, sweep = listed(self.parameters.scheme), self.parameters.sweep or {}
+        return (not schemes or release.scheme in schemes) and all(release.sweep.get(path) == value for path, value in sweep.items())
+
+
+def _told(release: ReleaseEvidence, test: LawTest) -> str:
+    """Say what one statistic found."""
+    figure = f"{test.where} {test.observed:.4g}, by law {test.expected:.4g}"
+    return f"{test.statistic} of {release.scheme}: {figure} (p = {test.p:.2g}, {test.rows:,} rows)"
+
+
+def _could_hide(test: LawTest, level: float, tests: int) -> float:
+    """Return the correlation that a test at this level finds every other time."""
+    return float(-ndtri(level / (2.0 * max(tests, 1)))) / math.sqrt(test.rows)
