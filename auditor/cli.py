@@ -394,11 +394,22 @@ def compare(old: str, new: str, form: str, output: str | None) -> None:
     sys.exit(1 if comparison.worse else 0)
 
 
+FOR_STUDY = (
+    "WARNING: copies made with --seed are FOR STUDY ONLY: whoever knows or guesses the seed and the table takes the noise off again. "
+    "For copies to hand out leave --seed out."
+)
+FOR_RELEASE = """\
+note: another run on this table draws anew, and the copies of two runs average out. For more copies later extend this release, in Python:
+  from auditor.copies import read_release
+  release = read_release(X, FOLDER).extend([LEVEL])    # X: the table as a DataFrame
+  release.copies[-1].to_csv("another.csv", index=False)"""
+
+
 @cli.command()
 @click.argument("data")
 @click.option("--scheme", required=True, help="A registered scheme.")
 @click.option("--levels", required=True, multiple=True, metavar="L,L,...", help="Levels in order of release (repeatable).")
-@click.option("--seed", type=click.IntRange(min=0), help="Same seed, same copies; left out, nobody can make them again.")
+@click.option("--seed", type=click.IntRange(min=0), help="For studies only: the same copies again; left out, nobody can make them again.")
 @click.option("--output", required=True, type=click.Path(file_okay=False), help="Folder for the copies.")
 @click.option("--columns", metavar="A,B,...", help="Columns to perturb and release; every numeric one by default.")
 @click.option("--keep", metavar="A,B,...", help="Columns of the file that go into every copy UNCHANGED; without it none does.")
@@ -433,6 +444,7 @@ def perturb(
         _tell(f"written: {path}")
     for copy in unperturbed(scheme, numbers):
         _say(f"warning: level {numbers[copy - 1]:g} perturbs nothing: copy {copy} is the data as they are")
+    _say(FOR_STUDY if seed is not None else FOR_RELEASE)
 
 
 def _names(text: str) -> list[str]:
