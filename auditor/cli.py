@@ -430,7 +430,7 @@ def perturb(
     Only perturbed columns are released, unless others are asked for by name with --keep: attributes that are not sensitive pass through
     as they are, cell by cell. A column that tells who somebody is should not be among them.
     """
-    from auditor.copies import unperturbed, write_copies
+    from auditor.copies import averages_out, unperturbed, write_copies
 
     _warn_of_broken_plugins()
     if keep is not None and keep_rest:
@@ -444,7 +444,10 @@ def perturb(
         _tell(f"written: {path}")
     for copy in unperturbed(scheme, numbers):
         _say(f"warning: level {numbers[copy - 1]:g} perturbs nothing: copy {copy} is the data as they are")
-    _say(FOR_STUDY if seed is not None else FOR_RELEASE)
+    if seed is not None:
+        _say(FOR_STUDY)
+    elif averages_out(scheme):
+        _say(FOR_RELEASE)
 
 
 def _names(text: str) -> list[str]:

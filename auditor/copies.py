@@ -20,6 +20,7 @@ from auditor.data.categorical import CategoricalTable, split
 from auditor.data.categories import Categories
 from auditor.data.kept import Kept, column_names
 from auditor.data.load import is_file, load_table
+from auditor.data.reading import csv_frame, header
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.files import write_atomically
@@ -157,18 +158,20 @@ def read_release(X: Any, folder: Path | str) -> Release:
         manifest = json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
         names, levels = manifest["attributes"], tuple(manifest["levels"])
         scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
-        copies = [_read_copy_file(Path(folder) / name) for name in manifest["copies"]]
-        numbers = not isinstance(scheme, UniformScheme)
-        copies = [copy[names].astype(np.float64) if numbers else copy[names].astype(X[names].dtypes) for copy in copies]
+        original = X[names]
+        kinds = original.dtypes if isinstance(scheme, UniformScheme) else np.float64
+        copies = [_columns(Path(folder) / name, names).astype(kinds) for name in manifest["copies"]]
     except (OSError, ValueError, LookupError, TypeError):
         raise AuditorError(f"{folder}: holds no whole release of these columns, with {MANIFEST} and every copy it names") from None
     if any(len(copy) != len(X) for copy in copies):
         raise AuditorError(f"{folder}: its copies have not as many records as the table")
-    return Release(X[names], tuple(copy.set_index(X.index) for copy in copies), levels, scheme)
+    return Release(original, tuple(copy.set_index(X.index) for copy in copies), levels, scheme)
 
 
-def _read_copy_file(path: Path) -> pd.DataFrame:
-    return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, float_precision="round_trip")
+def _columns(path: Path, names: list[str]) -> pd.DataFrame:
+    if path.suffix == ".parquet":
+        return pd.read_parquet(path, columns=names)
+    return csv_frame(path.read_bytes(), path, header(path), names, None)[names]
 
 
 UNPERTURBED = {"additive": 0.0, "uniform": 1.0}
@@ -185,6 +188,17 @@ def unperturbed(scheme: str, levels: Sequence[float]) -> list[int]:
     """
     level = UNPERTURBED.get(get("scheme", scheme).family)
     return [number for number, each in enumerate(levels, start=1) if each == level]
+
+
+def averages_out(scheme: str) -> bool:
+    """Whether the copies of two runs of a scheme on one table say more together than apart, as those of noise and of replacements do.
+
+    Examples
+    --------
+    >>> averages_out("corner-wave"), averages_out("k-anonymity")
+    (True, False)
+    """
+    return get("scheme", scheme).family in UNPERTURBED
 
 
 def _check_room(data: str, output: Path, paths: Sequence[Path]) -> None:
@@ -276,9 +290,9 @@ def _frames(scheme: Scheme, table: Table, levels: tuple[float, ...], key: Key) -
 def _in_single(parts: Iterator[Sequence[pd.DataFrame]], noise: NDArray[np.float64] | None) -> Iterator[Sequence[pd.DataFrame]]:
     """Yield copies as 32-bit numbers.
 
-    Where there is a grid, 32 bits hold its multiples, and nothing is rounded here; and a rounded copy tells nobody more than the copy, being
-    a function of it. But noise that the rounding swallows is no noise any more, and
-    copies that differ by less are one; so what rounds by too much is refused.
+    Where there is a grid, 32 bits hold its multiples, and nothing is rounded here. Elsewhere a rounded copy tells nobody more than the
+    copy, being a function of it. But noise that the rounding swallows is no noise any more, and copies that differ by less are one; so what
+    rounds by too much is refused.
     """
     for part in parts:
         for place, copy in enumerate(part):
