@@ -237,10 +237,12 @@ def _released(
     scheme: Scheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None, matrices: Seed | None = None
 ) -> Release:
     table = as_table(X)
-    if before and matrices is None and seed is None and isinstance(scheme, TransformScheme) and scheme.needs_levels:
+    turned = isinstance(scheme, TransformScheme)
+    if before and matrices is None and seed is None and turned and scheme.needs_levels:
         raise AuditorError(f"{scheme.name}: the matrices of copies made elsewhere are not known; extend the release that made them")
     key = key_of(scheme, table, levels, seed)
-    key = replace(key, matrices=key.seed if matrices is None else matrices)
+    if turned:
+        key = replace(key, matrices=key.seed if matrices is None else matrices)
     shape = (table.rows, scheme.output_width(table.width))
     new = [np.empty(shape) for _ in range(len(levels) - len(before))]
     with threadpool_limits(limits=1):

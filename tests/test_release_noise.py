@@ -172,6 +172,7 @@ def test_the_key_is_not_printed_copied_or_pickled():
     release = auditor.perturb(pd.Series(list("abc") * 9), "uniform-multilevel", [0.5])
     with pytest.raises(TypeError, match="kept in memory only"):
         pickle.dumps(release)
+    assert auditor.perturb(staff()[:9], "corner-wave", [0.5]).state is None  # noise that is drawn needs no key any more
 
 
 def test_the_key_and_the_seed_are_in_no_file(tmp_path, monkeypatch):
