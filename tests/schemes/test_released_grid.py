@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import stat
 from itertools import pairwise
@@ -207,7 +208,14 @@ def test_the_manifest_states_what_is_public(tmp_path, seed, study):
     assert (manifest["law"], manifest["grid"]) == ("replacement", None)
 
 
-def test_copies_are_their_owner_s_alone_from_the_first_byte_and_the_manifest_follows_the_umask(tmp_path, monkeypatch):
+@pytest.fixture(params=[0o022, 0o027, 0o077], ids=oct)
+def umask(request):
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+def test_copies_are_their_owner_s_alone_from_the_first_byte_and_the_manifest_follows_the_umask(tmp_path, monkeypatch, umask):
     from auditor import writing
 
     modes, append = [], writing._Csv.append
@@ -220,12 +228,14 @@ def test_copies_are_their_owner_s_alone_from_the_first_byte_and_the_manifest_fol
     source, out = tmp_path / "table.csv", tmp_path / "out"
     pd.DataFrame({"a": [1.0, 2.0, 5.0]}).to_csv(source, index=False)
     out.mkdir()
-    (out / "copy-1.csv").touch(0o644)  # one that is there is replaced, permissions and all
+    (out / "copy-1.csv").touch()
+    (out / "copy-1.csv").chmod(0o640)  # one that is there is replaced, permissions and all
     for _ in range(2):
         write_copies(str(source), "corner-wave", [0.5], None, out)
     assert {stat.S_IMODE(path.stat().st_mode) for path in out.glob("copy-*")} == {0o600}
-    assert modes.count(0o644) == 2  # the file that was there, and the first manifest
-    assert (out / "release.json").stat().st_mode == source.stat().st_mode
+    shared = 0o666 & ~umask
+    assert sorted(modes) == sorted([0o640, 0o600, 0o600, 0o600, shared])  # the file that was there, files in the making, a copy, the manifest
+    assert stat.S_IMODE((out / "release.json").stat().st_mode) == shared
 
 
 @pytest.mark.parametrize(("scheme", "levels", "form"), [("corner-wave", [1.0, 0.25], "csv"), ("corner-wave", [1.0, 0.25], "parquet"),
