@@ -42,8 +42,6 @@ MOST_LOG = 600.0
 """Products of odds beyond ``e^600`` leave double precision: they are taken in logarithms then."""
 SMALLEST = 1e-150
 """Floor of a possible backward message: 10,000 unlikely copies must not round to impossible ones."""
-ROUNDS = 1000
-CONVERGED = 1e-10
 
 
 @register
@@ -88,7 +86,7 @@ class Posterior(CategoricalAttack):
         counts, level = view.sample[best], view.law.levels[best]
         if level == 0:
             return np.full(view.size, 1.0 / view.size)  # the copy says nothing of the prior
-        return prior_by_em(counts, level) if self.parameters.prior == "em" else prior_by_inversion(counts, level)
+        return prior_by_likelihood(counts, level) if self.parameters.prior == "em" else prior_by_inversion(counts, level)
 
     def _learnt(self, view: CategoricalView) -> Inference:
         """Channel and prior from known records: how often each copy shows the truth."""
@@ -191,22 +189,19 @@ def prior_by_inversion(counts: Array, retention: float) -> Array:
     return np.asarray(estimate / estimate.sum())
 
 
-def prior_by_em(counts: Array, retention: float) -> Array:
-    """Return the maximum-likelihood prior by expectation-maximisation, shape (s,); a step costs O(s).
+def prior_by_likelihood(counts: Array, retention: float) -> Array:
+    """Return the maximum-likelihood prior, shape (s,): where expectation-maximisation ends, without its thousands of steps.
 
-    Source: agrawal2001, section 4. ``q(x) ← q(x)·Σ_y f(y)·T[x, y] / e(y)`` with ``e(y) = Σ_x q(x)·T[x, y]``.
+    ``Σ c_y log e_y`` with ``e = p q + (1 − p)/s`` is largest over the simplex where ``e_y = max(t c_y, (1 − p)/s)``, t such that e sums
+    to 1 (Kuhn–Tucker): values that are shown too seldom have ``q = 0``, the others are shown as often as expected.
+
+    Source: agrawal2001, section 4, for the estimate and the iteration.
     """
-    s = counts.size
-    frequency, noise = counts / counts.sum(), (1.0 - retention) / s
-    q = np.full(s, 1.0 / s)
-    for _ in range(ROUNDS):
-        shown = noise + retention * q  # 0 at retention 1 for a value that no row shows
-        ratio = np.divide(frequency, shown, out=np.zeros(s), where=shown > 0)
-        new = q * (noise * ratio.sum() + retention * ratio)
-        if np.abs(new - q).max() <= CONVERGED:
-            return np.asarray(new)
-        q = new
-    return np.asarray(q)
+    noise, order = (1.0 - retention) / counts.size, np.sort(counts)[::-1]
+    # t, were the k most frequent values those with q > 0
+    possible = (retention + noise * np.arange(1, counts.size + 1)) / np.cumsum(order)
+    t = possible[np.flatnonzero(possible * order > noise)[-1]]
+    return np.asarray(np.maximum(t * counts - noise, 0.0) / retention)
 
 
 def learnt_retention(x: Codes, y: Codes, size: int) -> float:

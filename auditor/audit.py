@@ -20,6 +20,7 @@ from auditor.attack import Affine, AffineStack, Attack, LinearAttack, RowAttack,
 from auditor.blocks import row_blocks
 from auditor.categorical.attack import CategoricalAttack
 from auditor.categorical.worlds import binned_records
+from auditor.data.source import noise_seed
 from auditor.data.table import Table
 from auditor.dependence import dependences
 from auditor.errors import AuditorError, NotApplicable, PluginError
@@ -291,7 +292,8 @@ def open_release(
     scheme = make_scheme(use, scenario.base)
     if hasattr(scheme, "table"):
         scheme.table = table
-    return Release(table, moments, scheme, use, levels, Key(scenario.seed, use.id, replicate))
+    seed = noise_seed(scenario.data.source, scenario.seed, table.fingerprint())
+    return Release(table, moments, scheme, use, levels, Key(seed, use.id, replicate))
 
 
 def release_levels(use: SchemeUse, scenario: Scenario) -> tuple[float, ...]:

@@ -25,6 +25,8 @@ WRONG_REQUEST = 2
 FAILED_RUNNING = 3
 FORMATS = ("table", "markdown", "json", "csv", "junit")
 COMPARISONS = ("table", "html", "markdown", "json")
+NARROWEST = 40
+"""Columns of the narrowest report: lines of a narrower terminal are broken by the terminal."""
 LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations")
 
 scenario_argument = click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
@@ -68,13 +70,24 @@ def _say(message: object) -> None:
     """Tell a person something on standard error: names in it come from files, and must not steer the terminal."""
     from auditor.printing import clean_lines
 
-    click.echo(clean_lines(message), err=True)
+    with suppress(OSError):  # a full or closed device: there is nobody left to tell
+        click.echo(clean_lines(message), err=True)
 
 
 def _tell(message: object) -> None:
     from auditor.printing import clean_lines
 
-    click.echo(clean_lines(message))
+    _put(clean_lines(message) + "\n")
+
+
+def _put(text: str) -> None:
+    """Write to standard output; a full device is no bug, and a closed pipe is left to the framework."""
+    try:
+        click.echo(text, nl=False)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise StorageError(f"standard output cannot be written ({error.strerror or type(error).__name__})") from None
 
 
 @cli.command()
@@ -117,6 +130,7 @@ def run(
                     keep = Keep(folder, resume, _telling(scenario.title, quiet))
                     with progress.shown(scenario.title, quiet) as listener:
                         result = run_scenario(scenario, workers, cluster, listener, _command(scenario.name, changes, seed), keep)
+                    result = result.disclosed()  # from here on it is written, printed and drawn
                     results.append(result)
                     with interrupt.shielded():
                         _deposit(result, folder, quiet)
@@ -126,7 +140,7 @@ def run(
                 dismiss()
         with suppress(interrupt.Interrupted), interrupt.shielded():
             if results:
-                _print(results, form, quiet)
+                _print(results, form, quiet, Path(output))
             _tell_stopped(checked, results)
         status = interrupt.exit_status()
     sys.exit(status or max(result.exit_status for result in results))
@@ -178,7 +192,22 @@ def _check_all(scenarios: Sequence[Any]) -> None:
     """Check every scenario against its data before any is run: a wrong one must not cost the time of those before it."""
     from auditor.feasibility import check_data
 
-    _each(scenarios, check_data)
+    with _warnings_told():
+        _each(scenarios, check_data)
+
+
+@contextmanager
+def _warnings_told() -> Iterator[None]:
+    """Tell every warning once, as one line."""
+    import warnings
+
+    from auditor.errors import AuditorWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", AuditorWarning)
+        yield
+    for message in dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, AuditorWarning)):
+        _say(f"warning: {message}")
 
 
 def _each(items: Sequence[Any], act: Callable[[Any], Any]) -> list[Any]:
@@ -187,6 +216,8 @@ def _each(items: Sequence[Any], act: Callable[[Any], Any]) -> list[Any]:
     for item in items:
         try:
             done.append(act(item))
+        except StorageError:  # standard output is full: nothing is wrong with the item
+            raise
         except AuditorError as error:
             messages.append(str(error))
     if messages:
@@ -260,19 +291,21 @@ def _warn_of_broken_plugins() -> None:
         _say(f"warning: {failure}")
 
 
-def _print(results: Sequence[AuditResult], form: str, quiet: bool = False) -> None:
+def _print(results: Sequence[AuditResult], form: str, quiet: bool = False, output: Path = Path()) -> None:
     from auditor import registry
 
     if quiet and form == "table":
         for result in results:
             for record in result.expectations:
                 _tell(f"{result.name}: {record.status}: {record.expectation}: {record.why}")
+            if not result.expectations:
+                _tell(f"{result.name}: nothing was expected, so there is no verdict; written: {output / result.name / 'report.html'}")
             broken = [record for record in result.measurements if record.status == "failed"]
             if broken:
                 _tell(f"{result.name}: failed: {len(broken)} cells, the first for this reason: {broken[0].reason}")
         return
     renderer = registry.get("renderer", form)
-    click.echo(renderer(**(_screen() if form == "table" else {})).render(results), nl=False)
+    _put(renderer(**(_screen() if form == "table" else {})).render(results))
 
 
 def _screen() -> dict[str, Any]:
@@ -280,7 +313,7 @@ def _screen() -> dict[str, Any]:
     from rich.console import Console
 
     console = Console()
-    return {"width": console.width, "color": console.is_terminal and not os.environ.get("NO_COLOR")}
+    return {"width": max(console.width, NARROWEST), "color": console.is_terminal and not os.environ.get("NO_COLOR")}
 
 
 @cli.command()
@@ -293,7 +326,8 @@ def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None
 
     checked = _read_all(scenarios, changes, seed)
     _warn_of_broken_plugins()
-    _each(checked, lambda scenario: _tell(outline(scenario)))
+    with _warnings_told():
+        _each(checked, lambda scenario: _tell(outline(scenario)))
 
 
 @cli.command(name="list")
@@ -303,7 +337,7 @@ def list_(what: str | None) -> None:
     from auditor import catalogue
 
     _warn_of_broken_plugins()
-    click.echo(catalogue.listing((what,) if what else LISTS))
+    _put(catalogue.listing((what,) if what else LISTS) + "\n")
 
 
 @cli.command()
@@ -313,7 +347,7 @@ def show(name: str) -> None:
     from auditor import catalogue
 
     _warn_of_broken_plugins()
-    click.echo(catalogue.page(name))
+    _put(catalogue.page(name) + "\n")
 
 
 @cli.command()
@@ -343,7 +377,7 @@ def schema() -> None:
     from auditor.scenario.schema import scenario_schema
 
     _warn_of_broken_plugins()
-    click.echo(json.dumps(scenario_schema(), indent=2, ensure_ascii=False))
+    _put(json.dumps(scenario_schema(), indent=2, ensure_ascii=False) + "\n")
 
 
 @cli.command()
@@ -367,7 +401,7 @@ def _deliver(text: str, output: str | None, read: Sequence[str]) -> None:
     from auditor.files import write_atomically
 
     if output is None:
-        click.echo(text, nl=False)
+        _put(text)
         return
     if Path(output).resolve() in [path.resolve() for name in read for path in (Path(name), Path(name) / "results.json")]:
         raise AuditorError(f"{output}: holds the results themselves, and would be written over; choose another file with --output")

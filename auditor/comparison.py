@@ -70,6 +70,8 @@ class Comparison:
         How many expectations of `broken` held, or were undecided, and are worse now.
     old, now : str
         What the audits are called and when they ran.
+    data : str
+        Whether both are of the same data, as far as their fingerprints tell.
     """
 
     worsened: list[Change]
@@ -87,6 +89,7 @@ class Comparison:
     stated_new: list[str] = field(default_factory=list)
     stated_old: list[str] = field(default_factory=list)
     refuted: int = 0
+    data: str = ""
 
     @property
     def worse(self) -> bool:
@@ -95,7 +98,7 @@ class Comparison:
 
     def text(self) -> str:
         """Return the comparison in words."""
-        parts = [f"{self.compared} cells compared: {len(self.worsened)} worse, {len(self.improved)} better"]
+        parts = [f"{self.compared} cells compared: {len(self.worsened)} worse, {len(self.improved)} better", *filter(None, [self.data])]
         for title, items in (
             ("worse", [*map(str, self.worsened), *self.broken]),
             ("better", [*map(str, self.improved), *self.verdicts]),
@@ -145,7 +148,16 @@ def compare_results(old: AuditResult, new: AuditResult) -> Comparison:
         stated_new=stated_new,
         stated_old=stated_old,
         refuted=len(broken),
+        data=_same_data(old, new),
     )
+
+
+def _same_data(old: AuditResult, new: AuditResult) -> str:
+    """Say whether two audits are of the same data; fingerprints made under different keys do not tell."""
+    if old.provenance.fingerprint_key != new.provenance.fingerprint_key:
+        return "Whether the data are the same cannot be told: their fingerprints were made under different keys, on different machines."
+    before, after = ([table.fingerprint for table in result.data] or [result.provenance.fingerprint] for result in (old, new))
+    return "The data are the same." if before == after else "The data are not the same."
 
 
 def _called(result: AuditResult) -> str:

@@ -18,12 +18,13 @@ from threadpoolctl import threadpool_limits
 from auditor.categorical.scheme import UniformScheme
 from auditor.data.categorical import CategoricalTable, split
 from auditor.data.categories import Categories
+from auditor.data.checks import MISSING_REMEDY
 from auditor.data.kept import Kept, column_names
 from auditor.data.load import is_file, load_table
 from auditor.data.reading import csv_frame, header
 from auditor.data.table import Table
 from auditor.errors import AuditorError
-from auditor.files import write_atomically
+from auditor.files import located, write_atomically
 from auditor.grid import DOUBLE_BITS, SINGLE_BITS
 from auditor.registry import get
 from auditor.release import Release, checked_levels, drawn_blocks, drawn_codes, key_of, make_plugin, noise_deviations
@@ -32,6 +33,8 @@ from auditor.streams import stream
 from auditor.writing import TableFiles
 
 MANIFEST = "release.json"
+
+COMPLETE_REMEDY = "a copy's records must match the original's one to one: leave those records out of the original and of every copy"
 
 Precision = Literal["double", "single"]
 
@@ -203,7 +206,7 @@ def averages_out(scheme: str) -> bool:
 
 def _check_room(data: str, output: Path, paths: Sequence[Path]) -> None:
     """Refuse to write over the data, among its parts, or beside copies of another release, which would pass for one of this."""
-    source = Path(data).resolve() if is_file(data) else None
+    source = next((path.resolve() for path in located(data)), None) if is_file(data) else None
     if source is not None and source == output.resolve():
         raise AuditorError(f"{output}: is the folder of the data: copies would be taken for parts of it; choose another with --output")
     if source is not None and source in [path.resolve() for path in paths]:
@@ -249,7 +252,7 @@ def _beside(parts: Iterator[Sequence[Any]], kept: Kept, order: Sequence[str], wh
 
 def _is_parquet(data: str) -> bool:
     """Whether the data are in Parquet: a file, or a folder that holds any."""
-    return data.lower().endswith(".parquet") or (Path(data).is_dir() and any(Path(data).glob("*.parquet")))
+    return data.lower().endswith(".parquet") or any(path.is_dir() and any(path.glob("*.parquet")) for path in located(data))
 
 
 def _categories(data: str, columns: Sequence[str] | None, rows: int | None, seed: int) -> CategoricalTable:
@@ -329,7 +332,7 @@ def read_copy(path: Path, attributes: Sequence[str], rows: int, exact: bool = Fa
     try:
         table = load_table(str(path), columns=list(attributes), parameters={}, rng=np.random.default_rng(0), base=None, varied=False)
     except AuditorError as error:
-        told = str(error)
+        told = str(error).replace(MISSING_REMEDY, COMPLETE_REMEDY)
         raise AuditorError(told if told.startswith(path.name) else f"{path.name}: {told}") from None
     if table.rows < rows or (exact and table.rows > rows):
         raise AuditorError(f"{path.name}: has {table.rows:,} rows where the original has {rows:,}; rows must match one to one")

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from auditor import bibliography, registry
+from auditor import bibliography, owner, registry
 from auditor.audit import ReleaseAudit, failure_reason, release_levels
+from auditor.data.source import is_public
 from auditor.data.table import Table
 from auditor.errors import WorkersLost
 from auditor.expectation import Evidence
@@ -90,11 +91,11 @@ def run_scenario(
     """
     started, clock = datetime.now(UTC), time.perf_counter()
     points = scenario.sweep_points()
-    summaries = [_summary_of_data(at_point(scenario, point), point) for point in points]
+    summaries, digests = zip(*(_summary_of_data(at_point(scenario, point), point) for point in points), strict=True)
     tasks = list(plan(scenario, points))
     found: dict[int, list[ReleaseAudit]] = {}
     partial = None
-    keeper = None if keep is None else _keeper(keep, scenario, tasks, points, summaries)
+    keeper = None if keep is None else _keeper(keep, scenario, tasks, list(zip(points, digests, strict=True)))
     try:
         with Crew(workers, cluster) as crew, closing(_finished(tasks, crew, keeper, listener)) as finished:
             found.update(finished)
@@ -122,9 +123,8 @@ def run_scenario(
 
 
 def _keeper(
-    keep: Keep, scenario: Scenario, tasks: Sequence[Task], points: Sequence[dict[str, Any]], summaries: Sequence[DataSummary]
+    keep: Keep, scenario: Scenario, tasks: Sequence[Task], fingerprints: Sequence[tuple[dict[str, Any], str]]
 ) -> Keeper[list[ReleaseAudit]]:
-    fingerprints = [(point, summary.fingerprint) for point, summary in zip(points, summaries, strict=True)]
     return Keeper(keep, identify(scenario, tasks, fingerprints), list[ReleaseAudit], _complete)
 
 
@@ -158,6 +158,10 @@ def _finished(
     return work(tasks) if keeper is None else keeper.finished(tasks, work)
 
 
+SIGNED = ("collusion_gain", "accuracy_gain", "belief_gap")
+"""Metrics that may be below 0."""
+
+
 def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]:
     """Return the measurements, with error bars from the replicates where there is no closed form.
 
@@ -166,15 +170,17 @@ def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]
     """
     improved: dict[int, Measurement] = {}
     index = {id(record): place for place, record in enumerate(measurements)}
-    for records in cells(record for record in measurements if record.error_bar in ("jackknife", "sampling")).values():
+    unknown = [m for m in measurements if m.error_bar in ("jackknife", "sampling") or (m.status == "ok" and m.reason is not None)]
+    for records in cells(unknown).values():
         if len(records) < FEWEST_REPLICATES:
             continue
         values = np.array([record.value for record in records], dtype=np.float64)
         error = float(values.std(ddof=1))
         reach = quantile(0.975, len(values) - 1) * error
         for record, value in zip(records, values.tolist(), strict=True):
-            low = value - reach if record.metric == "collusion_gain" else max(0.0, value - reach)
-            improved[index[id(record)]] = record._replace(std_error=error, ci_low=low, ci_high=value + reach, error_bar="replicates")
+            low = value - reach if record.metric in SIGNED else max(0.0, value - reach)
+            bar = {"std_error": error, "ci_low": low, "ci_high": value + reach, "error_bar": "replicates", "reason": None}
+            improved[index[id(record)]] = record._replace(**bar)
     return [improved.get(place, record) for place, record in enumerate(measurements)]
 
 
@@ -192,20 +198,25 @@ def _judged(use: ExpectationUse, evidence: Evidence) -> ExpectationRecord:
         return ExpectationRecord(expectation=use.name, where=use.where, status="undecided", observed=None, bound=None, why=why)
 
 
-def _summary_of_data(scenario: Scenario, point: dict[str, Any]) -> DataSummary:
+def _summary_of_data(scenario: Scenario, point: dict[str, Any]) -> tuple[DataSummary, str]:
+    """Return the table in aggregates, and its digest, which stays in memory and in the journal."""
     table, moments = table_of(scenario)
+    public = is_public(scenario.data.source)
     variances = np.diag(moments.covariance)
     correlation = moments.covariance / np.sqrt(np.outer(variances, variances))
-    return DataSummary(
+    digest = table.fingerprint()
+    summary = DataSummary(
         source=table.source,
         rows=table.rows,
         attributes=_summaries_of_attributes(table, moments),
         correlation=np.clip(correlation, -1.0, 1.0).tolist(),
         description=table.description,
         licence=table.licence,
-        fingerprint=table.fingerprint(),
+        fingerprint=owner.fingerprint(digest, public),
+        disclosure="public" if public else "private",
         sweep={path: value for path, value in point.items() if path.partition(".")[0] in ("data", "seed")},
     )
+    return summary, digest
 
 
 def _summaries_of_attributes(table: Table, moments: TableMoments) -> list[AttributeSummary]:
@@ -266,6 +277,7 @@ def _provenance(
         versions={"python": platform.python_version(), **{package: version(package) for package in packages}},
         seed=scenario.seed,
         fingerprint=summaries[0].fingerprint,
+        fingerprint_key="" if all(summary.disclosure == "public" for summary in summaries) else owner.key_name(),
         platform=f"{platform.system()} {platform.machine()}",
         start=started.isoformat(timespec="seconds"),
         duration=round(duration, 3),

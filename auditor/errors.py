@@ -6,12 +6,42 @@ No message may hold an original value: say the column, the row number and what w
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from difflib import get_close_matches
+from dataclasses import dataclass, replace
+
+from auditor.spelling import closest
+
+LONGEST_LINE = 500
+"""Characters of a message's line; what is longer is told by its beginning and its end."""
+MOST_LINES = 100
+"""Lines of a message: nobody reads on, and a log must not be filled by one request."""
+LONGEST_LIST = 320
+"""Characters of a list of valid names."""
+
+
+def bounded(message: str) -> str:
+    r"""Return a message of at most a hundred lines of at most 500 characters, and how many lines more there were.
+
+    Examples
+    --------
+    >>> len(bounded("x" * 10_000)), bounded("wrong\n" * 1_000).endswith("and 900 problems more")
+    (500, True)
+    """
+    lines = message.removesuffix("\n").split("\n")
+    if len(lines) > MOST_LINES + 1:  # one line more may be the count of another message's
+        lines = [*lines[:MOST_LINES], f"and {len(lines) - MOST_LINES:,} problems more"]
+    return "\n".join(shortened(line, LONGEST_LINE) for line in lines)
+
+
+def shortened(text: str, longest: int) -> str:
+    """Return a text with its middle left out if it is too long: what is wrong stands at one of its ends."""
+    return text if len(text) <= longest else f"{text[: longest - longest // 4 - 1]}…{text[-(longest // 4) :]}"
 
 
 class AuditorError(Exception):
-    """Root of the errors that are the request's fault: shown as one message, without a traceback."""
+    """Root of the errors that are the request's fault: shown as one message, of bounded length, without a traceback."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(bounded(str(message)))
 
 
 class DataError(AuditorError):
@@ -27,6 +57,10 @@ class DataError(AuditorError):
 
 class PluginError(AuditorError):
     """A plugin is unknown, registered twice, or broke its contract."""
+
+
+class AuditorWarning(UserWarning):
+    """Something that a user should know of a request that is carried out all the same; shown as one message, too."""
 
 
 class StorageError(AuditorError):
@@ -63,6 +97,11 @@ class Problem:
     line: int | None = None
     column: int | None = None
 
+    def bounded(self) -> Problem:
+        """Return it with a path and a message of bounded length, on one line."""
+        path, message = (shortened(" ".join(text.split("\n")), most) for text, most in ((self.path, 120), (self.message, 360)))
+        return replace(self, path=path, message=message)
+
     def __str__(self) -> str:
         where = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
         what = f"{self.path} {self.message}" if self.path else self.message
@@ -70,11 +109,13 @@ class Problem:
 
 
 class ScenarioError(AuditorError):
-    """Everything that is wrong with a scenario, all at once."""
+    """Everything that is wrong with a scenario, all at once: ``problems`` has the first hundred."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        every = tuple(problems)
+        self.problems = tuple(problem.bounded() for problem in every[:MOST_LINES])
+        more = [f"and {len(every) - MOST_LINES:,} problems more"] if len(every) > MOST_LINES else []
+        super().__init__("\n".join([*map(str, self.problems), *more]))
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
@@ -88,7 +129,17 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
         What would have been valid.
     """
     names = sorted(set(known))
-    close = get_close_matches(str(name), names, n=2, cutoff=0.6)
+    close = closest(name, names)
     if close:
-        return "; did you mean " + " or ".join(repr(match) for match in close) + "?"
-    return "; known are " + ", ".join(names) if names else ""
+        return "; did you mean " + " or ".join(shortened(repr(match), LONGEST_LIST // 4) for match in close) + "?"
+    return "; known are " + _enumerated(names) if names else ""
+
+
+def _enumerated(names: list[str]) -> str:
+    """Return as many names as a reader takes in, and how many more there are."""
+    shown: list[str] = []
+    for name in names:
+        shown.append(shortened(name, LONGEST_LIST // 4))
+        if sum(map(len, shown)) > LONGEST_LIST and len(shown) < len(names):
+            return ", ".join(shown) + f" and {len(names) - len(shown):,} more"
+    return ", ".join(shown)

@@ -1,4 +1,7 @@
-"""New files: there whole or not at all, and readable by whom the user wants: copies and journals by their owner alone."""
+"""Files by the names that users write; new ones are there whole or not at all, and readable by whom the user wants.
+
+Copies and journals are their owner's alone.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,32 @@ import tempfile
 from pathlib import Path
 
 
+def located(name: str, base: Path | None = None) -> list[Path]:
+    """Return where a file or a folder of that name is: in the folder ``base``, then in the current one.
+
+    None for what no file can be called: too long for the system, with a NUL byte in it, in the home of a user whom there is not.
+
+    Examples
+    --------
+    >>> located("a" * 5_000), located("~nobody-of-that-name/x.csv"), located(chr(0))
+    ([], [], [])
+    """
+    try:
+        written = Path(name).expanduser()
+        return [path for path in dict.fromkeys(((base or Path()) / written, written)) if path.exists()]
+    except (OSError, RuntimeError, ValueError):
+        return []
+
+
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a crash leaves either the old content or the new, never half of one."""
+    """Write a file so that a crash leaves either the old content or the new, never half of one.
+
+    A device or a pipe is written to; it must not be replaced by a file.
+    """
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
+    path = path.resolve()  # where a link leads to, so that the link stays
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(descriptor, "wb") as handle:

@@ -20,6 +20,7 @@ from typing import Any
 
 from auditor import registry
 from auditor.data.load import is_file
+from auditor.files import located
 from auditor.journal import FORMAT
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point
@@ -148,12 +149,9 @@ def _files(scenario: Scenario) -> Iterator[tuple[Path, str]]:
 
 def _source(scenario: Scenario) -> list[Path]:
     """Return the files that the table is in."""
-    for folder in (scenario.base or Path(), Path()):
-        path = folder / scenario.data.source
-        if is_file(scenario.data.source) and path.is_dir():
-            return sorted(path.resolve().iterdir())
-    found = _path(scenario.data.source, scenario.base)
-    return [] if found is None else [found]
+    for path in located(scenario.data.source, scenario.base) if is_file(scenario.data.source) else []:
+        return sorted(path.resolve().iterdir()) if path.is_dir() else [path.resolve()]
+    return []
 
 
 def _names(value: Any) -> Iterator[str]:
@@ -168,14 +166,7 @@ def _names(value: Any) -> Iterator[str]:
 
 
 def _path(name: str, base: Path | None) -> Path | None:
-    for folder in (base or Path(), Path()):
-        try:
-            path = folder / Path(name).expanduser()
-            if path.is_file():
-                return path.resolve()
-        except (OSError, ValueError, RuntimeError):  # no name that a file could have
-            continue
-    return None
+    return next((path.resolve() for path in located(name, base) if path.is_file()), None)
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Literal
+
+from auditor.spelling import closest
 
 
 @dataclass(frozen=True)
@@ -235,4 +236,4 @@ def canonical(name: str) -> str:
 
 def nearest(name: str) -> list[str]:
     """Return close metric names."""
-    return get_close_matches(canonical(name), METRICS, n=2)
+    return closest(canonical(name), METRICS)

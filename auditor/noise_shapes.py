@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from auditor.errors import AuditorError
+from auditor.files import located
 from auditor.linear_algebra import in_own_units
 from auditor.registry import PluginParameters
 
@@ -176,7 +177,7 @@ def matrix_of_file(name: str, base: Path | None, field: str) -> Array:
     AuditorError
         There is no such file, or it holds something else.
     """
-    path = next((folder / name for folder in (base or Path(), Path()) if (folder / name).is_file()), None)
+    path = next((path for path in located(name, base) if path.is_file()), None)
     if path is None:
         raise AuditorError(f"{field}: there is no file {name!r}")
     try:

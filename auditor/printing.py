@@ -38,6 +38,17 @@ def visible(text: str) -> str:
     return text if text.isprintable() else _STEERING.sub(_escape, text)
 
 
+def visible_on_one_line(text: str) -> str:
+    """Return text with steering characters, tabs and line ends escaped as JSON does it; for tables, whose cells are read one a line.
+
+    Examples
+    --------
+    >>> visible_on_one_line("age" + chr(10) + chr(27)) == "age" + chr(92) + "n" + chr(92) + "u001b"
+    True
+    """
+    return text if text.isprintable() else visible(text).replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+
+
 def _escape(found: re.Match[str]) -> str:
     character = found[0]
     return character if character in "\n\t\r" else f"\\u{ord(character):04x}"

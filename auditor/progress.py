@@ -7,7 +7,7 @@ the time left at the pace so far.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -75,7 +75,8 @@ def calm(title: str, clock: Callable[[], float] = monotonic) -> Listener:
     first: list[int] = []
 
     def say(text: str) -> None:
-        click.echo(clean(f"{title}: {text}"), err=True)
+        with suppress(OSError):  # a full or closed device must not end the run
+            click.echo(clean(f"{title}: {text}"), err=True)
 
     def listen(progress: Progress) -> None:
         now = clock()

@@ -100,7 +100,7 @@ class ScenarioFile(pytest.File):
         from auditor.feasibility import check_data
 
         check_data(self.scenario)
-        return run_scenario(self.scenario, workers=self._workers())
+        return run_scenario(self.scenario, workers=self._workers()).disclosed()
 
     def _workers(self) -> int:
         asked = self.config.getoption(WORKERS)

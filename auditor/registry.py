@@ -38,6 +38,8 @@ class PluginParameters(BaseModel):
         arbitrary_types_allowed=True,
         alias_generator=lambda field: field.replace("_", "-"),
     )
+    holds_cells: ClassVar[bool] = False
+    """Whether values are cells of a table, which no message may quote."""
 
 
 class Plugin:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from auditor.errors import AuditorError
@@ -24,6 +25,18 @@ class Renderer(Plugin):
     suffix: ClassVar[str] = ".txt"
     """File ending of what it makes."""
     media_type: ClassVar[str] = "text/plain"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """See to it that every renderer, whoever wrote and whoever calls it, is given what may leave the owner's machine, and no more."""
+        super().__init_subclass__(**options)
+        if "render" in vars(cls):
+            render = cls.render
+
+            @wraps(render)
+            def of_disclosed(self: Renderer, results: Sequence[AuditResult]) -> str:
+                return render(self, [result.disclosed() for result in results])
+
+            cls.render = of_disclosed  # type: ignore[method-assign]
 
     @classmethod
     def warm_up(cls) -> None:

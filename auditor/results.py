@@ -1,6 +1,7 @@
 """What an audit found: plain, frozen, versioned records, and how they are written and read again.
 
-Renderers read this module and nothing else. Results hold aggregates only: no original value ever.
+Renderers read this module and nothing else. Results hold aggregates only: no original value ever. In memory they are in full; what is
+written, printed or drawn is what `AuditResult.disclosed` leaves of them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from auditor.errors import AuditorError
 from auditor.files import write_atomically
-from auditor.printing import escaped
+from auditor.printing import escaped, visible_on_one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,8 @@ STOPPED = {"SIGINT": 130, "SIGTERM": 143}
 
 Status = Literal["ok", "not-applicable", "failed"]
 Verdict = Literal["holds", "fails", "undecided"]
-ErrorBar = Literal["closed-form", "jackknife", "sampling", "replicates", "none"]
+ErrorBar = Literal["closed-form", "redraws", "jackknife", "sampling", "replicates", "none"]
+Disclosure = Literal["public", "private", "rounded", "withheld"]
 
 
 class Measurement(NamedTuple):
@@ -60,7 +62,7 @@ class Measurement(NamedTuple):
     status : {'ok', 'not-applicable', 'failed'}
     reason : str or None
         Why a cell is not applicable or failed.
-    error_bar : {'closed-form', 'jackknife', 'sampling', 'replicates', 'none'}
+    error_bar : {'closed-form', 'redraws', 'jackknife', 'sampling', 'replicates', 'none'}
         Where ``std_error`` comes from; ``sampling``: as if the records (or a cross-validation's folds) were independent draws.
     """
 
@@ -162,7 +164,11 @@ class AttributeSummary(BaseModel):
 
 
 class DataSummary(BaseModel):
-    """The table that was audited, in aggregates."""
+    """The table that was audited, in aggregates.
+
+    ``disclosure``: figures of a ``public`` table are in full; of a ``private`` one they are too, in memory alone; what is written of it
+    is ``rounded``, or ``withheld`` where there are too few records (`auditor.disclosure`).
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -174,6 +180,7 @@ class DataSummary(BaseModel):
     licence: str = ""
     fingerprint: str = ""
     sweep: dict[str, Any] = Field(default_factory=dict)
+    disclosure: Disclosure = "public"
 
 
 class Reference(BaseModel):
@@ -186,13 +193,18 @@ class Reference(BaseModel):
 
 
 class Provenance(BaseModel):
-    """Enough to run the audit again and know that it was the same."""
+    """Enough to run the audit again and know that it was the same.
+
+    ``fingerprint`` tells tables apart: of a public one a SHA-256, of a private one a keyed hash, under the key of which ``fingerprint_key``
+    is the name; it can be compared with others under that key alone (`auditor.owner`).
+    """
 
     model_config = ConfigDict(frozen=True)
 
     versions: dict[str, str]
     seed: int
     fingerprint: str
+    fingerprint_key: str = ""
     platform: str
     start: str
     duration: float
@@ -271,16 +283,25 @@ class AuditResult(BaseModel):
 
         return pd.DataFrame(self.measurements, columns=list(Measurement._fields))
 
+    def disclosed(self) -> AuditResult:
+        """Return the results as they may leave the owner's machine: of a private table rounded, or withheld (`auditor.disclosure`)."""
+        from auditor.disclosure import disclosed
+
+        return disclosed(self)
+
     @property
     def plot(self) -> Any:
         """The charts of these results: ``result.plot.collusion()`` and its kin return Altair charts."""
-        return _display().plots(self)
+        return _display().plots(self.disclosed())
 
     def _repr_html_(self) -> str:
         return str(_display().render([self]))
 
     def to_json(self) -> str:
-        """Return the results as JSON; NaN and infinity become null, as JSON has neither."""
+        """Return the results as they may be written, as JSON; NaN and infinity become null, as JSON has neither."""
+        return self.disclosed()._json()
+
+    def _json(self) -> str:
         head = {
             "schema_version": self.schema_version,
             "name": self.name,
@@ -293,7 +314,7 @@ class AuditResult(BaseModel):
         return escaped(f"{_written(head)[:-1]},{','.join(lists)}}}\n")
 
     def save(self, directory: str | os.PathLike[str]) -> Path:
-        """Write ``results.json`` and ``results.parquet`` atomically.
+        """Write ``results.json`` and ``results.parquet`` atomically, with what may leave the owner's machine (`disclosed`).
 
         Returns
         -------
@@ -305,9 +326,10 @@ class AuditResult(BaseModel):
 
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(folder / "results.json", self.to_json().encode())
+        told = self.disclosed()
+        write_atomically(folder / "results.json", told.to_json().encode())
         sink = pa.BufferOutputStream()
-        pq.write_table(self._arrow(), sink)
+        pq.write_table(told._arrow(), sink)
         write_atomically(folder / "results.parquet", sink.getvalue().to_pybytes())
         return folder
 
@@ -324,6 +346,9 @@ class AuditResult(BaseModel):
         arrays = {}
         for field, values in zip(Measurement._fields, columns, strict=True):
             cells = [json.dumps(value) for value in values] if field == "sweep" else list(values)
+            if field not in types and field != "sweep":  # names come from files, and whoever prints the table must not be steered by them
+                safe = {name: None if name is None else visible_on_one_line(name) for name in set(cells)}
+                cells = [safe[name] for name in cells]
             arrays[field] = pa.array(cells, type=types.get(field, text))
         return pa.table(arrays)
 

@@ -38,6 +38,7 @@ from auditor.data.categories import Categories
 from auditor.data.hierarchy import hierarchy_of
 from auditor.data.load import is_file, load_table
 from auditor.data.table import Table
+from auditor.files import located
 from auditor.gathering import Draw, Gatherer, Stripe, draws_of
 from auditor.keeper import Unfinished
 from auditor.passes import audit_by_passes
@@ -408,11 +409,9 @@ def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
 
 def _stamp(source: str, base: Path | None) -> tuple[tuple[str, int, int], ...]:
     """Return what changes when a file does: in a long session a table that was edited must not be taken for the one kept."""
-    for folder in (base or Path(), Path()):
-        path = (folder / source).resolve()
-        if is_file(source) and path.exists():
-            files = sorted(path.iterdir()) if path.is_dir() else [path]
-            return tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+    for path in located(source, base) if is_file(source) else []:
+        files = sorted(path.resolve().iterdir()) if path.is_dir() else [path.resolve()]
+        return tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)
     return ()
 
 

@@ -102,6 +102,7 @@ def basis(comparison: Comparison) -> str:
     return (
         f"{told}, matched by sweep point, scheme, attack, knowledge, coalition, attribute and metric. "
         "A difference counts when it is beyond both error bars: two-sided at 5 %, adjusted for the number of cells (Holm)."
+        f"{' ' if comparison.data else ''}{comparison.data}"
     )
 
 

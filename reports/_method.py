@@ -53,6 +53,7 @@ ERROR_BARS = {
     "jackknife": (
         "from a jackknife: blocks of rows, or of what the adversary learnt from, are left out in turn, and the spread measured"
     ),
+    "redraws": "from other draws of the noise and of what the adversary learnt from, simulated from the table under the scheme's law",
     "sampling": "as if the records, or the folds of a cross-validation, were independent draws",
     "replicates": "from the spread between replicates, each of which draws the noise anew",
     "none": "without an error bar: the figure is exact, or no spread could be stated for it",

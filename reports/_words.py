@@ -89,14 +89,24 @@ def rows_text(result: AuditResult) -> str:
     return f"{first.source}, {span} rows × {wide} attribute{'s' if counts[-1] != 1 else ''}"
 
 
+def disclosure_text(result: AuditResult) -> str:
+    """Say how sharp the figures of private records are; empty for tables that are no secret."""
+    kinds = {table.disclosure for table in result.data}
+    rounded = "figures in data units are rounded to what their error bars need" if "rounded" in kinds else ""
+    withheld = "figures of tables with too few records are withheld" if "withheld" in kinds else ""
+    return "; ".join(filter(None, (rounded, withheld)))
+
+
 def provenance_terms(result: AuditResult) -> list[tuple[str, str]]:
     """Say what was audited, on what, with which seed, when and where, a line each."""
     made, told = result.provenance, []
     for table in result.data[:1]:
         told.append(("Data", f"{table.source}: {table.description}" if table.description else table.source))
         told += [("Licence", table.licence)] if table.licence else []
+    under = f" (under the key {made.fingerprint_key}, which stays with the owner)" if made.fingerprint_key else ""
+    told += [("Disclosure", words) for words in (disclosure_text(result),) if words]
     return [
-        *told, ("Table", rows_text(result)), ("Fingerprint", made.fingerprint), ("Seed", str(made.seed)),
+        *told, ("Table", rows_text(result)), ("Fingerprint", f"{made.fingerprint}{under}"), ("Seed", str(made.seed)),
         ("Started", f"{made.start}, took {made.duration:.1f} s"), ("Platform", made.platform),
         ("Versions", ", ".join(f"{name} {version}" for name, version in made.versions.items())),
     ]  # fmt: skip

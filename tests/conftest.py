@@ -1,6 +1,11 @@
 """What all tests share: property tests draw the same examples every time, so that a green run stays green."""
 
+import os
+import tempfile
+
 from hypothesis import settings
 
 settings.register_profile("audit", derandomize=True, deadline=None)
 settings.load_profile("audit")
+
+os.environ.setdefault("AUDITOR_STATE", tempfile.mkdtemp(prefix="auditor-state-"))  # tests leave the user's own key alone

@@ -158,9 +158,9 @@ def mask(labels: Sequence[Any], wanted: Sequence[Any], name: str) -> NDArray[np.
     """
     places = {_text(label): k for k, label in enumerate(labels)}
     chosen = np.zeros(len(labels), dtype=bool)
-    for value in wanted:
+    for number, value in enumerate(wanted, 1):
         place = places.get(_text(value))
         if place is None:
-            raise AuditorError(f"predicate {name!r} names {value!r}, which is not in the domain")
+            raise AuditorError(f"predicate {name!r}: value {number} of {len(wanted)} is not in the domain")
         chosen[place] = True
     return chosen

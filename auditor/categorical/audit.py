@@ -11,7 +11,7 @@ import numpy as np
 from auditor import registry
 from auditor.attack import Attack
 from auditor.audit import ReleaseAudit, failure_reason, release_levels
-from auditor.categorical.attack import CategoricalAttack, CategoricalView
+from auditor.categorical.attack import CategoricalAttack, CategoricalView, Inference
 from auditor.categorical.counting import CountJob
 from auditor.categorical.counts import MOST_CELLS, batches, possible_cells
 from auditor.categorical.figures import marginal_tests, pooling_evidence, release_records
@@ -20,9 +20,11 @@ from auditor.categorical.making import UniformRelease
 from auditor.categorical.measures import Frame, Sums
 from auditor.categorical.measuring import Fitted, Found, Measured, MeasureJob, Try, closed_forms, gain_in_theory
 from auditor.categorical.neighbours import MOST_COPIES, between, drawn_between
-from auditor.categorical.records import Cell, cell_records, gain_record
+from auditor.categorical.records import Bar, Bars, Cell, cell_records, closed_bars, gain_record
+from auditor.categorical.redraws import Fit, bars_of
 from auditor.categorical.scheme import categories_of
 from auditor.data.categorical import CategoricalTable
+from auditor.data.source import noise_seed
 from auditor.data.table import Table
 from auditor.errors import NotApplicable, WorkersLost
 from auditor.expectation import ReleaseEvidence
@@ -33,6 +35,7 @@ from auditor.results import Measurement
 from auditor.scenario.coalitions import Coalition
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scheme import Key
+from auditor.streams import stream
 
 Share = Callable[[Any], Iterator[Any]]
 """Has a job done for all stripes of a release, and yields its parts in order."""
@@ -71,7 +74,8 @@ def open_uniform(
     scenario: Scenario, point: dict[str, Any], table: Table, use: SchemeUse, replicate: int, share: Share | None = None
 ) -> UniformRelease:
     """Return the release of one scheme, its copies not drawn yet."""
-    data, key = categories_of(table), Key(scenario.seed, use.id, replicate)
+    seed = noise_seed(scenario.data.source, scenario.seed, table.fingerprint())
+    data, key = categories_of(table), Key(seed, use.id, replicate)
     return UniformRelease(scenario, data, use, _context(scenario, point, data, use, replicate), key, share)
 
 
@@ -96,6 +100,7 @@ class AttackSession:
         self.between = between(levels) if release.law.multilevel and len(levels) <= MOST_COPIES else []
         self.draws = draws_of(scenario.knowledge, release.data.rows, scenario.seed, release.key.replicate)
         history = release.law.multilevel and scenario.measure("history-size") is not None
+        self._fits: dict[Try, Fit] = {}
         job = CountJob(release.data.size, tuple(release.singles), tuple(self.between), self.draws, history)
         self.counted = release.go_through(job)
 
@@ -141,13 +146,17 @@ class AttackSession:
             raise NotApplicable(f"{use.name} does not attack categories")
         view, data, rho = self.view(knowledge), self.release.data, self.release.scenario.measure("rho-breach")
         bounds = None if rho is None else (float(rho.options["rho1"]), float(rho.options["rho2"]))
-        predicates, scores, prior = attack.predicates(data.labels), data.scores, data.prior
-        inferences = {coalition: attack.infer(view.coalition(coalition)) for coalition in self.release.needed}
-        frames = {}
-        for coalition, inference in inferences.items():
-            exact = inference.fixed and np.array_equal(inference.prior, prior)
-            frames[coalition] = Frame(inference.prior, exact, scores, bounds, predicates)
-        return Fitted(inferences, frames, key_of(knowledge) if isinstance(knowledge, KnownRecords) else None)
+        predicates = attack.predicates(data.labels)
+
+        def fit(seen: CategoricalView, coalition: Coalition) -> tuple[Inference, Frame]:
+            inference = attack.infer(seen.coalition(coalition))
+            exact = inference.fixed and np.array_equal(inference.prior, data.prior)
+            return inference, Frame(inference.prior, exact, data.scores, bounds, predicates)
+
+        found = {coalition: fit(view, coalition) for coalition in self.release.needed}
+        hidden = key_of(knowledge) if isinstance(knowledge, KnownRecords) else None
+        self._fits[use.id, knowledge.label] = fit
+        return Fitted({c: inference for c, (inference, _) in found.items()}, {c: frame for c, (_, frame) in found.items()}, hidden)
 
     def _gaps(self, fitted: Mapping[Try, Fitted], failed: dict[Try, tuple[str, str]]) -> dict[Try, dict[Coalition, Gap]]:
         """Return the gap between every coalition's belief and its best copy's, by attack and knowledge, if it is asked for."""
@@ -169,25 +178,38 @@ class AttackSession:
     def _records(
         self, use: PluginUse, knowledge: Knowledge, fitted: Fitted, sums: Mapping[Coalition, Sums], gaps: Mapping[Coalition, Gap]
     ) -> list[Measurement]:
-        found = {}
+        found, bars = {}, None
         for coalition, inference in fitted.inferences.items():
             closed = None
             if inference.fixed and fitted.hidden is None:
                 closed = closed_forms(self.release.law.of(coalition), self.release.data, inference, fitted.frames[coalition])
-            found[coalition] = Measured(sums[coalition], closed, gaps.get(coalition))
+            if closed is None and bars is None:
+                bars = self._bars(use, knowledge)
+            mine = closed_bars(closed) if closed is not None else (bars or {}).get(coalition, {})
+            found[coalition] = Measured(sums[coalition], closed, mine, gaps.get(coalition))
         return [record for coalition in self.release.coalitions for record in self._cell(use.id, knowledge, coalition, found)]
+
+    def _bars(self, use: PluginUse, knowledge: Knowledge) -> dict[Coalition, Bars]:
+        """Return error bars from redraws; none from an attack that infers from what it was given, and not from another draw of it."""
+        name, key = (use.id, knowledge.label), self.release.key
+        rng = stream(self.release.scenario.seed, key.scheme, key.replicate, "redraws", *name)
+        try:
+            return bars_of(self.view(knowledge), self.release.data, self.release.needed, self._fits[name], rng)
+        except Exception:
+            return {}
 
     def _cell(self, attack: str, knowledge: Knowledge, coalition: Coalition, found: Mapping[Coalition, Measured]) -> list[Measurement]:
         cell, measured = Cell(self.release.context, attack, knowledge.label, coalition), found[coalition]
         data = self.release.data
         odds = self.release.law.of(coalition).odds() if isinstance(knowledge, Perfect) else None
-        cell_records(cell, measured.sums, measured.closed, data.prior, data.scores, odds)
+        cell_records(cell, measured.sums, measured.closed, measured.bars, data.prior, data.scores, odds)
         best = min(coalition, key=lambda copy: found[(copy,)].sums.groups.sum())
         if measured.gap is not None:
             if measured.gap.measured is not None:
-                cell.add("belief_gap", measured.gap.measured, measured.gap.std_error, measured.gap.computed, "jackknife")
+                bar = None if measured.gap.std_error is None else Bar.normal(measured.gap.std_error, "jackknife")
+                cell.add("belief_gap", measured.gap.measured, bar, measured.gap.computed, varies=True)
             cell.add("largest_belief_gap", measured.gap.largest, theory=measured.gap.largest)
-        gain_record(cell, measured.sums, found[(best,)].sums, gain_in_theory(found, coalition))
+        gain_record(cell, measured.sums, found[(best,)].sums, gain_in_theory(found, coalition), None if measured.closed else measured.bars)
         return cell.records
 
     def view(self, knowledge: Knowledge) -> CategoricalView:

@@ -18,7 +18,7 @@ from auditor.categorical.measures import (
     largest_retention_for_growth,
 )
 from auditor.categorical.pooling import CoalitionLooks
-from auditor.categorical.records import Cell
+from auditor.categorical.records import Bar, Cell
 from auditor.expectation import Pooling
 from auditor.records import scheme_record
 from auditor.results import Measurement
@@ -93,7 +93,7 @@ def _history(release: UniformRelease, records: NDArray[np.int64]) -> Measurement
     cell = Cell(release.context, None, None, tuple(range(1, len(law.levels) + 1)))
     mean = float(records @ sizes / n)
     error = math.sqrt(float(records @ (sizes - mean) ** 2 / n) / n)
-    cell.add("history_size", mean, error, history_size(law.levels, law.size), "jackknife")
+    cell.add("history_size", mean, Bar.normal(error, "jackknife"), history_size(law.levels, law.size))
     return cell.records[0]
 
 
@@ -106,7 +106,7 @@ def _pairs(release: UniformRelease, counted: Counted, number: int) -> NDArray[np
 def _marginal_gap(release: UniformRelease, counted: Counted, number: int) -> Measurement:
     cell = Cell(release.context, None, None, (number,))
     gap, error = marginal_gap(_pairs(release, counted, number), release.context.levels[number - 1])
-    cell.add("marginal_gap", gap, error, 0.0, "closed-form")
+    cell.add("marginal_gap", gap, Bar.normal(error, "closed-form"), 0.0)
     return cell.records[0]
 
 

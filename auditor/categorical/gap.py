@@ -37,7 +37,8 @@ MOST_OUTCOMES = 2**18
 class Gap(NamedTuple):
     """Mean squared gap over records, its standard error over outcomes, what the attack's own posteriors say it is, and their largest gap.
 
-    The first three are None where no outcome was met twice; the largest is a distance, not squared (xiao2009, eq. 15).
+    The first three are None where no outcome was met twice; the largest is a distance, not squared (xiao2009, eq. 15). There is no standard
+    error where the beliefs were learnt: that over outcomes takes them as they are.
     """
 
     measured: float | None
@@ -149,7 +150,7 @@ def belief_gap(outcomes: Outcomes, law: UniformLaw, together: Inference, alone: 
     G = pairs[met] / (n * (n - 1)) - 2 * cross[met] / n + (f**2).sum(axis=1)[shown[met]]
     mean = float(n @ G / n.sum())
     error = float(np.sqrt((n**2) @ (G - mean) ** 2) / n.sum())
-    return Gap(mean, error, float(n @ distances[met]) / float(n.sum()), largest)
+    return Gap(mean, error if together.fixed else None, float(n @ distances[met]) / float(n.sum()), largest)
 
 
 def _every_outcome(law: UniformLaw, kind: np.dtype[Any]) -> list[Codes] | None:

@@ -119,7 +119,7 @@ class Sums:
     Attributes
     ----------
     means : dict
-        By quantity, sums of v and of v² over the records of each value, shape (2, s).
+        By quantity, sums over the records of each value, shape (s,).
     groups : ndarray of shape (G,)
         Sum of ``1 − P(x)`` over each row group: the reconstruction error, for collusion gains.
     growth : dict
@@ -140,7 +140,7 @@ class Sums:
         w = np.ones(x.size) if weight is None else weight
         for name, lookup in found.lookups.items():
             v = lookup(places, x)
-            sums: Array = np.stack([np.bincount(x, w * v, self.size), np.bincount(x, w * v * v, self.size)])
+            sums = np.asarray(np.bincount(x, w * v, self.size), dtype=np.float64)
             self.means[name] = self.means[name] + sums if name in self.means else sums
             if name == "reconstruction_probability":
                 self.groups += np.bincount(group, w * (1.0 - v), self.groups.size)
@@ -157,13 +157,9 @@ class Sums:
         for name, growth in other.growth.items():
             self.growth[name] = max(self.growth.get(name, -1.0), growth)
 
-    def mean(self, name: str) -> tuple[float, float]:
-        """Return the mean over records and its standard error over the noise."""
-        first, second = self.means[name]
-        n, counts = self.counts.sum(), np.maximum(self.counts, 1.0)
-        # Var(v | x) with divisor n_x − 1; one record of a value has no spread to show
-        spread = np.clip(second - first**2 / counts, 0.0, None) * counts / np.maximum(counts - 1.0, 1.0)
-        return float(first.sum() / n), float(np.sqrt(spread.sum()) / n)
+    def mean(self, name: str) -> float:
+        """Return the mean over records."""
+        return float(self.means[name].sum() / self.counts.sum())
 
 
 def group_of(groups: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:

@@ -21,6 +21,7 @@ from auditor.categorical.gap import Gap
 from auditor.categorical.law import UniformLaw
 from auditor.categorical.making import CodeBlock
 from auditor.categorical.measures import Expected, Frame, Sums, expected, group_of, quantities
+from auditor.categorical.records import Bars
 from auditor.data.categorical import CategoricalTable
 from auditor.errors import NotApplicable
 from auditor.gathering import Draw
@@ -44,6 +45,7 @@ class Measured:
 
     sums: Sums
     closed: dict[str, Expected] | None
+    bars: Bars = field(default_factory=dict)
     gap: Gap | None = None
 
 
@@ -104,8 +106,8 @@ class MeasureJob:
     drawn: bool = False
 
     def weight(self, records: int) -> int:
-        """Two sums by value for each quantity of each attack on each coalition."""
-        return 8 * 2 * self.size * QUANTITIES * sum(len(fitted.inferences) for fitted in self.fitted.values())
+        """A sum by value for each quantity of each attack on each coalition."""
+        return 8 * self.size * QUANTITIES * sum(len(fitted.inferences) for fitted in self.fitted.values())
 
     def begin(self) -> Found:
         """Return nothing found."""

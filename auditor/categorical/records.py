@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,30 @@ from auditor.statistics import jackknife_error, quantile
 PROBABILITIES = ("reconstruction_probability", "posterior_max", "accuracy", "rho_breach")
 
 
+class Bar(NamedTuple):
+    """The error bar of one figure: a standard error, how far its 95 % interval reaches, and where they come from."""
+
+    std_error: float
+    reach: float
+    source: ErrorBar
+
+    @classmethod
+    def normal(cls, std_error: float, source: ErrorBar, degrees: float = math.inf) -> Bar:
+        """Return the bar of a normal figure, or by Student's t."""
+        return cls(std_error, quantile(0.975, degrees) * std_error, source)
+
+    def times(self, factor: float) -> Bar:
+        """Return the bar of a figure that is so many times as large."""
+        return Bar(self.std_error * factor, self.reach * factor, self.source)
+
+
+Bars = Mapping[str, Bar]
+"""By quantity, or metric."""
+
+ONE_RELEASE = "one release does not tell how far this would vary: ask for five replicates or more"
+"""Why a figure has no interval, where noise moves it and its spread is not known."""
+
+
 class Cell:
     """Writes the records of one coalition under one attack."""
 
@@ -25,23 +49,26 @@ class Cell:
         self.records: list[Measurement] = []
 
     def add(
-        self, metric: str, value: float, error: float | None = None, theory: float | None = None, bar: ErrorBar = "none",
-        attribute: str = ALL, bounds: tuple[float, float] = (-math.inf, math.inf), degrees: float = math.inf,
+        self, metric: str, value: float, bar: Bar | None = None, theory: float | None = None,
+        attribute: str = ALL, bounds: tuple[float, float] = (-math.inf, math.inf), varies: bool = False,
     ) -> None:  # fmt: skip
-        """Add one record; its interval is cut at the bounds of what the metric can be."""
-        low = high = None
-        if error is not None:
-            reach = quantile(0.975, degrees) * error
-            low, high = max(bounds[0], value - reach), min(bounds[1], value + reach)
+        """Add one record, whose interval is cut at the bounds of what the metric can be; ``varies``: it needs one, and says so without."""
+        low, high = (None, None) if bar is None else (max(bounds[0], value - bar.reach), min(bounds[1], value + bar.reach))
         context = self._context
         self.records.append(Measurement(
             context.sweep, context.scheme, self._knowledge, self._attack, self._coalition, context.levels_of(self._coalition),
-            context.replicate, attribute, metric, value, error, low, high, theory, "ok", None, bar if error is not None else "none",
+            context.replicate, attribute, metric, value, bar and bar.std_error, low, high, theory, "ok",
+            ONE_RELEASE if varies and bar is None else None, bar.source if bar else "none",
         ))  # fmt: skip
 
 
+def closed_bars(closed: Mapping[str, Expected]) -> Bars:
+    """Return the error bars that closed forms give."""
+    return {name: Bar.normal(form.std_error, "closed-form") for name, form in closed.items()}
+
+
 def cell_records(
-    cell: Cell, sums: Sums, closed: Mapping[str, Expected] | None, prior: Any, scores: Any, odds: float | None
+    cell: Cell, sums: Sums, closed: Mapping[str, Expected] | None, bars: Bars, prior: Any, scores: Any, odds: float | None
 ) -> None:
     """Add every mean, the growth of belief, and what follows from them.
 
@@ -51,6 +78,8 @@ def cell_records(
     sums : Sums
     closed : dict or None
         Closed forms by quantity, where there are any.
+    bars : dict
+        Error bars by quantity; a figure that has none there gets no interval.
     prior : ndarray of shape (s,)
         The table's own.
     scores : ndarray of shape (s,) or None
@@ -60,45 +89,46 @@ def cell_records(
     """
     variance = float(1.0 - prior @ prior if scores is None else prior @ (scores - prior @ scores) ** 2)
     for name in sums.means:
-        value, error = sums.mean(name)
+        value, bar = sums.mean(name), bars.get(name)
         theory = None if closed is None else closed[name].value
-        bar: ErrorBar = "jackknife" if closed is None else "closed-form"
-        error = error if closed is None else closed[name].std_error
         metric, _, predicate = name.partition("/")
         if metric == "squared_error":
-            _add_errors(cell, value, error, theory, bar, 1 if scores is not None else prior.size)
+            _add_errors(cell, value, bar, theory, 1 if scores is not None else prior.size)
             if variance > 0:
-                cell.add("normalized_error", value / variance, error / variance, None if theory is None else theory / variance, bar,
-                         bounds=(0.0, math.inf))  # fmt: skip
+                cell.add("normalized_error", value / variance, bar and bar.times(1.0 / variance),
+                         None if theory is None else theory / variance, bounds=(0.0, math.inf), varies=True)  # fmt: skip
             continue
         bounds = (0.0, 1.0) if metric in PROBABILITIES else (-math.inf, math.inf)
-        cell.add(metric, value, error, theory, bar, predicate or ALL, bounds)
+        cell.add(metric, value, bar, theory, predicate or ALL, bounds, True)
         if metric == "accuracy":
             mode = float(prior.max())
-            cell.add("accuracy_gain", value - mode, error, None if theory is None else theory - mode, bar)
+            cell.add("accuracy_gain", value - mode, bar, None if theory is None else theory - mode, varies=True)
     for name, growth in sums.growth.items():
         theory = worst_growth(prior, odds) if odds is not None and name == "*" else None
-        cell.add("delta_growth", growth, None, theory, "none", name)
+        cell.add("delta_growth", growth, None, theory, name)
 
 
-def _add_errors(cell: Cell, total: float, spread: float, expected: float | None, bar: ErrorBar, attributes: int) -> None:
+def _add_errors(cell: Cell, total: float, bar: Bar | None, expected: float | None, attributes: int) -> None:
     """Add errors per attribute: indicators are as many as there are values."""
-    value, error, theory = total / attributes, spread / attributes, None if expected is None else expected / attributes
-    cell.add("distortion", value, error, theory, bar, bounds=(0.0, math.inf))
-    root = math.sqrt(value)
-    cell.add("rmse", root, error * 0.5 / root if root > 0 else 0.0, None if theory is None else math.sqrt(theory), bar,
-             bounds=(0.0, math.inf))  # fmt: skip
+    value, theory = total / attributes, None if expected is None else expected / attributes
+    each, root = bar and bar.times(1.0 / attributes), math.sqrt(value)
+    cell.add("distortion", value, each, theory, bounds=(0.0, math.inf), varies=True)
+    cell.add("rmse", root, each and each.times(0.5 / root if root > 0 else 0.0), None if theory is None else math.sqrt(theory),
+             bounds=(0.0, math.inf), varies=True)  # fmt: skip
 
 
-def gain_record(cell: Cell, sums: Sums, best: Sums, theory: float | None) -> None:
-    """Add the collusion gain, on the reconstruction error: ``1 − Σ(1 − P_C(x)) / Σ(1 − P_b(x))``, with its jackknife error."""
+def gain_record(cell: Cell, sums: Sums, best: Sums, theory: float | None, bars: Bars | None = None) -> None:
+    """Add the collusion gain, on the reconstruction error: ``1 − Σ(1 − P_C(x)) / Σ(1 − P_b(x))``; without bars with its jackknife error."""
     together, alone = sums.groups, best.groups
     total = alone.sum()
     if total <= 0:  # the best copy is the original: nothing is left to gain
-        cell.add("collusion_gain", 0.0, 0.0, theory, "jackknife")
+        cell.add("collusion_gain", 0.0, Bar(0.0, 0.0, "jackknife"), theory)
         return
     gain = 1.0 - together.sum() / total
+    if bars is not None:
+        cell.add("collusion_gain", float(gain), bars.get("collusion_gain"), theory, varies=True)
+        return
     left = total - alone
     left_out = 1.0 - np.divide(together.sum() - together, left, out=np.ones_like(left), where=left > 0)
     error = float(jackknife_error(left_out)) if left.size > 1 else 0.0
-    cell.add("collusion_gain", float(gain), error, theory, "jackknife", degrees=max(1, left.size - 1))
+    cell.add("collusion_gain", float(gain), Bar.normal(error, "jackknife", max(1, left.size - 1)), theory)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from auditor.blocks import moment_groups, row_blocks
 from auditor.categorical.counts import batches
 from auditor.categorical.measures import Expected, Frame, Sums, expected, group_of, quantities
-from auditor.categorical.records import Cell, cell_records, gain_record
+from auditor.categorical.records import Cell, cell_records, closed_bars, gain_record
 from auditor.data.categorical import CategoricalTable, Codes
 from auditor.data.table import Table
 from auditor.errors import NotApplicable
@@ -109,7 +109,7 @@ def binned_records(
     records = []
     for coalition in wanted:
         cell, (sums, closed) = Cell(context, attack, knowledge.label, coalition), found[coalition]
-        cell_records(cell, sums, closed, binned.data.prior, binned.data.scores, None)
+        cell_records(cell, sums, closed, closed_bars(closed), binned.data.prior, binned.data.scores, None)
         best = min(coalition, key=lambda copy: found[(copy,)][0].groups.sum())
         error = {c: 1.0 - found[c][1]["reconstruction_probability"].value for c in (coalition, *((copy,) for copy in coalition))}
         gain = 1.0 - error[coalition] / min(error[(copy,)] for copy in coalition)

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from auditor.data.categorical import MOST_VALUES, CategoricalTable, binned, of_column, product
-from auditor.data.checks import kind_of
+from auditor.data.checks import check_plain, kind_of
 from auditor.data.naming import listed, nearest
 from auditor.errors import DataError
 
@@ -53,6 +53,8 @@ class Categories:
             A column is not there, or categories are missing and may not be dropped: a mean cannot stand for them.
         """
         self.check_known(list(map(str, frame)))
+        for name in self.columns:
+            check_plain(name, frame[name])
         if missing == "drop" and self.columns:
             return frame[frame.notna().all(axis=1)].reset_index(drop=True)
         self.check_complete([name for name in self.domains if frame[name].isna().any()])

@@ -19,8 +19,13 @@ Missing = Literal["refuse", "drop", "mean"]
 FEWEST_STEPS = 8
 """Steps of a double, at the size of a column's values, in its standard deviation; with fewer, rounding shows in moments and copies."""
 
+MISSING_REMEDY = "set `missing: drop` to leave those records out, or `missing: mean` to fill them in"
+
 MOST_PROBLEMS = 5
 """Columns described one by one before a message only counts the rest."""
+
+MOST_COLUMNS = 5_000
+"""A covariance of this width takes 200 MB, and at the peak there are five of them."""
 
 _KINDS = {
     "integer": "numbers",
@@ -52,6 +57,12 @@ def kind_of(column: pd.Series[Any]) -> str:
     if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype):
         return "numbers"
     return _KINDS.get(pd.api.types.infer_dtype(column, skipna=True), "mixed or nested values")
+
+
+def check_plain(name: str, column: pd.Series[Any]) -> None:
+    """Raise `DataError` when a column that shall be taken as categories holds lists or other values that cannot be compared."""
+    if column.dtype == object and not column.map(pd.api.types.is_hashable).all():
+        raise DataError(f"column {quoted(name)} holds nested values, which are no categories; leave it out, or write its parts as columns")
 
 
 def numeric(frame: pd.DataFrame, *, booleans: bool) -> NDArray[np.float64]:
@@ -193,8 +204,7 @@ class Survey:
         _each(self.names, self.infinite.count > 0, lambda j: f"has {self.infinite.where(j, 'infinite value')}")
         _each(self.names, self.missing.count >= self.rows, lambda j: "has no values at all")
         if missing == "refuse":
-            remedy = "set `missing: drop` to leave those records out, or `missing: mean` to fill them in"
-            _each(self.names, self.missing.count > 0, lambda j: f"has {self.missing.where(j, 'missing value')}", remedy)
+            _each(self.names, self.missing.count > 0, lambda j: f"has {self.missing.where(j, 'missing value')}", MISSING_REMEDY)
 
 
 def floats(frame: pd.DataFrame) -> NDArray[np.float64]:
@@ -237,6 +247,13 @@ def check_names(names: Iterable[str]) -> None:
     """Raise `DataError` for a column whose name results have another use for."""
     if "*" in names:
         raise DataError("a column is called '*', which stands for all attributes together in results; give it another name")
+
+
+def check_width(width: int) -> None:
+    """Raise `DataError` when there are more columns than their covariance leaves room for."""
+    if width > MOST_COLUMNS:
+        told = f"{width:,} columns are too many: their covariance alone would take {8 * width**2 / 2**30:,.1f} GiB"
+        raise DataError(f"{told}; choose at most {MOST_COLUMNS:,} of them with `columns:`", ("columns",))
 
 
 def check_varied(names: tuple[str, ...], low: NDArray[np.float64], high: NDArray[np.float64], variance: NDArray[np.float64]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from auditor.data.categorical import MOST_VALUES, Attribute, of_column
-from auditor.data.checks import floats, kind_of
+from auditor.data.checks import check_plain, floats, kind_of
 from auditor.data.naming import counted, quoted
 from auditor.data.pieces import Piece
 from auditor.data.threads import in_threads
@@ -50,6 +50,8 @@ class Column:
     def look(self, name: str, column: pd.Series[Any], kept: pd.Series[Any], domain: Sequence[Any] | None, collect: bool) -> None:
         """Note what some records hold: all of them, and those that are kept."""
         kind = kind_of(column)
+        if collect:
+            check_plain(name, column)
         self.kinds.add(kind)
         self.missing += int(kept.isna().sum())
         if kind == "numbers":

@@ -16,6 +16,7 @@ from auditor.data.load import is_file
 from auditor.data.naming import nearest, quoted
 from auditor.data.pieces import BATCH_ROWS, parts
 from auditor.errors import DataError
+from auditor.files import located
 
 
 class Kept:
@@ -81,13 +82,14 @@ def column_names(data: str) -> list[str]:
     DataError
         ``data`` is no file.
     """
-    if not is_file(data) or not Path(data).exists():
+    if not is_file(data) or not located(data):
         raise DataError(f"columns can be kept of a file; {quoted(data)} is none")
     return reading.header(_files(data)[0])
 
 
 def _files(data: str) -> list[Path]:
-    return parts(Path(data)) if Path(data).is_dir() else [Path(data)]
+    path = located(data)[0]
+    return parts(path) if path.is_dir() else [path]
 
 
 def _frames(files: Sequence[Path], columns: list[str]) -> Iterator[pd.DataFrame]:
@@ -113,4 +115,4 @@ def _typed(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
     with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as file:
         wanted = None if any("." in name for name in columns) else columns  # a dot means a nested field to the reader
         for batch in file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False):
-            yield batch.select(columns).to_pandas(types_mapper=pd.ArrowDtype)
+            yield batch.select(columns).replace_schema_metadata(None).to_pandas(types_mapper=pd.ArrowDtype)

@@ -27,6 +27,8 @@ from auditor.data.source import Source
 from auditor.data.streamed import FileRows, Scale
 from auditor.data.table import Table
 from auditor.errors import DataError, PluginError
+from auditor.files import located
+from auditor.memory import check_room
 from auditor.registry import PluginParameters, get
 
 OPTIONS = ("columns", "rows", "missing", "standardize")
@@ -152,6 +154,7 @@ def _finished(
 ) -> Table:
     """Return a table of finite numbers, scanned and checked, rescaled if it shall be."""
     checks.check_names(table.attributes)
+    checks.check_width(table.width)
     found = table.scan
     if varied:
         checks.check_varied(table.attributes, found.low, found.high, np.diag(found.covariance))
@@ -264,6 +267,7 @@ def _pieces(
     """Return the columns to take of a file or a folder of parts, and the pieces that hold the first ``rows`` records."""
     paths = _found(source, parameters, base)
     names = _chosen_names(paths[0], columns)
+    checks.check_width(len(names))
     pieces: list[Piece] = []
     for path in paths:
         known = reading.header(path, empty=len(paths) > 1)
@@ -294,20 +298,16 @@ def _chosen_names(path: Path, columns: Sequence[str] | None) -> list[str]:
 
 
 def _find(source: str, base: Path | None) -> Path:
-    written = Path(source).expanduser()
-    folders = [path for folder in (base, Path()) if (path := written if folder is None else folder / written).is_dir()]
-    if written.suffix.lower() not in reading.SUFFIXES:
+    there = located(source, base)
+    folders = [path for path in there if path.is_dir()]
+    if not source.lower().endswith(reading.SUFFIXES):
         if folders:
             return folders[0]
         raise DataError(f"source {quoted(source)} is neither a registered source nor a .csv or .parquet file, nor a folder of them")
-    for folder in (base, Path()):
-        path = written if folder is None else folder / written
-        if path.is_file():
-            return path
-    if folders:
-        return folders[0]
+    if there:
+        return there[0]
     where = "the scenario's folder or the current one" if base is not None else "the current folder"
-    raise DataError(f"there is no file {quoted(source)}" + ("" if written.is_absolute() else f" in {where}"))
+    raise DataError(f"there is no file {quoted(source)}" + ("" if Path(source).is_absolute() else f" in {where}"))
 
 
 # -- registered sources ------------------------------------------------------------------------------------------------
@@ -318,6 +318,7 @@ def _from_plugin(
 ) -> _Raw:
     cls: type[Source] = get("source", name)
     made = cls(_parameters(cls, parameters))
+    check_room(rows or 0, made.width())
     frame = made.frame(rows, rng)
     if not isinstance(frame, pd.DataFrame) or not frame.columns.is_unique or len(frame.columns) == 0:
         raise PluginError(f"source {name!r} broke its contract: `frame` must return a DataFrame with unique columns")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
+
+from auditor.spelling import closest
 
 LONGEST_NAME = 60
 """Characters of a quoted name, quotes included; a longer one is cut, since a header may hold anything."""
@@ -28,10 +29,9 @@ def nearest(name: object, known: Iterable[str]) -> str:
     Unlike `auditor.errors.did_you_mean` it is made for names that come from a file: they are quoted and shortened.
     """
     names = list(known)
-    close = [other for other in names if other.strip().casefold() == str(name).strip().casefold()]
-    close = close or get_close_matches(str(name), names, n=2, cutoff=0.6)
+    close = closest(name, names)
     if close:
-        return "; did you mean " + " or ".join(quoted(match) for match in close[:2]) + "?"
+        return "; did you mean " + " or ".join(quoted(match) for match in close) + "?"
     return f"; known are {listed(names)}" if names else ""
 
 

@@ -103,7 +103,8 @@ def _metadata_as_of(path: str, changed: int, size: int) -> pq.FileMetaData:
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:
-    frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)  # metadata would turn a named index back into one, and lose the column
+    # What pandas has noted beside the table would turn a named index back into one, and lose the column; and it may be damaged.
+    frame: pd.DataFrame = table.replace_schema_metadata(None).to_pandas()
     return frame
 
 
@@ -114,7 +115,8 @@ def whole_frame(pieces: Sequence[Piece], names: Sequence[str], rows: int | None)
         for piece in pieces:
             with reading.told_as(Path(piece.path)):
                 tables += list(_batches(piece, names))
-        return _frame(pa.concat_tables(tables, promote_options="permissive"))
+        with reading.told_as(Path(pieces[-1].path)):
+            return _frame(pa.concat_tables(tables, promote_options="permissive"))
     frames: list[pd.DataFrame] = []
     left = rows
     for piece in pieces:

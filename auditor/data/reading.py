@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +20,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from auditor.data.naming import counted, listed
+from auditor.data import headers
+from auditor.data.naming import counted
 from auditor.errors import DataError
 
 SUFFIXES = (".csv", ".parquet")
@@ -58,9 +58,9 @@ def header(path: Path, empty: bool = False) -> list[str]:
     with told_as(path):
         _not_empty(path)
         names = csv_header(path, empty) if path.suffix.lower() == ".csv" else _parquet_header(path, empty)
-    repeated = [name for name, times in Counter(names).items() if name and times > 1]
-    if repeated:
-        raise DataError(f"{path.name}: more than one column is called {listed(repeated)}")
+        if path.suffix.lower() == ".csv":  # not for every piece of the file, which `csv_header` is read for
+            headers.check_records(path.name, names, csv_records(path))
+    headers.check_names(path.name, names)
     return names
 
 
@@ -152,7 +152,7 @@ def csv_header(path: Path, empty: bool = False) -> list[str]:
     _is_text(path)
     names = csv_head(path).names
     first = next(csv_records(path), None)
-    _has_names(path, names)
+    headers.check_names(path.name, names)
     if first is None and empty:
         return names
     if first is None:
@@ -186,25 +186,10 @@ def _is_text(path: Path) -> None:
         raise DataError(f"{path.name}: is not text")
 
 
-def _has_names(path: Path, names: Sequence[str]) -> None:
-    """Refuse a file without a header: its first record would be taken for names, and printed as such."""
-    counts = [[str(i + start) for i in range(len(names))] for start in (0, 1)]  # as written from an unnamed array
-    if list(names) not in counts and all(_is_number(name) for name in names):
-        raise DataError(f"{path.name}: the first line holds numbers where the column names should be; add a header")
-
-
 def _has_commas(path: Path, names: Sequence[str], first: Sequence[str]) -> None:
     for mark, what in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
         if len(names) == 1 and mark in names[0] and mark in ",".join(first):
             raise DataError(f"{path.name}: cells are separated by {what}; save the file with commas")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def csv_frame(text: bytes, path: Path, names: Sequence[str], columns: Sequence[str], rows: int | None) -> pd.DataFrame:

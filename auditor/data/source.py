@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
+from auditor import registry
 from auditor.registry import Plugin
 
 
@@ -20,9 +22,16 @@ class Source(Plugin):
     labels: ClassVar[tuple[str, ...]] = ()
     """Columns that hold a class rather than a number: left out unless ``columns:`` asks for them."""
 
+    def width(self) -> int:
+        """Return how many attributes are drawn, for a synthetic source; 0 for one that has data of its own, of which no more can be had."""
+        return 0
+
     def domains(self) -> dict[str, list[Any]]:
         """Return the domains of columns that are categories by nature; none unless a source says so."""
         return {}
+
+    public: ClassVar[bool] = False
+    """Whether its records are no secret, being made up or published: figures of them are written in full."""
 
     @abstractmethod
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
@@ -37,3 +46,18 @@ class Source(Plugin):
             The only randomness a source may use.
         """
         raise NotImplementedError
+
+
+def is_public(source: str) -> bool:
+    """Tell whether the records of a scenario's ``source`` are no secret; those of a file are one."""
+    return source in registry.spellings("source") and bool(registry.get("source", source).public)
+
+
+def noise_seed(source: str, seed: int, fingerprint: str) -> int:
+    """Return the seed of an audit's noise: the scenario's, and for a private table its fingerprint as well.
+
+    A scenario's seed is public. Whoever could draw the noise again would have, in every figure, an equation for the records: as many copies
+    and replicates as there are records, and they are solved. So only who has the table can draw the noise of a private one again; for them
+    it is still a function of scenario, data and seed.
+    """
+    return seed if is_public(source) else int.from_bytes(hashlib.sha256(f"{seed} {fingerprint}".encode()).digest(), "little")

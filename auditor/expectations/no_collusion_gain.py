@@ -236,7 +236,8 @@ class NoCollusionGain(Expectation):
                 yield Gain(who, first.coalition, value, error, sum(degrees for _, _, degrees in paired), rows)
             else:
                 value, pooled_error = pooled(group)
-                degrees = math.inf if first.error_bar == "closed-form" else 31 if first.error_bar == "jackknife" else len(group) - 1
+                known = {"closed-form": math.inf, "redraws": math.inf, "jackknife": 31}
+                degrees = known.get(first.error_bar, len(group) - 1)
                 yield Gain(who, first.coalition, value, math.nan if pooled_error is None else pooled_error, degrees, rows)
 
     def _noise_gains(self, evidence: Evidence) -> Iterable[Gain]:

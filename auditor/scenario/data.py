@@ -7,7 +7,8 @@ from typing import Any
 
 from auditor import registry
 from auditor.data.categories import parse_bins, parse_domains
-from auditor.errors import did_you_mean
+from auditor.errors import did_you_mean, shortened
+from auditor.files import located
 from auditor.scenario.hierarchies import parse_hierarchies
 from auditor.scenario.model import DataUse
 from auditor.scenario.problems import Problems, shown
@@ -73,14 +74,14 @@ def _source_parameters(source: str, own: dict[str, Any], problems: Problems, bas
         return {} if model is None else model.model_dump(mode="json", by_alias=True)
     for key in own:
         problems.add(("data", key), f"is not a known field{did_you_mean(key, DATA_FIELDS)}", key=True)
-    wanted = FilePath(source).expanduser()
-    found = [folder / wanted for folder in (base or FilePath(), FilePath()) if (folder / wanted).exists()]
-    parts = any(path.is_dir() for path in found)
+    there = located(source, base)
+    parts = any(path.is_dir() for path in there)
+    told = shortened(repr(source), 120)
     if not source.lower().endswith((".csv", ".parquet")) and not (parts and is_path(source)):
         hint = f"; write {source + '/'!r} for the folder of that name" if parts else did_you_mean(source, registry.names("source"))
-        problems.add(("data", "source"), f"must be a registered source or a path to .csv or .parquet; got {source!r}{hint}")
-    elif not found:
-        problems.add(("data", "source"), f"names a file that is not there: {source!r}")
+        problems.add(("data", "source"), f"must be a registered source or a path to .csv or .parquet; got {told}{hint}")
+    elif not there:
+        problems.add(("data", "source"), f"names a file that is not there: {told}")
     return {}
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from auditor.data.hierarchy import hierarchy_of
+from auditor.scenario.paths import format_path
 from auditor.scenario.problems import Path, Problems, shown
+from auditor.scenario.scalars import kind_of
 
 WANTED = "must map what values have in common to a list of them, or to a mapping that does"
 
@@ -26,7 +28,7 @@ def parse_hierarchies(value: Any, problems: Problems) -> dict[str, Any]:
 
 def _check_column(at: Path, declared: Any, problems: Problems) -> None:
     if not isinstance(declared, dict) or not declared:
-        problems.add(at, f"{WANTED}; got {shown(declared)}")
+        problems.add(at, f"{WANTED}; got {kind_of(declared)}")
         return
     before = len(problems.found)
     seen: dict[Any, Path] = {}
@@ -48,13 +50,13 @@ def _check_node(at: Path, part: Any, seen: dict[Any, Path], problems: Problems) 
             _check_node((*at, name), below, seen, problems)
         return
     if not isinstance(part, list) or not part:
-        problems.add(at, f"{WANTED}; got {shown(part)}")
+        problems.add(at, f"{WANTED}; got {kind_of(part)}")
         return
     for place, leaf in enumerate(part):
         here = (*at, place)
         if isinstance(leaf, bool) or not isinstance(leaf, (str, int, float)):
-            problems.add(here, f"must be text or a number; got {shown(leaf)}")
+            problems.add(here, f"must be text or a number; got {kind_of(leaf)}")
         elif leaf in seen:
-            problems.add(here, f"repeats a value of this hierarchy; got {shown(leaf)}")
+            problems.add(here, f"repeats a value of this hierarchy, first given at {format_path(seen[leaf])}")
         else:
             seen[leaf] = here

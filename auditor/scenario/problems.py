@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from auditor.errors import did_you_mean
+from auditor.scenario.scalars import kind_of
 
 Path = tuple[str | int, ...]
 M = TypeVar("M", bound=BaseModel)
@@ -38,7 +39,7 @@ class Problems:
     def mapping(self, path: Path, value: Any, allowed: Iterable[str], required: Iterable[str] = ()) -> dict[str, Any]:
         """Return a mapping's known keys, noting unknown and missing ones; an empty one if it is no mapping."""
         if not isinstance(value, dict):
-            self.add(path, f"must be a mapping; got {shown(value)}")
+            self.add(path, f"must be a mapping; got {shown(value) if path else kind_of(value)}")
             return {}
         known = list(allowed)
         for key in value:
@@ -104,19 +105,20 @@ def explain(error: ValidationError, model: type[BaseModel], value: Any) -> list[
     Of a union pydantic reports every branch. Told is the one that was meant: that the value fits but for its content, or whose
     fields it names; and where none is closer than the others, all that would do, once.
     """
+    tell: Callable[[Any], str] = kind_of if getattr(model, "holds_cells", False) else shown
     findings = [_finding(item, value) for item in error.errors()]
     told: list[tuple[Path, str, bool]] = []
     for place in sorted({at for finding in findings for at, _ in finding.branches}, key=len):
         inside = [finding for finding in findings if finding.within(place) is not None]
         if inside:
-            kept, summary = _meant(place, inside)
+            kept, summary = _meant(place, inside, tell)
             findings = [finding for finding in findings if finding.within(place) is None or finding in kept]
             told += summary
     by_place: dict[Path, list[_Finding]] = {}
     for finding in findings:
         by_place.setdefault(finding.place, []).append(finding)
     missing = [place for place, items in by_place.items() if items[0].kind == "missing"]
-    return told + [_told(place, items, _siblings(place, model, missing)) for place, items in by_place.items()]
+    return told + [_told(place, items, _siblings(place, model, missing), tell) for place, items in by_place.items()]
 
 
 def _finding(item: ErrorDetails, value: Any) -> _Finding:
@@ -136,7 +138,9 @@ def _finding(item: ErrorDetails, value: Any) -> _Finding:
     return _Finding(tuple(place), tuple(branches), item)
 
 
-def _meant(place: Path, inside: list[_Finding]) -> tuple[list[_Finding], list[tuple[Path, str, bool]]]:
+def _meant(
+    place: Path, inside: list[_Finding], tell: Callable[[Any], str]
+) -> tuple[list[_Finding], list[tuple[Path, str, bool]]]:
     """Return the findings of the branch that was meant or, when none stands out, one message for all of them."""
     groups: dict[str | int, list[_Finding]] = {}
     for finding in inside:
@@ -157,7 +161,7 @@ def _meant(place: Path, inside: list[_Finding]) -> tuple[list[_Finding], list[tu
         mixed = ", ".join(sorted(str(path[-1]) for path in written - alien))
         return [], [(place, f"mixes fields that do not go together: {mixed}", False)]
     wanted = [f.place for group in entered.values() for f in group if f.kind == "missing" and len(f.place) == len(place) + 1]
-    return [], [_none_fits(place, inside, written, [str(path[-1]) for path in wanted])]
+    return [], [_none_fits(place, inside, written, [str(path[-1]) for path in wanted], tell)]
 
 
 def _misfit(finding: _Finding, place: Path) -> bool:
@@ -167,7 +171,9 @@ def _misfit(finding: _Finding, place: Path) -> bool:
     return len(finding.place) == len(place) + 1 and finding.kind in ("missing", "extra_forbidden")
 
 
-def _none_fits(place: Path, inside: list[_Finding], written: set[Path], wanted: list[str]) -> tuple[Path, str, bool]:
+def _none_fits(
+    place: Path, inside: list[_Finding], written: set[Path], wanted: list[str], tell: Callable[[Any], str]
+) -> tuple[Path, str, bool]:
     for path in sorted(written, key=str):
         close = did_you_mean(path[-1], wanted)
         if close.startswith("; did"):
@@ -176,7 +182,7 @@ def _none_fits(place: Path, inside: list[_Finding], written: set[Path], wanted: 
     choices = [_expected(finding.item).removeprefix("must be ") for finding in whole]
     choices += [f"{{{name}: …}}" for name in wanted]
     value = whole[0].item["input"] if whole else None
-    return place, f"must be {' or '.join(dict.fromkeys(choices))}; got {shown(value)}{_nearest(whole)}", False
+    return place, f"must be {' or '.join(dict.fromkeys(choices))}; got {tell(value)}{_nearest(whole)}", False
 
 
 def _nearest(findings: list[_Finding]) -> str:
@@ -193,7 +199,7 @@ def _siblings(place: Path, model: type[BaseModel], missing: list[Path]) -> list[
     return [str(other[-1]) for other in missing if other[:-1] == place[:-1]]
 
 
-def _told(place: Path, findings: list[_Finding], known: list[str]) -> tuple[Path, str, bool]:
+def _told(place: Path, findings: list[_Finding], known: list[str], tell: Callable[[Any], str]) -> tuple[Path, str, bool]:
     kinds = {finding.kind for finding in findings}
     if kinds == {"extra_forbidden"}:
         return place, f"is not a known field{did_you_mean(place[-1], known)}", True
@@ -202,7 +208,7 @@ def _told(place: Path, findings: list[_Finding], known: list[str]) -> tuple[Path
     expected = " or ".join(dict.fromkeys(_expected(finding.item) for finding in findings))
     if not place and kinds == {"value_error"}:  # the fields do not fit together; each is shown where it stands
         return place, expected, False
-    got = "" if "; got" in expected else f"; got {shown(findings[0].item['input'])}"
+    got = "" if "; got" in expected else f"; got {tell(findings[0].item['input'])}"
     return place, f"{expected}{got}{_nearest(findings)}", False
 
 

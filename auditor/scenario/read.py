@@ -9,7 +9,8 @@ from importlib.resources import files
 from pathlib import Path as FilePath
 from typing import Any
 
-from auditor.errors import AuditorError, ScenarioError, did_you_mean
+from auditor.errors import AuditorError, ScenarioError, did_you_mean, shortened
+from auditor.files import located
 from auditor.scenario.assemble import assemble
 from auditor.scenario.model import Scenario
 from auditor.scenario.paths import parse_path
@@ -17,6 +18,7 @@ from auditor.scenario.places import Places, put
 from auditor.scenario.plain import plain
 from auditor.scenario.points import at_point, check_points
 from auditor.scenario.problems import Problems
+from auditor.scenario.tables import check_no_table
 from auditor.scenario.yaml12 import load_file
 
 __all__ = ["Source", "at_point", "find_scenario", "read_scenario", "rebuild", "shipped_scenarios"]
@@ -58,6 +60,7 @@ def _open(source: Source) -> tuple[Any, str, FilePath | None, Places]:
     if not isinstance(source, (str, os.PathLike)):
         raise AuditorError(f"a scenario is a path, a name, a mapping or a Scenario; got {type(source).__name__}")
     path = find_scenario(source)
+    check_no_table(path)
     document = load_file(path)
     return document.value, path.stem, path.parent, Places(document)
 
@@ -91,12 +94,12 @@ def find_scenario(name: str | os.PathLike[str]) -> FilePath:
         There is neither.
     """
     path = FilePath(name)
-    if path.exists():
-        return path
+    if located(str(name)):
+        return located(str(name))[0]
     shipped = {item.stem: item for item in shipped_scenarios()}
     if path.parent in (FilePath(), FilePath("scenarios")) and path.name.removesuffix(".yaml") in shipped:
         return shipped[path.name.removesuffix(".yaml")]
-    raise AuditorError(f"{path}: no such scenario file{did_you_mean(path.stem, shipped)}")
+    raise AuditorError(f"{shortened(str(path), 100)}: no such scenario file{did_you_mean(path.stem, shipped)}")
 
 
 def shipped_scenarios() -> list[FilePath]:

@@ -7,6 +7,7 @@ the law apply too, and a law that is not the copies' own shows as theory that me
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,11 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError, field_validator
 
 from auditor import registry
-from auditor.blocks import row_blocks
-from auditor.errors import AuditorError, PluginError
+from auditor.alignment import misaligned
+from auditor.blocks import block_head, row_blocks
+from auditor.data.naming import quoted
+from auditor.errors import AuditorError, AuditorWarning, PluginError
+from auditor.files import located
 from auditor.noise import DenseNoise, NoiseLaw
 from auditor.noise_shapes import check_covariance, matrix_of_file
 from auditor.registry import PluginParameters, register
@@ -31,6 +35,10 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+VALUES_LOOKED_AT = 2**20
+FEWEST_LOOKED_AT = 2_000
+"""Values, and records at least, from all over the table by which it is told whether a copy's rows are the original's."""
+
 
 @register
 class Published(Scheme):
@@ -39,7 +47,7 @@ class Published(Scheme):
     name = "published"
     family = "additive"
     claims = "Whatever its makers say; the audit takes nobody's word."
-    assumes = "Each file holds the same records as the data, row by row, and the same columns."
+    assumes = "Each file holds the same records as the data, row by row, and the same columns: tested unless `aligned` vouches for it."
     needs_levels = False
     makes_copies = False
 
@@ -49,6 +57,10 @@ class Published(Scheme):
         copies: list[str] = Field(description="paths of .csv or .parquet files, in order of release", min_length=1, max_length=10_000)
         law: dict[str, Any] | None = Field(
             None, description="{scheme: name, …its parameters}, or {covariance: file} for a K_Z of its own; levels are then needed"
+        )
+
+        aligned: bool = Field(
+            False, description="whether you vouch that rows and columns are the original's, and what looks otherwise is not refused"
         )
 
         @field_validator("law")
@@ -79,7 +91,7 @@ class Published(Scheme):
             super().check_levels(levels)
 
     def check_table(self, table: Table, asked: DataUse) -> None:
-        """Refuse copies whose records are not the table's, row by row."""
+        """Refuse copies whose records are not the table's, row by row; warn where nobody can tell."""
         from auditor.copies import read_copy
 
         if asked.standardize:
@@ -87,7 +99,9 @@ class Published(Scheme):
         if asked.missing == "drop" and asked.rows is not None:
             raise AuditorError("with `rows` and `missing: drop` together nobody can tell which records the copies still match")
         for name in self.parameters.copies:
-            read_copy(self._find(name), table.attributes, table.rows, exact=asked.rows is None)
+            copy = read_copy(self._find(name), table.attributes, table.rows, exact=asked.rows is None)
+            if not self.parameters.aligned:
+                _check_alignment(name, table, copy)
 
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
         """Return the law that is stated, or None."""
@@ -128,10 +142,26 @@ class Published(Scheme):
         return _Files([read_copy(path, self.table.attributes, self.table.rows) for path in paths])
 
     def _find(self, name: str) -> Path:
-        for folder in (self.base or Path(), Path()):
-            if (folder / name).is_file():
-                return folder / name
-        raise AuditorError(f"copies: no such file: {name!r}")
+        for path in located(name, self.base):
+            if path.is_file():
+                return path
+        raise AuditorError(f"copies: no such file: {quoted(name)}")
+
+
+def _check_alignment(name: str, table: Table, copy: Array) -> None:
+    """Raise `AuditorError` when a copy's rows or columns are not the table's, and warn when it is too noisy, or too short, to tell."""
+    blocks = row_blocks(table.rows, table.width)
+    head = block_head(table.rows, table.width, max(FEWEST_LOOKED_AT, VALUES_LOOKED_AT // table.width))
+    looked_at = [(start, stop if head is None else min(stop, start + head)) for start, stop in blocks]
+    X = np.concatenate([table.read(start, stop) for start, stop in looked_at])
+    found = misaligned(X, np.concatenate([copy[start:stop] for start, stop in looked_at]), table.attributes)
+    if found is None:
+        return
+    vouch = "set `aligned: true` if you know that they are the same records in the same order"
+    if found.certain:
+        raise AuditorError(f"{quoted(Path(name).name)}: the copy's rows {found.cause}; put them in the original's order, or {vouch}")
+    told = f"{quoted(Path(name).name)}: nothing shows that the copy's rows are the original's, in its order"
+    warnings.warn(AuditorWarning(f"{told}: it is too noisy for so few records to tell; {vouch}"), stacklevel=2)
 
 
 def _scheme_of(law: dict[str, Any]) -> Scheme:

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from attacks.posterior import Bayes, Posterior, learnt_retention, prior_by_em, prior_by_inversion
+from attacks.posterior import Bayes, Posterior, learnt_retention, prior_by_inversion, prior_by_likelihood
 from auditor.categorical.attack import CategoricalView
 from auditor.categorical.law import UniformLaw, transition_matrix
 from auditor.categorical.measures import (
@@ -68,14 +68,14 @@ def test_copies_that_contradict_the_stated_law_are_refused():
 def test_prior_is_recovered_by_inversion_and_by_em():
     exact = transition_matrix(0.3, 4).T @ PRIOR
     np.testing.assert_allclose(prior_by_inversion(exact * 1000, 0.3), PRIOR, atol=1e-12)
-    np.testing.assert_allclose(prior_by_em(exact * 1000, 0.3), PRIOR, atol=1e-6)
+    np.testing.assert_allclose(prior_by_likelihood(exact * 1000, 0.3), PRIOR, atol=1e-6)
 
 
 def test_em_has_a_likelihood_no_lower_than_inversion():
     rng = np.random.default_rng(0)
     counts = rng.multinomial(60, transition_matrix(0.2, 4).T @ PRIOR).astype(float)
     likelihood = lambda q: (counts * np.log(transition_matrix(0.2, 4).T @ q)).sum()  # noqa: E731
-    assert likelihood(prior_by_em(counts, 0.2)) >= likelihood(prior_by_inversion(counts, 0.2)) - 1e-9
+    assert likelihood(prior_by_likelihood(counts, 0.2)) >= likelihood(prior_by_inversion(counts, 0.2)) - 1e-9
 
 
 def test_estimated_knowledge_uses_the_best_copy():

@@ -30,7 +30,7 @@ ODD_NAMES = [
     "two\nlines",
     " lead",
     "a.b",
-    "1",
+    "1st",
 ]
 
 
@@ -204,7 +204,7 @@ SHAPES = {
     "blank": ("\n \n", "table.csv: the file is empty"),
     "header only": ("a,b\n", "table.csv: has a header but no records"),
     "one record": ("a,b\n1,2\n", "an audit needs at least 2 records; the table has 1 record"),
-    "names twice": ("a,b,a\n1,2,3\n2,3,4\n", "table.csv: more than one column is called 'a'"),
+    "names twice": ("a,b,a\n1,2,3\n2,3,4\n", "table.csv: columns 1 and 3 have a name that another column has as well; give every column a name of its own"),
     "no header": (
         "4711,31\n1,2\n3,4\n",
         "table.csv: the first line holds numbers where the column names should be; add a header",
@@ -266,7 +266,7 @@ def test_shape_of_parquet(tmp_path):
     empty = pa.table({"a": pa.array([], pa.int64())})
     assert refusal(parquet(tmp_path, empty)) == "table.parquet: has 1 column but no records"
     twice = pa.table([[1, 2], [3, 4]], names=["a", "a"])
-    assert refusal(parquet(tmp_path, twice)) == "table.parquet: more than one column is called 'a'"
+    assert refusal(parquet(tmp_path, twice)) == "table.parquet: columns 1 and 2 have a name that another column has as well; give every column a name of its own"
 
 
 @pytest.mark.parametrize("columns", [None, ["a", "b"]])

@@ -769,7 +769,7 @@ def test_an_extreme_audit_runs_through(fields):
 
 
 def test_a_yaml_bomb_is_refused_at_once(tmp_path):
-    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines = ["data: iris", "a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 12)]
     assert "holds over 100000 values" in problems("\n".join(lines), tmp_path)[0]
 

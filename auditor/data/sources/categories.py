@@ -37,8 +37,14 @@ GAUSSIAN_MEAN, GAUSSIAN_STD = 25.5, 8.0  # our choice, by the look of Fig. 4b
 class Values(Source):
     """Base: independent draws of one attribute from fixed weights."""
 
+    public = True
+
     column: ClassVar[str]
     licence = "generated, not subject to a licence"
+
+    def width(self) -> int:
+        """Return how many attributes are drawn."""
+        return 1
 
     @abstractmethod
     def weights(self) -> Array:

@@ -61,6 +61,7 @@ class CensusLike(Source):
     """
 
     name = "census-like"
+    public = True
     reference = "li2012, table 3"
     description = "Synthetic age and income with the means and variances of li2012, Table 3"
     licence = "generated, not subject to a licence"
@@ -71,6 +72,10 @@ class CensusLike(Source):
         correlation: float = Field(
             default=0.17, gt=-1, lt=1, description="Correlation of age and income in the table drawn, exactly."
         )
+
+    def width(self) -> int:
+        """Return how many attributes are drawn."""
+        return 2
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
         """Draw ``rows`` records of ``age`` and ``income``."""

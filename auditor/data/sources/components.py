@@ -46,6 +46,7 @@ class Components(Source):
     """
 
     name = "components"
+    public = True
     description = "Synthetic records with independent attributes"
     licence = "generated, not subject to a licence"
 
@@ -64,6 +65,10 @@ class Components(Source):
             if self.mixing is not None and (len(self.mixing) != N or any(len(row) != N for row in self.mixing)):
                 raise ValueError(f"mixing must be {N} rows of {N}")
             return self
+
+    def width(self) -> int:
+        """Return how many attributes are drawn."""
+        return self.parameters.attributes or len(self.parameters.shapes)
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
         """Draw ``rows`` records."""

@@ -21,6 +21,7 @@ class Cps(Source):
     """
 
     name = "cps"
+    public = True
     description = (
         "Household heads aged 18–84 with a wage, US Current Population Survey, March supplements 2012–2014, "
         "as distributed with the package taxcalc 6.8.0 (some tax and mortgage fields imputed there)"

@@ -83,6 +83,7 @@ class Gaussian(Source):
     """
 
     name = "gaussian"
+    public = True
     reference = "F. Mezzadri, How to generate random matrices from the classical compact groups, Notices AMS 54 (2007)"
     description = "Synthetic Gaussian records"
     licence = "generated, not subject to a licence"
@@ -129,6 +130,10 @@ class Gaussian(Source):
             if isinstance(self.mean, list) and len(self.mean) != width:
                 raise ValueError(f"mean has length {len(self.mean)}; there are {counted(width, 'attribute')}")
             return self
+
+    def width(self) -> int:
+        """Return how many attributes are drawn."""
+        return len(self.parameters.covariance or eigenvalues(self.parameters.spectrum))
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
         """Draw ``rows`` records of ``x1`` to ``xN``; unless ``exact``, more rows only add to the table."""

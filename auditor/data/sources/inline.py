@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pandas as pd
 from pydantic import Field, field_validator
@@ -22,10 +24,13 @@ class Inline(Source):
     """
 
     name = "inline"
+    public = True
     description = "Written in the scenario"
 
     class Parameters(PluginParameters):
         """The table."""
+
+        holds_cells: ClassVar[bool] = True
 
         values: dict[str, list[float | None]] = Field(
             min_length=1, description="Each attribute's values, one per record; null where one is missing."

@@ -23,6 +23,7 @@ class Intervals(Source):
     """
 
     name = "intervals"
+    public = True
     reference = "liu2008, section 3.6"
     description = "Synthetic records, uniform on a few intervals"
     licence = "generated, not subject to a licence"
@@ -41,6 +42,10 @@ class Intervals(Source):
             if any(len(interval) != 2 for interval in intervals) or sorted(flat) != flat or len(set(flat)) != len(flat):
                 raise ValueError("must be [low, high] pairs, ascending and apart")
             return intervals
+
+    def width(self) -> int:
+        """Return how many attributes are drawn."""
+        return 1
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
         """Return ``rows`` records."""

@@ -19,6 +19,7 @@ class Iris(Source):
     """
 
     name = "iris"
+    public = True
     reference = "R. A. Fisher, The use of multiple measurements in taxonomic problems, Annals of Eugenics 7 (1936)"
     description = "Iris plants, R. A. Fisher 1936, as distributed with scikit-learn"
     licence = "CC BY 4.0 (UCI Machine Learning Repository); BSD 3-Clause (scikit-learn)"

@@ -19,6 +19,7 @@ class Wisconsin(Source):
     """
 
     name = "wisconsin"
+    public = True
     description = (
         "Wisconsin breast cancer data (original), W. H. Wolberg, University of Wisconsin Hospitals, 1992; "
         "UCI Machine Learning Repository"

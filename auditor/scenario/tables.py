@@ -1,0 +1,48 @@
+"""Tells a table that was given where a scenario is due, before any of it is parsed: messages about syntax would quote its cells."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from auditor.errors import AuditorError, shortened
+from auditor.scenario.fields import FIELDS
+
+SUFFIXES = (
+    ".csv", ".tsv", ".tab", ".parquet", ".feather", ".arrow", ".orc", ".avro", ".xls", ".xlsx", ".xlsm", ".xlsb", ".ods", ".numbers",
+    ".dta", ".sav", ".sas7bdat", ".xpt", ".rds", ".rdata", ".npy", ".npz", ".h5", ".hdf5", ".mat", ".pkl", ".pickle", ".db", ".sqlite",
+    ".sqlite3", ".mdb", ".accdb", ".jsonl", ".ndjson", ".zip", ".gz", ".bz2", ".xz", ".zst", ".7z", ".tar",
+)  # fmt: skip
+LOOKED_AT = 2**20
+"""Bytes of the file's start that are looked at; no scenario has more."""
+
+_FIELD = re.compile(rf"""^[\s{{,]*["']?({"|".join(FIELDS)})["']?\s*:(?!\S)""", re.MULTILINE)
+"""A field of a scenario at the beginning of a line, in YAML or in JSON; all of a document in JSON may stand on one line."""
+_JSON_FIELD = re.compile(rf"""^\s*{{.*["']({"|".join(FIELDS)})["']\s*:""", re.DOTALL)
+
+
+def check_no_table(path: Path) -> None:
+    """Refuse a table, and any other file that holds nothing of a scenario; say what to do, and quote nothing.
+
+    Files that cannot be read, or are text in another encoding, are left to whoever reads them.
+
+    Raises
+    ------
+    AuditorError
+        It is none.
+    """
+    file = shortened(str(path), 100)
+    remedy = "`auditor new audit.yaml` writes a scenario to start from, and its data: source names the table"
+    if path.suffix.lower() in SUFFIXES and path.is_file():
+        raise AuditorError(f"{file}: is a table, not a scenario; {remedy}")
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(LOOKED_AT)
+    except (OSError, ValueError):
+        return
+    if b"\0" in start and not start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise AuditorError(f"{file}: is not text, so no scenario; {remedy}")
+    text = start.decode("utf-8", "replace").removeprefix("\ufeff")
+    content = re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE)
+    if content.strip() and not start.startswith((b"\xff\xfe", b"\xfe\xff")) and not (_FIELD.search(content) or _JSON_FIELD.search(content)):
+        raise AuditorError(f"{file}: is no scenario: none of its lines begins with a field of one, as `data:` or `schemes:`; {remedy}")

@@ -1,0 +1,321 @@
+"""What is handed in wrong: one bounded message that says what and where, no traceback, and never a cell of a table."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import auditor as package
+from auditor import memory
+from auditor.cli import main
+from auditor.data.headers import is_value
+from auditor.data.load import load_table
+from auditor.errors import LONGEST_LINE, MOST_LINES, AuditorError, DataError, Problem, ScenarioError, did_you_mean
+from auditor.spelling import closest, slips
+
+ROOT = Path(__file__).parents[1]
+SECRETS = ("Alice", "87654321.125", "HIV", "1987-06-05")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def auditor(capfd):
+    """Run a command; return exit status, standard output and standard error, which hold neither a traceback nor a cell."""
+
+    def run(*arguments):
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        assert "Traceback" not in err
+        assert not any(secret in out + err for secret in SECRETS)
+        assert len(err.splitlines()) <= MOST_LINES + 1
+        assert all(len(line) <= LONGEST_LINE + 10 for line in err.splitlines())
+        return stopped.value.code or 0, out, err
+
+    return run
+
+
+def scenario(source, data="", schemes="[{name: corner-wave, levels: [0.5]}]", attacks="[ndr]", more=""):
+    Path("s.yaml").write_text(f"data:\n  source: {source}\n{data}schemes: {schemes}\nattacks: {attacks}\n{more}")
+    return "s.yaml"
+
+
+# -- names that no file can have ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a" * 300 + ".csv", "a" * 300, "~nosuchuser/x.csv", "x\0.csv", "a" * 5_000 + "/", "/" * 5_000])
+def test_a_name_that_no_file_can_have_is_not_there(here, auditor, name):
+    source = '"' + name.replace("\0", "\\0") + '"'
+    assert auditor("check", scenario(source))[0] == 2
+    assert auditor("check", name)[0] == 2
+    assert auditor("perturb", name, "--scheme", "corner-wave", "--levels", "1", "--output", "out")[0] == 2
+    copies = f"[{{name: published, copies: [{source}]}}]"
+    assert auditor("check", scenario("iris", schemes=copies))[0] == 2
+    noise = f"[{{name: corner-wave, levels: [1], noise: {{matrix: {source}}}}}]"
+    assert auditor("check", scenario("iris", schemes=noise))[0] == 2
+
+
+# -- headers that are records ------------------------------------------------------------------------------------------
+
+HEADERLESS = {
+    "numbers": "87654321.125,5\n1,2\n3,4\n",
+    "a number among words": "Alice,37,HIV\nBob,33,flu\nCarl,22,flu\n",
+    "dates": "1987-06-05,x\n1,2\n3,4\n",
+    "a number twice": "87654321.125,87654321.125\n1,2\n3,4\n",
+    "a word twice": "HIV,HIV,x\n1,2,5\n3,4,6\n",
+    "words that come back": "HIV,yes\nflu,no\nHIV,no\nflu,yes\n",
+}
+
+
+@pytest.mark.parametrize("what", HEADERLESS)
+def test_a_record_is_not_taken_for_a_header(here, auditor, what):
+    Path("t.csv").write_text(HEADERLESS[what])
+    status, _, err = auditor("check", scenario("t.csv"))
+    assert status == 2
+    assert "t.csv: " in err
+    assert auditor("perturb", "t.csv", "--scheme", "corner-wave", "--levels", "1", "--output", "out")[0] == 2
+
+
+@pytest.mark.parametrize("names", [["87654321.125", "b"], ["1987-06-05", "87654321.125"], ["87654321.125", "87654321.125.1"]])
+def test_a_parquet_file_made_of_one_without_a_header_is_refused_alike(here, auditor, names):
+    pd.DataFrame(np.eye(3, 2), columns=names).to_parquet("t.parquet")
+    assert auditor("check", scenario("t.parquet"))[0] == 2
+
+
+def test_columns_that_are_counted_and_words_with_digits_are_names(here):
+    for names in (["0", "1", "2"], ["1", "2", "3"], ["", "0", "1"], ["x1", "2_total", "1st"]):
+        pd.DataFrame(np.random.default_rng(0).normal(size=(5, 3)), columns=names).to_csv("t.csv", index=False)
+        assert load_table("t.csv", columns=names[1:], rng=np.random.default_rng(0)).attributes == tuple(names[1:])
+
+
+@pytest.mark.parametrize("text", ["5", "5.0", "-1e-3", "1,234.50", "12 %", "$5", "nan", "-inf", "31.12.1999", "12/31/99 10:30 PM", "31-Jan-20", "09:30"])
+def test_values_are_told(text):
+    assert is_value(text)
+
+
+@pytest.mark.parametrize("text", ["age", "x1", "e5", "nano", "2012_pay", "1st", "", "-", "$", "a-1-2", "information"])
+def test_names_are_told(text):
+    assert not is_value(text)
+
+
+# -- a table where a scenario is due -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["staff.csv", "staff.txt", "staff", "staff.yaml", "staff.json"])
+@pytest.mark.parametrize(
+    "content", ["name,age\nAlice,37\n", "Alice: 1,HIV\n", '"Alice\t,{HIV\n&c *d\n', "- Alice\n- HIV\n", '[{"name": "Alice"}]', "HIV", "%Alice\n"]
+)
+def test_a_table_in_place_of_a_scenario_is_told_in_one_line(here, auditor, name, content):
+    Path(name).write_text(content)
+    for command in ("check", "run"):
+        status, _, err = auditor(command, name)
+        assert status == 2
+        assert len(err.splitlines()) == 1
+        assert "auditor new" in err
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.xlsx", "t.bin"])
+def test_so_is_one_that_is_no_text(here, auditor, name):
+    Path(name).write_bytes(b"PK\x03\x04\0\0Alice")
+    assert "auditor new" in auditor("check", name)[2]
+    assert auditor("report", name)[0] == 2
+
+
+def test_a_scenario_s_declared_values_are_not_quoted(here, auditor):
+    assert auditor("check", scenario("inline", data="  values: {a: [1, HIV, 3], b: [Alice, 2, [87654321.125]]}\n"))[0] == 2
+    for data in ("  hierarchies: {d: {a: [HIV, HIV]}}\n", "  hierarchies: {d: {a: HIV}}\n", "  categorical: {d: [HIV, HIV]}\n"):
+        assert auditor("check", scenario("iris", data=data))[0] == 2
+
+
+# -- Parquet -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cells", [[[1], [2], [3]], [{"a": 1}, {"a": 2}, {"a": 3}], [["HIV"], ["flu"], ["flu"]]])
+def test_a_list_is_no_category(here, auditor, cells):
+    pq.write_table(pa.table({"a": [1.0, 2.0, 3.0], "l": cells}), "t.parquet")
+    status, _, err = auditor("check", scenario("t.parquet", data="  categorical: [l]\n"))
+    assert status == 2
+    assert "column 'l' holds nested values" in err
+    assert auditor("perturb", "t.parquet", "--scheme", "uniform", "--levels", "0.5", "--columns", "l", "--output", "out")[0] == 2
+
+
+@pytest.mark.parametrize("note", [b"{bad", b"\xff\xfe", b"[]", b"null", b'{"columns": 3, "index_columns": [1]}'])
+@pytest.mark.parametrize("data", ["", "  categorical: [a]\n"])
+def test_what_pandas_noted_beside_a_table_may_be_damaged(here, auditor, note, data):
+    table = pa.table({"a": [1.0, 2.0, 3.0], "b": [1.0, 5.0, 3.0]})
+    pq.write_table(table.replace_schema_metadata({b"pandas": note}), "t.parquet")
+    assert auditor("check", scenario("t.parquet", data=data))[0] == 0
+
+
+# -- terminals and devices ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("columns", ["20", "10", "1"])
+def test_a_terminal_may_be_narrow(here, auditor, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    assert auditor("run", scenario("iris"))[0] == 0
+    assert auditor("compare", "audit/s", "audit/s")[0] == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
+@pytest.mark.parametrize("command", [["run", "s.yaml"], ["check", "s.yaml"], ["list"]])
+def test_a_full_device_is_said_and_nothing_is_lost(here, command):
+    scenario("iris")
+    with Path("/dev/full").open("w") as full:
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            [sys.executable, "-m", "auditor", *command], env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 3
+    assert "error: standard output cannot be written (No space left on device)" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert command[0] != "run" or Path("audit/s/results.json").exists()
+
+
+def test_a_device_is_written_to_and_not_replaced(here, auditor):
+    auditor("run", scenario("iris"), "--quiet")
+    os.mkfifo("pipe")
+    reader = subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE)
+    assert auditor("report", "audit/s", "--format", "csv", "--output", "pipe")[0] == 0
+    assert b"metric" in reader.communicate()[0]
+    assert Path("pipe").is_fifo()
+
+
+def test_quiet_without_expectations_says_where_the_results_are(here, auditor):
+    status, out, err = auditor("run", scenario("iris"), "--quiet")
+    assert (status, err) == (0, "")
+    assert out == "s: nothing was expected, so there is no verdict; written: audit/s/report.html\n"
+
+
+# -- sizes -------------------------------------------------------------------------------------------------------------
+
+
+def test_more_rows_than_memory_are_refused_before_they_are_drawn(here, auditor, monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 8 * 2**30)
+    status, _, err = auditor("check", scenario("census-like", data="  rows: 1000000000\n"))
+    assert status == 2
+    assert "1,000,000,000 rows of 2 columns need 74.5 GiB of memory, and there are 8.0 GiB" in err
+    wide = "  rows: 1000000\n  spectrum: {large: 5, count: 2, small: 1, attributes: 5000}\n"
+    assert "1,000,000 rows of 5,000 columns" in auditor("run", scenario("gaussian", data=wide))[2]
+    assert auditor("perturb", "salary-like", "--rows", 10**9, "--scheme", "uniform", "--levels", "1", "--output", "out")[0] == 2
+
+
+def test_more_columns_than_their_covariance_has_room_for_are_refused_unread(here, auditor):
+    names = [f"c{place}" for place in range(20_000)]
+    Path("t.csv").write_text("\n".join([",".join(names), *[",".join(str(row + place % 7) for place in range(20_000)) for row in range(2)]]))
+    status, _, err = auditor("check", scenario("t.csv"))
+    assert status == 2
+    assert "20,000 columns are too many: their covariance alone would take 3.0 GiB; choose at most 5,000" in err
+    assert auditor("check", scenario("t.csv", data="  columns: [c1, c2]\n"))[0] == 0
+
+
+# -- messages ----------------------------------------------------------------------------------------------------------
+
+
+def test_messages_are_bounded(here, auditor):
+    Path("s.yaml").write_text("data: iris\nschemes: [corner-wave]\nattacks: [ndr]\n" + "".join(f"{'x' * 900}{k}: 1\n" for k in range(900)))
+    assert auditor("check", "s.yaml")[0] == 2
+    with pytest.raises(ScenarioError) as caught:
+        package.run({"data": "iris", "schemes": ["corner-wave"], "attacks": ["ndr" * 900] * 5_000, "y" * 10_000: 1})
+    assert len(str(caught.value)) <= (MOST_LINES + 1) * (LONGEST_LINE + 1)
+    assert len(caught.value.problems) == MOST_LINES
+
+
+def test_of_many_problems_the_first_hundred_are_told_and_the_others_counted():
+    error = ScenarioError(Problem(f"p{k}", "is wrong") for k in range(1_000))
+    assert str(error).splitlines()[99:] == ["p99 is wrong", "and 900 problems more"]
+    assert str(AuditorError("a\n" * 101)) == "a\n" * 100 + "a"
+    assert str(AuditorError("x" * 10_000)) == "x" * 374 + "…" + "x" * 125
+
+
+def test_a_list_of_valid_names_is_bounded():
+    assert len(did_you_mean("qqqqqq", [f"column number {k}" for k in range(20_000)])) < 400
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "near"),
+    [
+        ("TOTSALES", ["RESSALES", "COMSALES", "INDSALES", "OTHRSALES", "RESREVENUE"], []),
+        ("TOTSALE", ["RESSALES", "TOTSALES"], ["TOTSALES"]),
+        ("totsales", ["RESSALES", "TOTSALES"], ["TOTSALES"]),
+        ("salry", ["salary", "celery"], ["salary"]),
+        ("li2021", ["li2011", "li2012", "huang2005"], ["li2012", "li2011"]),
+        ("a", ["bb", "cccc"], []),
+        ("", ["x"], ["x"]),
+    ],
+)
+def test_the_nearest_name_is_suggested_or_none(name, known, near):
+    assert closest(name, known) == near
+
+
+@pytest.mark.parametrize(("a", "b", "distance"), [("", "", 0), ("", "abc", 3), ("abc", "acb", 1), ("kitten", "sitting", 3), ("ca", "abc", 3)])
+def test_slips_by_hand(a, b, distance):
+    assert slips(a, b) == slips(b, a) == distance
+
+
+# -- copies from files -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def copies(here):
+    rng = np.random.default_rng(14)
+    X = pd.DataFrame(rng.normal(size=(300, 2)) * [1.0, 50.0], columns=["a", "b"])
+    Y = X + rng.normal(size=X.shape) * [0.5, 25.0]
+    X.to_csv("x.csv", index=False)
+    Y.to_csv("y.csv", index=False)
+    Y.sample(frac=1, random_state=1).to_csv("shuffled.csv", index=False)
+    (X + rng.normal(size=X.shape) * [500.0, 25_000.0]).to_csv("noise.csv", index=False)
+    Y.assign(a=Y["a"].where(Y.index != 3)).to_csv("blank.csv", index=False)
+
+
+def published(name, more="", data=""):
+    return scenario("x.csv", data, f"[{{name: published, copies: [{name}.csv]{more}}}]")
+
+
+def test_a_shuffled_copy_is_refused_before_anything_is_audited(copies, auditor):
+    for command in ("check", "run"):
+        status, _, err = auditor(command, published("shuffled"))
+        assert status == 2
+        assert "'shuffled.csv': the copy's rows hold the original's values in another order" in err
+    assert not Path("audit/s/results.json").exists()
+    assert auditor("check", published("y"))[0] == 0
+    assert auditor("check", published("shuffled", ", aligned: true"))[0] == 0
+
+
+def test_a_copy_too_noisy_to_tell_is_audited_with_a_warning(copies, auditor):
+    status, _, err = auditor("check", published("noise"))
+    assert status == 0
+    assert err.startswith("warning: 'noise.csv': nothing shows that the copy's rows are the original's")
+    assert auditor("check", published("noise", ", aligned: true"))[2] == ""
+
+
+def test_what_a_message_recommends_for_gaps_in_a_copy_helps(copies, auditor):
+    for data in ("", "  missing: mean\n", "  missing: drop\n"):
+        status, _, err = auditor("check", published("blank", data=data))
+        assert status == 2
+        assert "in data row 4" in err
+        assert "`missing:" not in err
+        assert "leave those records out of the original and of every copy" in err
+    for name in ("x", "blank"):
+        pd.read_csv(f"{name}.csv").drop(index=3).to_csv(f"{name}.csv", index=False)
+    assert auditor("check", published("blank"))[0] == 0
+
+
+def test_a_file_with_two_bad_columns_tells_both(here):
+    Path("t.csv").write_text("a,b\nx,y\nz,w\n")
+    with pytest.raises(DataError, match=r"column 'a' .* column 'b'"):
+        load_table("t.csv", rng=np.random.default_rng(0))
