@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from auditor.errors import PluginError
+from auditor.grid import snap
 from auditor.linear_algebra import correlation, widely_scaled
 from auditor.noise import Distribution, GaussianNoise, psd_root
 from auditor.noise_shapes import NoiseShape, correlation_dissimilarity, noise_shape
 from auditor.registry import PluginParameters
 from auditor.rowmap import SumOfProducts, add_scaled
 from auditor.scheme import Key, Scheme, TableMoments
-from auditor.streams import stream
+from auditor.streams import Rng, stream
 
 Array = NDArray[np.float64]
 
@@ -58,6 +59,7 @@ class AdditiveScheme(Scheme):
     """Base of the additive schemes: noise with covariance ``Sigma ⊗ K_0``, jointly Gaussian unless ``distribution`` is overridden."""
 
     family = "additive"
+    on_grid = True
 
     class Parameters(PluginParameters):
         """Parameters every additive scheme has; a subclass redefines ``noise`` for another default."""
@@ -80,6 +82,10 @@ class AdditiveScheme(Scheme):
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
         """Return the steps that draw copies ``existing + 1 … M``, in the order to carry them out."""
 
+    def released_plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+        """Return the steps of copies that are rounded to a grid as they are drawn; those of ``plan``, unless the order matters."""
+        return self.plan(levels, existing)
+
     def law(self, levels: Sequence[float], table: TableMoments) -> GaussianNoise:
         """Return the exact law of the noise, ``K_Z = Sigma ⊗ K_0``."""
         shape = noise_shape(self.parameters.noise, table.covariance, self.base)
@@ -95,7 +101,7 @@ class AdditiveScheme(Scheme):
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> AdditiveSampler:
         """Return what draws copies ``existing + 1 … M`` given those released before."""
         shape = noise_shape(self.parameters.noise, table.covariance, self.base)
-        steps = self.plan(levels, existing)
+        steps = self.released_plan(levels, existing) if key.grid else self.plan(levels, existing)
         try:
             check_plan(steps, len(levels), existing)
         except ValueError as error:
@@ -171,6 +177,7 @@ class AdditiveSampler:
         self._root = _Root(shape, distribution)
         self._levels = levels
         self._key = key
+        self._grid = np.array(key.grid)
         self._shared = {innovation for innovation, uses in _uses(steps).items() if uses > 1}
         self._scratch: Array | None = None
 
@@ -186,7 +193,7 @@ class AdditiveSampler:
         for start in range(0, len(x), rows):
             self._chunk(x, out, slice(start, min(start + rows, len(x))), streams)
 
-    def _chunk(self, x: Array, out: Sequence[Array], rows: slice, streams: dict[int, np.random.Generator]) -> None:
+    def _chunk(self, x: Array, out: Sequence[Array], rows: slice, streams: dict[int, Rng]) -> None:
         assert self._scratch is not None
         scratch = self._scratch[: rows.stop - rows.start]
         kept: dict[int, Array] = {}
@@ -199,14 +206,16 @@ class AdditiveSampler:
             else:
                 parents += [(self._shared_draw(streams, innovation, kept, scratch), scale) for innovation, scale in step.fresh]
                 weighted_sum(parents, y)
+            if self._grid.size and step.fresh:  # the process is rounded, not its copies: later ones are drawn from what is released
+                snap(y, self._grid)
 
-    def _stream(self, block: int, copy: int) -> np.random.Generator:
+    def _stream(self, block: int, copy: int) -> Rng:
         """The level is part of the name: two alternative extensions of one release never share an innovation."""
         key = self._key
         return stream(key.seed, "noise", key.scheme, key.replicate, copy, float(self._levels[copy - 1]), block)
 
     def _shared_draw(
-        self, streams: dict[int, np.random.Generator], copy: int, kept: dict[int, Array], scratch: Array
+        self, streams: dict[int, Rng], copy: int, kept: dict[int, Array], scratch: Array
     ) -> Array:
         """Return ``g ~ N(0, K_0)`` of one copy's stream, kept while more than one copy of the chunk uses it."""
         if copy not in kept:
@@ -235,7 +244,7 @@ class _Root:
         # Rows are multiplied as g·Rᵀ; the symmetric root is its own transpose.
         self._product = SumOfProducts(psd_root(K_0).T.copy() if widely_scaled(K_0) else psd_root(K_0))
 
-    def draw(self, rng: np.random.Generator, scale: float, parents: Parents, out: Array, scratch: Array) -> None:
+    def draw(self, rng: Rng, scale: float, parents: Parents, out: Array, scratch: Array) -> None:
         """Write rows of ``Σ weight · parent + scale · N(0, K_0)`` to ``out``, shape (b, N); ``scratch`` has the same shape.
 
         The normals go to ``out`` first: its memory is in no cache yet, and is fetched while the generator computes.
@@ -262,12 +271,12 @@ def weighted_sum(parts: Parents, out: Array) -> None:
         add_scaled(part, weight, out)
 
 
-def fill_gaussian(rng: np.random.Generator, out: Array) -> None:
+def fill_gaussian(rng: Rng, out: Array) -> None:
     """Fill an array with independent draws from N(0, 1)."""
     rng.standard_normal(out=out)
 
 
-def fill_uniform(rng: np.random.Generator, out: Array) -> None:
+def fill_uniform(rng: Rng, out: Array) -> None:
     """Fill an array with independent draws from the uniform distribution of mean 0 and variance 1, on ± √3."""
     rng.random(out=out)
     out -= 0.5

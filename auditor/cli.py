@@ -540,11 +540,22 @@ def compare(old: str, new: str, form: str, output: str | None) -> None:
     sys.exit(1 if comparison.worse else 0)
 
 
+FOR_STUDY = (
+    "WARNING: copies made with --seed are FOR STUDY ONLY: whoever knows or guesses the seed and the table takes the noise off again. "
+    "For copies to hand out leave --seed out."
+)
+FOR_RELEASE = """\
+note: another run on this table draws anew, and the copies of two runs average out. For more copies later extend this release, in Python:
+  from auditor.copies import read_release
+  release = read_release(X, FOLDER).extend([LEVEL])    # X: the table as a DataFrame
+  release.copies[-1].to_csv("another.csv", index=False)"""
+
+
 @cli.command()
 @click.argument("data")
 @click.option("--scheme", required=True, help="A registered scheme.")
 @click.option("--levels", required=True, multiple=True, metavar="L,L,...", help="Levels in order of release (repeatable).")
-@click.option("--seed", type=click.IntRange(min=0), help="Same seed, same copies; left out, nobody can make them again.")
+@click.option("--seed", type=click.IntRange(min=0), help="For studies only: the same copies again; left out, nobody can make them again.")
 @click.option("--output", required=True, type=click.Path(file_okay=False), help="Folder for the copies.")
 @click.option("--columns", metavar="A,B,...", help="Columns to perturb and release; every numeric one by default.")
 @click.option("--keep", metavar="A,B,...", help="Columns of the file that go into every copy UNCHANGED; without it none does.")
@@ -566,7 +577,7 @@ def perturb(
     Only perturbed columns are released, unless others are asked for by name with --keep: attributes that are not sensitive pass through
     as they are, cell by cell. A column that tells who somebody is should not be among them.
     """
-    from auditor.copies import unperturbed, write_copies
+    from auditor.copies import averages_out, unperturbed, write_copies
 
     _warn_of_broken_plugins()
     if keep is not None and keep_rest:
@@ -580,6 +591,10 @@ def perturb(
         _tell(f"written: {path}")
     for copy in unperturbed(scheme, numbers):
         _say(f"warning: level {numbers[copy - 1]:g} perturbs nothing: copy {copy} is the data as they are")
+    if seed is not None:
+        _say(FOR_STUDY)
+    elif averages_out(scheme):
+        _say(FOR_RELEASE)
 
 
 def _names(text: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -14,20 +15,20 @@ import pandas as pd
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from auditor.audit import table_moments
 from auditor.categorical.scheme import UniformScheme
 from auditor.data.categorical import CategoricalTable, split
 from auditor.data.categories import Categories
 from auditor.data.checks import MISSING_REMEDY
 from auditor.data.kept import Kept, column_names
 from auditor.data.load import is_file, load_table
+from auditor.data.reading import csv_frame, header
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.files import located, write_atomically
-from auditor.noise import GaussianNoise
+from auditor.grid import DOUBLE_BITS, SINGLE_BITS
 from auditor.registry import get
-from auditor.release import checked_levels, drawn_blocks, drawn_codes, make_plugin
-from auditor.scheme import Scheme
+from auditor.release import Release, checked_levels, drawn_blocks, drawn_codes, key_of, make_plugin, noise_deviations
+from auditor.scheme import Key, Scheme
 from auditor.streams import stream
 from auditor.writing import TableFiles
 
@@ -65,9 +66,10 @@ def write_copies(
     scheme, levels, parameters
         As for ``auditor.perturb``.
     seed : int, optional
-        Left out, the system's randomness. The manifest does not hold it: who knows it can take the noise off again.
+        For studies only, as for ``auditor.perturb``; left out, a secret key that is forgotten. The manifest holds neither.
     output : Path
-        Folder, made if need be. Files appear under their names only when they are whole.
+        Folder, made if need be. Files appear under their names only when they are whole; copies can be read by their owner alone, the
+        manifest, which may go to every recipient, by whoever the system's settings say.
     columns, rows
         Selection, as in a scenario's ``data``.
     form : 'csv' or 'parquet', optional
@@ -99,14 +101,15 @@ def write_copies(
     if isinstance(chosen, UniformScheme):
         held = _categories(data, columns, rows, seed or 0)
         parts = _coded_frames(chosen, held, checked_levels(list(levels), seed, chosen), seed)
-        attributes, count = list(held.names), held.rows
+        stated = _stated(held.names, held.rows, "replacement", ())
     else:
         table = load_table(data, columns=columns, rows=rows, parameters={}, rng=stream(seed or 0, "data"), base=None)
         checked = checked_levels(list(levels), seed, chosen)
-        parts = _frames(chosen, table, checked, seed)
+        key = key_of(chosen, table, checked, seed, DOUBLE_BITS if precision == "double" else SINGLE_BITS)
+        parts = _frames(chosen, table, checked, key)
         if precision == "single":
-            parts = _in_single(parts, _deviations(chosen, table, checked))
-        attributes, count = list(table.attributes), table.rows
+            parts = _in_single(parts, noise_deviations(chosen, table, checked))
+        stated = _stated(table.attributes, table.rows, getattr(chosen, "distribution", None), key.grid)
     if kept is not None:
         parts = _beside(parts, kept, column_names(data), rows is None)
     first = next(parts)  # what cannot be drawn is refused before a folder is made
@@ -117,20 +120,61 @@ def write_copies(
                 for place, copy in enumerate(part):
                     files.append(place, copy)
         manifest = {
-            "schema_version": 1,
+            "schema_version": 2,
+            "auditor": version("auditor"),
             "scheme": chosen.name,
             "parameters": chosen.parameters.model_dump(mode="json", by_alias=True),
             "levels": list(levels),
-            "attributes": attributes,
+            **stated,
             **({} if kept is None else {"kept": kept.columns}),
-            "rows": count,
             "precision": precision,
+            "for_study_only": seed is not None,
             "copies": [path.name for path in paths],
         }
         write_atomically(output / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
     except OSError as error:
         raise AuditorError(f"{output}: cannot be written ({error.strerror})") from None
     return [*paths, output / MANIFEST]
+
+
+def _stated(attributes: Sequence[str], rows: int, law: str | None, grid: Sequence[float]) -> dict[str, Any]:
+    """Return what a manifest states of the copies: how they were drawn, and what their numbers are multiples of; never from which key."""
+    lattice = dict(zip(attributes, grid, strict=True)) if grid else None
+    return {"attributes": list(attributes), "rows": rows, "law": law, "grid": lattice}
+
+
+def read_release(X: Any, folder: Path | str) -> Release:
+    """Return the release in a folder that ``auditor perturb`` wrote, to be extended.
+
+    Parameters
+    ----------
+    X : DataFrame
+        The original, with its records in the order of the copies'.
+    folder : Path or str
+
+    Raises
+    ------
+    AuditorError
+        The folder holds no whole release, or not one of this table.
+    """
+    try:
+        manifest = json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
+        names, levels = manifest["attributes"], tuple(manifest["levels"])
+        scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
+        original = X[names]
+        kinds = original.dtypes if isinstance(scheme, UniformScheme) else np.float64
+        copies = [_columns(Path(folder) / name, names).astype(kinds) for name in manifest["copies"]]
+    except (OSError, ValueError, LookupError, TypeError):
+        raise AuditorError(f"{folder}: holds no whole release of these columns, with {MANIFEST} and every copy it names") from None
+    if any(len(copy) != len(X) for copy in copies):
+        raise AuditorError(f"{folder}: its copies have not as many records as the table")
+    return Release(original, tuple(copy.set_index(X.index) for copy in copies), levels, scheme)
+
+
+def _columns(path: Path, names: list[str]) -> pd.DataFrame:
+    if path.suffix == ".parquet":
+        return pd.read_parquet(path, columns=names)
+    return csv_frame(path.read_bytes(), path, header(path), names, None)[names]
 
 
 UNPERTURBED = {"additive": 0.0, "uniform": 1.0}
@@ -147,6 +191,17 @@ def unperturbed(scheme: str, levels: Sequence[float]) -> list[int]:
     """
     level = UNPERTURBED.get(get("scheme", scheme).family)
     return [number for number, each in enumerate(levels, start=1) if each == level]
+
+
+def averages_out(scheme: str) -> bool:
+    """Whether the copies of two runs of a scheme on one table say more together than apart, as those of noise and of replacements do.
+
+    Examples
+    --------
+    >>> averages_out("corner-wave"), averages_out("k-anonymity")
+    (True, False)
+    """
+    return get("scheme", scheme).family in UNPERTURBED
 
 
 def _check_room(data: str, output: Path, paths: Sequence[Path]) -> None:
@@ -226,29 +281,21 @@ def _coded_frames(
         ]  # fmt: skip
 
 
-def _frames(scheme: Scheme, table: Table, levels: tuple[float, ...], seed: int | None) -> Iterator[Sequence[pd.DataFrame]]:
+def _frames(scheme: Scheme, table: Table, levels: tuple[float, ...], key: Key) -> Iterator[Sequence[pd.DataFrame]]:
     """Yield every copy block by block: the same values as ``auditor.perturb`` makes in memory from the same seed."""
     with threadpool_limits(limits=1):
-        for _, _, copies in drawn_blocks(scheme, table, levels, seed):
+        for _, _, copies in drawn_blocks(scheme, table, levels, key):
             same = copies[0].shape[1] == table.width
             columns = list(table.attributes) if same else [f"y{k}" for k in range(1, copies[0].shape[1] + 1)]
             yield [pd.DataFrame(copy, columns=columns) for copy in copies]
 
 
-def _deviations(scheme: Scheme, table: Table, levels: tuple[float, ...]) -> NDArray[np.float64] | None:
-    """Return each copy's noise in each attribute, a standard deviation, shape (M, N); None where the scheme states no law."""
-    law = scheme.law(levels, table_moments(table)) if scheme.makes_copies else None
-    if law is None:
-        return None
-    variances = np.outer(np.diag(law.level_covariance), np.diag(law.shape)) if isinstance(law, GaussianNoise) else np.diag(law.covariance)
-    return np.sqrt(np.clip(variances.reshape(law.copies, law.width), 0.0, None))
-
-
 def _in_single(parts: Iterator[Sequence[pd.DataFrame]], noise: NDArray[np.float64] | None) -> Iterator[Sequence[pd.DataFrame]]:
     """Yield copies as 32-bit numbers.
 
-    A rounded copy tells nobody more than the copy: it is a function of it. But noise that the rounding swallows is no noise any more, and
-    copies that differ by less are one; so what rounds by too much is refused.
+    Where there is a grid, 32 bits hold its multiples, and nothing is rounded here. Elsewhere a rounded copy tells nobody more than the
+    copy, being a function of it. But noise that the rounding swallows is no noise any more, and copies that differ by less are one; so what
+    rounds by too much is refused.
     """
     for part in parts:
         for place, copy in enumerate(part):

@@ -1,4 +1,7 @@
-"""Files by the names that users write; new ones are there whole or not at all, and readable by whom the user wants."""
+"""Files by the names that users write; new ones are there whole or not at all, and readable by whom the user wants.
+
+Copies and journals are their owner's alone.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +48,10 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise
 
 
-def publish(temporary: Path, path: Path) -> None:
-    """Give a finished file its own name, at once, and the permissions of any new file: temporary ones are private."""
-    mask = os.umask(0)
-    os.umask(mask)
-    temporary.chmod(0o666 & ~mask)
+def publish(temporary: Path, path: Path, private: bool = False) -> None:
+    """Give a finished file its own name, at once: as private as it was made (mode 0600), or with the permissions of any new file."""
+    if not private:
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
     temporary.replace(path)

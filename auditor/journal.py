@@ -194,6 +194,7 @@ class Journal:
             self._replace([self._run_line()])
             return
         self._file = self.path.open("r+b", buffering=0)
+        self.path.chmod(0o600)  # an earlier version, or a backup, may have left it open to others
         self._file.truncate(self._end)
         self._file.seek(self._end)
         if not self._stated or self.whole:
@@ -225,7 +226,7 @@ class Journal:
             for line in lines:
                 self._write(line)
             os.fsync(descriptor)
-            publish(Path(temporary), self.path)
+            publish(Path(temporary), self.path, private=True)
         except BaseException:
             self._file.close()
             self._file = old

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,18 +19,20 @@ from auditor.audit import check_affine, table_moments
 from auditor.blocks import chunks, row_blocks
 from auditor.categorical import release as categories
 from auditor.categorical.scheme import UniformScheme
+from auditor.cipher import ReleaseKey
 from auditor.data.categorical import BLOCK_WIDTH, CategoricalTable, Codes
 from auditor.data.naming import listed
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, NotApplicable, Problem, ScenarioError
 from auditor.gathered import Gathered
 from auditor.given_map import expected_errors
+from auditor.grid import DOUBLE_BITS, grid_of
 from auditor.hindsight import Originals, with_hindsight
 from auditor.knowledge import Knowledge
 from auditor.linear import closed_form, with_total
 from auditor.maps import Maps
 from auditor.moments import Moments
-from auditor.noise import NoiseLaw
+from auditor.noise import GaussianNoise, NoiseLaw
 from auditor.registry import PluginParameters
 from auditor.rows import CopyBlocks
 from auditor.scenario.coalitions import Coalition, parse_coalitions
@@ -39,6 +42,8 @@ from auditor.scenario.plain import plain
 from auditor.scenario.problems import Problems
 from auditor.scheme import Key, RowsOf, Scheme, TableMoments
 from auditor.sealed import readable
+from auditor.streams import Seed
+from auditor.transforms import TransformScheme
 
 if TYPE_CHECKING:
     pass
@@ -69,7 +74,7 @@ class Release:
     levels: tuple[float, ...]
     scheme: Scheme
     state: Any = field(default=None, repr=False, compare=False)
-    """Of categories: what makes the copies, so that an extension of a process is a look-up."""
+    """What an extension goes on from, kept in memory only: of categories what makes the copies, of secret matrices where they come from."""
 
     def extend(self, levels: Any, seed: int | None = None) -> Release:
         """Return a release with new copies appended; those that are out already are shared, untouched.
@@ -79,12 +84,17 @@ class Release:
         levels : list or range
             Levels of the new copies, as for ``perturb``, in any order.
         seed : int, optional
-            Fresh randomness when left out. It need not be that of the first copies.
+            For studies, as for ``perturb``; it need not be that of the first copies. Left out, the new copies' noise is drawn from a
+            fresh secret key: what ties them to the old ones is their neighbours by level, and not the key these were drawn from.
+
+        Notes
+        -----
+        This is how copies are added to a release. Another call of ``perturb`` draws anew, and copies of two calls average out.
         """
         every = (*self.levels, *checked_levels(levels, seed, self.scheme))
         if isinstance(self.scheme, UniformScheme):
             return _released_categories(self.scheme, self.original, self.copies, every, seed, self.state)
-        return _released(self.scheme, self.original, self.copies, every, seed)
+        return _released(self.scheme, self.original, self.copies, every, seed, self.state)
 
     def _repr_html_(self) -> str:
         return str(registry.get("renderer", "notebook")().release(self))
@@ -129,7 +139,9 @@ def perturb(X: Microdata, scheme: str, levels: Any, seed: int | None = None, **p
         Noise multiples σ² ≥ 0 (uniform schemes: retention probabilities) in order of release, or a range
         as a scenario has it: ``{"uniform": [0.25, 1.0], "count": 5}``.
     seed : int, optional
-        Same seed, same copies. Left out, the system's randomness is used and the copies cannot be made again.
+        **For studies only**: same table and same seed, same copies; so whoever knows or guesses both takes the noise off again, and
+        whoever holds the table but for one cell can try that cell's values. Left out, noise comes from a cipher under a key of the
+        operating system's entropy that is forgotten afterwards, and nobody can make the copies again.
     **parameters
         The scheme's own, as in YAML with underscores: ``algorithm="on-demand"``, ``noise={"variance": 25.0}``.
 
@@ -141,6 +153,11 @@ def perturb(X: Microdata, scheme: str, levels: Any, seed: int | None = None, **p
     ------
     AuditorError
         A level, a parameter or the table cannot be used.
+
+    Notes
+    -----
+    Numbers with added noise are whole multiples of a public power of two (``auditor.grid``), far below the noise. For more copies of the
+    same table later extend the release: two releases that know nothing of one another are fresh looks at ``X``, and average out.
 
     Examples
     --------
@@ -181,6 +198,16 @@ def _checked_seed(seed: int | None) -> int:
     return int(seed)
 
 
+def secret_of(seed: int | None, fingerprint: str) -> Seed:
+    """Return what the noise of one release is drawn from: without a seed a secret key, else a number made of seed and table.
+
+    With the seed alone the copies of two tables would have the same noise, and their difference would show every cell that differs.
+    """
+    if seed is None:
+        return ReleaseKey()
+    return int.from_bytes(hashlib.sha256(f"{_checked_seed(seed)} {fingerprint}".encode()).digest())
+
+
 def make_plugin(kind: str, name: str, parameters: Mapping[str, Any]) -> Any:
     """Return a plugin with checked parameters; names may have hyphens or underscores.
 
@@ -206,18 +233,26 @@ def _spelt(value: Any) -> Any:
         return value
 
 
-def _released(scheme: Scheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None) -> Release:
+def _released(
+    scheme: Scheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None, matrices: Seed | None = None
+) -> Release:
     table = as_table(X)
+    turned = isinstance(scheme, TransformScheme)
+    if before and matrices is None and seed is None and turned and scheme.needs_levels:
+        raise AuditorError(f"{scheme.name}: the matrices of copies made elsewhere are not known; extend the release that made them")
+    key = key_of(scheme, table, levels, seed)
+    if turned:
+        key = replace(key, matrices=key.seed if matrices is None else matrices)
     shape = (table.rows, scheme.output_width(table.width))
     new = [np.empty(shape) for _ in range(len(levels) - len(before))]
     with threadpool_limits(limits=1):
-        for _ in drawn_blocks(scheme, table, levels, seed, _Held(before, new, shape), len(before)):
+        for _ in drawn_blocks(scheme, table, levels, key, _Held(before, new, shape), len(before)):
             pass
-    return Release(X, (*before, *(like(X, copy) for copy in new)), levels, scheme)
+    return Release(X, (*before, *(like(X, copy) for copy in new)), levels, scheme, key.matrices)
 
 
 def drawn_blocks(
-    scheme: Scheme, table: Table, levels: tuple[float, ...], seed: int | None, copies: Sequence[Array] | None = None, existing: int = 0
+    scheme: Scheme, table: Table, levels: tuple[float, ...], key: Key, copies: Sequence[Array] | None = None, existing: int = 0
 ) -> Iterator[tuple[int, int, Sequence[Array]]]:
     """Make the copies of a table block by block; yield first and last row (exclusive) and the block's rows of every copy.
 
@@ -226,14 +261,14 @@ def drawn_blocks(
     scheme : Scheme
     table : Table
     levels : tuple of M floats
-    seed : int, optional
-        Left out, the system's randomness.
+    key : Key
+        As ``key_of`` makes it.
     copies : sequence of M ndarrays of shape (n, columns), optional
         Where to write them; the first ``existing`` are only read. Without it each block is written over the one before.
     """
     if scheme.makes_copies and hasattr(scheme, "table"):
         scheme.table = table
-    sampler = scheme.sampler(levels, table_moments(table), Key(_checked_seed(seed), scheme.name), existing)
+    sampler = scheme.sampler(levels, table_moments(table), key, existing)
     bounds = row_blocks(table.rows, table.width)
     memory = None if copies is not None else [np.empty((bounds[0][1], scheme.output_width(table.width))) for _ in levels]
     for index, (a, b) in enumerate(bounds):
@@ -242,11 +277,46 @@ def drawn_blocks(
         yield a, b, out
 
 
+def key_of(scheme: Scheme, table: Table, levels: tuple[float, ...], seed: int | None, bits: int = DOUBLE_BITS) -> Key:
+    """Return what the copies of a table of numbers are drawn from, and the grid they lie on; see ``released_grid`` for its errors."""
+    return Key(secret_of(seed, table.scan.digest), scheme.name, grid=released_grid(scheme, table, levels, bits))
+
+
+def released_grid(scheme: Scheme, table: Table, levels: tuple[float, ...], bits: int = DOUBLE_BITS) -> tuple[float, ...]:
+    """Return what released values are multiples of, by attribute, 0 for one without noise; nothing for a scheme that adds none.
+
+    Raises
+    ------
+    AuditorError
+        A column's noise is so small beside its values that numbers of so many bits cannot hold both.
+    """
+    noise = noise_deviations(scheme, table, levels) if scheme.on_grid else None
+    if noise is None:
+        return ()
+    grid = grid_of(noise, np.maximum(np.abs(table.scan.low), np.abs(table.scan.high)), bits)
+    if np.isnan(grid).any():
+        column = table.attributes[int(np.isnan(grid).argmax())]
+        raise AuditorError(
+            f"column {column!r}: its noise is lost in the last digits of {64 if bits == DOUBLE_BITS else 32}-bit numbers "
+            f"of its values' size; {'subtract an offset, or raise the levels' if bits == DOUBLE_BITS else 'write it in double precision'}"
+        )
+    return tuple(grid.tolist())
+
+
+def noise_deviations(scheme: Scheme, table: Table, levels: tuple[float, ...]) -> Array | None:
+    """Return each copy's noise in each attribute, a standard deviation, shape (M, N); None where the scheme states no law."""
+    law = scheme.law(levels, table_moments(table)) if scheme.makes_copies else None
+    if law is None:
+        return None
+    variances = np.outer(np.diag(law.level_covariance), np.diag(law.shape)) if isinstance(law, GaussianNoise) else np.diag(law.covariance)
+    return np.sqrt(np.clip(variances.reshape(law.copies, law.width), 0.0, None))
+
+
 def drawn_codes(
     scheme: UniformScheme, table: CategoricalTable, levels: tuple[float, ...], seed: int | None
 ) -> Iterator[list[Codes]]:
     """Make the copies of categories block by block; yield the block's codes of every copy."""
-    key = Key(_checked_seed(seed), scheme.name)
+    key = Key(secret_of(seed, "" if seed is None else codes_digest(table)), scheme.name)
     for block, (a, b) in enumerate(row_blocks(table.rows, BLOCK_WIDTH)):
         made = scheme.copies(table.read(a, b), table.size, replace(key, block=block))
         yield [made.ask(level) for level in levels]
@@ -256,12 +326,21 @@ def _released_categories(
     scheme: UniformScheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None,
     state: categories.State | None = None,
 ) -> Release:  # fmt: skip
-    key = Key(_checked_seed(seed), scheme.name)
+    table = categories.as_categories(X) if state is None else state.table
+    key = Key(secret_of(seed, "" if seed is None else codes_digest(table)), scheme.name)
     if state is None:
-        state = categories.resume(scheme, X, before, levels[: len(before)], key) if before else categories.start(scheme, X, key)
+        state = categories.resume(scheme, table, X, before, levels[: len(before)], key) if before else categories.start(scheme, table, key)
     state = state.fork()  # the release that is extended stays as it is
     new = state.extend(X, levels[len(before) :], key)
     return Release(X, (*before, *new), levels, scheme, state)
+
+
+def codes_digest(table: CategoricalTable) -> str:
+    """Return a SHA-256 over the records' codes; unlike the fingerprint the same in memory and in a file, whatever the labels are."""
+    digest = hashlib.sha256()
+    for a, b in row_blocks(table.rows, BLOCK_WIDTH):
+        digest.update(np.ascontiguousarray(table.read(a, b)).data)
+    return digest.hexdigest()
 
 
 class _Held(Sequence[Array]):

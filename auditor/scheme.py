@@ -15,6 +15,7 @@ from auditor.errors import AuditorError
 from auditor.noise import NoiseLaw
 from auditor.registry import Plugin
 from auditor.sealed import seal
+from auditor.streams import Seed
 
 if TYPE_CHECKING:
     from auditor.data.table import Table
@@ -65,12 +66,18 @@ class Key:
         Of the release.
     block : int
         Number of the block of records, for schemes that are asked to perturb one block at a time: those of categories.
+    grid : tuple of N floats
+        What released values are multiples of, by attribute; empty in audits, whose copies nobody gets.
+    matrices : int or ReleaseKey, optional
+        Where secret matrices come from, when not from the seed: an extension has its own seed, and the matrices of the first copies.
     """
 
-    seed: int
+    seed: Seed
     scheme: str
     replicate: int = 1
     block: int = 0
+    grid: tuple[float, ...] = ()
+    matrices: Seed | None = None
 
 
 class RowsOf(Sequence[Array]):
@@ -119,6 +126,8 @@ class Scheme(Plugin):
     claims: ClassVar[str] = ""
     """What the scheme promises under collusion, or that it promises nothing."""
     needs_levels: ClassVar[bool] = True
+    on_grid: ClassVar[bool] = False
+    """Whether its sampler rounds what it draws to ``Key.grid``."""
     makes_copies: ClassVar[bool] = True
     """Whether it draws the copies itself; otherwise they are there already, and there is nothing to perturb."""
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from auditor.errors import AuditorError
 from auditor.noise import GaussianNoise, NoiseLaw
 from auditor.scheme import Key, Scheme, TableMoments
-from auditor.streams import stream
+from auditor.streams import Rng, stream
 
 if TYPE_CHECKING:
     from auditor.turned import Turned
@@ -71,7 +71,7 @@ class Transform:
         return bool(np.allclose(self.matrix @ self.matrix.T, np.eye(len(self.matrix)), rtol=0.0, atol=1e-13))
 
 
-def haar(N: int, rng: np.random.Generator) -> Array:
+def haar(N: int, rng: Rng) -> Array:
     """Return a uniformly random orthogonal matrix, shape (N, N), of either determinant.
 
     QR of a normal matrix; with R's diagonal made positive Q is unique, and Haar (Mezzadri 2007, section 5).
@@ -86,7 +86,7 @@ class TransformScheme(Scheme):
     needs_levels = False
 
     @abstractmethod
-    def draw(self, table: TableMoments, rng: np.random.Generator) -> Transform:
+    def draw(self, table: TableMoments, rng: Rng) -> Transform:
         """Return the transform of one copy, from that copy's own stream."""
 
     def default_levels(self) -> tuple[float, ...]:
@@ -120,9 +120,8 @@ class TransformScheme(Scheme):
 
     def transforms(self, copies: int, table: TableMoments, key: Key) -> list[Transform]:
         """Return each copy's transform; a function of the key and the copy's number alone."""
-        return [
-            self.draw(table, stream(key.seed, "transform", key.scheme, key.replicate, copy)) for copy in range(1, copies + 1)
-        ]
+        seed = key.seed if key.matrices is None else key.matrices
+        return [self.draw(table, stream(seed, "transform", key.scheme, key.replicate, copy)) for copy in range(1, copies + 1)]
 
 
 class TransformSampler:

@@ -23,7 +23,7 @@ class TableFiles:
     """Several tables of the same columns, written side by side; use it as a context.
 
     A crash leaves nothing under a final name, and an error nothing at all. When the context is left in peace every file is flushed to the
-    disk, and then renamed.
+    disk, and then renamed. From its first byte a file is its owner's alone (mode 0600): whom a copy goes to is for the owner to say.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class TableFiles:
                 for file in self._files:
                     file.finish()
                 for temporary, path in zip(self._temporary, self._paths, strict=True):
-                    publish(temporary, path)
+                    publish(temporary, path, private=True)
                 _flush_folder(self._paths[0].parent)
         finally:
             self._discard()

@@ -10,7 +10,9 @@ import pytest
 
 from auditor.audit import table_moments
 from auditor.blocks import row_blocks
+from auditor.cipher import ReleaseKey
 from auditor.registry import get
+from auditor.release import released_grid
 from auditor.scheme import Key, RowsOf
 from benchmarks.conftest import Compare
 from benchmarks.tables import levels_of, table_of
@@ -34,6 +36,25 @@ def test_generation(compare: Compare, M: int, n: int, N: int) -> None:
             rng.standard_normal(out=copy)
 
     compare(f"{M} corner-wave copies of {n:,} × {N}", "drawing the M·n·N normals", generate, normals, at_most=1.2)
+
+
+def test_noise_for_release(compare: Compare) -> None:
+    """From a cipher and on a grid, against what an audit draws: copies that nobody can make again must not be a luxury."""
+    M, n, N = 5, 1_000_000, 2
+    table, levels, scheme = table_of(n, N), levels_of(M), get("scheme", "corner-wave")()
+    copies, bounds = [np.zeros((n, N)) for _ in range(M)], row_blocks(n, N)
+
+    def drawn(key: Key) -> Callable[[], None]:
+        sampler = scheme.sampler(levels, table_moments(table), key)
+
+        def generate() -> None:
+            for index, (a, b) in enumerate(bounds):
+                sampler.block(index, table.read(a, b), [copy[a:b] for copy in copies])
+
+        return generate
+
+    release = Key(ReleaseKey(), "corner-wave", grid=released_grid(scheme, table, levels))
+    compare(f"{M} copies of {n:,} × {N} for release", "as an audit draws them", drawn(release), drawn(Key(1, "corner-wave")), at_most=2.5)
 
 
 def test_one_more_copy(compare: Compare) -> None:

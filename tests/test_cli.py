@@ -507,6 +507,23 @@ def test_perturb_warns_of_a_copy_that_is_the_data(folder, auditor, scheme, level
     assert ("level 0 perturbs nothing: copy 2 is the data as they are" in err) == warned
 
 
+def test_a_seed_is_said_to_be_for_study_only_and_two_runs_to_average_out(folder, auditor):
+    arguments = ("perturb", "iris", "--scheme", "corner-wave", "--levels", "1,0.5", "--output", "out")
+    status, out, err = auditor(*arguments, "--seed", 12_345)
+    assert (status, len(out.splitlines())) == (0, 3)
+    assert "FOR STUDY ONLY" in err
+    assert "12345" not in out + err + Path("out/release.json").read_text()
+    status, _, err = auditor(*arguments)
+    assert status == 0
+    assert "STUDY" not in err
+    assert "the copies of two runs average out" in err
+    assert "read_release(X, FOLDER).extend([LEVEL])" in err
+    first = Path("out/copy-1.csv").read_bytes()
+    auditor(*arguments)
+    assert Path("out/copy-1.csv").read_bytes() != first
+    assert "average out" not in auditor("perturb", "iris", "--scheme", "rotation", "--levels", "0", "--output", "turned")[2]
+
+
 def test_perturb_takes_sources_columns_rows_and_parameters(folder, auditor):
     common = ("--levels", "1,0.5", "--output", "out", "--columns", "age,salary", "--rows", 50, "--format", "csv", "--seed", 1)
     assert auditor("perturb", "cps", "--scheme", "independent", *common)[0] == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -190,9 +191,14 @@ def test_left_overs_of_killed_programs_are_swept_away_and_nothing_else(tmp_path)
     assert (old.exists(), young.exists(), other.exists()) == (False, True, True)
 
 
-def test_a_journal_can_be_read_by_whoever_may_read_results(tmp_path):
-    (tmp_path / "results.json").touch()
-    assert Path(written(tmp_path)).stat().st_mode == (tmp_path / "results.json").stat().st_mode
+def test_a_journal_is_its_owner_s_alone(tmp_path):
+    """Also one that was there before, open to others, and is gone on with."""
+    path = Path(written(tmp_path))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.chmod(0o644)
+    with Journal(tmp_path, PARTS, True) as journal:
+        journal.append("more", 1)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_numpy_s_numbers_are_written_as_python_s(tmp_path):

@@ -19,6 +19,7 @@ from auditor.linear_algebra import Pencil, clip_to_psd, regression
 from auditor.maps import Maps
 from auditor.moments import NEAR, Moments, Stack, centred, of_rows
 from auditor.noise import GaussianNoise
+from tests.audited import as_audited
 
 properties = settings(max_examples=60, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
@@ -80,7 +81,7 @@ def test_an_audit_measures_what_its_attacks_reconstruct(scheme, knowledge):
         "attacks": ["llse", "ndr"],
     }
     records = [r for r in auditor.run(scenario).measurements if r.metric == "distortion" and r.attribute == "*"]
-    release = auditor.perturb(X, scheme=scheme, levels=levels, seed=9)
+    release = as_audited(X, scheme, levels, 9)
     assert len(records) == 14
     for record in records:
         estimate = auditor.attack(record.attack, release, coalition=list(record.coalition), knowledge=knowledge)

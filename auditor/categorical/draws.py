@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from auditor.categorical.law import step
 from auditor.data.categorical import Codes, code_type
+from auditor.streams import Rng
 
 __all__ = ["Codes", "Coin", "Draws", "code_type", "coins"]
 
@@ -56,18 +57,18 @@ def coins(high: float, level: float, low: float | None, size: int) -> tuple[Coin
 class Draws:
     """Random outcomes of the coins and of the fresh draws, for n tuples at once."""
 
-    def __init__(self, rng: np.random.Generator, size: int) -> None:
+    def __init__(self, rng: Rng, size: int) -> None:
         self._rng = rng
         self._size = size
 
     def uniforms(self, n: int) -> NDArray[np.float64]:
         """Return n numbers uniform on [0, 1)."""
-        return self._rng.random(n)
+        return np.asarray(self._rng.random(n))
 
     def values(self, n: int) -> Codes:
         """Return n values uniform over the domain."""
         kind = code_type(self._size)
-        return self._rng.integers(0, self._size, n, dtype=kind)
+        return np.asarray(self._rng.integers(0, self._size, n, dtype=kind))
 
     def pick(self, left: Codes, right: Codes | None, equal: Coin, differ: Coin) -> Codes:
         """Return new values: ``left`` where the coin heads, ``right`` where it tails, fresh where it stands."""

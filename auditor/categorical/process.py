@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.categorical.draws import Codes, code_type
-from auditor.streams import stream
+from auditor.streams import Seed, stream
 
 SEGMENTS = 32
 """Snapshots. Twice as many would halve the replay and add 32 bytes a tuple."""
@@ -48,13 +48,13 @@ class ReplacementProcess:
         Values as codes.
     size : int
         ``s``.
-    seed : int
+    seed : int or ReleaseKey
         Of the release.
     name : tuple
         What the stream is for: scheme, replicate, block. Same seed and name, same copies.
     """
 
-    def __init__(self, original: Codes, size: int, seed: int, name: tuple[object, ...]) -> None:
+    def __init__(self, original: Codes, size: int, seed: Seed, name: tuple[object, ...]) -> None:
         self._size = size
         self._seed = seed
         self._name = name
@@ -74,7 +74,7 @@ class ReplacementProcess:
             return self._snapshots[0].copy()
         if level <= 0:
             rng = stream(self._seed, *self._name, "never")
-            return rng.integers(0, self._size, self._tuples, dtype=code_type(self._size))
+            return np.asarray(rng.integers(0, self._size, self._tuples, dtype=code_type(self._size)))
         time = -math.log(level)
         return self._backward(time) if time > HORIZON else self._forward(time)
 

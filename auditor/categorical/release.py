@@ -90,15 +90,15 @@ class State:
         return [like(X, self.table, self.copies.ask(level, key)) for level in levels]
 
 
-def start(scheme: UniformScheme, X: Microdata, key: Key) -> State:
+def start(scheme: UniformScheme, table: CategoricalTable, key: Key) -> State:
     """Return a release of which nothing is out yet."""
-    table = as_categories(X)
     return State(table, scheme.blocked(table.codes, table.size, key))
 
 
-def resume(scheme: UniformScheme, X: Microdata, before: Sequence[Microdata], levels: Sequence[float], key: Key) -> State:
+def resume(
+    scheme: UniformScheme, table: CategoricalTable, X: Microdata, before: Sequence[Microdata], levels: Sequence[float], key: Key
+) -> State:
     """Return a release whose copies were made elsewhere: multilevel ones go on by the bridge, which needs nothing but them."""
-    table = as_categories(X)
     if not scheme.multilevel:
         state = State(table, scheme.blocked(table.codes, table.size, key))
         for level in levels:

@@ -21,7 +21,7 @@ from auditor.data.categorical import BLOCK_WIDTH
 from auditor.errors import AuditorError
 from auditor.noise import NoiseLaw
 from auditor.scheme import Key, Sampler, Scheme, TableMoments
-from auditor.streams import stream
+from auditor.streams import Rng, stream
 
 if TYPE_CHECKING:
     from auditor.data.categorical import CategoricalTable
@@ -64,7 +64,7 @@ class Copies(ABC):
         """Do whatever a first request at these levels sets up, so that one more can be timed."""
         return
 
-    def _rng(self, key: Key) -> np.random.Generator:
+    def _rng(self, key: Key) -> Rng:
         return _stream(key, len(self.levels))
 
     @abstractmethod
@@ -86,7 +86,7 @@ class Copies(ABC):
         return sizes
 
 
-def _stream(key: Key, number: int) -> np.random.Generator:
+def _stream(key: Key, number: int) -> Rng:
     """Return the stream that belongs to one copy of one block; the first block's is that of a table which has no other."""
     return stream(key.seed, key.scheme, key.replicate, "copy", number, *((key.block,) if key.block else ()))
 

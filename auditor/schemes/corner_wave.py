@@ -74,9 +74,19 @@ class CornerWave(AdditiveScheme):
             return on_demand_plan(levels, existing)
         return bridge_plan(levels, existing)
 
+    def released_plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+        """Return the bridge's steps from the lowest new level up; those of ``plan`` for the paper's algorithms.
 
-def bridge_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
-    """Return one step a copy, in order of release, from its two neighbouring levels only.
+        Above the last level there is a step is the copy before plus noise of its own. However the sum is rounded, it is then a function of
+        that copy and of coins that have nothing to do with ``X``: Theorem 4 holds exactly, and not to the rounding of a bridge.
+        """
+        if self.parameters.algorithm != "bridge":
+            return self.plan(levels, existing)
+        return bridge_plan(levels, existing, sorted(range(existing + 1, len(levels) + 1), key=lambda copy: (levels[copy - 1], copy)))
+
+
+def bridge_plan(levels: Sequence[float], existing: int = 0, order: Sequence[int] = ()) -> list[Step]:
+    """Return one step a copy, in order of release or another one, from its two neighbouring levels only.
 
     Source: the Brownian bridge; equal to li2012 (17)–(18), see the module's notes. ``O(log M)`` comparisons a copy.
     """
@@ -88,7 +98,7 @@ def bridge_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
         return drawn[level] if level in drawn else levels.index(level) + 1
 
     steps = []
-    for copy in range(existing + 1, len(levels) + 1):
+    for copy in order or range(existing + 1, len(levels) + 1):
         s = float(levels[copy - 1])
         place = bisect_left(ordered, s)
         steps.append(_bridge_step(copy, s, place, ordered, holder))

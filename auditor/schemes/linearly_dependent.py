@@ -27,6 +27,7 @@ class LinearlyDependent(AdditiveScheme):
     claims = "Nothing under collusion: two copies at different levels give the table exactly (li2012, section 4.2.2)."
     reference = "li2012, section 4.2.2"
     assumes = "Recipients never pool their copies."
+    on_grid = False  # two copies give the table away whatever their last digits say, and exactly only where these are kept
 
     def level_covariance(self, levels: Sequence[float]) -> NDArray[np.float64]:
         """Return ``Sigma = s sᵀ``, shape (M, M)."""

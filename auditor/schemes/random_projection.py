@@ -26,6 +26,7 @@ from pydantic import Field, model_validator
 from auditor.errors import AuditorError
 from auditor.registry import PluginParameters, register
 from auditor.scheme import TableMoments
+from auditor.streams import Rng
 from auditor.transforms import Transform, TransformScheme
 
 Array = NDArray[np.float64]
@@ -67,7 +68,7 @@ class RandomProjection(TransformScheme):
         """Return n'."""
         return int(self.parameters.dimensions)
 
-    def draw(self, table: TableMoments, rng: np.random.Generator) -> Transform:
+    def draw(self, table: TableMoments, rng: Rng) -> Transform:
         """Return the matrix of one copy.
 
         Raises
@@ -81,7 +82,7 @@ class RandomProjection(TransformScheme):
         return Transform(rng.standard_normal((size, N)) * np.sqrt(self.public["variance"]), np.zeros(size))
 
 
-def truncated_dct(table: TableMoments, size: int, rng: np.random.Generator) -> Array:
+def truncated_dct(table: TableMoments, size: int, rng: Rng) -> Array:
     """Return the rows of the orthonormal DCT-II whose coefficients have the largest mean square, shuffled, shape (size, N).
 
     Raises

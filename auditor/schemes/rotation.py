@@ -25,6 +25,7 @@ from auditor.linear_algebra import clip_to_psd
 from auditor.noise import psd_root
 from auditor.registry import PluginParameters, register
 from auditor.scheme import TableMoments
+from auditor.streams import Rng
 from auditor.transforms import Transform, TransformScheme, haar
 
 
@@ -44,7 +45,7 @@ class Rotation(TransformScheme):
         copies: Annotated[int, Field(ge=1, le=1000)] = Field(1, description="copies, each with a matrix of its own")
         translation: bool = Field(False, description="whether a secret vector is added to every record")
 
-    def draw(self, table: TableMoments, rng: np.random.Generator) -> Transform:
+    def draw(self, table: TableMoments, rng: Rng) -> Transform:
         """Return a Haar rotation, and a translation as long as the data are wide."""
         N = table.mean.size
         M = haar(N, rng)

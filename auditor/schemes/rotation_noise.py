@@ -25,6 +25,7 @@ from auditor.additive import AdditiveScheme
 from auditor.noise import NoiseLaw
 from auditor.registry import PluginParameters, register
 from auditor.scheme import Key, Sampler, TableMoments
+from auditor.streams import Rng
 from auditor.transforms import Transform, TransformScheme, haar
 
 Array = NDArray[np.float64]
@@ -60,7 +61,7 @@ class RotationNoise(TransformScheme):
         scheme: AdditiveScheme = registry.get("scheme", NOISES[self.parameters.noise])(noise="white")
         return scheme
 
-    def draw(self, table: TableMoments, rng: np.random.Generator) -> Transform:
+    def draw(self, table: TableMoments, rng: Rng) -> Transform:
         """Return a rotation, and a translation as long as a white copy of the data is wide."""
         N = table.mean.size
         M = haar(N, rng)

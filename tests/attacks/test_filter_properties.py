@@ -14,6 +14,7 @@ from auditor.filters import combined_noise, estimated_covariance
 from auditor.gathered import Gathered
 from auditor.release import as_table, in_blocks, table_moments
 from auditor.scenario.knowledge import parse_knowledge
+from tests.audited import as_audited
 
 USES: list[tuple[str, dict[str, Any]]] = [
     ("udr", {}),
@@ -44,8 +45,7 @@ def view_of(release: Any, data: Any, knows: Any) -> Any:
 @EVERY
 def test_data_far_from_zero_are_attacked_as_well(name: str, parameters: dict[str, Any]) -> None:
     X = table() / 5.0  # variance about 1
-    here = auditor.attack(name, auditor.perturb(X, "independent", [0.2], noise={"variance": 1.0}, seed=2), **parameters)
-    there = auditor.attack(name, auditor.perturb(X + 1e6, "independent", [0.2], noise={"variance": 1.0}, seed=2), **parameters)
+    here, there = (auditor.attack(name, as_audited(x, "independent", [0.2], 2, noise={"variance": 1.0}), **parameters) for x in (X, X + 1e6))
     # At 10⁶ a copy is rounded to 1.2e-10, which is all that may be lost
     np.testing.assert_allclose(there.values - 1e6, here.values, atol=1e-8)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import auditor
 from attacks.llse import llse_error, llse_weights
 from auditor.noise import DenseNoise, GaussianNoise
+from tests.audited import as_audited
 
 properties = settings(max_examples=60, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
@@ -196,8 +197,7 @@ def test_permuting_rows_permutes_the_estimates(seed):
 def test_a_mean_of_a_million_beside_a_variance_of_one_costs_nothing():
     """The same noise on the same table moved by 10⁶ (exactly representable): same errors to what 10⁶ leaves of a float."""
     X = np.round(table(np.random.default_rng(4), rows=200) * 2**20) / 2**20
-    near = auditor.perturb(X, scheme="correlated", levels=[0.5, 1.0], seed=2)
-    far = auditor.perturb(X + 2.0**20, scheme="correlated", levels=[0.5, 1.0], seed=2)
+    near, far = (as_audited(x, "correlated", [0.5, 1.0], 2) for x in (X, X + 2.0**20))
     assert auditor.attack("llse", far).theory == pytest.approx(auditor.attack("llse", near).theory, rel=1e-9)
     assert auditor.attack("llse", far).distortion == pytest.approx(auditor.attack("llse", near).distortion, rel=1e-8)
 

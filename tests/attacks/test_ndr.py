@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import auditor
+from tests.audited import as_audited
 
 X = np.random.default_rng(2).normal(size=(30, 2)) * [1.0, 20.0] + [5.0, 100.0]
 
@@ -46,8 +47,7 @@ def test_linearly_dependent_copies_give_the_table():
 
 def test_no_knowledge_of_the_data_is_used():
     """``x̂`` moves with the copies: the same release about another mean gives the same errors."""
-    there = auditor.perturb(X + 1000.0, scheme="correlated", levels=[1.0], seed=1)
-    here = auditor.perturb(X, scheme="correlated", levels=[1.0], seed=1)
+    here, there = (as_audited(x, "correlated", [1.0], 1) for x in (X, X + 1000.0))
     assert auditor.attack("ndr", there).distortion == pytest.approx(auditor.attack("ndr", here).distortion, rel=1e-9)
 
 

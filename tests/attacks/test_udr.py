@@ -10,6 +10,7 @@ import auditor
 from attacks._posterior import Channel
 from attacks.udr import PosteriorMeans, univariate_gain
 from auditor.density import Histogram, NoiseDensity
+from tests.audited import as_audited
 
 
 def table(n: int = 400, seed: int = 1, mean: float = 0.0) -> np.ndarray:
@@ -144,7 +145,7 @@ def test_a_right_gaussian_prior_gives_the_closed_form_record_by_record() -> None
 def test_a_reconstructed_prior_has_the_closed_form_s_error_on_normal_data() -> None:
     """Learnt from 20,000 records it costs some 0.1 % (measured); four standard errors are 4 %, false alarms 6 in 100,000."""
     X = np.random.default_rng(9).normal(10.0, 3.0, size=(20_000, 1))
-    release = auditor.perturb(X, "independent", [1.0], seed=10)
+    release = as_audited(X, "independent", [1.0], 10)
     closed, learnt = auditor.attack("udr", release), auditor.attack("udr", release, prior="reconstructed")
     errors = (learnt.values - X) ** 2
     assert closed.theory is not None

@@ -10,7 +10,7 @@ from scipy.stats import kstest, norm
 from auditor import registry
 from auditor.audit import table_moments
 from auditor.errors import AuditorError, NotApplicable
-from auditor.release import as_table, attack, perturb
+from auditor.release import Release, as_table, attack, perturb
 from auditor.scheme import Key
 from auditor.transforms import haar
 
@@ -82,7 +82,7 @@ def test_rotation_noise_undone_is_the_additive_release(noise, rotations):
     levels = [0.3, 0.1, 0.6]
     release = perturb(X, "rotation-noise", levels, seed=9, noise=noise, rotations=rotations)
     table = as_table(X)
-    turned = release.scheme.transforms(3, table_moments(table), Key(9, "rotation-noise"))
+    turned = release.scheme.transforms(3, table_moments(table), Key(release.state, "rotation-noise"))
     Z = np.hstack([t.undo(y) - X for t, y in zip(turned, release.copies, strict=True)])
     scale = np.trace(table_moments(table).covariance) / 5
     Sigma = np.diag(levels) if noise == "fresh" else np.minimum.outer(levels, levels)
@@ -92,9 +92,27 @@ def test_rotation_noise_undone_is_the_additive_release(noise, rotations):
     assert (len({id(t) for t in turned}) == 1) == (rotations == "shared")
 
 
-def test_nested_copies_can_be_added_later():
-    release = perturb(X, "rotation-noise", [0.1, 0.9], seed=9, noise="corner-wave").extend([0.5], seed=9)
-    assert len(release.copies) == 3
+@pytest.mark.parametrize("seeds", [(9, 9), (9, 10), (None, None)], ids=str)
+@pytest.mark.parametrize("rotations", ["fresh", "shared"])
+def test_nested_copies_can_be_added_later(seeds, rotations):
+    """Between the two copies that are out, whatever the extension's own noise is drawn from: their matrices are the release's.
+
+    With other matrices than theirs the old copies would be turned back into something else, and the new one be a look of its own at ``X``.
+    """
+    release = perturb(X, "rotation-noise", [0.1, 0.9], seed=seeds[0], noise="corner-wave", rotations=rotations).extend([0.5], seed=seeds[1])
+    moments = table_moments(as_table(X))
+    turned = release.scheme.transforms(3, moments, Key(release.state, "rotation-noise"))
+    Z = [(t.undo(y) - X).ravel() for t, y in zip(turned, release.copies, strict=True)]
+    found = np.cov(np.array(Z), bias=True) / (np.trace(moments.covariance) / 5)
+    levels = [0.1, 0.9, 0.5]
+    # 1,500 values: five standard errors of a covariance, at most 0.9·sqrt(2/1500)
+    np.testing.assert_allclose(found, np.minimum.outer(levels, levels), atol=5 * 0.9 * np.sqrt(2 / 1500))
+
+
+def test_an_extension_of_turned_copies_from_elsewhere_needs_their_matrices():
+    release = perturb(X, "rotation-noise", [0.1, 0.9], noise="corner-wave")
+    with pytest.raises(AuditorError, match="the matrices of copies made elsewhere are not known"):
+        Release(X, release.copies, release.levels, release.scheme).extend([0.5])
 
 
 def test_levels_mean_nothing_without_noise():
