@@ -458,12 +458,17 @@ class Session:
         K_X, law = self.release.moments.covariance, self._law_within
         judged = self.gathered.measured(knowledge)
         self._count(maps, knowledge, tally)
-        again = None if maps.fixed or law is None else self._again(attack, knowledge)
+        again = None if maps.fixed or law is None or self._replicated else self._again(attack, knowledge)
         why: ErrorBar = "jackknife" if law is None else "replicates-needed"
         errors = audit_linear(self.needed, maps, judged, K_X, law, again, self._rivals(), why)
         if law is None or not _apart(batches, knowledge):
             return errors
         return with_theory(errors, maps, Moments.merge(judged), np.diag(K_X), law)
+
+    @property
+    def _replicated(self) -> bool:
+        """Whether the spread between replicates will take the place of any estimated error bar."""
+        return self.scenario.replicates >= FEWEST_REPLICATES
 
     @property
     def _law_within(self) -> NoiseLaw | None:
@@ -553,7 +558,7 @@ class Session:
         """
         release, scenario = self.release, self.scenario
         table, key = release.table, release.key
-        if scenario.replicates >= FEWEST_REPLICATES or table.rows * table.width > BLOCK_VALUES or not release.scheme.makes_copies:
+        if self._replicated or table.rows * table.width > BLOCK_VALUES or not release.scheme.makes_copies:
             return None
         found = []
         for number in range(ROW_REDRAWS):

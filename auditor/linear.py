@@ -275,7 +275,7 @@ def from_redraws(
         return collusion_gain(errors, np.take_along_axis(errors, rival, axis=0), scale)
 
     gain, other = gains(distortion, members.best(distortion)), np.array([gains(errors, members.best(errors)) for errors in again])
-    spread, (below, above) = np.hypot(again.std(axis=0, ddof=1), blur), reaches(again)
+    spread, (below, above) = np.hypot(again.std(axis=0, ddof=1), blur), reaches(distortion, again)
     nothing, paired = np.full_like(distortion, np.nan), None
     if rivals is not None:
         pair = np.broadcast_to(rivals[:, None], distortion.shape)
@@ -283,27 +283,20 @@ def from_redraws(
         paired = Paired(gains(distortion, pair), pairs.std(axis=0, ddof=1), np.full_like(distortion, R - 1))
     return Errors(
         distortion, spread, nothing, gain, other.std(axis=0, ddof=1), nothing, "redraws",
-        np.maximum(below, Z_95 * blur), np.maximum(above, Z_95 * blur), *reaches(other), paired,
+        np.maximum(below, Z_95 * blur), np.maximum(above, Z_95 * blur), *reaches(gain, other), paired,
     )  # fmt: skip
 
 
-def reaches(again: Array) -> tuple[Array, Array]:
+def reaches(figure: Array, again: Array) -> tuple[Array, Array]:
     """Return how far 95 % intervals about a figure reach down and up, given R other draws of it, shape (R, …).
 
-    A figure and its redraws are exchangeable. Of 39 it is above the highest in 1 draw of 40, and below the lowest in another. In the others
-    the interval that reaches from it down as far as the highest is above their mean, and up as far as the lowest is below, holds that mean:
-    38 times in 40, whatever the distribution. Of fewer, Student's t stands for the tails.
+    Student's t of the redraws' spread, and as far as their mean: that is the best estimate there is of what the interval is to hold, and a
+    figure that fell into the lesser of two heaps (a filter that kept a direction more) can be many deviations from it. Normal figures
+    are held 97.5 times in 100 so; skewed ones and those in heaps fewer times (docs/calibration.md).
     """
     R, mean = len(again), again.mean(axis=0)
-    if R < FEWEST_ORDERED:
-        reach = quantile(0.975, R - 1) * again.std(axis=0, ddof=1)
-        return reach, reach
-    ordered, place = np.sort(again, axis=0), (R + 1) // 40 - 1
-    return ordered[R - 1 - place] - mean, mean - ordered[place]
-
-
-FEWEST_ORDERED = 39
-"""Redraws from which order alone makes 95 % intervals: one draw of 40 is beyond them on either side."""
+    reach = quantile(0.975, R - 1) * again.std(axis=0, ddof=1)
+    return np.maximum(reach, figure - mean), np.maximum(reach, mean - figure)
 
 
 EXACT = 1e-12
