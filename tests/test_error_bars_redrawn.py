@@ -14,10 +14,10 @@ from auditor.expectations.no_collusion_gain import averaged_pairs
 from auditor.linear import from_redraws, reaches
 from auditor.moments import Moments
 from auditor.noise import DenseNoise, GaussianNoise
-from auditor.redraws import REDRAWS, ROW_REDRAWS, redrawn_moments, wishart
+from auditor.redraws import REDRAWS, redrawn_moments, wishart
 from auditor.results import uncertainty
 from auditor.statistics import quantile
-from benchmarks.coverage import HIGH, LOW, measure
+from benchmarks.coverage import LOW, measure
 
 DRAWS = 4000
 LAWS = {
@@ -175,13 +175,13 @@ FAMILIES = ["independent records", "independent moments", "independent priors"]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
-def test_intervals_cover_on_skewed_tables(family):
-    """16 draws on two tables: what is shared by attributes and coalitions counts as one draw, so 32 in all.
+def test_intervals_cover_on_a_skewed_table(family):
+    """20 draws of salaries and ages; what attributes and coalitions share counts as one draw.
 
-    A line fails beyond three standard errors, 0.115 of the band 92.5 to 98.5; with some twenty lines a family, 1 false alarm in 20.
+    A line fails beyond three standard errors of 20 draws, 0.146, of 92.5 to 98.5 %; by the normal tail 1 in 740 a line, and some 50 lines.
+    Before redraws learnt priors were at 0.70 and below.
     """
-    rows = [row for _, found in measure(family, ["cps", "wine"], draws=16, seed=2) for row in found]
+    rows = [row for _, found in measure(family, ["cps"], draws=20, seed=2) for row in found]
     assert rows
     for row in rows:
-        assert row.intervals == 0 or LOW - 0.115 <= row.coverage <= min(1.0, HIGH + 0.115), row
-    assert ROW_REDRAWS >= 9
+        assert row.intervals == 0 or row.coverage >= LOW - 0.146, row
