@@ -222,9 +222,10 @@ def test_an_expectation_on_theory_holds_and_a_wrong_theory_does_not():
 
 def test_two_known_records_have_an_error_bar_too():
     """Two records leave no tenth out that would tell anything; drawing two others does."""
-    found = [r for r in cells(auditor.run(scenario("independent", 2))) if r.metric == "distortion"]
+    result = auditor.run(scenario("independent", 2) | {"replicates": 1})
+    found = [r for r in result.measurements if r.attack == "known-io-regression" and r.status == "ok" and r.metric == "distortion"]
     assert found
-    assert all(r.theory is not None and r.std_error is not None and r.std_error > 0.0 for r in found)
+    assert all(r.theory is not None and r.std_error is not None and r.std_error > 0.05 * r.value for r in found)
 
 
 @pytest.mark.parametrize(("p", "k"), [(8, 1), (20, 1), (20, 3)])
