@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor import registry
-from auditor.attack import Affine, AffineStack, Attack, LinearAttack, RowAttack, View
-from auditor.blocks import row_blocks
+from auditor.attack import Affine, AffineStack, Attack, LinearAttack, Reconstruction, RowAttack, View
+from auditor.blocks import BLOCK_VALUES, row_blocks
 from auditor.categorical.attack import CategoricalAttack
 from auditor.categorical.worlds import binned_records
 from auditor.containment import contained, known
@@ -35,15 +35,26 @@ from auditor.given_map import with_theory
 from auditor.hindsight import with_hindsight
 from auditor.inferences import Inferences, inference_records
 from auditor.knowledge import Knowledge, KnownRecords
-from auditor.learnt import Learnt
-from auditor.linear import Errors, Paired, Sharp, audit_linear, from_groups, quietest
+from auditor.linear import (
+    Errors,
+    Paired,
+    Sharp,
+    audit_linear,
+    from_groups,
+    from_redraws,
+    quietest,
+    rounded_off,
+    squared_errors,
+    with_total,
+)  # fmt: skip
 from auditor.maps import Maps, by_size
 from auditor.moments import Moments
 from auditor.noise import DenseNoise, GaussianNoise, NoiseLaw
 from auditor.pooling import pooling_evidence
 from auditor.privacy import entropy_records, tally_records, wanted_tally
 from auditor.records import ALL, CellContext, distribution_records, error_records, scheme_record
-from auditor.results import Distribution, Measurement
+from auditor.redraws import REDRAWS, ROW_REDRAWS, Redraws, seed_of
+from auditor.results import FEWEST_REPLICATES, Distribution, ErrorBar, Measurement
 from auditor.rows import CopyBlocks, check_real, errors_by_rows, tally_linear, tally_rows
 from auditor.scenario.coalitions import Coalition, expand_all
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
@@ -346,6 +357,7 @@ class Session:
         self.scenario = scenario
         self.pooling = pooling
         self.paired: dict[PairedCell, PairedGain] = {}
+        self._redraws: dict[str, Redraws] = {}
         self.release = release
         self.coalitions = coalitions
         self.context = context
@@ -447,7 +459,7 @@ class Session:
         wanted = [place for place, coalition in enumerate(self.needed) if coalition in asked]
         self._note_pairs(use, knowledge, wanted, errors.paired)
         cells = error_records(self.context, use.id, knowledge.label, self.needed, wanted, errors)
-        if isinstance(attack, LinearAttack) and not errors.closed and not np.isnan(errors.theory).all():
+        if isinstance(attack, LinearAttack) and errors.bar == "redraws" and not np.isnan(errors.theory).all():
             cells = [cell._replace(error_bar="sampling") for cell in cells]  # it counts all draws there are theory of, record by record
         cells += tally_records(self.scenario, self.context, use.id, knowledge.label, self.needed, wanted, tally)
         names = self.release.table.attributes
@@ -467,22 +479,28 @@ class Session:
         return [] if measure is None else [WholeRecords(float(measure.options["tolerance"])) for _ in self.needed]
 
     def _linear(self, attack: LinearAttack, knowledge: Knowledge, tally: Tally) -> Errors:
-        batches = self._affines(attack, self.gathered.view(knowledge))
+        batches = self._affines(attack, self.gathered.view(knowledge), self.release.turned)
         maps = Maps.pad(batches, self.needed, self.release.copies)
         check_finite_maps(maps)
         K_X, law = self.release.moments.covariance, self.law_within
         judged = self.gathered.measured(knowledge)
         self._count(maps, knowledge, tally)
-        learnt = None if maps.fixed else self._learnt(attack, knowledge, batches, Moments.merge(judged))
+        again = None if maps.fixed or law is None or self._replicated else self._again(attack, knowledge)
+        why: ErrorBar = "jackknife" if law is None else "replicates-needed"
 
         def by_rows(places: NDArray[np.intp]) -> Sharp:
             blocks, counts = self.gathered.measured_rows(knowledge)
             return Sharp(*errors_by_rows(maps.at(places), self._undone(blocks), counts, self.release.moments.mean))
 
-        errors = audit_linear(self.needed, maps, judged, K_X, law, learnt, self._rivals(), by_rows)
+        errors = audit_linear(self.needed, maps, judged, K_X, law, again, self._rivals(), why, by_rows)
         if law is None or not _apart(batches, knowledge):
             return errors
         return with_theory(errors, maps, Moments.merge(judged), np.diag(K_X), law)
+
+    @property
+    def _replicated(self) -> bool:
+        """Whether the spread between replicates will take the place of any estimated error bar."""
+        return self.scenario.replicates >= FEWEST_REPLICATES
 
     @property
     def law_within(self) -> NoiseLaw | None:
@@ -508,7 +526,7 @@ class Session:
     def _undone(self, blocks: Blocks) -> Blocks:
         return blocks if self.release.turned is None else self.release.turned.undone(blocks)
 
-    def _affines(self, attack: LinearAttack, view: View) -> list[Sequence[Affine]]:
+    def _affines(self, attack: LinearAttack, view: View, turned: Turned | None) -> list[Sequence[Affine]]:
         """Return the maps of all coalitions, run by run of one size."""
         batches = []
         for _, run in by_size(self.needed):
@@ -517,33 +535,75 @@ class Session:
                 raise PluginError(f"the attack returned {len(batch)} maps for {len(run)} coalitions")
             for affine in batch[:1] if isinstance(batch, AffineStack) else batch:  # those of a stack have one shape
                 check_shape(affine, view)
-            batches.append(backs(self.release.turned, batch, run))
+            batches.append(backs(turned, batch, run))
         return batches
 
-    def _learnt(self, attack: LinearAttack, knowledge: Knowledge, batches: list[Sequence[Affine]], judged: Moments) -> Learnt | None:
-        """Return how the maps would have differed; None where no law or too little knowledge lets anybody say."""
-        law = self.law_within
-        if law is None:
-            return None
-        try:
-            without = [list(chain.from_iterable(self._affines(attack, view))) for view in self.gathered.views_without(knowledge)]
-        except NotApplicable:  # what is left is too little for the attack
-            return None
-        if not without:
-            return None
-        N, maps = self.release.table.width, list(chain.from_iterable(batches))
-        return Learnt.of(maps, without, judged.mean[:N], judged.covariance()[:N, :N], [law.of(c) for c in self.needed])
+    def _again(self, attack: LinearAttack, knowledge: Knowledge) -> Array | None:
+        """Return mean squared errors of a linear attack in other draws of this release, shape (R, B, N); None where one cannot be made."""
+        law, key, release = self.law_within, self.release.key, self.release
+        assert law is not None
+        redraws, found = self._redraws.get(knowledge.label) or Redraws(self.gathered, knowledge, law), []
+        self._redraws[knowledge.label] = redraws
+        for number in range(REDRAWS):
+            seed = seed_of(key.audit_seed, key.scheme, key.replicate, number)
+            turned = release.scheme.turned(release.levels, release.moments, replace(key, seed=seed))
+            view, judged = redraws.one(number, seed, turned)
+            try:
+                maps = Maps.pad(self._affines(attack, view, turned), self.needed, release.copies)
+            except NotApplicable:  # what was drawn is too little for the attack
+                return None
+            found.append(squared_errors(maps, judged) / judged.count)
+        return np.array(found)
 
     def _rowwise(
         self, attack: RowAttack, knowledge: Knowledge, tally: Tally, records: list[WholeRecords], inferences: list[Inferences]
     ) -> Errors:
+        fitted, sums, counts, expected = self._over_rows(attack, knowledge, tally, records, inferences)
+        expected = with_hindsight(expected, fitted, *self.gathered.true_rows(knowledge))
+        variances, rivals = np.diag(self.release.moments.covariance), self._rivals()
+        again = self._rows_again(attack, knowledge)
+        if again is None:
+            errors = from_groups(self.needed, sums, counts, variances, rivals, "replicates-needed")
+        else:
+            scale = with_total(variances)
+            distortion, others = (rounded_off(with_total(each), scale) for each in (sums.sum(axis=0) / sum(counts), again))
+            errors = from_redraws(self.needed, distortion, others, scale, rivals)
+        theory = errors.theory.copy()
+        theory[:, -1] = expected / sum(counts) / variances.size
+        return replace(errors, theory=theory)
+
+    def _over_rows(
+        self, attack: RowAttack, knowledge: Knowledge, tally: Tally, records: Sequence[WholeRecords] = (),
+        inferences: Sequence[Inferences] = (),
+    ) -> tuple[list[Reconstruction], Array, list[int], Array]:  # fmt: skip
+        """Return the fitted attacks, their squared errors summed by row group and the groups' sizes, and what theory expects."""
         view = self.gathered.view(knowledge)
         fitted = [attack.fit(view.coalition(c), CopyBlocks(self.gathered.seen_rows(knowledge), c)) for c in self.needed]
         blocks, counts = self.gathered.measured_rows(knowledge)
         sums, expected = tally_rows(fitted, self.needed, blocks, counts, tally, records, inferences)
-        expected = with_hindsight(expected, fitted, *self.gathered.true_rows(knowledge))
-        flat = [count for groups in counts for count in groups if count]
-        return from_groups(self.needed, sums, flat, np.diag(self.release.moments.covariance), self._rivals(), expected)
+        return fitted, sums, [count for groups in counts for count in groups if count], expected
+
+    def _rows_again(self, attack: RowAttack, knowledge: Knowledge) -> Array | None:
+        """Return mean squared errors of an attack on rows in other draws of this release, shape (R, B, N).
+
+        None where replicates tell anyway, where a draw takes long (more than one block of rows), or where copies are not ours to draw.
+        """
+        release, scenario = self.release, self.scenario
+        table, key = release.table, release.key
+        if self._replicated or table.rows * table.width > BLOCK_VALUES or not release.scheme.makes_copies:
+            return None
+        found = []
+        for number in range(ROW_REDRAWS):
+            other = replace(scenario, seed=seed_of(key.audit_seed, key.scheme, key.replicate, number))
+            drawn = open_release(other, table, release.moments, release.use, release.levels, key.replicate)
+            session = Session(other, drawn, self.coalitions, self.context)
+            session.needed = self.needed
+            try:
+                _, sums, counts, _ = session._over_rows(attack, knowledge, Tally(np.ones(table.width)))
+            except NotApplicable:
+                return None
+            found.append(sums.sum(axis=0) / sum(counts))
+        return np.array(found)
 
     def _rivals(self) -> NDArray[np.intp] | None:
         """Return the single copies to pair coalitions with, when an expectation asks what pooling buys."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from auditor.metrics import METRICS, base
-from auditor.results import AuditResult, Measurement, cells, pooled
+from auditor.results import AuditResult, Measurement, cells, pooled, uncertainty
 from auditor.statistics import holm, two_sided
 
 LEVEL = 0.05
@@ -217,8 +217,8 @@ def _measured(group: list[Measurement]) -> bool:
 def _changes(shared: list[tuple[Any, ...]], before: Cells, after: Cells) -> list[Change]:
     pairs = [(before[key], after[key], pooled(before[key]), pooled(after[key])) for key in shared]
     p_values = holm([
-        two_sided(b - a, math.hypot(error_a or 0.0, error_b or 0.0), _scale(group[0].metric, a, b))
-        for group, _, (a, error_a), (b, error_b) in pairs
+        two_sided(b - a, math.hypot(uncertainty(group), uncertainty(other)), _scale(group[0].metric, a, b))
+        for group, other, (a, _), (b, _) in pairs
     ])  # fmt: skip
     changes = []
     for (group, _, (a, error_a), (b, error_b)), p in zip(pairs, p_values, strict=True):

@@ -27,6 +27,7 @@ from auditor.interrupt import Interrupted
 from auditor.keeper import Keep, Keeper, Numbered, Unfinished
 from auditor.partial import Missing, undecided
 from auditor.results import (
+    FEWEST_REPLICATES,
     AttributeSummary,
     AuditResult,
     DataSummary,
@@ -46,8 +47,8 @@ from auditor.statistics import quantile
 from auditor.tasks import Task, carry_out_all, plan, table_of
 from auditor.workers import Crew
 
-FEWEST_REPLICATES = 5
-"""From so many replicates on their own spread is the error bar where there is no closed form."""
+ESTIMATED = ("redraws", "jackknife", "sampling", "replicates-needed")
+"""Error bars that the spread between replicates, where there are enough, takes the place of."""
 
 ALWAYS = "noise-follows-law"
 """The expectation that every audit has; in its results when it fails."""
@@ -173,12 +174,12 @@ SIGNED = ("collusion_gain", "accuracy_gain", "belief_gap")
 def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]:
     """Return the measurements, with error bars from the replicates where there is no closed form.
 
-    A jackknife estimates the spread between draws; replicates are other draws. With five or more of them the spread between them is
-    the honest error of a single one, with Student's t for the interval.
+    Replicates are other draws, all of whose figures are shown. With five or more of them the spread between them is the honest error of a
+    single one, with Student's t for the interval.
     """
     improved: dict[int, Measurement] = {}
     index = {id(record): place for place, record in enumerate(measurements)}
-    unknown = [m for m in measurements if m.error_bar in ("jackknife", "sampling") or (m.status == "ok" and m.reason is not None)]
+    unknown = [m for m in measurements if m.error_bar in ESTIMATED or (m.status == "ok" and m.reason is not None)]
     for records in cells(unknown).values():
         if len(records) < FEWEST_REPLICATES:
             continue

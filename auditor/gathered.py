@@ -29,7 +29,7 @@ from auditor.attack import View
 from auditor.blocks import row_groups
 from auditor.data.table import Table
 from auditor.errors import AuditorError, did_you_mean
-from auditor.gathering import FOLDS, Block, Blocks, Chosen, Draw, Gatherer, Stripe, draws_of, key_of
+from auditor.gathering import Block, Blocks, Chosen, Draw, Gatherer, Stripe, draws_of, key_of
 from auditor.hindsight import Originals
 from auditor.knowledge import Estimated, Knowledge, KnownAttributes, KnownRecords, KnownSample, Perfect, UnmatchedRecords
 from auditor.moments import Awaited, Moments, of_rows
@@ -231,50 +231,10 @@ class Gathered:
         judged = Originals(self.table, self.given_rows(knowledge))
         return judged if isinstance(knowledge, KnownSample) else Originals(self.table, np.empty(0, dtype=np.intp)), judged
 
-    def views_without(self, knowledge: Knowledge) -> list[View]:
-        """Return the views with each part in turn left out of whatever the adversary estimates from; for a jackknife.
+    def draw(self, knowledge: Knowledge) -> Draw | None:
+        """Return which rows an adversary estimates from or was given; None when it gets none."""
+        return self._draws.get(key_of(knowledge))
 
-        The parts differ by noise, and by the table's own rows only as far as another draw of them would: what all rows are used for
-        does not vary with the table (see ``varied``). Empty when there are fewer than two parts.
-        """
-        view, n = self.view(knowledge), self.table.rows
-        everybody, N = view.copies, view.width
-        chosen, draw = self._chosen.get(key_of(knowledge)), self._draws.get(key_of(knowledge))
-        count = FOLDS if chosen is None else len(chosen.parts)
-        blocks = [self.groups[part::count] for part in range(count)]
-        if count < 2 or not all(blocks) or not self.joint or isinstance(knowledge, (KnownSample, UnmatchedRecords)):
-            return []
-        released = [self._as_seen(rest) for rest in without_each([Moments.merge(part) for part in blocks], N, 0.0)]
-        if chosen is None or draw is None:
-            return [replace(view, released=rest.of_copies(everybody, N)) for rest in released]
-        others = [self._as_seen(rest) for rest in without_each(chosen.folds, N, 1.0 - len(draw.rows) / n)]
-        pairs = zip(released, others, strict=True)
-        if not draw.clear:
-            return [replace(view, released=all_.of_copies(everybody, N), sample=rest.of_copies(everybody, N)) for all_, rest in pairs]
-        return [replace(view, released=all_.of_copies(everybody, N), known=rest) for all_, rest in pairs]
-
-
-def without_each(parts: Sequence[Moments], width: int, share: float) -> list[Moments]:
-    """Return the moments of all parts but each in turn, the original's own variation between parts shrunk to ``sqrt(share)``.
-
-    Parameters
-    ----------
-    parts : sequence of Moments
-        Of ``[X, X + Z_1 … X + Z_M]``.
-    width : int
-        ``N``.
-    share : float
-        1 for a sample from a large table; ``1 − r/n`` for r rows of n drawn without replacement (the finite-population correction);
-        0 when all rows are used, so that another run differs in the noise alone.
-    """
-    total = Moments.merge(parts)
-    return [total - varied(part, total, width, share) for part in parts]
-
-
-def varied(part: Moments, total: Moments, width: int, share: float) -> Moments:
-    """Return a part's moments with the original's own brought to ``sqrt(share)`` of their distance from the average part."""
-    pull, copies = 1.0 - np.sqrt(share), part.total.size // width
-    average = part.count / total.count
-    shift = pull * (average * total.total[:width] - part.total[:width])
-    spread = pull * (average * total.products[:width, :width] - part.products[:width, :width])
-    return Moments(part.count, part.total + np.tile(shift, copies), part.products + np.tile(spread, (copies, copies)))
+    def parts(self, knowledge: Knowledge) -> list[Moments]:
+        """Return the moments of ``[X, Y_1 … Y_M]`` over each part that chosen rows were dealt into, each a random sample of the table."""
+        return self._chosen[key_of(knowledge)].folds

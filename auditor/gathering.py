@@ -26,7 +26,7 @@ Blocks = Callable[[], Iterable[Block]]
 """Yields (block number, original rows, all copies' rows), anew at every call."""
 
 FOLDS = 10
-"""Parts that chosen rows are dealt into, so that an attack can be learnt again without each."""
+"""Parts that chosen rows are dealt into, so that an attack can be learnt again from other rows like them."""
 
 MOST_SHUFFLED = 2**24
 """Rows up to which a choice is the head of a shuffle of all of them, which holds eight bytes a row."""

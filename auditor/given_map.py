@@ -2,7 +2,7 @@
 
 Noise is drawn record by record, so that of the records judged knows nothing of the map, and the closed form of a map that was fixed
 beforehand holds for this one: ``A + S`` of ``auditor.linear``, over the noise of the records judged. Exact for any table. How good a map
-so many records teach is another question: the error bar counts it (``auditor.learnt``), this expectation does not.
+so many records teach is another question: the error bar counts it (``auditor.redraws``), this expectation does not.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def expected_errors(maps: Maps, judged: Moments, law: NoiseLaw) -> Array:
 
 
 def with_theory(errors: Errors, maps: Maps, judged: Moments, variances: Array, law: NoiseLaw) -> Errors:
-    """Return the same errors with theory beside them, wherever there is an error bar to compare it by.
+    """Return the same errors with theory beside them.
 
     None is given of gains: by luck a map of several copies may be better than one of its best copy alone, and what such a pair of maps
     leads to says nothing of what pooling buys.
@@ -50,5 +50,4 @@ def with_theory(errors: Errors, maps: Maps, judged: Moments, variances: Array, l
     variances : ndarray of shape (N,)
         Each attribute's variance in the table.
     """
-    expected = rounded_off(expected_errors(maps, judged, law), with_total(variances))
-    return replace(errors, theory=np.where(np.isnan(errors.std_error), np.nan, expected))
+    return replace(errors, theory=rounded_off(expected_errors(maps, judged, law), with_total(variances)))

@@ -10,7 +10,7 @@
 
 Measured error ``diag(R P Rᵀ)/n − …``; closed form ``diag(A + S)`` (li2012 (7) for the best W). With weights that do not depend on the
 noise, the variance over noise draws of the squared error is ``(2 tr S² + 4 tr S A)/n``, and so on entry by entry: exact for any table.
-For weights that were learnt it is the variance given those weights, to which ``auditor.learnt`` adds that of learning others.
+Weights that were learnt differ in another draw: their errors are measured in draws that the audit makes itself (``auditor.redraws``).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.learnt import Learnt
 from auditor.maps import Coalition, Maps, Members
 from auditor.moments import Moments
 from auditor.noise import NoiseLaw
-from auditor.statistics import jackknife_error
+from auditor.results import ErrorBar
+from auditor.statistics import Z_95, jackknife_error, quantile, quantiles
 
 Array = NDArray[np.float64]
 
@@ -148,10 +148,10 @@ class Errors:
         Mean squared errors, in squared data units; NaN where there is no theory or no error bar.
     gain, gain_error, gain_theory : ndarrays of shape (B, N + 1)
         Collusion gain over the best copy alone.
-    closed : bool
-        Whether the error bars are closed forms.
-    degrees, gain_degrees : ndarrays of shape (B, N + 1)
-        Degrees of freedom of the error bars; infinite for closed forms.
+    bar : ErrorBar
+        Where the error bars come from.
+    below, above, gain_below, gain_above : ndarrays of shape (B, N + 1)
+        How far 95 % intervals reach from the figures, either way.
     """
 
     distortion: Array = field(repr=False)
@@ -160,9 +160,11 @@ class Errors:
     gain: Array = field(repr=False)
     gain_error: Array = field(repr=False)
     gain_theory: Array = field(repr=False)
-    closed: bool
-    degrees: Array = field(repr=False)
-    gain_degrees: Array = field(repr=False)
+    bar: ErrorBar
+    below: Array = field(repr=False)
+    above: Array = field(repr=False)
+    gain_below: Array = field(repr=False)
+    gain_above: Array = field(repr=False)
     paired: Paired | None = None
 
 
@@ -192,7 +194,7 @@ def with_total(each: Array) -> Array:
 
 def audit_linear(
     coalitions: Sequence[Coalition], maps: Maps, groups: Sequence[Moments], K_X: Array, law: NoiseLaw | None,
-    learnt: Learnt | None = None, rivals: NDArray[np.intp] | None = None, by_rows: ByRows | None = None,
+    again: Array | None = None, rivals: NDArray[np.intp] | None = None, why: ErrorBar = "jackknife", by_rows: ByRows | None = None,
 ) -> Errors:  # fmt: skip
     """Measure every coalition's error and gain from moments, with error bars, and the closed forms beside them.
 
@@ -208,23 +210,30 @@ def audit_linear(
         The table's covariance, divisor n.
     law : NoiseLaw or None
         Law of the noise in all copies; without it there is no closed form, and errors come from a jackknife over the groups.
-    learnt : Learnt or None
-        For maps that are not fixed: how they would have differed. Without it, too, a jackknife over the groups, the maps held.
+    again : ndarray of shape (R, B, N) or None
+        For maps that are not fixed: mean squared errors in other draws.
     rivals : ndarray of shape (B,) or None
         Places of single copies to pair each coalition with (``quietest``), for ``Errors.paired``.
+    why : ErrorBar
+        Where the error bars of maps that are not fixed come from when nothing was drawn again.
     by_rows : callable, optional
         Measures maps on the rows where moments do not resolve their errors; without it the error bar says how far they do.
     """
-    total = Moments.merge(groups)
+    total, scale = Moments.merge(groups), with_total(np.diag(K_X))
     coarse = np.flatnonzero((resolution(maps, total) / total.count > EXACT * np.diag(K_X)).any(axis=1))
     measured = by_rows(coarse) if by_rows is not None and coarse.size else None
-    if law is not None and (maps.fixed or learnt is not None):
-        sharp = None if measured is None else (coarse, measured)
-        return _under_law(coalitions, maps, total, K_X, law, None if maps.fixed else learnt, rivals, sharp)
+    if law is not None and maps.fixed:
+        return _under_law(coalitions, maps, total, K_X, law, rivals, None if measured is None else (coarse, measured))
+    if again is not None:
+        error, blur = with_total(squared_errors(maps, total) / total.count), with_total(resolution(maps, total) / total.count)
+        if measured is not None:
+            error[coarse], blur[coarse] = with_total(measured.sums.sum(axis=0) / total.count), with_total(measured.grain)
+        blur = rounded_off(blur, scale)
+        return from_redraws(coalitions, rounded_off(error, scale, blur), rounded_off(with_total(again), scale, blur), scale, rivals, blur)
     sums = np.array([squared_errors(maps, group) for group in groups])
     if measured is not None:
         sums[:, coarse] = measured.sums
-    return from_groups(coalitions, sums, [group.count for group in groups], np.diag(K_X), rivals)
+    return from_groups(coalitions, sums, [group.count for group in groups], np.diag(K_X), rivals, bar=why)
 
 
 def quietest(coalitions: Sequence[Coalition], law: NoiseLaw, K_X: Array) -> NDArray[np.intp]:
@@ -240,9 +249,9 @@ def quietest(coalitions: Sequence[Coalition], law: NoiseLaw, K_X: Array) -> NDAr
 
 def from_groups(
     coalitions: Sequence[Coalition], sums: Array, counts: Sequence[int], variances: Array,
-    rivals: NDArray[np.intp] | None = None, expected: Array | None = None,
+    rivals: NDArray[np.intp] | None = None, bar: ErrorBar = "jackknife",
 ) -> Errors:  # fmt: skip
-    """Return errors of any attack from its squared errors summed by row group, with jackknife error bars.
+    """Return errors of any attack from its squared errors summed by row group.
 
     Parameters
     ----------
@@ -256,25 +265,73 @@ def from_groups(
         Each attribute's variance in the table.
     rivals : ndarray of shape (B,) or None
         As for ``audit_linear``.
-    expected : ndarray of shape (B,), optional
-        What an attack's own theory expects of the squared errors, summed over rows and attributes; NaN for none. Without it no theory.
+    bar : 'jackknife' or 'replicates-needed'
+        Leave out groups of rows, the attack held; or give no error bars, as that does not see what all rows share.
     """
     scale = with_total(variances)
     distortion = rounded_off(with_total(sums.sum(axis=0) / sum(counts)), scale)
     best = Members.of(coalitions).best(distortion)
-    std_error, gain_error = _jackknife(with_total(sums), counts, best, scale)
     nothing = np.full_like(distortion, np.nan)
-    theory = nothing.copy()
-    if expected is not None:
-        theory[:, -1] = expected / sum(counts) / variances.size
-    gain = collusion_gain(distortion, np.take_along_axis(distortion, best, axis=0), scale)
-    degrees = np.full_like(distortion, len(counts) - 1)
-    paired = None
+    degrees = np.full_like(distortion, max(1, len(counts) - 1))
+
+    def against(rival: NDArray[np.intp]) -> tuple[Array, Paired]:
+        gain = collusion_gain(distortion, np.take_along_axis(distortion, rival, axis=0), scale)
+        both = _jackknife(with_total(sums), counts, rival, scale) if bar == "jackknife" else (nothing, nothing)
+        return both[0], Paired(gain, both[1], degrees)
+
+    std_error, own = against(best)
+    paired = None if rivals is None else against(np.broadcast_to(rivals[:, None], distortion.shape))[1]
+    t = quantiles(0.975, degrees)
+    reach, gain_reach = t * std_error, t * own.std_error
+    return Errors(distortion, std_error, nothing, own.gain, own.std_error, nothing, bar, reach, reach, gain_reach, gain_reach, paired)
+
+
+def from_redraws(
+    coalitions: Sequence[Coalition], distortion: Array, again: Array, scale: Array, rivals: NDArray[np.intp] | None = None,
+    blur: Array | float = 0.0,
+) -> Errors:  # fmt: skip
+    """Return errors of any attack with bars from other draws of the same release.
+
+    Parameters
+    ----------
+    coalitions : sequence of tuple of int
+    distortion, again : ndarrays of shape (B, N + 1) and (R, B, N + 1)
+        Mean squared errors as measured, and in R other draws; the last column is all attributes together.
+    scale : ndarray of shape (N + 1,)
+        The attributes' variances, and their mean.
+    rivals : ndarray of shape (B,) or None
+        As for ``audit_linear``.
+    blur : ndarray, optional
+        How far rounding moves each error.
+    """
+    members, R = Members.of(coalitions), len(again)
+
+    def gains(errors: Array, rival: NDArray[np.intp]) -> Array:
+        return collusion_gain(errors, np.take_along_axis(errors, rival, axis=0), scale)
+
+    gain, other = gains(distortion, members.best(distortion)), np.array([gains(errors, members.best(errors)) for errors in again])
+    spread, (below, above) = np.hypot(again.std(axis=0, ddof=1), blur), reaches(distortion, again)
+    nothing, paired = np.full_like(distortion, np.nan), None
     if rivals is not None:
         pair = np.broadcast_to(rivals[:, None], distortion.shape)
-        paired_gain = collusion_gain(distortion, np.take_along_axis(distortion, pair, axis=0), scale)
-        paired = Paired(paired_gain, _jackknife(with_total(sums), counts, pair, scale)[1], degrees)
-    return Errors(distortion, std_error, theory, gain, gain_error, nothing, False, degrees, degrees, paired)
+        pairs = np.array([gains(errors, pair) for errors in again])
+        paired = Paired(gains(distortion, pair), pairs.std(axis=0, ddof=1), np.full_like(distortion, R - 1))
+    return Errors(
+        distortion, spread, nothing, gain, other.std(axis=0, ddof=1), nothing, "redraws",
+        np.maximum(below, Z_95 * blur), np.maximum(above, Z_95 * blur), *reaches(gain, other), paired,
+    )  # fmt: skip
+
+
+def reaches(figure: Array, again: Array) -> tuple[Array, Array]:
+    """Return how far 95 % intervals about a figure reach down and up, given R other draws of it, shape (R, …).
+
+    Student's t of the redraws' spread, and as far as their mean: that is the best estimate there is of what the interval is to hold, and a
+    figure that fell into the lesser of two heaps (a filter that kept a direction more) can be many deviations from it. Normal figures
+    are held 97.5 times in 100 so; skewed ones and those in heaps fewer times (docs/calibration.md).
+    """
+    R, mean = len(again), again.mean(axis=0)
+    reach = quantile(0.975, R - 1) * again.std(axis=0, ddof=1)
+    return np.maximum(reach, figure - mean), np.maximum(reach, mean - figure)
 
 
 EXACT = 1e-12
@@ -315,10 +372,10 @@ def collusion_gain(error: Array, alone: Array, variance: Array, doubt: Array | f
 
 
 def _under_law(
-    coalitions: Sequence[Coalition], maps: Maps, total: Moments, K_X: Array, law: NoiseLaw, learnt: Learnt | None,
-    rivals: NDArray[np.intp] | None, sharp: tuple[NDArray[np.intp], Sharp] | None = None,
+    coalitions: Sequence[Coalition], maps: Maps, total: Moments, K_X: Array, law: NoiseLaw, rivals: NDArray[np.intp] | None,
+    sharp: tuple[NDArray[np.intp], Sharp] | None = None,
 ) -> Errors:  # fmt: skip
-    """Errors with bars from the law: closed forms given the maps, and what learning them adds."""
+    """Errors of known maps, with bars in closed form from the law."""
     N = maps.offsets.shape[1]
     scale = with_total(np.diag(K_X))
     # What is less than its own resolution is an exact rebuild as far as moments can tell; the error bar says how far that is.
@@ -341,35 +398,22 @@ def _under_law(
 
     def against(best: NDArray[np.intp]) -> Paired:
         alone = np.take_along_axis(distortion, best, axis=0)
-        gain = collusion_gain(distortion, alone, scale)
         covariance = _covariance_with_best(maps, best, judged, law, total.count)
-        known = _ratio_error(distortion, alone, variance, np.take_along_axis(variance, best, axis=0), covariance) ** 2
-        known = np.where(alone > EXACT * scale, known, 0.0)
-        if learnt is None:
-            return Paired(gain, np.sqrt(known), np.full_like(gain, np.inf))
-        ratio = np.divide(distortion, alone, out=np.zeros_like(distortion), where=alone > EXACT * scale)
-        of_gain = np.divide(learnt.against(best, ratio).variance(), alone**2, out=np.zeros_like(alone), where=alone > EXACT * scale)
-        return Paired(gain, *_together(known, of_gain, learnt.degrees))
+        error = _ratio_error(distortion, alone, variance, np.take_along_axis(variance, best, axis=0), covariance)
+        error = np.where(alone > EXACT * scale, error, 0.0)
+        return Paired(collusion_gain(distortion, alone, scale), error, np.full_like(alone, np.inf))
 
     best = against(members.best(distortion))
     paired = None if rivals is None else against(np.ascontiguousarray(np.broadcast_to(rivals[:, None], distortion.shape)))
-    if learnt is None:
-        # Each expected error is a sum of terms that cancel as those of the measured one do, and is known to ε of their size.
-        places = members.best(expected)
-        doubt = doubt + np.take_along_axis(doubt, places, axis=0)
-        gain_theory = collusion_gain(expected, np.take_along_axis(expected, places, axis=0), scale, doubt)
-        never = np.full_like(distortion, np.inf)
-        return Errors(distortion, np.sqrt(variance), expected, best.gain, best.std_error, gain_theory, True, never, never, paired)
-    error, degrees = _together(variance, learnt.variance(), learnt.degrees)
-    nothing = np.full_like(distortion, np.nan)
-    return Errors(distortion, error, nothing, best.gain, best.std_error, nothing, False, degrees, best.degrees, paired)
-
-
-def _together(known: Array, estimated: Array, degrees: int) -> tuple[Array, Array]:
-    """Return the standard error of two independent parts, one's variance known, and its degrees of freedom (Satterthwaite)."""
-    total = known + estimated
-    freedom = np.divide(degrees * total**2, estimated**2, out=np.full_like(total, np.inf), where=estimated > 0)
-    return np.sqrt(total), freedom
+    # Each expected error is a sum of terms that cancel as those of the measured one do, and is known to ε of their size.
+    places = members.best(expected)
+    doubt = doubt + np.take_along_axis(doubt, places, axis=0)
+    gain_theory = collusion_gain(expected, np.take_along_axis(expected, places, axis=0), scale, doubt)
+    error = np.sqrt(variance)
+    reach, gain_reach = Z_95 * error, Z_95 * best.std_error
+    return Errors(
+        distortion, error, expected, best.gain, best.std_error, gain_theory, "closed-form", reach, reach, gain_reach, gain_reach, paired
+    )
 
 
 def _columns(each: Array, total: Array, N: int) -> Array:

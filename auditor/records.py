@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.linear import Errors, with_total
-from auditor.results import Distribution, ErrorBar, Measurement, Status
+from auditor.results import Distribution, Measurement, Status
 from auditor.scenario.coalitions import Coalition
-from auditor.statistics import quantiles
 from auditor.tally import Tally
 
 Array = NDArray[np.float64]
@@ -68,27 +67,26 @@ def error_records(
     """Return distortion, rmse, normalized error and collusion gain of every wanted coalition, by attribute and together."""
     names = (*context.attributes, ALL)
     scale = with_total(context.variances)
-    bar: ErrorBar = "closed-form" if errors.closed else "jackknife"
-    t, t_gain = quantiles(0.975, errors.degrees), quantiles(0.975, errors.gain_degrees)
     rmse, rmse_error = _root(errors.distortion, errors.std_error)
+    # The interval of the distortion, so that both cover alike in few rows too.
+    low_rmse, high_rmse = np.sqrt(np.clip(errors.distortion - errors.below, 0.0, None)), np.sqrt(errors.distortion + errors.above)
+    of_distortion = errors.distortion, errors.std_error, errors.theory, errors.below, errors.above
     columns = (
-        ("distortion", errors.distortion, errors.std_error, errors.theory, t),
-        ("rmse", rmse, rmse_error, np.sqrt(errors.theory), t),
-        ("normalized_error", errors.distortion / scale, errors.std_error / scale, errors.theory / scale, t),
-        ("collusion_gain", errors.gain, errors.gain_error, errors.gain_theory, t_gain),
+        ("distortion", of_distortion),
+        ("rmse", (rmse, rmse_error, np.sqrt(errors.theory), rmse - low_rmse, high_rmse - rmse)),
+        ("normalized_error", tuple(each / scale for each in of_distortion)),
+        ("collusion_gain", (errors.gain, errors.gain_error, errors.gain_theory, errors.gain_below, errors.gain_above)),
     )
     cells = len(wanted), len(names), len(columns)
     value, error, low, high, theory, bars = (np.empty(cells, dtype=object) for _ in range(6))
-    for place, (metric, measured, spread, expected, reach) in enumerate(columns):
-        lowest, highest = measured - reach * spread, measured + reach * spread
-        if metric == "rmse":  # the interval of the distortion, so that both cover alike in few rows too
-            lowest, highest = (np.sqrt(np.clip(errors.distortion + sign * t * errors.std_error, 0.0, None)) for sign in (-1.0, 1.0))
+    for place, (metric, (measured, spread, expected, below, above)) in enumerate(columns):
+        lowest, highest = measured - below, measured + above
         value[:, :, place] = measured[wanted]
         error[:, :, place] = _or_none(spread[wanted])
         low[:, :, place] = _or_none((lowest if metric == "collusion_gain" else np.clip(lowest, 0.0, None))[wanted])
         high[:, :, place] = _or_none(highest[wanted])
         theory[:, :, place] = _or_none(expected[wanted])
-        bars[:, :, place] = np.where(np.isnan(spread[wanted]), "none", bar)
+        bars[:, :, place] = np.where(np.isnan(spread[wanted]) & (errors.bar != "replicates-needed"), "none", errors.bar)
     per_cell = len(names) * len(columns)
     members = (each for place in wanted for each in repeat(coalitions[place], per_cell))
     levels = (each for place in wanted for each in repeat(context.levels_of(coalitions[place]), per_cell))

@@ -30,8 +30,11 @@ STOPPED = {"SIGINT": 130, "SIGTERM": 143}
 
 Status = Literal["ok", "not-applicable", "failed"]
 Verdict = Literal["holds", "fails", "undecided"]
-ErrorBar = Literal["closed-form", "redraws", "jackknife", "sampling", "replicates", "none"]
+ErrorBar = Literal["closed-form", "redraws", "jackknife", "sampling", "replicates", "replicates-needed", "none"]
 Disclosure = Literal["public", "private", "rounded", "withheld"]
+
+FEWEST_REPLICATES = 5
+"""From so many replicates on their own spread is the error bar where there is no closed form."""
 
 
 class Measurement(NamedTuple):
@@ -62,8 +65,10 @@ class Measurement(NamedTuple):
     status : {'ok', 'not-applicable', 'failed'}
     reason : str or None
         Why a cell is not applicable or failed.
-    error_bar : {'closed-form', 'redraws', 'jackknife', 'sampling', 'replicates', 'none'}
-        Where ``std_error`` comes from; ``sampling``: as if the records (or a cross-validation's folds) were independent draws.
+    error_bar : {'closed-form', 'redraws', 'jackknife', 'sampling', 'replicates', 'replicates-needed', 'none'}
+        Where ``std_error`` comes from; ``redraws``: from other draws of the same release, which the audit made for the purpose;
+        ``sampling``: as if the records (or a cross-validation's folds) were independent draws; ``replicates-needed``: there is none, as
+        one release does not tell what was drawn once for all its records, and five replicates would.
     """
 
     sweep: dict[str, Any]
@@ -441,6 +446,14 @@ def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:
     if any(error is None for error in errors):
         return mean, None
     return mean, math.sqrt(math.fsum(error**2 for error in errors if error is not None)) / len(errors)
+
+
+def uncertainty(records: Sequence[Measurement]) -> float:
+    """Return the standard error to judge one cell by: 0 for figures that have none, infinite where one release does not tell."""
+    error = pooled(records)[1]
+    if error is None:
+        return math.inf if any(record.error_bar == "replicates-needed" for record in records) else 0.0
+    return error
 
 
 def half_interval(degrees: float) -> float:

@@ -79,6 +79,12 @@ class Key:
     grid: tuple[float, ...] = ()
     matrices: Seed | None = None
 
+    @property
+    def audit_seed(self) -> int:
+        """The seed of a release that is drawn to be audited: those for release have a secret key instead."""
+        assert isinstance(self.seed, int), "audits draw from seeds"
+        return self.seed
+
 
 class RowsOf(Sequence[Array]):
     """Rows ``start`` to ``stop`` of each of many copies, cut only when asked for: a new copy reads two of a thousand."""

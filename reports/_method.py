@@ -50,12 +50,16 @@ METRICS = {
 ERROR_BARS = {
     "closed-form": "from the closed form of the spread over noise draws, for linear attacks with known weights: "
     "Var = (2 tr S² + 4 tr SA)/n, with A = (I − WH) K_X (I − WH)ᵀ and S = W K_Z Wᵀ",
-    "jackknife": (
-        "from a jackknife: blocks of rows, or of what the adversary learnt from, are left out in turn, and the spread measured"
+    "redraws": (
+        "from the spread between other draws of the same release, made for the purpose: of the noise, and of what the adversary was given"
     ),
-    "redraws": "from other draws of the noise and of what the adversary learnt from, simulated from the table under the scheme's law",
+    "jackknife": "from a jackknife: blocks of rows are left out in turn, the attack held, and the spread measured",
     "sampling": "as if the records, or the folds of a cross-validation, were independent draws",
     "replicates": "from the spread between replicates, each of which draws the noise anew",
+    "replicates-needed": (
+        "without an error bar, as one release does not tell what was drawn once for all its records (a learnt distribution, a matrix, "
+        "records given); five `replicates` or more do"
+    ),
     "none": "without an error bar: the figure is exact, or no spread could be stated for it",
 }
 

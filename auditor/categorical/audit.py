@@ -190,8 +190,7 @@ class AttackSession:
     def _bars(self, use: PluginUse, knowledge: Knowledge) -> dict[Coalition, Bars]:
         """Return error bars from redraws; none from an attack that infers from what it was given, and not from another draw of it."""
         name, key = (use.id, knowledge.label), self.release.key
-        assert isinstance(key.seed, int), "audits draw from seeds"
-        rng = stream(key.seed, key.scheme, key.replicate, "redraws", *name)
+        rng = stream(key.audit_seed, key.scheme, key.replicate, "redraws", *name)
         with contained():
             return bars_of(self.view(knowledge), self.release.data, self.release.needed, self._fits[name], rng)
         return {}

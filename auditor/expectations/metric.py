@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from auditor.expectation import Evidence, Expectation, Filter, Judgement, copies_released, selector, worst
 from auditor.registry import register
-from auditor.results import Measurement, Verdict, cells, mean_theory, pooled
+from auditor.results import Measurement, Verdict, cells, mean_theory, pooled, uncertainty
 from auditor.statistics import holm, one_sided
 
 LEVEL = 0.05
@@ -106,14 +106,13 @@ def _distance(cell: Sequence[Measurement], limit: float, sign: float) -> float:
 
 def _p_outside(cell: Sequence[Measurement], limit: float, sign: float) -> float:
     """p-value against «the truth violates the bound»; rounding is no violation."""
-    value, error = pooled(cell)
     slack = ROUNDING * max(1.0, abs(limit))
-    return one_sided(-sign * value, -sign * limit + slack, (error or 0.0) * at_bound(cell, limit))
+    return one_sided(-sign * pooled(cell)[0], -sign * limit + slack, uncertainty(cell) * at_bound(cell, limit))
 
 
 def _p_inside(cell: Sequence[Measurement], limit: float, sign: float) -> float:
-    value, error = pooled(cell)
-    return one_sided(sign * value, sign * limit - ROUNDING * max(1.0, abs(limit)), (error or 0.0) * at_bound(cell, limit))
+    value, slack = pooled(cell)[0], ROUNDING * max(1.0, abs(limit))
+    return one_sided(sign * value, sign * limit - slack, uncertainty(cell) * at_bound(cell, limit))
 
 
 def at_bound(cell: Sequence[Measurement], limit: float) -> float:

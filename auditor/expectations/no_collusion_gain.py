@@ -24,6 +24,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from pydantic import Field
 
 from auditor.expectation import (
@@ -33,6 +34,7 @@ from auditor.expectation import (
     Judgement,
     Look,
     NoiseGain,
+    PairedGain,
     Pooling,
     Selector,
     Share,
@@ -43,8 +45,9 @@ from auditor.expectation import (
 )
 from auditor.expectations.metric import describe
 from auditor.linear import SAME
+from auditor.redraws import ROW_REDRAWS
 from auditor.registry import register
-from auditor.results import Measurement, Verdict, cells, pooled
+from auditor.results import FEWEST_REPLICATES, Measurement, Verdict, cells, pooled, uncertainty
 from auditor.scenario.coalitions import parse_coalitions
 from auditor.statistics import holm, observations_needed, one_sided, quantile, rows_needed, share_tests
 
@@ -95,7 +98,25 @@ class Gain:
     @property
     def measured(self) -> bool:
         """Whether there is anything to test."""
-        return math.isfinite(self.gain) and math.isfinite(self.std_error)
+        return math.isfinite(self.gain) and not math.isnan(self.std_error)
+
+
+DEGREES = {"closed-form": math.inf, "redraws": ROW_REDRAWS - 1, "jackknife": 31, "replicates-needed": math.inf}
+"""Degrees of freedom by where an error bar comes from; at least, for redraws."""
+
+
+def averaged_pairs(paired: Sequence[PairedGain]) -> tuple[float, float, float]:
+    """Return mean, standard error and degrees of freedom of the same gain in several replicates.
+
+    By each one's own error or, where one release does not tell, by the spread between replicates; infinite when they are too few for that.
+    """
+    gains, errors, degrees = (np.array(part, dtype=np.float64) for part in zip(*paired, strict=True))
+    R = gains.size
+    if not np.isnan(errors).any():
+        return float(gains.mean()), float(np.sqrt((errors**2).sum())) / R, float(degrees.sum())
+    if R < FEWEST_REPLICATES:
+        return float(gains.mean()), math.inf, math.inf
+    return float(gains.mean()), float(gains.std(ddof=1)) / math.sqrt(R), R - 1.0
 
 
 def deciding(looks: Sequence[Look]) -> list[Look]:
@@ -237,14 +258,13 @@ class NoCollusionGain(Expectation):
             rows = sum(release.rows for release in here)
             who = f"{first.attack} ({first.knowledge}, {first.attribute}) on {first.scheme}"
             if len(paired) == len(group):
-                value = math.fsum(gain for gain, _, _ in paired) / len(paired)
-                error = math.sqrt(math.fsum(e**2 for _, e, _ in paired)) / len(paired)
-                yield Gain(who, first.coalition, value, error, sum(degrees for _, _, degrees in paired), rows)
+                value, error, degrees = averaged_pairs(paired)
+                yield Gain(who, first.coalition, value, error, degrees, rows)
             else:
                 value, pooled_error = pooled(group)
-                known = {"closed-form": math.inf, "redraws": math.inf, "jackknife": 31}
-                degrees = known.get(first.error_bar, len(group) - 1)
-                yield Gain(who, first.coalition, value, math.nan if pooled_error is None else pooled_error, degrees, rows)
+                degrees = DEGREES.get(first.error_bar, len(group) - 1)
+                error = uncertainty(group) if first.error_bar == "replicates-needed" else math.nan if pooled_error is None else pooled_error
+                yield Gain(who, first.coalition, value, error, degrees, rows)
 
     def _noise_gains(self, evidence: Evidence) -> Iterable[Gain]:
         """What the measured noise of the copies lets a coalition take off its best copy's."""
@@ -315,7 +335,7 @@ class NoCollusionGain(Expectation):
             return f"on the data: {cell} gains {bar}, more than {_percent(margin)}; so do {count} of {len(tested)} tested"
         # For the claim, a true gain of nothing: the estimate itself is too uncertain here to plan with.
         needed = gain.rows_to_decide(margin, self.parameters.level / len(tested))
-        rows = f"about {needed:,} rows would settle it if there is no gain"
+        rows = f"about {needed:,} rows would settle it if there is no gain" if needed else "five replicates or more would tell"
         blind = max((look.blind for look in deciding(gain.looks)), default=0.0) if gain.looks else 0.0
         bar += f" and {blind:.2%} of records like no other" if blind > 0 else ""
         return f"on the data: cannot tell {bar} from the margin of {_percent(margin)} ({cell}, {gain.rows:,} rows); {rows}"

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from auditor.expectation import Evidence, Expectation, Filter, Judgement, copies_released, selector, worst
 from auditor.expectations.metric import ROUNDING, describe
 from auditor.registry import register
-from auditor.results import Measurement, Verdict, cells, pooled
+from auditor.results import Measurement, Verdict, cells, pooled, uncertainty
 from auditor.scenario.coalitions import parse_coalitions
 from auditor.scenario.knowledge import KnowledgeError, parse_knowledge
 from auditor.statistics import holm, one_sided
@@ -150,12 +150,12 @@ class Difference(NamedTuple):
 
 
 def _difference(first: Sequence[Measurement], second: Sequence[Measurement], slack: float) -> Difference:
-    (a, error_a), (b, error_b) = pooled(first), pooled(second)
+    a, b = pooled(first)[0], pooled(second)[0]
     if len(first) == len(second) and len(first) >= PAIRED:
         paired = np.array([x.value for x in first], dtype=float) - np.array([y.value for y in second], dtype=float)
         error = float(paired.std(ddof=1) / math.sqrt(len(paired)))
     else:
-        error = (error_a or 0.0) + (error_b or 0.0)
+        error = uncertainty(first) + uncertainty(second)
     return Difference(a - b - slack, error, _settled(first, second, slack), max(abs(a), abs(b)))
 
 

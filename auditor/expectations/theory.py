@@ -128,7 +128,7 @@ def agreement(group: Sequence[Measurement], truth: float) -> Agreement:
             return Agreement(value, half, tests[0][0])
         p, flips = max(p for p, _ in tests), sign_flips(_differences(group, truth)[0])
         return Agreement(value, half, p if flips <= FALSE_ALARM else max(p, flips), R < FEWEST)
-    if drawn and group[0].error_bar == "jackknife":
+    if drawn and group[0].error_bar in ("redraws", "jackknife", "replicates-needed"):
         return Agreement(value, QUANTILE * (error or 0.0), 1.0, few=True)
     return Agreement(value, QUANTILE * (error or 0.0), two_sided(value - truth, error or 0.0, _scale(group)))
 
