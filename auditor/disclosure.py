@@ -5,10 +5,16 @@ The records of a file are a secret; those of a registered source that says so, a
 | what | is written |
 | --- | --- |
 | mean, variance, correlation | rounded to a step of at most half their standard error in ``n`` records |
+| every figure of fewer than ten records | withheld; the verdicts stay |
+| all other figures | as they are |
+
+An attack's error in data units over the same without a unit is the exact variance, though. Where a scenario asks for it, with
+``data: {disclosure: figures}``, as one whose results will be published should, that is closed too:
+
+| what | is written |
+| --- | --- |
 | figures in data units (``distortion``, ``rmse``, bins) | times *rounded over exact variance*, one factor an attribute |
 | figures of noise whose size is stated in data units | rounded to a step of at most half their own |
-| all other figures, which have no unit | as they are |
-| every figure of fewer than ten records | withheld; the verdicts stay |
 
 The factor is what makes it hold: were each figure rounded by itself, the mean of many quotients ``distortion / normalized_error`` would be
 the variance again. With one factor every such quotient is the *rounded* variance, and figures still agree with one another.
@@ -29,6 +35,8 @@ from auditor.metrics import METRICS, base
 from auditor.results import AuditResult, DataSummary, Distribution, ExpectationRecord, Measurement
 
 FEWEST_RECORDS = 10
+SECRET = ("moments", "figures")
+"""What ``DataSummary.disclosure`` says of a secret table before anything is written: how much of it is to be rounded."""
 IN_DATA_UNITS = {"distortion": 1.0, "rmse": 0.5}
 """Metric → power of the variance that it is in proportion to."""
 SHOWN_DIGITS = 2
@@ -52,7 +60,7 @@ def disclosed(result: AuditResult) -> AuditResult:
     >>> disclosed(result) is result  # iris is no secret
     True
     """
-    if not any(summary.disclosure == "private" for summary in result.data):
+    if not any(summary.disclosure in SECRET for summary in result.data):
         return result
     tables = [_Disclosed(summary) for summary in result.data]
     absolute = {use["id"] for use in result.scenario.get("schemes", ()) if _states_a_variance(use)}
@@ -86,11 +94,12 @@ class _Disclosed:
     """One table: its summary as it may be told, and the factors between figures and what is told of them."""
 
     def __init__(self, exact: DataSummary) -> None:
-        self.sweep, self.rows, self.private = exact.sweep, exact.rows, exact.disclosure == "private"
+        self.sweep, self.rows, self.private = exact.sweep, exact.rows, exact.disclosure in SECRET
+        self.figures = exact.disclosure == "figures"
         self.withheld = self.private and exact.rows < FEWEST_RECORDS
         self.reason = f"withheld: no figure is written of a private table with fewer than {FEWEST_RECORDS} records; it has {exact.rows}"
         self.summary = _summary(exact) if self.private else exact
-        self._factors = _factors(exact, self.summary)
+        self._factors = _factors(exact, self.summary) if self.figures else {}
 
     def measurement(self, record: Measurement, absolute: bool) -> Measurement:
         """Return one figure as it may be told; ``absolute``: the size of the noise is stated in data units."""
@@ -99,6 +108,8 @@ class _Disclosed:
         if self.withheld:
             told = record._replace(value=None, std_error=None, ci_low=None, ci_high=None, theory=None)
             return told._replace(status="not-applicable", reason=self.reason, error_bar="none")
+        if not self.figures:
+            return record
         power = IN_DATA_UNITS.get(record.metric)
         if power is not None:
             factor = self._factors.get(record.attribute, 1.0) ** power
@@ -178,7 +189,7 @@ def _verdict(record: ExpectationRecord, tables: Sequence[_Disclosed]) -> Expecta
     short = next((table for table in tables if table.withheld), None)
     if short is not None:
         return record.model_copy(update={"observed": None, "bound": _asked(record), "why": short.reason})
-    if _metric(record) not in IN_DATA_UNITS:
+    if _metric(record) not in IN_DATA_UNITS or not any(table.figures for table in tables):
         return record
     rows = min(table.rows for table in tables if table.private)
     why = _FIGURE.sub(lambda figure: f"{float(figure[0]):.{SHOWN_DIGITS}g}", record.why)

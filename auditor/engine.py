@@ -241,7 +241,7 @@ def _summary_of_data(scenario: Scenario, point: dict[str, Any]) -> tuple[DataSum
         description=table.description,
         licence=table.licence,
         fingerprint=owner.fingerprint(digest, public),
-        disclosure="public" if public else "private",
+        disclosure="public" if public else scenario.data.disclosure,
         sweep={path: value for path, value in point.items() if path.partition(".")[0] in ("data", "seed")},
     )
     return summary, digest

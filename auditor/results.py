@@ -31,7 +31,7 @@ STOPPED = {"SIGINT": 130, "SIGTERM": 143}
 Status = Literal["ok", "not-applicable", "failed"]
 Verdict = Literal["holds", "fails", "undecided"]
 ErrorBar = Literal["closed-form", "redraws", "jackknife", "sampling", "replicates", "replicates-needed", "none"]
-Disclosure = Literal["public", "private", "rounded", "withheld"]
+Disclosure = Literal["public", "moments", "figures", "rounded", "withheld"]
 
 FEWEST_REPLICATES = 5
 """From so many replicates on their own spread is the error bar where there is no closed form."""

@@ -37,7 +37,7 @@ SCENARIO = {
 def audit(folder, records, names=("pay", "tax"), **changes):
     file = folder / "people.csv"
     pd.DataFrame(records, columns=list(names)).to_csv(file, index=False)
-    return auditor.run(SCENARIO | {"data": str(file)} | changes)
+    return auditor.run(SCENARIO | {"data": {"source": str(file), "disclosure": "figures"}} | changes)
 
 
 def people(rows, seed=5):
@@ -96,6 +96,17 @@ def test_two_records_were_their_mean_and_standard_deviation_apart_and_are_withhe
     assert {e["observed"] for e in told["expectations"]} == {None}
     assert [e["bound"] for e in told["expectations"]] == [None, 1e-9, 0.0]
     assert result.disclosed().exit_status == result.exit_status
+
+
+def test_unless_asked_for_only_moments_are_rounded(tmp_path):
+    """Errors in data units are written in full, so that they can be compared with other programs'; moments are not."""
+    records = people(200)
+    result = audit(tmp_path, records, data=str(tmp_path / "people.csv"))
+    full, told = in_full(result), written(result)
+    assert told["data"][0]["disclosure"] == "rounded"
+    assert told["measurements"] == full["measurements"]
+    for before, after in zip(full["data"][0]["attributes"], told["data"][0]["attributes"], strict=True):
+        assert 0 < abs(after["mean"] - before["mean"]) < 0.26 * math.sqrt(before["variance"] / 200)
 
 
 @pytest.mark.parametrize("rows", [FEWEST_RECORDS, 200])

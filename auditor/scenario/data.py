@@ -15,8 +15,9 @@ from auditor.scenario.problems import Problems, shown
 from auditor.scenario.scalars import whole
 from auditor.scenario.uses import plugin_parameters
 
-DATA_FIELDS = ("source", "columns", "rows", "missing", "standardize", "bin", "categorical", "hierarchies")
+DATA_FIELDS = ("source", "columns", "rows", "missing", "standardize", "disclosure", "bin", "categorical", "hierarchies")
 MISSING = ("refuse", "drop", "mean")
+DISCLOSURE = ("moments", "figures")
 MOST_ROWS = 10**9
 """More is a slip of the pen: a table of two columns would take 16 GB."""
 
@@ -39,9 +40,8 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
     rows = whole(value.get("rows"))
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 2 <= rows <= MOST_ROWS):
         problems.add(("data", "rows"), f"must be an integer from 2 to {MOST_ROWS:,}; got {shown(rows)}")
-    missing = value.get("missing", "refuse")
-    if missing not in MISSING:
-        problems.add(("data", "missing"), f"must be one of {', '.join(MISSING)}; got {shown(missing)}{did_you_mean(missing, MISSING)}")
+    missing = _one_of("missing", MISSING, value, problems)
+    disclosure: Any = _one_of("disclosure", DISCLOSURE, value, problems)
     standardize = value.get("standardize", False)
     if not isinstance(standardize, bool):
         problems.add(("data", "standardize"), f"must be true or false; got {shown(standardize)}")
@@ -53,7 +53,15 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
     for name in hierarchies:
         if name in bins or name in categorical or standardize is True:
             problems.add(("data", "hierarchies", name), "cannot be binned, standardized or taken as categories as well", key=True)
-    return DataUse(source, columns, rows, str(missing), bool(standardize), parameters, bins, categorical, hierarchies)
+    return DataUse(source, columns, rows, missing, bool(standardize), disclosure, parameters, bins, categorical, hierarchies)
+
+
+def _one_of(name: str, choices: tuple[str, ...], section: dict[str, Any], problems: Problems) -> str:
+    """Return a field that takes one of some words, the first when it is left out."""
+    value = section.get(name, choices[0])
+    if value not in choices:
+        problems.add(("data", name), f"must be one of {', '.join(choices)}; got {shown(value)}{did_you_mean(value, choices)}")
+    return str(value)
 
 
 def _columns(value: Any, problems: Problems) -> tuple[str, ...] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from auditor.knowledge import Knowledge
 from auditor.registry import PluginParameters
@@ -35,6 +35,8 @@ class DataUse:
         What to do with missing values; a blank line in a CSV file of one column is one.
     standardize : bool
         Whether every column is brought to mean 0 and variance 1.
+    disclosure : 'moments' or 'figures'
+        What of a private table is rounded where results are written: its moments, or figures in its units too (docs/privacy.md).
     parameters : dict
         The source's own.
     bins, categorical : dict
@@ -48,6 +50,7 @@ class DataUse:
     rows: int | None = None
     missing: str = "refuse"
     standardize: bool = False
+    disclosure: Literal["moments", "figures"] = "moments"
     parameters: dict[str, Any] = field(default_factory=dict)
     bins: dict[str, Any] = field(default_factory=dict)
     categorical: dict[str, Any] = field(default_factory=dict)
@@ -64,6 +67,7 @@ class DataUse:
             "rows": self.rows,
             "missing": self.missing,
             "standardize": self.standardize,
+            "disclosure": self.disclosure,
             **categories,
             **self.parameters,
         }

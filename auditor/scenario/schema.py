@@ -123,6 +123,7 @@ def _data(definitions: JSON) -> JSON:
         "rows": {"type": ["integer", "null"], "minimum": 2, "maximum": MOST_ROWS},
         "missing": {"enum": list(MISSING)},
         "standardize": {"type": "boolean"},
+        "disclosure": {"enum": ["moments", "figures"]},
         "bin": {"type": ["object", "null"], "additionalProperties": _bins(),
                 "description": "columns cut into classes, for uniform schemes"},
         "categorical": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": ["object", "string", "null"]}],
