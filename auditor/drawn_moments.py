@@ -159,10 +159,11 @@ def _totals(group: Moments, chosen: Sequence[int], N: int) -> Array:
 
 def _covariance(S: Array, n: int, law: NoiseLaw, found: Array, names: Sequence[str], chosen: Sequence[int]) -> LawTest:
     """Return the test that ``S`` is a Wishart matrix of n rows and covariance I, told by the entry of ``K_Z`` that is furthest off."""
-    size, own = len(S), np.diag(S)
+    size, own = len(S), np.clip(np.diag(S), 0.0, None)  # of a direction without any noise, rounding may leave less than nothing
     worst = float(_chi(own, n).min())  # bounded noise varies less than that
     if size > 1:
-        r = S / np.sqrt(np.outer(own, own))
+        both = np.sqrt(np.outer(own, own))
+        r = np.divide(S, both, out=np.zeros_like(S), where=both > 0)
         np.fill_diagonal(r, 0.0)
         largest = min(float(np.abs(r).max()), 1.0 - 1e-15)
         worst = min(worst, 2.0 * float(stdtr(n - 1, -largest * np.sqrt((n - 1) / (1.0 - largest**2)))))
