@@ -167,7 +167,7 @@ def corpus() -> Iterator[tuple[str, Case]]:
         yield path.name, scenarios.case("corpus", path.read_bytes())
     for path in sorted((scenarios.CORPUS / "tables").iterdir()):
         for way in tables.WAYS:
-            yield f"{path.name} ({way})", tables.asked("corpus", f"t{path.suffix}", path.read_bytes(), way, run=way == "numbers")
+            yield f"{path.name} ({way})", tables.asked("corpus", f"t{path.suffix}", path.read_bytes(), way, way == "some numbers")
 
 
 def _page(tally: Tally, asked: argparse.Namespace, seconds: float) -> str:
@@ -177,8 +177,8 @@ def _page(tally: Tally, asked: argparse.Namespace, seconds: float) -> str:
         "",
         f"`python -m benchmarks.fuzz --scenarios {asked.scenarios} --tables {asked.tables} --seed {asked.seed}` writes this page.",
         "Each case is carried out as a user would. It is a fault if anything ends but in a known exit status, shows a traceback or a",
-        "library's warning, floods (more than a hundred messages, or one beyond its bound), takes 20 s of processor time, ends well without",
-        "results, or puts a cell of the table into a message or a file of results. The same command judges the same cases again.",
+        "library's warning, floods (more than a hundred messages, or one beyond its bound), takes 20 s of processor time, ends well",
+        "without results, or puts a cell of the table into a message or a file of results. The same command judges the same cases again.",
         "",
         f"{tally.cases:,} cases, {len(tally.faults)} faults; {tally.seconds:,.0f} s of processor time "
         f"({1000 * tally.seconds / max(1, tally.cases):.0f} ms a case, the longest {tally.longest:.1f} s), {seconds:,.0f} s on the clock.",

@@ -205,7 +205,7 @@ def mutated(draw: random.Random) -> Case:
     text = bytearray(written(document))
     if kind in OF_TEXT:
         OF_TEXT[kind](text, draw)
-    return case(kind, bytes(text), run=draw.random() < 0.5)
+    return case(kind, bytes(text), run=draw.random() < 0.25)
 
 
 def written(document: Any) -> bytes:

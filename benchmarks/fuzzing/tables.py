@@ -289,7 +289,7 @@ OF_PARQUET: dict[str, Callable[[pa.Table, random.Random], bytes]] = {
 def mutated(draw: random.Random) -> Case:
     """Return a mutated table, with a scenario or a command that asks for it."""
     kind, rows = draw.choice([*OF_RECORDS, *OF_TEXT, *OF_PARQUET]), canaries(draw)
-    way, run = draw.choice(WAYS), draw.random() < 0.15
+    way, run = draw.choice(WAYS), draw.random() < 0.1
     if kind in OF_PARQUET:
         table = arrow(rows)
         return asked(kind, "t.parquet", OF_PARQUET[kind](table, draw), way, run, str(table.to_pydict()).encode())
