@@ -130,7 +130,7 @@ def _extreme(document: Any, draw: random.Random) -> None:
     numbers = [path for path in paths(document) if type(at(document, path)) in (int, float)]
     if numbers:
         path = draw.choice(numbers)
-        put(document, path, at(document, path) * draw.choice([0, -1, 2, 1000, 10**9, 1e-9, 1e-300, 1e150, 0.5]))
+        put(document, path, at(document, path) * draw.choice([0, -1, 2, 1000, 10**9, 1e-9, 1e-300, 1e150, 0.5, 1e60, 1e-60, 1e100]))
 
 
 OF_STRUCTURE: dict[str, Callable[[Any, random.Random], None]] = {
