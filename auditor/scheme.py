@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-LARGEST_LEVEL = 1e30
-"""Noise of 10¹⁵ times the data's deviation leaves nothing of them; with more, an error bar's fourth powers leave the range of doubles."""
-
 
 @dataclass(frozen=True)
 class TableMoments:
@@ -136,8 +133,6 @@ class Scheme(Plugin):
         for number, level in enumerate(levels, start=1):
             if not (np.isfinite(level) and level >= 0):
                 raise AuditorError(f"level {number} must be a finite noise multiple σ² ≥ 0; got {level!r}")
-            if level > LARGEST_LEVEL:
-                raise AuditorError(f"level {number} must be a noise multiple σ² of at most {LARGEST_LEVEL:g}; got {level!r}")
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         """Refuse a table the scheme cannot release; any will do, unless a scheme knows better.

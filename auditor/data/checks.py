@@ -19,8 +19,8 @@ Missing = Literal["refuse", "drop", "mean"]
 FEWEST_STEPS = 8
 """Steps of a double, at the size of a column's values, in its standard deviation; with fewer, rounding shows in moments and copies."""
 
-LEAST_VARIANCE, LARGEST_VARIANCE = 1e-60, 1e40
-"""An error bar's degrees of freedom take fourth powers of a variance times a level (at most 1e30), which must not leave 1e±308."""
+LEAST_VARIANCE, LARGEST_VARIANCE = 1e-70, 1e70
+"""The degrees of freedom of an error bar take fourth powers of variances, the data's and the noise's, which must not leave 1e±308."""
 
 MISSING_REMEDY = "set `missing: drop` to leave those records out, or `missing: mean` to fill them in"
 

@@ -239,7 +239,7 @@ COLUMNS: list[Callable[[list[Any]], pa.Array]] = [
     lambda cells: pa.array([1e308 * (-1) ** k for k in range(len(cells))]),
     lambda cells: pa.array([float("inf"), *map(float, range(1, len(cells)))]),
     lambda cells: pa.array(np.arange(len(cells), dtype=np.float16)),
-    *(lambda cells, scale=scale: pa.array([scale * (k + 1) for k in range(len(cells))]) for scale in (1e-100, 1e-60, 1e30, 1e60, 1e100, 1e150)),
+    *(lambda cells, unit=unit: pa.array([unit * (k + 1) for k in range(len(cells))]) for unit in (1e-100, 1e-60, 1e30, 1e60, 1e100, 1e150)),
     lambda cells: pa.array([7.0] * len(cells)), lambda cells: pa.array([5e-324 * k for k in range(len(cells))]),
     lambda cells: pa.array([f"\x1b[{k % 2}J<b>" for k in range(len(cells))]),
     lambda cells: pa.array([1e15 + k * 0.125 for k in range(len(cells))]),
