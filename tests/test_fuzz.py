@@ -25,13 +25,13 @@ def test_nothing_of_the_corpus_shows_a_fault(name):
     assert judged(CORPUS[name]).faults == []
 
 
-@settings(settings.get_profile("fuzz"), max_examples=80)
+@settings(settings.get_profile("fuzz"), max_examples=60)
 @given(draws)
 def test_no_mutated_scenario_shows_a_fault(draw):
     assert judged(scenarios.mutated(draw)).faults == []
 
 
-@settings(settings.get_profile("fuzz"), max_examples=80)
+@settings(settings.get_profile("fuzz"), max_examples=60)
 @given(draws)
 def test_no_mutated_table_shows_a_fault(draw):
     assert judged(tables.mutated(draw)).faults == []
