@@ -162,12 +162,13 @@ def keep(case: Case, what: str) -> Path:
 
 
 def corpus() -> Iterator[tuple[str, Case]]:
-    """Yield every case of the corpus: a scenario as it is, run if its name says so, a table in those ways that differ most."""
+    """Yield all of the corpus: a scenario as it is, a table in the ways that differ most; run if the name says so."""
     for path in sorted((scenarios.CORPUS / "scenarios").iterdir()):
         yield path.name, scenarios.case("corpus", path.read_bytes(), run=path.name.startswith("run-"))
     for path in sorted((scenarios.CORPUS / "tables").iterdir()):
         for way in ("numbers", "some numbers", "words", "copy", "perturbed"):
-            yield f"{path.name} ({way})", tables.asked("corpus", f"t{path.suffix}", path.read_bytes(), way, run=path.name.startswith("run-"))
+            name, run = f"t{path.suffix}", path.name.startswith("run-")
+            yield f"{path.name} ({way})", tables.asked("corpus", name, path.read_bytes(), way, run)
 
 
 def _page(tally: Tally, asked: argparse.Namespace, seconds: float) -> str:
