@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from auditor.errors import AuditorError, PluginFailed, StorageError
+from auditor.errors import AuditorError, PluginFailed, StorageError, bounded
 
 if TYPE_CHECKING:
     from auditor.comparison import Comparison
@@ -230,7 +230,7 @@ def _ready(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -
 
 
 def _telling(title: str, quiet: bool) -> Callable[[str], None]:
-    return lambda message: None if quiet else _say(f"{title}: {message}")
+    return lambda message: None if quiet else _say(bounded(f"{title}: {message}"))
 
 
 def _deposit(result: AuditResult, folder: Path, quiet: bool) -> int:
@@ -291,7 +291,7 @@ def _warnings_told() -> Iterator[None]:
         warnings.simplefilter("always", AuditorWarning)
         yield
     for message in dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, AuditorWarning)):
-        _say(f"warning: {message}")
+        _say(bounded(f"warning: {message}"))
 
 
 def _each(items: Sequence[Any], act: Callable[[Any], Any]) -> list[Any]:
@@ -435,7 +435,7 @@ def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None
     checked = _read_all(scenarios, changes, seed)
     _warn_of_broken_plugins()
     with _warnings_told():
-        _each(checked, lambda scenario: _tell(outline(scenario)))
+        _each(checked, lambda scenario: _tell(bounded(outline(scenario))))
 
 
 @cli.command(name="list")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from auditor import metrics, registry
 from auditor.attack import Attack
 from auditor.audit import make_scheme, release_levels
 from auditor.blocks import JACKKNIFE_GROUPS
 from auditor.containment import contained
+from auditor.data.checks import LARGEST_VARIANCE
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, PluginFailed, Problem, ScenarioError, did_you_mean
 from auditor.expectation import listed
@@ -26,9 +29,6 @@ from auditor.utility import utility_problems
 MOST_MOMENT_BYTES = 4 * 2**30
 MOST_RECORDS = 20_000_000
 """About 8 GB of them."""
-
-MOST_VARIANCE = 1e140
-"""Squared and summed over a billion rows it is still a double."""
 
 Tables = list[tuple[dict[str, Any], Table]]
 
@@ -124,7 +124,7 @@ def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, mome
         if scheme.family != "uniform":
             joint = scheme.output_width(table.width) == table.width
             _check_size(len(levels) if joint else 0, table.width)
-        _check_range(scheme.law(levels, moments))
+        _check_range(scheme.law(levels, moments), max(levels, default=0.0) * float(np.diag(moments.covariance).max(initial=0.0)))
     if failure.error is not None:
         _note_refusal(failure, ("schemes", place), use.id, found)
         return
@@ -159,12 +159,13 @@ def _check_size(copies: int, width: int) -> None:
         )
 
 
-def _check_range(law: NoiseLaw | None) -> None:
-    """Refuse noise so loud that its square is no number: everything would come out as infinity."""
+def _check_range(law: NoiseLaw | None, loudest: float) -> None:
+    """Refuse noise so loud that powers of its variance are no numbers; ``loudest`` is what levels make of it without a Gaussian law."""
     if isinstance(law, GaussianNoise):
         loudest = float(law.level_covariance.max(initial=0.0)) * float(law.shape.max(initial=0.0))
-        if not loudest <= MOST_VARIANCE:
-            raise AuditorError(f"noise of variance {loudest:.3g} is beyond what double precision can square")
+        loudest = np.inf if np.isnan(loudest) else loudest
+    if loudest > LARGEST_VARIANCE:  # levels that nobody knows are none
+        raise AuditorError(f"noise of variance {loudest:.3g} is beyond what double precision can square")
 
 
 def _check_attributes(scenario: Scenario, tables: Tables, found: Problems) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from auditor.errors import bounded
 from auditor.printing import clean
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def calm(title: str, clock: Callable[[], float] = monotonic) -> Listener:
 
     def say(text: str) -> None:
         with suppress(OSError):  # a full or closed device must not end the run
-            click.echo(clean(f"{title}: {text}"), err=True)
+            click.echo(clean(bounded(f"{title}: {text}")), err=True)
 
     def listen(progress: Progress) -> None:
         now = clock()

@@ -139,7 +139,7 @@ def parse_domains(value: Any) -> dict[str, list[Any] | None]:
     """
     if isinstance(value, str):
         value = [value]
-    if isinstance(value, list):
+    if isinstance(value, list) and all(isinstance(name, str) for name in value):
         value = dict.fromkeys(value)
     if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
         raise ValueError("must be a list of columns, or map columns to their domains")

@@ -19,6 +19,9 @@ Missing = Literal["refuse", "drop", "mean"]
 FEWEST_STEPS = 8
 """Steps of a double, at the size of a column's values, in its standard deviation; with fewer, rounding shows in moments and copies."""
 
+LEAST_VARIANCE, LARGEST_VARIANCE = 1e-70, 1e70
+"""The degrees of freedom of an error bar take fourth powers of variances, the data's and the noise's, which must not leave 1e±308."""
+
 MISSING_REMEDY = "set `missing: drop` to leave those records out, or `missing: mean` to fill them in"
 
 MOST_PROBLEMS = 5
@@ -273,7 +276,12 @@ def check_varied(names: tuple[str, ...], low: NDArray[np.float64], high: NDArray
     remedy = "leave such columns out with `columns:`"
     why_constant = "is constant: there is nothing to protect, and the normalized error is undefined"
     _each(names, constant, lambda j: why_constant, remedy)
-    lost = ~np.isfinite(variance) | (variance < tiny)
+    check_variance(names, variance, LEAST_VARIANCE)
+
+
+def check_variance(names: tuple[str, ...], variance: NDArray[np.float64], least: float = 0.0) -> None:
+    """Raise `DataError` when a variance, shape (N,), is too large or too small to be computed with; a copy's may be 0."""
+    lost = ~(variance <= LARGEST_VARIANCE) | (variance < least)
     _each(names, lost, lambda j: "has a variance outside the range of double precision; change its unit")
 
 

@@ -115,4 +115,6 @@ def _typed(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
     with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as file:
         wanted = None if any("." in name for name in columns) else columns  # a dot means a nested field to the reader
         for batch in file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False):
-            yield batch.select(columns).replace_schema_metadata(None).to_pandas(types_mapper=pd.ArrowDtype)
+            chosen = batch.select(columns)
+            chosen.validate(full=True)  # as in `auditor.data.pieces`: text that is not UTF-8
+            yield chosen.replace_schema_metadata(None).to_pandas(types_mapper=pd.ArrowDtype)

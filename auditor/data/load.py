@@ -159,6 +159,8 @@ def _finished(
     found = table.scan
     if varied:
         checks.check_varied(table.attributes, found.low, found.high, np.diag(found.covariance))
+    else:  # a copy may be constant, but not too large to be computed with
+        checks.check_variance(table.attributes, np.diag(found.covariance))
     categories = categorical()
     content = table.content
     if standardize:

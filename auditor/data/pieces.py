@@ -84,7 +84,9 @@ def _batches(piece: Piece, columns: Sequence[str]) -> Iterator[pa.Table]:
         # A dot means a nested field to the reader, so a name with a dot is picked afterwards.
         wanted = None if any("." in name for name in columns) else list(columns)
         for batch in file.iter_batches(BATCH_ROWS, row_groups=[piece.place], columns=wanted, use_threads=False):
-            yield pa.Table.from_batches([batch]).select(list(columns)).slice(0, left)
+            chosen = pa.Table.from_batches([batch]).select(list(columns))
+            chosen.validate(full=True)  # text that is not UTF-8, which is found only cell by cell otherwise, long after the file is read
+            yield chosen.slice(0, left)
             left -= batch.num_rows
             if left <= 0:
                 return

@@ -70,7 +70,7 @@ def test_constant():
     assert refusal({"a": [7, 7, None]}, missing="mean").startswith("column 'a' is constant")
 
 
-@pytest.mark.parametrize("cells", [[1e200, -1e200], [1e-200, 2e-200]])
+@pytest.mark.parametrize("cells", [[1e200, -1e200], [1e-200, 2e-200], [1e40, -1e40], [1e-40, 2e-40]])
 def test_variance_out_of_range(cells):
     assert refusal({"a": cells}) == "column 'a' has a variance outside the range of double precision; change its unit"
 

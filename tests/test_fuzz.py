@@ -1,0 +1,105 @@
+"""Ten seconds of `python -m benchmarks.fuzz`: mutated scenarios and tables, and every file that ever showed a fault."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from auditor import cli
+from auditor.data import headers
+from benchmarks.fuzz import corpus, smaller
+from benchmarks.fuzzing import scenarios, tables
+from benchmarks.fuzzing.judge import Case, judged
+
+draws = st.randoms(use_true_random=False)
+settings.register_profile("fuzz", parent=settings.get_profile("audit"), database=None, suppress_health_check=list(HealthCheck))
+CORPUS = dict(corpus())
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_nothing_of_the_corpus_shows_a_fault(name):
+    assert judged(CORPUS[name]).faults == []
+
+
+@settings(settings.get_profile("fuzz"), max_examples=60)
+@given(draws)
+def test_no_mutated_scenario_shows_a_fault(draw):
+    assert judged(scenarios.mutated(draw)).faults == []
+
+
+@settings(settings.get_profile("fuzz"), max_examples=60)
+@given(draws)
+def test_no_mutated_table_shows_a_fault(draw):
+    assert judged(tables.mutated(draw)).faults == []
+
+
+@pytest.mark.parametrize("path", sorted((scenarios.CORPUS / "shapes").iterdir()), ids=lambda path: path.stem)
+def test_what_is_mutated_is_carried_out_unless_it_is(path):
+    verdict = judged(scenarios.case("none", path.read_bytes()))
+    assert verdict.outcome in ("run: well", "run: expectation fails")
+    assert verdict.faults == []
+
+
+@pytest.mark.parametrize("mutate", [scenarios.mutated, tables.mutated])
+def test_a_case_is_the_same_for_ever(mutate):
+    assert mutate(random.Random("1-0")) == mutate(random.Random("1-0"))
+    assert len({tuple(mutate(random.Random(str(k))).files.items()) for k in range(30)}) == 30
+
+
+# -- the judge, judged: planted faults ---------------------------------------------------------------------------------
+
+
+def plain() -> Case:
+    draw = random.Random(3)
+    return tables.asked("planted", "t.csv", tables.csv_text(tables.canaries(draw)), "some numbers")
+
+
+def raising(error):
+    def act(*_: object, **__: object) -> None:
+        raise error
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("planted", "told"),
+    [
+        (raising(ValueError("x")), "a traceback"),
+        (raising(SystemExit(7)), "exit status 7"),
+        (raising(GeneratorExit()), "a traceback"),
+        (raising(SystemExit(2)), "refused without a message"),
+        (lambda *_: cli._say("x\n" * 200), "201 lines"),
+        (lambda *_: cli._say("x" * 5_000), "a line of"),
+        (lambda *_: cli._say("auditor/x.py:3: RuntimeWarning: overflow"), "a library's warning"),
+        (lambda *_: cli._say(Path("t.csv").read_text().split("\n")[1]), "a cell in a message"),
+        (lambda *_: (Path("audit/s").mkdir(parents=True), Path("audit/s/journal.jsonl").write_text(Path("t.csv").read_text())), "a cell in journal"),
+    ],
+)
+def test_a_planted_fault_is_found(monkeypatch, planted, told):
+    monkeypatch.setattr(cli, "_check_all", planted)
+    monkeypatch.setattr(cli, "_warn_of_broken_plugins", planted)
+    assert any(told in fault for fault in judged(plain()).faults)
+
+
+def test_a_cell_in_the_compressed_part_of_a_page_is_found():
+    from benchmarks.fuzzing.judge import _DEFLATED, CANARY, inflated
+    from reports._inert import deflated
+
+    secret = tables.canaries(random.Random(3))[1][1]
+    found = "".join(inflated(part) for part in _DEFLATED.findall(f"<p>{deflated(f'[{secret}]')}</p>"))
+    assert CANARY.findall(found) == [secret]
+
+
+def test_a_fault_is_made_smaller_and_shows_still(monkeypatch):
+    monkeypatch.setattr(headers, "check_names", lambda *_: None)
+    monkeypatch.setattr(headers, "check_records", lambda *_: None)
+    lines = tables.csv_text(tables.canaries(random.Random(3))).split(b"\n")
+    case = tables.asked("planted", "t.csv", b"\n".join(lines[1:]), "numbers", run=False)
+    assert judged(case).faults
+    fewer = smaller(case)
+    assert judged(fewer).faults
+    assert len(fewer.files["t.csv"]) < len(case.files["t.csv"])
