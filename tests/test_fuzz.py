@@ -69,9 +69,8 @@ def raising(error):
     ("planted", "told"),
     [
         (raising(ValueError("x")), "a traceback"),
-        (raising(SystemExit(7)), "exit status 7"),
+        (raising(SystemExit(0)), "a traceback"),
         (raising(GeneratorExit()), "a traceback"),
-        (raising(SystemExit(2)), "refused without a message"),
         (lambda *_: cli._say("x\n" * 200), "201 lines"),
         (lambda *_: cli._say("x" * 5_000), "a line of"),
         (lambda *_: cli._say("auditor/x.py:3: RuntimeWarning: overflow"), "a library's warning"),
@@ -82,6 +81,12 @@ def raising(error):
 def test_a_planted_fault_is_found(monkeypatch, planted, told):
     monkeypatch.setattr(cli, "_check_all", planted)
     monkeypatch.setattr(cli, "_warn_of_broken_plugins", planted)
+    assert any(told in fault for fault in judged(plain()).faults)
+
+
+@pytest.mark.parametrize(("status", "told"), [(7, "exit status 7"), (2, "refused without a message")])
+def test_a_program_that_ends_in_silence_is_found(monkeypatch, status, told):
+    monkeypatch.setattr("benchmarks.fuzzing.judge.main", raising(SystemExit(status)))
     assert any(told in fault for fault in judged(plain()).faults)
 
 
