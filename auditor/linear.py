@@ -325,13 +325,14 @@ def from_redraws(
 def reaches(figure: Array, again: Array) -> tuple[Array, Array]:
     """Return how far 95 % intervals about a figure reach down and up, given R other draws of it, shape (R, …).
 
-    Student's t of the redraws' spread, and as far as their mean: that is the best estimate there is of what the interval is to hold, and a
-    figure that fell into the lesser of two heaps (a filter that kept a direction more) can be many deviations from it. Normal figures
-    are held 97.5 times in 100 so; skewed ones and those in heaps fewer times (docs/calibration.md).
+    What an interval is to hold is the mean over draws, which the redraws estimate with standard error ``s/√R``. It reaches 85 % of the
+    redraws' spread (Student's t) and, where the figure is further off than that, to three quarters of their mean's own uncertainty beyond
+    it: of normal figures 0.85 + 0.15 · 0.75 = 96 % are held so. Where draws fall into two heaps, as of a filter that keeps now one
+    direction, now two, the figure of the common heap is near the mean, and that of the rarer one is held three times in four.
     """
-    R, mean = len(again), again.mean(axis=0)
-    reach = quantile(0.975, R - 1) * again.std(axis=0, ddof=1)
-    return np.maximum(reach, figure - mean), np.maximum(reach, mean - figure)
+    R, mean, spread = len(again), again.mean(axis=0), again.std(axis=0, ddof=1)
+    reach, doubt = quantile(0.925, R - 1) * spread, quantile(0.75, R - 1) * spread / np.sqrt(R)
+    return np.maximum(reach, figure - mean + doubt), np.maximum(reach, mean - figure + doubt)
 
 
 EXACT = 1e-12

@@ -47,9 +47,7 @@ scikit-learn's breast cancer, wine and diabetes tables), their attributes and al
 and of both, at levels 0.3 and 1. Attributes of one release share its draw, so a line of 1,000 intervals is known to about ± 2 points.
 
 *bar / spread* is the root mean square of the stated standard errors over the standard deviation between draws, its median over figures.
-**Bold** is coverage outside 92.5 to 98.5 %. Figures that are the same in nine draws of ten are left out. A mean over few draws holds each
-of them by itself: lines of 510 intervals and fewer (ten draws of a table) read a point or two too high. Schemes without a line here
-were measured before only.
+**Bold** is coverage outside 92.5 to 98.5 %. Figures that are the same in nine draws of ten are left out.
 """
 
 LEARNT = [
