@@ -4,7 +4,7 @@
 | --- | --- |
 | raises anything: ``SystemExit``, ``GeneratorExit``, a ``KeyboardInterrupt`` of its own | noted with a reason; the audit goes on |
 | calls ``os._exit`` | the same: it raises while plugins run |
-| forks, and its child goes on | the child ends where the block does |
+| forks, and its child goes on | the child ends where the plugin's code hands back to ours |
 | changes the folder, standard streams, handlers of Ctrl-C and SIGTERM, numpy's error state | put back when the block ends |
 
 This is a guard against mistakes, not against malice: a plugin runs with all rights of the program. Not contained are code that never
@@ -161,6 +161,26 @@ def _hold_exit() -> None:
     with _lock:
         _owner, _held = os.getpid(), _held + 1
         os._exit = _refused
+
+
+def _end_where_ours_goes_on(frame: FrameType, event: str, _: object) -> None:
+    """End a child as a plugin's code hands back to ours: called by every function of the child, as ``sys.setprofile`` has it."""
+    if event == "return" and frame.f_back is not None and _home(frame.f_back) in OURS and _home(frame) not in OURS:
+        _leave(1)
+
+
+def _watch_child() -> None:
+    """Watch a process that a plugin forked.
+
+    It may do what it was made for and leave. One that goes on as if it were the audit would call the plugin again, fork again, and
+    double with every call until the machine is full; the end of the block is too late for that.
+    """
+    if _held:
+        sys.setprofile(_end_where_ours_goes_on)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_watch_child)
 
 
 def _free_exit() -> None:

@@ -528,6 +528,25 @@ def test_blocks_nest_and_leave_everything_as_it_was():
     assert os._exit is before
 
 
+def test_a_child_that_goes_on_does_not_fork_again(tmp_path):
+    """Of calls one after the other within a block; children that went on would double with each, to 2¹² here and to millions in an audit."""
+    noted, here = tmp_path / "forks", os.getpid()
+
+    def plugin() -> None:
+        if os.fork() == 0:
+            with noted.open("a") as file:
+                file.write(f"{os.getppid()}\n")
+
+    namespace = {"__name__": "auditor.audit", "plugin": plugin, "contained": contained}
+    calls = "def audit():\n    with contained():\n        for _ in range(12):\n            plugin()\n"
+    exec(compile(calls, "audit", "exec"), namespace)  # as code of ours would call it
+    namespace["audit"]()
+    assert os.getpid() == here, "a child went on"
+    for _ in range(12):
+        os.wait()
+    assert noted.read_text().split() == [str(here)] * 12
+
+
 def test_blocks_in_several_threads_give_os_exit_back():
     before, inside = os._exit, threading.Barrier(2)
 
