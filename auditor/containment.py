@@ -59,7 +59,7 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
     --------
     >>> with contained() as failure:
     ...     raise KeyError(41.5)
-    >>> failure.status, failure.reason.partition(" at ")[0]
+    >>> failure.status, failure.reason.split()[0]
     ('failed', 'KeyError')
     """
 
