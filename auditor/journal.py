@@ -107,12 +107,12 @@ class Journal:
         place = self._found.get(key)
         if place is None:
             return None
-        with self.path.open("rb") as handle:
-            handle.seek(place[0])
-            line = handle.read(place[1])
         try:
+            with self.path.open("rb") as handle:
+                handle.seek(place[0])
+                line = handle.read(place[1])
             return json.loads(line[CHECKSUM + len(key) + 2 :])
-        except (ValueError, RecursionError):
+        except (OSError, ValueError, RecursionError):  # gone, torn or damaged: then the task is done again
             return None
 
     def parts_of(self, keys: Container[str]) -> int:
@@ -295,7 +295,10 @@ def _locked(folder: Path) -> int | None:
         import fcntl
     except ImportError:
         return None
-    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError as error:  # removed since it was made
+        raise StorageError(f"{folder}: cannot be written ({error.strerror or type(error).__name__})") from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -208,3 +208,13 @@ def test_numpy_s_numbers_are_written_as_python_s(tmp_path):
         text = journal.append(KEYS[0], [np.float64(0.1), np.int64(3), np.bool_(True), float("nan"), float("-inf")])
     assert text == "[0.1,3,true,NaN,-Infinity]"
     assert str(json.loads(text)) == "[0.1, 3, True, nan, -inf]"
+
+
+def test_a_folder_that_is_removed_under_a_run_is_told_in_one_message(tmp_path):
+    """Found by ``python -m benchmarks.kills``: a traceback where it went between being made and being taken."""
+    with pytest.raises(StorageError, match="cannot be written"):
+        Journal(tmp_path / "gone", {}, resume=False)
+    with Journal(tmp_path, {}, resume=False) as journal:
+        journal.append("a" * 64, [1.0])
+        (tmp_path / NAME).unlink()
+        assert journal.read("a" * 64) is None
