@@ -178,7 +178,7 @@ def get(kind: str, name: str) -> type[Any]:
         return _plugins[kind][name]
     except KeyError:
         broken = "".join(f" ({failure})" for failure in failures)
-        raise PluginError(f"unknown {kind} {name!r}{did_you_mean(name, _plugins[kind])}{broken}") from None
+        raise PluginError(f"unknown {kind} {name!r}{broken}{did_you_mean(name, _plugins[kind])}") from None
 
 
 def find(name: str) -> list[type[Plugin]]:

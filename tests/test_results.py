@@ -164,8 +164,9 @@ def test_a_resolved_scenario_in_the_results_runs_again(document):
 
 def test_published_copies_without_levels_are_read_back(tmp_path):
     rng = np.random.default_rng(0)
-    for name in ("x", "y"):
-        pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"]).to_csv(tmp_path / f"{name}.csv", index=False)
+    X = rng.normal(size=(40, 2))
+    for name, rows in (("x", X), ("y", X + 0.5 * rng.normal(size=(40, 2)))):
+        pd.DataFrame(rows, columns=["a", "b"]).to_csv(tmp_path / f"{name}.csv", index=False)
     scheme = {"name": "published", "copies": [str(tmp_path / "y.csv")]}
     result = auditor.run({"data": str(tmp_path / "x.csv"), "schemes": [scheme], "attacks": ["ndr"]})
     assert {record.levels for record in result.measurements} == {()}
