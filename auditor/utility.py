@@ -89,7 +89,7 @@ def _target(spec: str, target: str, base: str | None, seed: int) -> Labels:
     data = json.loads(spec)
     options = {key: data.pop(key) for key in ("columns", "rows", "missing")}
     source = data.pop("source")
-    for key in ("standardize", "bin", "categorical", "hierarchies"):  # done to the table, and not to a class beside it
+    for key in ("standardize", "disclosure", "bin", "categorical", "hierarchies"):  # done to the table, and not to a class beside it
         data.pop(key, None)
     folder = None if base is None else Path(base)
     return load_target(source, target, **options, parameters=data, rng=stream(seed, "data"), base=folder)
