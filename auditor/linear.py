@@ -309,17 +309,32 @@ def from_redraws(
     def gains(errors: Array, rival: NDArray[np.intp]) -> Array:
         return collusion_gain(errors, np.take_along_axis(errors, rival, axis=0), scale)
 
-    gain, other = gains(distortion, members.best(distortion)), np.array([gains(errors, members.best(errors)) for errors in again])
+    def steady(rivals: Array, spread: Array) -> Array:
+        """The spread of a gain over these rivals' errors; not a number where it would tell nothing."""
+        return np.where(rivals.std(axis=0, ddof=1) <= MOST_UNSTEADY * rivals.mean(axis=0), spread, np.nan)
+
+    best = [members.best(errors) for errors in again]
+    gain, other = gains(distortion, members.best(distortion)), np.array(list(map(gains, again, best)))
+    alone = np.array([np.take_along_axis(*pair, axis=0) for pair in zip(again, best, strict=True)])
     spread, (below, above) = np.hypot(again.std(axis=0, ddof=1), blur), reaches(distortion, again)
+    gain_error = steady(alone, other.std(axis=0, ddof=1))
+    gain_below, gain_above = (np.where(np.isnan(gain_error), np.nan, reach) for reach in reaches(gain, other))
     nothing, paired = np.full_like(distortion, np.nan), None
     if rivals is not None:
         pair = np.broadcast_to(rivals[:, None], distortion.shape)
         pairs = np.array([gains(errors, pair) for errors in again])
-        paired = Paired(gains(distortion, pair), pairs.std(axis=0, ddof=1), np.full_like(distortion, R - 1))
+        paired = Paired(gains(distortion, pair), steady(again[:, rivals], pairs.std(axis=0, ddof=1)), np.full_like(distortion, R - 1))
     return Errors(
-        distortion, spread, nothing, gain, other.std(axis=0, ddof=1), nothing, "redraws",
-        np.maximum(below, Z_95 * blur), np.maximum(above, Z_95 * blur), *reaches(gain, other), paired,
+        distortion, spread, nothing, gain, gain_error, nothing, "redraws",
+        np.maximum(below, Z_95 * blur), np.maximum(above, Z_95 * blur), gain_below, gain_above, paired,
     )  # fmt: skip
+
+
+MOST_UNSTEADY = 1 / 3
+"""Standard deviation of a best copy's error, as a share of the error, from which one release tells no gain over it.
+
+A gain is a ratio, and the law of a ratio whose denominator comes near 0 has no mean that an interval could hold: a draw in fifty is a
+hundred times the others."""
 
 
 def reaches(figure: Array, again: Array) -> tuple[Array, Array]:

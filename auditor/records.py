@@ -77,6 +77,7 @@ def error_records(
         ("normalized_error", tuple(each / scale for each in of_distortion)),
         ("collusion_gain", (errors.gain, errors.gain_error, errors.gain_theory, errors.gain_below, errors.gain_above)),
     )
+    absent = "replicates-needed" if errors.bar in ("redraws", "replicates-needed") else "none"
     cells = len(wanted), len(names), len(columns)
     value, error, low, high, theory, bars = (np.empty(cells, dtype=object) for _ in range(6))
     for place, (metric, (measured, spread, expected, below, above)) in enumerate(columns):
@@ -86,7 +87,7 @@ def error_records(
         low[:, :, place] = _or_none((lowest if metric == "collusion_gain" else np.clip(lowest, 0.0, None))[wanted])
         high[:, :, place] = _or_none(highest[wanted])
         theory[:, :, place] = _or_none(expected[wanted])
-        bars[:, :, place] = np.where(np.isnan(spread[wanted]) & (errors.bar != "replicates-needed"), "none", errors.bar)
+        bars[:, :, place] = np.where(np.isnan(spread[wanted]), absent, errors.bar)
     per_cell = len(names) * len(columns)
     members = (each for place in wanted for each in repeat(coalitions[place], per_cell))
     levels = (each for place in wanted for each in repeat(context.levels_of(coalitions[place]), per_cell))

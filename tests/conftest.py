@@ -9,3 +9,5 @@ settings.register_profile("audit", derandomize=True, deadline=None)
 settings.load_profile("audit")
 
 os.environ.setdefault("AUDITOR_STATE", tempfile.mkdtemp(prefix="auditor-state-"))  # tests leave the user's own key alone
+
+collect_ignore = ["fuzz_corpus"]  # scenarios that are wrong on purpose, for tests/test_fuzz.py

@@ -16,6 +16,7 @@ from large_tables import figures, in_memory
 import auditor
 from auditor import passes, tasks
 from auditor.categorical import counts, making
+from auditor.interrupt import CtrlC
 
 ROWS = 300_000
 """Five blocks, and as many stripes."""
@@ -221,7 +222,7 @@ def test_a_run_that_broke_in_the_middle_of_a_pass_goes_on_from_the_last_release(
     def counted(most):
         def work(task):
             if len(done) == most:
-                raise KeyboardInterrupt
+                raise CtrlC
             done.append(task.scheme)
             return through(task)
 
@@ -234,7 +235,7 @@ def test_a_run_that_broke_in_the_middle_of_a_pass_goes_on_from_the_last_release(
     third = whole.index(2)
     done.clear()
     monkeypatch.setattr(passes, "go_through", counted(third + 2))
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(CtrlC):
         auditor.run(document, output=tmp_path / "out")
     done.clear()
     monkeypatch.setattr(passes, "go_through", counted(10**9))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +201,6 @@ def test_a_gain_in_one_attribute_is_told_of_a_real_audit(tmp_path: Path, monkeyp
     document = {"schema": 1, "title": "t", "seed": 1, "data": {"source": "table.csv"}, "attacks": ["llse"], "schemes": schemes}
     fresh, multilevel = verdicts(Reading(auditor.run(document)))
     assert fresh.finding == "gain"
-    assert "rebuilds age 1.4" in fresh.sentence  # 1.5 by theory, ± 0.06
+    assert re.search(r"rebuilds age 1\.[45] times", fresh.sentence)  # 1.48 by theory, ± 0.06
     assert fresh.sentence.endswith("All attributes together do not show it.")
     assert multilevel.finding == "no-gain"
