@@ -15,11 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditor.attack import View
-
-Array = NDArray[np.float64]
+from auditor.plugin import Array, View
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.anonymity.pooled import looks, released
-from auditor.attack import Inferred, Reconstruction, View
-from auditor.errors import NotApplicable
-
-Array = NDArray[np.float64]
+from auditor.plugin import Array, Inferred, NotApplicable, Reconstruction, View
+from auditor.schemes.generalisation.copies import looks, released
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,8 @@ Good while turns are small, so where variances lie well apart for the size of th
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from auditor.plugin import Array
 
 
 def turning(z: Array, variances: Array, size: int) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from auditor.plugin import Array
 
 
 def energy(a: Array, b: Array) -> float:

@@ -22,11 +22,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditor.errors import NotApplicable
-
-Array = NDArray[np.float64]
+from auditor.plugin import Array, NotApplicable
 
 MOST_ROWS = 20_000
 """Rows that components are learnt from."""

@@ -13,8 +13,8 @@ import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from attacks._fastica import Unmixing
+from auditor.plugin import Array
 
-Array = NDArray[np.float64]
 Order = NDArray[np.intp]
 
 ROUNDING = 1e-9

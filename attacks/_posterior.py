@@ -17,12 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from auditor.attack import View
-from auditor.density import Histogram, Method, NoiseDensity, reconstruct
-from auditor.errors import NotApplicable
-from auditor.noise import GaussianNoise
-
-Array = NDArray[np.float64]
+from auditor.adversary.density import Histogram, Method, NoiseDensity, reconstruct
+from auditor.plugin import Array, GaussianNoise, NotApplicable, View
 
 CELLS = 4096
 """Cells that perturbed values are counted in."""

@@ -14,7 +14,8 @@ The posterior mean, and mode, of Gaussian data under Gaussian noise of any covar
 The third form is the one computed: it stands a singular ``Sigma_x`` (a total beside its parts; an estimate clipped at 0) where the
 first two do not exist. ``estimated`` knowledge takes ``Cov(Y) − Sigma_r`` of its rows, which is indefinite for finitely many rows, with
 negative eigenvalues put to 0. A coalition's copies are first combined with the weights of least noise that the law of the noise
-gives (``auditor.filters``); under noise of one shape nothing is lost by that, and the estimate is the joint LLSE's (``llse``).
+gives (``auditor.adversary.single_copy``); under noise of one shape nothing is lost by that, and the estimate is the joint LLSE's
+(``llse``).
 
 Reference: huang2005, sections 6 and 8. Best among all attacks for Gaussian data with known covariances, among linear ones for any.
 With 1,000 rows and everything estimated ``pca-filter`` and ``udr`` beat it where the truth is as simple as they assume.
@@ -23,16 +24,11 @@ With 1,000 rows and everything estimated ``pca-filter`` and ``udr`` beat it wher
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from auditor.attack import Affine, LinearAttack, View
-from auditor.filters import CovarianceSource, combined_noise, estimated_covariance, filter_map, held_rows
-from auditor.knowledge import Estimated, Perfect
-from auditor.linear_algebra import Pencil
-from auditor.registry import PluginParameters, register
-
-Array = NDArray[np.float64]
+from auditor.adversary.single_copy import CovarianceSource, combined_noise, estimated_covariance, filter_map, held_rows
+from auditor.numerics.linear_algebra import Pencil
+from auditor.plugin import Affine, Array, Estimated, LinearAttack, Perfect, PluginParameters, View, register
 
 
 @register

@@ -26,11 +26,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from attacks._posterior import Channel, channels, posterior_mass, reconstructed_priors
-from auditor.attack import Reconstruction, RowAttack, View
-from auditor.density import Histogram, Method
-from auditor.registry import PluginParameters, register
-
-Array = NDArray[np.float64]
+from auditor.adversary.density import Histogram, Method
+from auditor.plugin import Array, PluginParameters, Reconstruction, RowAttack, View, register
 
 CHUNK_ROWS = 1024
 TINY = 1e-300

@@ -49,18 +49,24 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from attacks._fastica import Unmixing, leak_deviation, some_rows
 from attacks._naming import Guide, Likeness, Pairs
-from auditor.attack import Reconstruction, RowAttack, View
-from auditor.errors import NotApplicable
-from auditor.knowledge import KnownRecords, KnownSample, UnmatchedRecords
-from auditor.registry import PluginParameters, register
-from auditor.streams import stream
+from auditor.plugin import (
+    Array,
+    KnownRecords,
+    KnownSample,
+    NotApplicable,
+    PluginParameters,
+    Reconstruction,
+    RowAttack,
+    UnmatchedRecords,
+    View,
+    register,
+    stream,
+)
 
-Array = NDArray[np.float64]
 Generator = Callable[[], np.random.Generator]
 
 LARGEST_LEAK = 0.08

@@ -36,17 +36,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from attacks.known_io_rotation import RANK
-from auditor.attack import Reconstruction, RowAttack, View
-from auditor.errors import NotApplicable
-from auditor.knowledge import KnownRecords
-from auditor.registry import PluginParameters, register
-from auditor.streams import stream
-
-Array = NDArray[np.float64]
+from auditor.plugin import Array, KnownRecords, NotApplicable, PluginParameters, Reconstruction, RowAttack, View, register, stream
 
 
 @register

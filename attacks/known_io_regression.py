@@ -18,7 +18,8 @@ With ``p ≤ kN`` the records fit many maps: the least of them is taken (minimum
 plain least squares learns the noise and is worse than guessing the mean; ``ridge: gcv`` is what a careful attacker does.
 
 The records judged are not the known ones, and their noise knows nothing of the map: theory is the closed form for the map as it was learnt,
-over that noise, and holds for any table (``auditor.given_map``). Turned copies are judged as they were before they were turned. Copies
+over that noise, and holds for any table (``auditor.audit.numeric.held_out_theory``). Turned copies are judged as they were before they
+were turned. Copies
 with other columns have no theory but 0, where the known records undo the matrix.
 
 Copies with other columns than the original (a random projection's) have no joint moments: the same map is then learnt from the records
@@ -34,15 +35,20 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from auditor.attack import Affine, LinearAttack, Reconstruction, RowAttack, View
-from auditor.errors import NotApplicable
-from auditor.knowledge import KnownRecords
-from auditor.registry import PluginParameters, register
-
-Array = NDArray[np.float64]
+from auditor.plugin import (
+    Affine,
+    Array,
+    KnownRecords,
+    LinearAttack,
+    NotApplicable,
+    PluginParameters,
+    Reconstruction,
+    RowAttack,
+    View,
+    register,
+)
 
 SPANNED = 1e-8
 """A direction in which records reach less than this share of their farthest is not said to be known exactly."""

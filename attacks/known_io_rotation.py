@@ -30,18 +30,11 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 from scipy.special import betainc
 
-from auditor.attack import Reconstruction, RowAttack, View
-from auditor.errors import NotApplicable
-from auditor.knowledge import KnownRecords
-from auditor.registry import PluginParameters, register
-from auditor.streams import stream
-from auditor.transforms import haar
-
-Array = NDArray[np.float64]
+from auditor.plugin import Array, KnownRecords, NotApplicable, PluginParameters, Reconstruction, RowAttack, View, register, stream
+from auditor.schemes.base.transform import haar
 
 RANK = 1e-10
 """A direction in which the known records reach less than this share of their farthest counts as not known."""

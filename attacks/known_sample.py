@@ -44,13 +44,7 @@ from pydantic import Field
 from attacks._aligned import Alignment, align
 from attacks._axis_error import turning
 from attacks._energy import SignSearch, univariate_energy
-from auditor.attack import Reconstruction, RowAttack, View
-from auditor.errors import NotApplicable
-from auditor.knowledge import KnownSample
-from auditor.registry import PluginParameters, register
-from auditor.streams import stream
-
-Array = NDArray[np.float64]
+from auditor.plugin import Array, KnownSample, NotApplicable, PluginParameters, Reconstruction, RowAttack, View, register, stream
 
 MOST_SWEEPS = 20
 

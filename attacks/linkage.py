@@ -18,9 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attacks._anonymous import Classes, ClassReading, Layout
-from auditor.attack import Reconstruction, RowAttack, View
-from auditor.knowledge import KnownAttributes
-from auditor.registry import register
+from auditor.plugin import KnownAttributes, Reconstruction, RowAttack, View, register
 
 
 @register

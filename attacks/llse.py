@@ -24,17 +24,22 @@ from collections.abc import Sequence
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditor.attack import Affine, AffineStack, LinearAttack, View
-from auditor.combination import best_unbiased_combination, weights_by_attribute
-from auditor.errors import NotApplicable
-from auditor.knowledge import Estimated, Perfect
-from auditor.linear_algebra import EPS, Pencil, regression
-from auditor.noise import GaussianNoise, NoiseLaw
-from auditor.registry import register
-
-Array = NDArray[np.float64]
+from auditor.numerics.combination import best_unbiased_combination, weights_by_attribute
+from auditor.numerics.linear_algebra import EPS, Pencil, regression
+from auditor.plugin import (
+    Affine,
+    AffineStack,
+    Array,
+    Estimated,
+    GaussianNoise,
+    LinearAttack,
+    NoiseLaw,
+    NotApplicable,
+    Perfect,
+    View,
+    register,
+)
 
 
 @register

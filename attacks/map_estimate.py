@@ -10,7 +10,8 @@ knows where records are and where none is, which no linear attack does.
 | mode | ``argmax_x f_R(y − x) f_X(x)`` | (N,) | liu2008, (12.3) |
 | mean | ``∫ x f_R(y − x) f_X(x) dx / ∫ f_R(y − x) f_X(x) dx`` | (N,) | huang2005, section 4 |
 
-``histogram``: reconstructed (``auditor.density``), flat in every bin; mode and mean are exact for it, bin by bin. ``kde``: the same
+``histogram``: reconstructed (``auditor.adversary.density``), flat in every bin; mode and mean are exact for it, bin by bin. ``kde``: the
+same
 smoothed by a normal kernel one bin wide; the mode is found by Newton's method from the best of a grid. Both take attributes one at a
 time, so with strong correlations the Gaussian prior, which uses them, wins; on skewed or clustered attributes they do. ``histogram`` with
 ``estimate: mean`` is the univariate reconstruction (UDR) of huang2005, section 4, with a prior that was learnt.
@@ -27,17 +28,13 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 from scipy.special import ndtr
 
 from attacks._posterior import Channel, channels, posterior_mass, reconstructed_priors, truncated_mean
 from attacks.llse import llse_weights
-from auditor.attack import Reconstruction, RowAttack, View
-from auditor.density import Histogram, Method
-from auditor.registry import PluginParameters, register
-
-Array = NDArray[np.float64]
+from auditor.adversary.density import Histogram, Method
+from auditor.plugin import Array, PluginParameters, Reconstruction, RowAttack, View, register
 
 
 @register

@@ -15,10 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from auditor.attack import Affine, LinearAttack, View
-from auditor.combination import weights_by_attribute
-from auditor.noise import GaussianNoise
-from auditor.registry import register
+from auditor.numerics.combination import weights_by_attribute
+from auditor.plugin import Affine, GaussianNoise, LinearAttack, View, register
 
 
 @register

@@ -25,12 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attacks.llse import llse_weights
-from auditor.attack import Affine, LinearAttack, View
-from auditor.knowledge import KnownAttributes
-from auditor.linear_algebra import clip_to_psd, regression
-from auditor.registry import register
-
-Array = NDArray[np.float64]
+from auditor.numerics.linear_algebra import clip_to_psd, regression
+from auditor.plugin import Affine, Array, KnownAttributes, LinearAttack, View, register
 
 
 @register

@@ -13,7 +13,8 @@ White noise spreads evenly over the directions while correlated data do not: p o
 
 p is a number, the fewest components with a share of the variance, or the place of the largest gap between eigenvalues, the one from
 ``λ_N`` to 0 included: without it p = N is impossible. A coalition's copies are first combined with the weights of least noise that the law
-of the noise gives (``auditor.filters``). ``shrinkage: optimal`` multiplies each component kept by Gavish and Donoho's factor; with the
+of the noise gives (``auditor.adversary.single_copy``). ``shrinkage: optimal`` multiplies each component kept by Gavish and Donoho's
+factor; with the
 covariance known that is ``λ/(λ + σ_i²)``, ``σ_i²`` the noise's variance along it.
 
 Reference: huang2005, section 5. Fails when the components dropped hold more variance than the noise they carry: ``udr`` is then better.
@@ -25,12 +26,9 @@ import math
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from auditor.attack import Affine, LinearAttack, View
-from auditor.errors import NotApplicable
-from auditor.filters import (
+from auditor.adversary.single_copy import (
     CovarianceSource,
     FilterParameters,
     combined_noise,
@@ -41,10 +39,7 @@ from auditor.filters import (
     held_rows,
     white_variance,
 )
-from auditor.knowledge import Estimated, Perfect
-from auditor.registry import PluginParameters, register
-
-Array = NDArray[np.float64]
+from auditor.plugin import Affine, Array, Estimated, LinearAttack, NotApplicable, Perfect, PluginParameters, View, register
 
 ROUNDING = 1e-12
 """Share of the total variance that is rounding, and no component."""

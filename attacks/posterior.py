@@ -29,14 +29,23 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from auditor.categorical.attack import CategoricalAttack, CategoricalView, Inference, mask
-from auditor.categorical.draws import Codes
-from auditor.categorical.law import UniformLaw, odds_ratio, step
-from auditor.errors import AuditorError, NotApplicable
-from auditor.knowledge import Estimated, KnownRecords, Perfect, UniformPrior
-from auditor.registry import PluginParameters, register
-
-Array = NDArray[np.float64]
+from auditor.adversary.categorical_attack import mask
+from auditor.plugin import (
+    Array,
+    AuditorError,
+    CategoricalAttack,
+    CategoricalView,
+    Codes,
+    Estimated,
+    Inference,
+    KnownRecords,
+    NotApplicable,
+    Perfect,
+    PluginParameters,
+    UniformPrior,
+    register,
+)
+from auditor.schemes.replacement.law import UniformLaw, odds_ratio, step
 
 MOST_LOG = 600.0
 """Products of odds beyond ``e^600`` leave double precision: they are taken in logarithms then."""

@@ -21,10 +21,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from attacks._anonymous import Classes, ClassReading, Layout
-from auditor.attack import Reconstruction, RowAttack, View
-from auditor.errors import AuditorError
-from auditor.knowledge import KnownAttributes
-from auditor.registry import PluginParameters, register
+from auditor.plugin import AuditorError, KnownAttributes, PluginParameters, Reconstruction, RowAttack, View, register
 
 
 @register

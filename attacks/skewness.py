@@ -19,9 +19,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from attacks._anonymous import Classes, ClassReading, Layout
-from auditor.attack import Reconstruction, RowAttack, View
-from auditor.knowledge import KnownAttributes
-from auditor.registry import PluginParameters, register
+from auditor.plugin import KnownAttributes, PluginParameters, Reconstruction, RowAttack, View, register
 
 
 @register

@@ -10,7 +10,8 @@ Projects the released rows on those eigenvectors of their sample covariance whos
 | ``k`` | number of ``λ̂_j > λ_max``; 0 when none is | scalar | liu2008, Protocol 2, with ERRATA |
 | ``x̂`` | ``m + Σ_{j≤k} v̂_j v̂_jᵀ (y − m)``, m the copy's mean | (N,) | liu2008, Protocol 2, with ERRATA |
 
-A coalition's copies are first combined with the weights of least noise that the law of the noise gives (``auditor.filters``). Noise that
+A coalition's copies are first combined with the weights of least noise that the law of the noise gives
+(``auditor.adversary.single_copy``). Noise that
 is not white is treated as if it were, with its mean variance, as huang2005 does in Experiment 4. ``estimated`` knowledge limits
 the filter to its rows; otherwise it uses all released. ``shrinkage: optimal`` puts Gavish and Donoho's factor in place of 1 on the
 directions kept (the bounds are the same), and ``noise-variance: unknown`` estimates ``σ²`` from the spectrum.
@@ -21,10 +22,9 @@ eigenvalues then cross the bound one by one and bring their noise along, or stay
 
 from __future__ import annotations
 
-from auditor.attack import Affine, LinearAttack, View
-from auditor.filters import FilterParameters, descending_eigen, direction_gains, filter_map, held_rows, white_variance
-from auditor.random_matrix import noise_edge
-from auditor.registry import register
+from auditor.adversary.single_copy import FilterParameters, descending_eigen, direction_gains, filter_map, held_rows, white_variance
+from auditor.numerics.random_matrix import noise_edge
+from auditor.plugin import Affine, LinearAttack, View, register
 
 
 @register

@@ -9,7 +9,8 @@ Keeping a direction gains the data's variance there and costs the noise's; ``λ�
 | ``x̂`` | ``m + Σ_{j≤k} v̂_j v̂_jᵀ (y − m)``, m the copy's mean | (N,) | liu2008, section 3.3 |
 
 The right singular vectors of the centred copy are those eigenvectors, and its singular values ``√(n λ̂_j)``: the two routes are one.
-A coalition's copies are first combined with the weights of least noise that the law of the noise gives (``auditor.filters``). Noise that
+A coalition's copies are first combined with the weights of least noise that the law of the noise gives
+(``auditor.adversary.single_copy``). Noise that
 is not white is treated as if it were, with its mean variance. ``estimated`` knowledge limits the filter to its rows; otherwise it
 uses all released. ``shrinkage: optimal`` shrinks the directions kept (and drops those that noise alone explains), and
 ``noise-variance: unknown`` estimates ``σ²`` from the spectrum.
@@ -23,9 +24,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.attack import Affine, LinearAttack, View
-from auditor.filters import FilterParameters, descending_eigen, direction_gains, filter_map, held_rows, white_variance
-from auditor.registry import register
+from auditor.adversary.single_copy import FilterParameters, descending_eigen, direction_gains, filter_map, held_rows, white_variance
+from auditor.plugin import Affine, LinearAttack, View, register
 
 
 @register

@@ -14,10 +14,12 @@ what correlations give away.
 
 ``prior: gaussian`` is the closed form for normal ``f_X`` and ``f_R``, and the best linear guess from one attribute for any; it goes through
 the moment engine. An ``estimated`` adversary takes ``λ̂_jj = max(0, Var(y_j) − σ_j²)`` and the mean from its rows.
-``prior: reconstructed`` is the paper's own: ``f_X`` is learnt from the copies (``auditor.density``: flat in every bin) and the integrals
+``prior: reconstructed`` is the paper's own: ``f_X`` is learnt from the copies (``auditor.adversary.density``: flat in every bin) and the
+integrals
 are exact for it; row by row, and it needs no moments. Gaussian or uniform noise.
 
-A coalition's copies are first combined with the weights of least noise that the law of the noise gives (``auditor.filters``); uniform
+A coalition's copies are first combined with the weights of least noise that the law of the noise gives
+(``auditor.adversary.single_copy``); uniform
 noise with a reconstructed prior takes the overlap of what each copy leaves possible, which says more.
 
 Reference: huang2005, section 4. The posterior mean has the least squared error of all guesses from one attribute, if its prior is right:
@@ -32,18 +34,25 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from attacks._posterior import Channel, channels, reconstructed_priors
 from attacks.map_estimate import histogram_mean
-from auditor.attack import Affine, Attack, LinearAttack, Reconstruction, RowAttack, View
-from auditor.density import Histogram, Method
-from auditor.filters import combined_noise, filter_map, held_rows
-from auditor.knowledge import Estimated, Perfect
-from auditor.registry import PluginParameters, register
-
-Array = NDArray[np.float64]
+from auditor.adversary.density import Histogram, Method
+from auditor.adversary.single_copy import combined_noise, filter_map, held_rows
+from auditor.plugin import (
+    Affine,
+    Array,
+    Attack,
+    Estimated,
+    LinearAttack,
+    Perfect,
+    PluginParameters,
+    Reconstruction,
+    RowAttack,
+    View,
+    register,
+)
 
 
 @register

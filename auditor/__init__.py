@@ -16,23 +16,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from auditor.api import run
-    from auditor.distinguishing import EpsilonAudit, empirical_epsilon
+    from auditor.audit.measures.empirical_epsilon import EpsilonAudit, empirical_epsilon
     from auditor.errors import AuditorError, DataError, NotApplicable, PluginError, ScenarioError
-    from auditor.release import Estimate, Release, attack, perturb
-    from auditor.results import AuditResult, Measurement
+    from auditor.results.model import AuditResult
+    from auditor.results.records import Measurement
+    from auditor.run.estimate import Estimate, attack
+    from auditor.run.perturb import Release, perturb
     from auditor.scenario.model import Scenario
 
 # Loaded when first used: `import auditor`, and so the command line's start, must not pay for numpy.
 _HOMES = {
     "run": "auditor.api",
-    "perturb": "auditor.release",
-    "attack": "auditor.release",
-    "Release": "auditor.release",
-    "EpsilonAudit": "auditor.distinguishing",
-    "empirical_epsilon": "auditor.distinguishing",
-    "Estimate": "auditor.release",
-    "AuditResult": "auditor.results",
-    "Measurement": "auditor.results",
+    "perturb": "auditor.run.perturb",
+    "attack": "auditor.run.estimate",
+    "Release": "auditor.run.perturb",
+    "EpsilonAudit": "auditor.audit.measures.empirical_epsilon",
+    "empirical_epsilon": "auditor.audit.measures.empirical_epsilon",
+    "Estimate": "auditor.run.estimate",
+    "AuditResult": "auditor.results.model",
+    "Measurement": "auditor.results.records",
     "Scenario": "auditor.scenario.model",
     "AuditorError": "auditor.errors",
     "DataError": "auditor.errors",

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from auditor import registry
-from auditor.engine import Listener, run_scenario
 from auditor.errors import AuditorError, StorageError
-from auditor.feasibility import check_data
-from auditor.keeper import Keep
-from auditor.results import AuditResult
+from auditor.results.model import AuditResult
+from auditor.run.check import check_data
+from auditor.run.checkpoint import Keep
+from auditor.run.run_scenario import Listener, run_scenario
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import read_scenario
 

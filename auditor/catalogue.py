@@ -10,8 +10,9 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from auditor import bibliography, metrics, registry
+from auditor import registry
 from auditor.errors import AuditorError, PluginError
+from auditor.results import bibliography, metrics
 
 SINGULAR = {"attacks": "attack", "schemes": "scheme", "sources": "source", "expectations": "expectation"}
 
@@ -39,7 +40,7 @@ def _plugin_lines(kind: str) -> list[tuple[str, str]]:
 
 def _scenario_lines() -> list[tuple[str, str]]:
     from auditor.scenario.read import shipped_scenarios
-    from auditor.scenario.yaml12 import load_file
+    from auditor.scenario.yaml.document import load_file
 
     found = []
     for path in shipped_scenarios():

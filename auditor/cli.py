@@ -17,9 +17,9 @@ import rich_click as click
 from auditor.errors import AuditorError, PluginFailed, StorageError, bounded
 
 if TYPE_CHECKING:
-    from auditor.comparison import Comparison
-    from auditor.copies import Precision
-    from auditor.results import AuditResult
+    from auditor.results.comparison import Comparison
+    from auditor.results.model import AuditResult
+    from auditor.run.copy_files import Precision
     from auditor.scenario.model import Scenario
 
 click.rich_click.TEXT_MARKUP = "ansi"
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         cli.main(args=None if arguments is None else list(arguments), prog_name="auditor", standalone_mode=True)
     except SystemExit as done:
-        if arguments is None and "auditor.containment" in sys.modules:
+        if arguments is None and "auditor.process.containment" in sys.modules:
             _close_up(before, done.code)
         raise
     except AuditorError as error:
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _told_of_bug(error: BaseException) -> int:
     """Tell where something broke; return the exit status."""
-    from auditor.containment import known
+    from auditor.process.containment import known
 
     frames = "".join(traceback.format_tb(error.__traceback__))
     told = str(error) if os.environ.get("AUDITOR_DEBUG") else "message withheld, it might hold data; AUDITOR_DEBUG=1 shows it"
@@ -86,7 +86,7 @@ def _close_up(before: Sequence[threading.Thread], status: Any) -> None:
 
     Python would wait for threads, perhaps for ever.
     """
-    from auditor.containment import withhold_uncaught
+    from auditor.process.containment import withhold_uncaught
 
     withhold_uncaught()
     with suppress(OSError, ValueError, AttributeError):  # closed, or nobody reads it
@@ -108,9 +108,9 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def inner(*arguments: Any, **options: Any) -> None:
-        from auditor.console import reserved
-        from auditor.containment import exits_refused, is_ours, withhold_uncaught
-        from auditor.interrupt import CtrlC, told_apart
+        from auditor.process.console import reserved
+        from auditor.process.containment import exits_refused, is_ours, withhold_uncaught
+        from auditor.process.interrupt import CtrlC, told_apart
 
         undo = withhold_uncaught()
         try:
@@ -135,20 +135,20 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 def _say(message: object) -> None:
     """Tell a person something on standard error: names in it come from files, and must not steer the terminal."""
-    from auditor.printing import clean_lines
+    from auditor.text.safe_text import clean_lines
 
     with suppress(OSError):  # a full or closed device: there is nobody left to tell
         click.echo(clean_lines(message), err=True)
 
 
 def _put(text: str, nl: bool = True) -> None:
-    from auditor.console import put
+    from auditor.process.console import put
 
     put(text, nl)
 
 
 def _tell(message: object) -> None:
-    from auditor.printing import clean_lines
+    from auditor.text.safe_text import clean_lines
 
     _put(clean_lines(message))
 
@@ -173,9 +173,10 @@ def run(
     What is finished is kept in `journal.jsonl` beside them. After a crash, a kill or a full disk, the same command with `--resume` goes on
     from there. Ctrl-C ends a run with a partial report; a second one stops at once.
     """
-    from auditor import interrupt, progress
-    from auditor.containment import contained
-    from auditor.workers import dismiss, prepare, without_collection
+    from auditor import progress
+    from auditor.process import interrupt
+    from auditor.process.containment import contained
+    from auditor.run.workers import dismiss, prepare, without_collection
 
     checked: list[Scenario] = []
     results: list[AuditResult] = []
@@ -186,8 +187,8 @@ def run(
                 prepare(1 if cluster else workers)  # before anything that takes time
                 with without_collection():
                     from auditor import registry
-                    from auditor.engine import run_scenario
-                    from auditor.keeper import Keep
+                    from auditor.run.checkpoint import Keep
+                    from auditor.run.run_scenario import run_scenario
 
                     registry.discover()
                 checked += _ready(scenarios, changes, seed)
@@ -258,7 +259,7 @@ def _near(path: Path) -> Path:
 
 def _tell_stopped(checked: Sequence[Scenario], results: Sequence[AuditResult]) -> None:
     """Say what is missing of a run that was stopped or broke, and how to go on."""
-    from auditor.interrupt import exit_status
+    from auditor.process.interrupt import exit_status
 
     for result in results:
         if result.partial is not None:
@@ -274,7 +275,7 @@ def _tell_stopped(checked: Sequence[Scenario], results: Sequence[AuditResult]) -
 
 def _check_all(scenarios: Sequence[Any]) -> None:
     """Check every scenario against its data before any is run: a wrong one must not cost the time of those before it."""
-    from auditor.feasibility import check_data
+    from auditor.run.check import check_data
 
     with _warnings_told():
         _each(scenarios, check_data)
@@ -342,7 +343,7 @@ def _command(name: str, changes: Sequence[str], seed: int | None) -> str:
 
 
 def _write(result: AuditResult, folder: Path) -> None:
-    from auditor.files import write_atomically
+    from auditor.results.files import write_atomically
 
     result.save(folder)
     try:
@@ -362,7 +363,7 @@ def _rendered(form: str, results: Sequence[AuditResult] | Comparison, **paramete
         The renderer failed, or made no text.
     """
     from auditor import registry
-    from auditor.containment import contained
+    from auditor.process.containment import contained
 
     with contained() as failure:
         renderer = registry.get("renderer", form)(**parameters)
@@ -383,7 +384,7 @@ def _read_all(scenarios: Sequence[str], changes: Sequence[str], seed: int | None
 
 
 def _override(change: str) -> tuple[str, Any]:
-    from auditor.scenario.yaml12 import scalar
+    from auditor.scenario.yaml.document import scalar
 
     path, equals, text = change.partition("=")
     if not equals or not path:
@@ -417,7 +418,7 @@ def _screen() -> dict[str, Any]:
     """Return what the terminal is like, as the table's parameters."""
     from rich.console import Console
 
-    from auditor.console import stream
+    from auditor.process.console import stream
 
     console = Console(file=stream())
     return {"width": max(console.width, NARROWEST), "color": console.is_terminal and not os.environ.get("NO_COLOR")}
@@ -430,7 +431,7 @@ def _screen() -> dict[str, Any]:
 @guarded
 def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None) -> None:
     """Validate without running, and print the plan: cells, rows, an estimate of the work."""
-    from auditor.plan import outline
+    from auditor.run.plan import outline
 
     checked = _read_all(scenarios, changes, seed)
     _warn_of_broken_plugins()
@@ -468,7 +469,7 @@ def new(file: str, force: bool) -> None:
     """Write a commented scenario to start from."""
     from importlib.resources import files
 
-    from auditor.files import write_atomically
+    from auditor.results.files import write_atomically
 
     path = Path(file)
     if path.exists() and not force:
@@ -486,7 +487,7 @@ def schema() -> None:
     """Print the JSON Schema of a scenario, for editors."""
     import json
 
-    from auditor.scenario.schema import scenario_schema
+    from auditor.scenario.json_schema import scenario_schema
 
     _warn_of_broken_plugins()
     _put(json.dumps(scenario_schema(), indent=2, ensure_ascii=False))
@@ -499,7 +500,7 @@ def schema() -> None:
 @guarded
 def report(results: tuple[str, ...], form: str, output: str | None) -> None:
     """Render reports again from saved results, without the data."""
-    from auditor.results import AuditResult
+    from auditor.results.model import AuditResult
 
     loaded = [AuditResult.load(path) for path in results]
     if output is None:
@@ -510,7 +511,7 @@ def report(results: tuple[str, ...], form: str, output: str | None) -> None:
 
 def _deliver(text: str, output: str | None, read: Sequence[str]) -> None:
     """Print a document, or write it to a file, but not over the results that it was made of."""
-    from auditor.files import write_atomically
+    from auditor.results.files import write_atomically
 
     if output is None:
         _put(text, nl=False)
@@ -531,8 +532,8 @@ def _deliver(text: str, output: str | None, read: Sequence[str]) -> None:
 @guarded
 def compare(old: str, new: str, form: str, output: str | None) -> None:
     """Tell what changed between two results, beyond the error bars; exit status 1 if anything got worse."""
-    from auditor.comparison import compare_results
-    from auditor.results import AuditResult
+    from auditor.results.comparison import compare_results
+    from auditor.results.model import AuditResult
 
     comparison = compare_results(AuditResult.load(old), AuditResult.load(new))
     screen = _screen() if form == "table" and output is None else {}
@@ -546,7 +547,7 @@ FOR_STUDY = (
 )
 FOR_RELEASE = """\
 note: another run on this table draws anew, and the copies of two runs average out. For more copies later extend this release, in Python:
-  from auditor.copies import read_release
+  from auditor.run.copy_files import read_release
   release = read_release(X, FOLDER).extend([LEVEL])    # X: the table as a DataFrame
   release.copies[-1].to_csv("another.csv", index=False)"""
 
@@ -577,7 +578,7 @@ def perturb(
     Only perturbed columns are released, unless others are asked for by name with --keep: attributes that are not sensitive pass through
     as they are, cell by cell. A column that tells who somebody is should not be among them.
     """
-    from auditor.copies import averages_out, unperturbed, write_copies
+    from auditor.run.copy_files import averages_out, unperturbed, write_copies
 
     _warn_of_broken_plugins()
     if keep is not None and keep_rest:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from auditor.spelling import closest
+from auditor.text.spelling import closest
 
 LONGEST_LINE = 500
 """Characters of a message's line; what is longer is told by its beginning and its end."""
@@ -60,7 +60,7 @@ class PluginError(AuditorError):
 
 
 class PluginFailed(AuditorError):  # noqa: N818 - what happened, told in the report
-    """A plugin raised what it must not; the message says what may be told of it (``auditor.containment``)."""
+    """A plugin raised what it must not; the message says what may be told of it (``auditor.process.containment``)."""
 
 
 class AuditorWarning(UserWarning):

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from auditor.errors import bounded
-from auditor.printing import clean
+from auditor.text.safe_text import clean
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from auditor.engine import Progress
+    from auditor.run.run_scenario import Progress
 
 CALM_SECONDS = 5.0
 """A log file hears of progress no more often than this."""

@@ -16,7 +16,8 @@ import pytest
 from auditor.errors import AuditorError
 
 if TYPE_CHECKING:
-    from auditor.results import AuditResult, ExpectationRecord
+    from auditor.results.model import AuditResult
+    from auditor.results.records import ExpectationRecord
     from auditor.scenario.model import Scenario
 
 SUFFIXES = (".yaml", ".yml")
@@ -51,7 +52,7 @@ def is_scenario(path: Path) -> bool:
         return False
     if all(re.search(rf"^([\"']?){key}\1[ \t]*:", text, re.MULTILINE) for key in REQUIRED):
         return True
-    from auditor.scenario.yaml12 import load
+    from auditor.scenario.yaml.document import load
 
     try:
         value = load(text).value
@@ -96,8 +97,8 @@ class ScenarioFile(pytest.File):
         return self._outcome
 
     def _run(self) -> AuditResult:
-        from auditor.engine import run_scenario
-        from auditor.feasibility import check_data
+        from auditor.run.check import check_data
+        from auditor.run.run_scenario import run_scenario
 
         check_data(self.scenario)
         return run_scenario(self.scenario, workers=self._workers()).disclosed()

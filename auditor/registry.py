@@ -13,8 +13,8 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from auditor.containment import contained
 from auditor.errors import PluginError, did_you_mean
+from auditor.process.containment import contained
 
 ENTRY_POINT_GROUP = "auditor.plugins"
 

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from auditor.anonymity.classes import distinct_diversity, entropy_diversity, k_anonymity, largest_share, t_closeness
-from auditor.anonymity.partition import Rules, bounds, full_domain, mondrian
+from auditor.schemes.generalisation.classes import distinct_diversity, entropy_diversity, k_anonymity, largest_share, t_closeness
+from auditor.schemes.generalisation.partition import Rules, bounds, full_domain, mondrian
 
 QUASI = ["clump_thickness", "cell_size_uniformity", "bare_nuclei"]
 SENSITIVE = "mitoses"

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from auditor.categorical.measures import retention_for_epsilon
-from auditor.distinguishing import distinguish, empirical_epsilon
+from auditor.audit.categorical.posterior_measures import retention_for_epsilon
+from auditor.audit.measures.empirical_epsilon import distinguish, empirical_epsilon
 from auditor.registry import get
 from benchmarks import FOLDER
 from benchmarks.conftest import Compare

@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from auditor import moments, registry
-from auditor.attack import View
+from auditor import registry
+from auditor.adversary.knowledge import Estimated, Knowledge, Perfect
+from auditor.adversary.view import View
+from auditor.audit.numeric.views import Gathered
 from auditor.data.table import Table
-from auditor.gathered import Gathered
-from auditor.knowledge import Estimated, Knowledge, Perfect
-from auditor.moments import Awaited, of_rows
-from auditor.noise import GaussianNoise
-from auditor.release import in_blocks
-from auditor.scheme import TableMoments
+from auditor.numerics import moments
+from auditor.numerics.moments import Awaited, of_rows
+from auditor.run.estimate import in_blocks
+from auditor.schemes.base.noise_law import GaussianNoise
+from auditor.schemes.base.scheme import TableMoments
 from benchmarks.conftest import Compare
 
 pytestmark = pytest.mark.benchmark(timer=time.process_time)

@@ -8,12 +8,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from auditor.audit import table_moments
-from auditor.blocks import row_blocks
-from auditor.cipher import ReleaseKey
+from auditor.numerics.blocks import row_blocks
+from auditor.numerics.cipher import ReleaseKey
 from auditor.registry import get
-from auditor.release import released_grid
-from auditor.scheme import Key, RowsOf
+from auditor.schemes.base.scheme import Key, RowsOf, table_moments
+from auditor.schemes.draw import released_grid
 from benchmarks.conftest import Compare
 from benchmarks.tables import levels_of, table_of
 

@@ -7,16 +7,16 @@ import time
 import numpy as np
 import pytest
 
-from auditor.attack import View
-from auditor.blocks import row_blocks
-from auditor.gathered import Gathered
-from auditor.knowledge import Perfect
-from auditor.linear import audit_linear
-from auditor.maps import Maps, by_size
+from auditor.adversary.coalitions import Coalitions
+from auditor.adversary.knowledge import Perfect
+from auditor.adversary.view import View
+from auditor.audit.numeric.linear_errors import audit_linear
+from auditor.audit.numeric.stacked_maps import Maps, by_size
+from auditor.audit.numeric.views import Gathered
+from auditor.numerics.blocks import row_blocks
 from auditor.registry import get
-from auditor.release import in_blocks
-from auditor.scenario.coalitions import Coalitions
-from auditor.scheme import Key
+from auditor.run.estimate import in_blocks
+from auditor.schemes.base.scheme import Key
 from benchmarks.conftest import Compare
 from benchmarks.tables import levels_of, released, table_of
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.attack import View
-from auditor.knowledge import Perfect
-from auditor.moments import Moments
-from auditor.noise import GaussianNoise
+from auditor.adversary.knowledge import Perfect
+from auditor.adversary.view import View
+from auditor.numerics.moments import Moments
 from auditor.registry import get
+from auditor.schemes.base.noise_law import GaussianNoise
 from benchmarks.conftest import Compare
 from benchmarks.tables import levels_of, read_and_write, released, table_of
 

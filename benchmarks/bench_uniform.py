@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from auditor.categorical.scheme import Copies
 from auditor.registry import get
-from auditor.scheme import Key
+from auditor.schemes.base.scheme import Key
+from auditor.schemes.replacement.base import Copies
 from benchmarks.conftest import Compare
 
 pytestmark = pytest.mark.benchmark(timer=time.process_time)

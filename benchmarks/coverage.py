@@ -13,16 +13,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn import datasets
 
-from auditor.audit import audit_release
-from auditor.results import Measurement, cells
+from auditor.audit.engine import audit_release
+from auditor.results.records import Measurement, cells
+from auditor.run.tables import table_of
 from auditor.scenario.read import read_scenario
-from auditor.tasks import table_of
 from benchmarks import FOLDER
-
-Array = NDArray[np.float64]
 
 METRICS = ("normalized_error", "collusion_gain")
 ROWS, LEVELS = 300, [0.3, 1.0]

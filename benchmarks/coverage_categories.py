@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit import audit_release
-from auditor.results import Measurement
+from auditor.audit.engine import audit_release
+from auditor.results.records import Measurement
+from auditor.run.tables import table_of
 from auditor.scenario.read import read_scenario
-from auditor.tasks import table_of
 
 Cell = tuple[str, str, tuple[int, ...]]
 

@@ -40,8 +40,8 @@ for _ in range(int(sys.argv[1]) // block.size):
 """
 RUN = """
 import sys
-from auditor import tasks
-from auditor.data import streamed
+from auditor.run import schedule as tasks
+from auditor.data.streamed import rows as streamed
 held, shares, *arguments = sys.argv[1:]
 streamed.HELD_BYTES = int(held)
 tasks.TASKS_PER_PASS = int(shares)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditor.audit import table_moments
-from auditor.blocks import row_blocks
 from auditor.data.table import Table
-from auditor.noise import GaussianNoise
+from auditor.numerics.blocks import row_blocks
 from auditor.registry import get
-from auditor.scheme import Key, TableMoments
-
-Array = NDArray[np.float64]
+from auditor.schemes.base.noise_law import GaussianNoise
+from auditor.schemes.base.scheme import Key, TableMoments, table_moments
+from auditor.types import Array
 
 
 def table_of(n: int, N: int) -> Table:

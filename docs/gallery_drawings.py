@@ -9,13 +9,13 @@ import altair as alt
 import numpy as np
 
 from auditor.data.load import load_table
-from auditor.results import AuditResult
-from reports._figures import clean, clipped, number
-from reports._matrix import matrix
-from reports._plots import CONFIG, _coloured
-from reports._reading import Reading, unique
-from reports._sentences import share
-from reports._severity import SCALE
+from auditor.results.model import AuditResult
+from reports.charts.plots import CONFIG, _coloured
+from reports.figures.figures import clean, clipped, number
+from reports.figures.matrix import matrix
+from reports.figures.reading import Reading, unique
+from reports.figures.severity import SCALE
+from reports.wording.sentences import share
 
 SEED = 2012
 P = 500

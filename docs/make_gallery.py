@@ -18,13 +18,13 @@ from gallery_entries import ENTRIES, Entry, Picture
 from PIL import Image
 
 import auditor
-from auditor.results import AuditResult
-from reports._card import Verdict
-from reports._figures import clean
-from reports._reading import Reading
-from reports._verdict import verdicts
-from reports._words import STATUS_MARKS, counts, where_text
+from auditor.results.model import AuditResult
+from reports.figures.figures import clean
+from reports.figures.reading import Reading
 from reports.markdown import safe
+from reports.wording.card import Verdict
+from reports.wording.verdict import verdicts
+from reports.wording.words import STATUS_MARKS, counts, where_text
 
 DOCS = Path(__file__).resolve().parent
 SCALE = 1.25

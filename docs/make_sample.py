@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import auditor
-from auditor.results import AuditResult
+from auditor.results.model import AuditResult
 from reports.terminal import Terminal
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from auditor.registry import register
-from auditor.rendering import Renderer, escaped, visible
-from auditor.results import AuditResult, Measurement
+from auditor.results.model import AuditResult
+from auditor.results.records import Measurement
+from auditor.results.renderer import Renderer, escaped, visible
 
 _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 

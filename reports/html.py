@@ -11,15 +11,15 @@ from importlib import resources
 from typing import TYPE_CHECKING, ClassVar
 
 from auditor.registry import register
-from auditor.rendering import Renderer
-from auditor.results import AuditResult
+from auditor.results.model import AuditResult
+from auditor.results.renderer import Renderer
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from auditor.comparison import Comparison
-    from reports._page import Page
+    from auditor.results.comparison import Comparison
+    from reports.layout.page import Page
 
 DIFFERENCES = 500
 """Differences of one kind that the page of a comparison lists."""
@@ -49,7 +49,7 @@ class Html(Renderer):
         A page that would be too large makes room. First it folds what opens on demand, the details of cells, the data behind charts and the
         scenario as JSON, into compressed text, which loses nothing and needs the page's script to be read. Then its charts hold fewer rows.
         """
-        from reports._page import page
+        from reports.layout.page import page
 
         shown = [page(result, number, CHART_ROWS) for number, result in enumerate(results, start=1)]
         text = self._written(results, shown)
@@ -61,9 +61,9 @@ class Html(Renderer):
         return text
 
     def _written(self, results: Sequence[AuditResult], pages: list[Page], *, folded: bool = False) -> str:
-        from reports._chart_style import CONFIG
-        from reports._inert import content_policy, json_block, script
-        from reports._severity import SCALE
+        from reports.charts.inert import content_policy, json_block, script
+        from reports.charts.style import CONFIG
+        from reports.figures.severity import SCALE
 
         style, ours = script(_text("report.css")), script(_text("inflate.js") + _text("report.js"))
         bundle, packed = _bundling().result() if any(shown.charts for shown in pages) else ("", "")
@@ -74,8 +74,8 @@ class Html(Renderer):
 
     def render_comparison(self, comparison: Comparison) -> str:
         """Return the page on what changed between two audits."""
-        from reports._differences import basis, headline, parts
-        from reports._inert import content_policy, script
+        from reports.charts.inert import content_policy, script
+        from reports.wording.differences import basis, headline, parts
 
         style, ours = script(_text("report.css")), script(_text("report.js"))
         return environment().get_template("compare.html.j2").render(
@@ -107,10 +107,17 @@ def environment() -> Environment:
     """Return the template environment: everything is escaped, and an unknown name is an error."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    from auditor import rendering
-    from reports import _detail, _differences, _figures, _gaps, _prose, _reading, _sentences, _words
-    from reports._chart_data import attribute_text
-    from reports._inert import foldable
+    from auditor.results import renderer as rendering
+    from reports.charts.inert import foldable
+    from reports.figures import figures as _figures
+    from reports.figures import gaps as _gaps
+    from reports.figures import reading as _reading
+    from reports.figures.series import attribute_text
+    from reports.wording import detail as _detail
+    from reports.wording import differences as _differences
+    from reports.wording import prose as _prose
+    from reports.wording import sentences as _sentences
+    from reports.wording import words as _words
 
     made = Environment(
         loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -142,7 +149,7 @@ def _bundling() -> Future[tuple[Markup, Markup]]:
 
 
 def _packed_bundle() -> tuple[Markup, Markup]:
-    from reports._inert import deflated, script
+    from reports.charts.inert import deflated, script
 
     source = script(_bundle())
     return source, deflated(source, id="bundle")

@@ -8,11 +8,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, ClassVar
 
 from auditor.registry import register
-from auditor.rendering import Renderer, escaped
-from auditor.results import AuditResult
+from auditor.results.model import AuditResult
+from auditor.results.renderer import Renderer, escaped
 
 if TYPE_CHECKING:
-    from auditor.comparison import Comparison
+    from auditor.results.comparison import Comparison
 
 
 @register

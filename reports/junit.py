@@ -7,10 +7,11 @@ from typing import ClassVar
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from auditor.registry import register
-from auditor.rendering import Renderer, clean
-from auditor.results import AuditResult, ExpectationRecord
-from reports._reading import Gap, Reading, adversary_text
-from reports._words import bound_text, observed_text, partial_text, where_text
+from auditor.results.model import AuditResult
+from auditor.results.records import ExpectationRecord
+from auditor.results.renderer import Renderer, clean
+from reports.figures.reading import Gap, Reading, adversary_text
+from reports.wording.words import bound_text, observed_text, partial_text, where_text
 
 
 @register

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from auditor.registry import register
-from auditor.rendering import Renderer
-from auditor.results import AuditResult
-from reports._card import Verdict, summary
-from reports._differences import Part, basis, headline, more_text, parts
-from reports._figures import with_error
-from reports._gaps import apart, given_text, unsuited_text
-from reports._markdown_more import charts, details, ending, gaps, reasons, safe, table
-from reports._matrix import MatrixCell, MatrixRow, matrix, measures, reference_point
-from reports._prose import terms
-from reports._reading import Reading, adversary_text, unique
-from reports._sentences import share
-from reports._verdict import verdicts
-from reports._winners import MARKS, marks, winners
-from reports._words import (
+from auditor.results.model import AuditResult
+from auditor.results.renderer import Renderer
+from reports.figures.figures import with_error
+from reports.figures.gaps import apart, given_text, unsuited_text
+from reports.figures.matrix import MatrixCell, MatrixRow, matrix, measures, reference_point
+from reports.figures.reading import Reading, adversary_text, unique
+from reports.layout.markdown_more import charts, details, ending, gaps, reasons, safe, table
+from reports.wording.card import Verdict, summary
+from reports.wording.differences import Part, basis, headline, more_text, parts
+from reports.wording.prose import terms
+from reports.wording.sentences import share
+from reports.wording.verdict import verdicts
+from reports.wording.winners import MARKS, marks, winners
+from reports.wording.words import (
     OUTCOMES,
     STATUS_MARKS,
     bound_text,
@@ -31,7 +31,7 @@ from reports._words import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
-    from auditor.comparison import Comparison
+    from auditor.results.comparison import Comparison
 
 DIFFERENCES = 200
 """Differences of one kind that a document lists."""

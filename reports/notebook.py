@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from auditor.registry import register
-from auditor.rendering import Display
-from auditor.results import AuditResult
+from auditor.results.model import AuditResult
+from auditor.results.renderer import Display
 
 if TYPE_CHECKING:
-    from reports._plots import Plots
+    from reports.charts.plots import Plots
 
 
 @register
@@ -23,10 +23,10 @@ class Notebook(Display):
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the fragment, one part an audit."""
-        from reports._matrix import matrix
-        from reports._reading import Reading
-        from reports._verdict import verdicts
+        from reports.figures.matrix import matrix
+        from reports.figures.reading import Reading
         from reports.html import environment
+        from reports.wording.verdict import verdicts
 
         template = environment().get_template("notebook.html.j2")
         readings = [Reading(result) for result in results]
@@ -48,6 +48,6 @@ class Notebook(Display):
 
     def plots(self, result: AuditResult) -> Plots:
         """Return the charts of a result."""
-        from reports._plots import Plots
+        from reports.charts.plots import Plots
 
         return Plots(result)

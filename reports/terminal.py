@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field
 
 from auditor.registry import PluginParameters, register
-from auditor.rendering import Renderer
-from auditor.results import AuditResult
+from auditor.results.model import AuditResult
+from auditor.results.renderer import Renderer
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from auditor.comparison import Comparison
+    from auditor.results.comparison import Comparison
 
 
 @register
@@ -42,7 +42,7 @@ class Terminal(Renderer):
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the report, one section an audit, and a summary over all when there are several."""
-        from reports._terminal_parts import audit, summary
+        from reports.layout.terminal_parts import audit, summary
 
         console = self._console()
         for result in results:
@@ -53,7 +53,7 @@ class Terminal(Renderer):
 
     def render_comparison(self, comparison: Comparison) -> str:
         """Return what changed between two audits, worst first."""
-        from reports._terminal_comparison import differences
+        from reports.layout.terminal_comparison import differences
 
         console = self._console()
         differences(console, comparison)

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 import auditor
-from auditor.audit import table_moments
-from auditor.blocks import row_blocks
+from auditor.data.microdata import as_table
+from auditor.numerics.blocks import row_blocks
 from auditor.registry import get
-from auditor.release import as_table
-from auditor.scheme import Key
+from auditor.schemes.base.scheme import Key, table_moments
 
 
 def as_audited(X: np.ndarray, scheme: str, levels: list[float], seed: int, **parameters: Any) -> auditor.Release:

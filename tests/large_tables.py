@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor import tasks
-from auditor.data import streamed
-from auditor.results import AuditResult
+from auditor.data.streamed import rows as streamed
+from auditor.results.model import AuditResult
+from auditor.run import schedule as tasks
 
 FORMS = ["groups.parquet", "one-group.parquet", "table.csv", "parts-parquet/", "parts-csv/"]
 

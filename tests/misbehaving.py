@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from auditor.attack import Affine, LinearAttack, Reconstruction, RowAttack
-from auditor.categorical.attack import CategoricalAttack, Inference
-from auditor.categorical.scheme import FreshCopies
+from auditor.adversary.affine import Affine
+from auditor.adversary.attack import LinearAttack, Reconstruction, RowAttack
+from auditor.adversary.categorical_attack import CategoricalAttack, Inference
 from auditor.data.source import Source
-from auditor.expectation import Expectation, Judgement
-from auditor.rendering import Renderer
+from auditor.expectations.base import Expectation, Judgement
+from auditor.results.renderer import Renderer
 from auditor.schemes.corner_wave import CornerWave
+from auditor.schemes.replacement.base import FreshCopies
 from auditor.schemes.uniform import Uniform
 
 

@@ -24,7 +24,8 @@ BROKEN_ATTACKS = '''
 
     import numpy as np
 
-    from auditor.attack import Affine, LinearAttack, Reconstruction, RowAttack
+    from auditor.adversary.attack import LinearAttack, Reconstruction, RowAttack
+    from auditor.adversary.affine import Affine
     from auditor.registry import register
 
 

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import auditor as package
-from auditor import memory
 from auditor.cli import main
-from auditor.data.headers import is_value
+from auditor.data.files.headers import is_value
 from auditor.data.load import load_table
 from auditor.errors import LONGEST_LINE, MOST_LINES, AuditorError, DataError, Problem, ScenarioError, did_you_mean
-from auditor.spelling import closest, slips
+from auditor.process import memory
+from auditor.text.spelling import closest, slips
 
 ROOT = Path(__file__).parents[1]
 SECRETS = ("Alice", "87654321.125", "HIV", "1987-06-05")

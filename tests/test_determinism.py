@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from auditor.blocks import BLOCK_VALUES, MOST_BLOCKS, STRIPES, moment_groups, row_blocks, row_groups, stripes
-from auditor.streams import stream
+from auditor.numerics.blocks import BLOCK_VALUES, MOST_BLOCKS, STRIPES, moment_groups, row_blocks, row_groups, stripes
+from auditor.numerics.random_streams import stream
 
 properties = settings(max_examples=100, deadline=None, derandomize=True)
 shapes = {"rows": st.integers(1, 300_000), "width": st.integers(1, 60)}

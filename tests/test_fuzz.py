@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from auditor import cli
-from auditor.data import headers
+from auditor.data.files import headers
 from benchmarks.fuzz import corpus, smaller
 from benchmarks.fuzzing import scenarios, tables
 from benchmarks.fuzzing.judge import Case, judged
@@ -92,7 +92,7 @@ def test_a_program_that_ends_in_silence_is_found(monkeypatch, status, told):
 
 def test_a_cell_in_the_compressed_part_of_a_page_is_found():
     from benchmarks.fuzzing.judge import _DEFLATED, CANARY, inflated
-    from reports._inert import deflated
+    from reports.charts.inert import deflated
 
     secret = tables.canaries(random.Random(3))[1][1]
     found = "".join(inflated(part) for part in _DEFLATED.findall(f"<p>{deflated(f'[{secret}]')}</p>"))

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-# auditor.comparison is a reading of two results, as they are one of a run
+# auditor.results.comparison is a reading of two results, as they are one of a run
 FOR_REPORTS = {
-    "auditor.results", "auditor.comparison", "auditor.rendering", "auditor.registry", "auditor.errors", "auditor.metrics", "auditor.printing",
+    "auditor.results.model", "auditor.results.comparison", "auditor.results.renderer", "auditor.registry", "auditor.errors", "auditor.results.metrics", "auditor.text.safe_text",
 }  # fmt: skip
 """Results and the words for them; text made safe to print; what a plugin is. No data, no engine."""
 

@@ -1,7 +1,6 @@
 """Contract tests over everything that is registered, and how plugins are found, refused and reported."""
 
 
-
 from __future__ import annotations
 
 import os
@@ -17,13 +16,14 @@ from plugin_packages import BROKEN_ATTACKS, install
 from pydantic import ValidationError
 
 import auditor
-from auditor import bibliography, registry
+from auditor import registry
 from auditor.data.load import load_table
 from auditor.errors import NotApplicable, PluginError
 from auditor.registry import Plugin, PluginParameters, register
-from auditor.release import Release
+from auditor.results import bibliography
+from auditor.run.perturb import Release
 from auditor.scenario.read import read_scenario, shipped_scenarios
-from auditor.scenario.yaml12 import load
+from auditor.scenario.yaml.document import load
 
 ROOT = Path(__file__).parents[1]
 PLUGINS = [(kind, name) for kind in registry.KINDS for name in registry.names(kind)]
@@ -300,7 +300,7 @@ def troublesome(tmp_path_factory):
         double='''
             """Takes a name that is taken."""
 
-            from auditor.attack import LinearAttack
+            from auditor.adversary.attack import LinearAttack
             from auditor.registry import register
 
 

@@ -39,7 +39,8 @@ FILES = {
         import numpy as np
         from pydantic import Field
 
-        from auditor.attack import Affine, LinearAttack
+        from auditor.adversary.attack import LinearAttack
+        from auditor.adversary.affine import Affine
         from auditor.registry import PluginParameters, register
 
 
@@ -66,7 +67,7 @@ FILES = {
 
         import numpy as np
 
-        from auditor.additive import AdditiveScheme, Step
+        from auditor.schemes.base.additive import AdditiveScheme, Step
         from auditor.registry import register
 
 

@@ -13,24 +13,25 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from auditor.containment import contained
-from auditor.data import checks, reading
-from auditor.data.categorical import CategoricalTable
-from auditor.data.categories import Categories
-from auditor.data.categorized import categorize, held_if_small, is_large
-from auditor.data.checks import Missing
-from auditor.data.coded import FileCodes
-from auditor.data.hierarchy import Hierarchy, coded
-from auditor.data.intake import Asked, check_rows, numbers_of_frame, numbers_of_pieces, scanned_rows
-from auditor.data.naming import counted, listed, nearest, quoted
-from auditor.data.pieces import Piece, first_rows, parts, pieces_of, whole_frame
+from auditor.data.clean import Asked, check_rows, numbers_of_frame, numbers_of_pieces, scanned_rows
+from auditor.data.columns import checks
+from auditor.data.columns.categorical_table import CategoricalTable
+from auditor.data.columns.category_rules import Categories
+from auditor.data.columns.checks import Missing
+from auditor.data.columns.hierarchy import Hierarchy, coded
+from auditor.data.files import readers as reading
+from auditor.data.files.parts import Piece, first_rows, parts, pieces_of, whole_frame
 from auditor.data.source import Source
-from auditor.data.streamed import FileRows, Scale
+from auditor.data.streamed.codes import FileCodes
+from auditor.data.streamed.rows import FileRows, Scale
+from auditor.data.streamed_table import categorize, held_if_small, is_large
 from auditor.data.table import Table
 from auditor.errors import DataError, PluginError, PluginFailed
-from auditor.files import located
-from auditor.memory import check_room
+from auditor.process.containment import contained
+from auditor.process.memory import check_room
 from auditor.registry import PluginParameters, get
+from auditor.results.files import located
+from auditor.text.column_names import counted, listed, nearest, quoted
 
 OPTIONS = ("columns", "rows", "missing", "standardize")
 """What every source takes besides its own parameters."""

@@ -10,10 +10,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.data.categorical import CategoricalTable
-from auditor.data.hierarchy import Hierarchy
-from auditor.data.scan import Scan, scan
-from auditor.data.streamed import FileRows
+from auditor.data.columns.categorical_table import CategoricalTable
+from auditor.data.columns.hierarchy import Hierarchy
+from auditor.data.columns.scan import Scan, scan
+from auditor.data.streamed.rows import FileRows
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from auditor.expectation import Evidence, Expectation, Filter, Judgement, copies_released, selector
-from auditor.expectations.metric import at_bound, describe
+from auditor.expectations.base import Expectation, Filter, Judgement, copies_released, selector
+from auditor.expectations.metric import at_bound
+from auditor.numerics.statistics import holm, one_sided, quantile
 from auditor.registry import register
-from auditor.results import Measurement, cells, pooled
-from auditor.statistics import holm, one_sided, quantile
+from auditor.results.comparison import describe
+from auditor.results.evidence import Evidence
+from auditor.results.records import Measurement, cells, pooled
 
 LEVEL = 0.05
 POWER = 0.8

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from auditor.expectation import Evidence, Expectation, Filter, Judgement, Share, listed
+from auditor.expectations.base import Expectation, Filter, Judgement, Share, listed
+from auditor.numerics.statistics import holm
 from auditor.registry import register
-from auditor.statistics import holm
+from auditor.results.evidence import Evidence
 
 
 @register

@@ -12,10 +12,12 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from auditor.expectation import Evidence, Expectation, Filter, Judgement, copies_released, selector, worst
+from auditor.expectations.base import Expectation, Filter, Judgement, copies_released, selector, worst
+from auditor.numerics.statistics import holm, one_sided
 from auditor.registry import register
-from auditor.results import Measurement, Verdict, cells, mean_theory, pooled, uncertainty
-from auditor.statistics import holm, one_sided
+from auditor.results.comparison import describe
+from auditor.results.evidence import Evidence
+from auditor.results.records import Measurement, Verdict, cells, mean_theory, pooled, uncertainty
 
 LEVEL = 0.05
 ROUNDING = 1e-9
@@ -154,13 +156,6 @@ def measured_at(record: Measurement) -> str:
     """Return where a figure was measured, ``corner-wave, llse, perfect, copies 1–5``; a figure of the release has no attack."""
     who = [part for part in (record.scheme, record.attack, record.knowledge) if part is not None]
     return ", ".join([*who, f"{'copy' if len(record.coalition) == 1 else 'copies'} {describe(record.coalition)}"])
-
-
-def describe(coalition: Sequence[int]) -> str:
-    """Return a coalition in short: ``1–5``, or ``1, 3, 4``."""
-    if len(coalition) > 2 and coalition[-1] - coalition[0] == len(coalition) - 1:
-        return f"{coalition[0]}–{coalition[-1]}"
-    return ", ".join(map(str, coalition))
 
 
 @register

@@ -14,10 +14,11 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from auditor.expectation import Evidence, Expectation, Filter, Judgement, copies_released, selector
+from auditor.expectations.base import Expectation, Filter, Judgement, copies_released, selector
 from auditor.expectations.ranking import judge_pairs
 from auditor.registry import register
-from auditor.results import Measurement, cells
+from auditor.results.evidence import Evidence
+from auditor.results.records import Measurement, cells
 
 
 @register

@@ -9,10 +9,11 @@ from __future__ import annotations
 from pydantic import Field
 from scipy.special import bdtr, bdtrc
 
-from auditor.expectation import Evidence, Expectation, Filter, Judgement, listed, worst
+from auditor.expectations.base import Expectation, Filter, Judgement, listed, worst
+from auditor.numerics.statistics import holm
 from auditor.registry import register
-from auditor.results import Verdict
-from auditor.statistics import holm
+from auditor.results.evidence import Evidence
+from auditor.results.records import Verdict
 
 FALSE_ALARM = 0.01
 

@@ -3,7 +3,8 @@
 1. *Exactly, from the law.* In every coalition one copy must make the others useless: ``Cov(Z_b, Z_j) = Var(Z_b)`` for all j, which for
    jointly Gaussian noise settles it for every attack (li2012, Theorem 4 and Corollary 1).
    What another copy adds must then foretell neither the best copy's noise nor the record, in sizes as little as in signs: where ranks show
-   that it does (``auditor.dependence``), the noise is no such noise, nothing follows from its covariance, and the claim is undecided.
+   that it does (``auditor.audit.pooling.noise_dependence``), the noise is no such noise, nothing follows from its covariance, and the
+   claim is undecided.
 2. *By the theory of each attack.* Where an attack's error has a closed form, the gain that it predicts must be zero.
 3. *On the data*, by an equivalence test on paired differences: for every coalition and attack, and for the best linear attack that
    the originals themselves teach (which trusts no law), two one-sided tests of the gain against ± a margin. Holm's step-down over all
@@ -27,29 +28,13 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import Field
 
-from auditor.expectation import (
-    Evidence,
-    Expectation,
-    Filter,
-    Judgement,
-    Look,
-    NoiseGain,
-    PairedGain,
-    Pooling,
-    Selector,
-    Share,
-    averaged,
-    copies_released,
-    selector,
-    worst,
-)
-from auditor.expectations.metric import describe
-from auditor.linear import SAME
-from auditor.redraws import ROW_REDRAWS
+from auditor.expectations.base import Expectation, Filter, Judgement, Selector, Share, copies_released, selector, worst
+from auditor.numerics.statistics import holm, observations_needed, one_sided, quantile, rows_needed, share_tests
 from auditor.registry import register
-from auditor.results import FEWEST_REPLICATES, Measurement, Verdict, cells, pooled, uncertainty
-from auditor.scenario.coalitions import parse_coalitions
-from auditor.statistics import holm, observations_needed, one_sided, quantile, rows_needed, share_tests
+from auditor.results.comparison import describe
+from auditor.results.evidence import ROW_REDRAWS, SAME, Evidence, Look, NoiseGain, PairedGain, Pooling, averaged
+from auditor.results.records import FEWEST_REPLICATES, Measurement, Verdict, cells, pooled, uncertainty
+from auditor.scenario.read_coalitions import parse_coalitions
 
 POWER = 0.8
 
@@ -216,7 +201,7 @@ class NoCollusionGain(Expectation):
             return Judgement("holds", "by theory: no attack here has a closed form")
         largest = max(predicted, key=lambda record: record.theory or 0.0)
         gain = largest.theory or 0.0
-        if gain > SAME:  # what rounding may have made of nothing is 0 by then (auditor.linear.collusion_gain)
+        if gain > SAME:  # what rounding may have made of nothing is 0 by then (auditor.audit.numeric.linear_errors.collusion_gain)
             cell = f"{largest.attack} on {largest.scheme}, copies {describe(largest.coalition)}"
             return Judgement("fails", f"by theory: {cell} gains {_share(gain)}", gain)
         return Judgement("holds", f"by theory: no gain in {len(predicted)} cells", gain)

@@ -3,7 +3,8 @@
 Whatever is proved of a scheme is proved of its law. One normal shared by all columns has the right variance in each of them, so closed
 forms and error bars that average over columns agree; and yet the noise lies on a line. The auditor has ``Y − X``, and compares.
 
-The statistics are those of ``auditor.drawn_moments``, ``auditor.drawn_rows`` and, for categories, ``auditor.categorical.drawn_law``. Each
+The statistics are those of ``auditor.audit.drawn_law.moments``, ``auditor.audit.drawn_law.rows`` and, for categories,
+``auditor.audit.drawn_law.categorical``. Each
 has a p-value for all its tests together; Holm's step-down over all statistics of all releases covered keeps the chance of one false
 «fails» at ``level``.
 """
@@ -15,9 +16,10 @@ import math
 from pydantic import Field
 from scipy.special import ndtri
 
-from auditor.expectation import Evidence, Expectation, Filter, Judgement, LawTest, ReleaseEvidence, Share, listed
+from auditor.expectations.base import Expectation, Filter, Judgement, Share, listed
+from auditor.numerics.statistics import holm
 from auditor.registry import register
-from auditor.statistics import holm
+from auditor.results.evidence import Evidence, LawTest, ReleaseEvidence
 
 
 @register

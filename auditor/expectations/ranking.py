@@ -10,13 +10,15 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from auditor.expectation import Evidence, Expectation, Filter, Judgement, copies_released, selector, worst
-from auditor.expectations.metric import ROUNDING, describe
+from auditor.expectations.base import Expectation, Filter, Judgement, copies_released, selector, worst
+from auditor.expectations.metric import ROUNDING
+from auditor.numerics.statistics import holm, one_sided
 from auditor.registry import register
-from auditor.results import Measurement, Verdict, cells, pooled, uncertainty
-from auditor.scenario.coalitions import parse_coalitions
-from auditor.scenario.knowledge import KnowledgeError, parse_knowledge
-from auditor.statistics import holm, one_sided
+from auditor.results.comparison import describe
+from auditor.results.evidence import Evidence
+from auditor.results.records import Measurement, Verdict, cells, pooled, uncertainty
+from auditor.scenario.read_coalitions import parse_coalitions
+from auditor.scenario.read_knowledge import KnowledgeError, parse_knowledge
 
 LEVEL = 0.05
 

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from auditor.expectation import Evidence, Expectation, Filter, Judgement, Share, copies_released, listed, selector
-from auditor.expectations.metric import ERRORS, ROUNDING, describe, measured_at
+from auditor.expectations.base import Expectation, Filter, Judgement, Share, copies_released, listed, selector
+from auditor.expectations.metric import ERRORS, ROUNDING, measured_at
+from auditor.numerics.statistics import holm, quantile, two_sided
 from auditor.registry import register
-from auditor.results import Measurement, cells, mean_theory, pooled
-from auditor.statistics import holm, quantile, two_sided
-
-Array = NDArray[np.float64]
+from auditor.results.comparison import describe
+from auditor.results.evidence import Evidence
+from auditor.results.records import Measurement, cells, mean_theory, pooled
+from auditor.types import Array
 
 FALSE_ALARM = 0.01
 """Chance that a true theory is refuted, over everything an expectation covers."""

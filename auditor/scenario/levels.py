@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from auditor.scenario.scalars import whole
-from auditor.streams import stream
+from auditor.numerics.random_streams import stream
+from auditor.parameters import whole
 
 MOST_COPIES = 10_000
 """More is a slip of the pen: at a million copies the copies' covariance alone would take terabytes."""

@@ -5,72 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
-from auditor.knowledge import Knowledge
+from auditor.adversary.coalitions import Coalitions
+from auditor.adversary.knowledge import Knowledge
+from auditor.data.request import DataUse
 from auditor.registry import PluginParameters
-from auditor.scenario.coalitions import Coalitions
+from auditor.results.evidence import Statement
 from auditor.scenario.levels import Levels
-from auditor.scenario.places import Places
-
-if TYPE_CHECKING:
-    from auditor.expectation import Expectation
+from auditor.scenario.yaml.positions import Places
 
 SCENARIO_VERSION = 1
-
-
-@dataclass(frozen=True)
-class DataUse:
-    """The table to audit.
-
-    Attributes
-    ----------
-    source : str
-        A registered source, or a path to ``.csv`` or ``.parquet``.
-    columns : tuple of str or None
-        Selection, in this order; None for every numeric column.
-    rows : int or None
-        The first so many; for a synthetic source how many to draw.
-    missing : 'refuse', 'drop' or 'mean'
-        What to do with missing values; a blank line in a CSV file of one column is one.
-    standardize : bool
-        Whether every column is brought to mean 0 and variance 1.
-    disclosure : 'moments' or 'figures'
-        What of a private table is rounded where results are written: its moments, or figures in its units too (docs/privacy.md).
-    parameters : dict
-        The source's own.
-    bins, categorical : dict
-        Columns to cut into bins, and columns that are categories: see ``auditor.data.categories``.
-    hierarchies : dict
-        Column → what its values have in common, as declared: see ``auditor.data.hierarchy``.
-    """
-
-    source: str
-    columns: tuple[str, ...] | None = None
-    rows: int | None = None
-    missing: str = "refuse"
-    standardize: bool = False
-    disclosure: Literal["moments", "figures"] = "moments"
-    parameters: dict[str, Any] = field(default_factory=dict)
-    bins: dict[str, Any] = field(default_factory=dict)
-    categorical: dict[str, Any] = field(default_factory=dict)
-    hierarchies: dict[str, Any] = field(default_factory=dict)
-
-    def spec(self) -> dict[str, Any]:
-        """Return it as a scenario would spell it, defaults filled in."""
-        categories = {"bin": self.bins} if self.bins else {}
-        categories |= {"categorical": self.categorical} if self.categorical else {}
-        categories |= {"hierarchies": self.hierarchies} if self.hierarchies else {}
-        return {
-            "source": self.source,
-            "columns": None if self.columns is None else list(self.columns),
-            "rows": self.rows,
-            "missing": self.missing,
-            "standardize": self.standardize,
-            "disclosure": self.disclosure,
-            **categories,
-            **self.parameters,
-        }
 
 
 @dataclass(frozen=True)
@@ -138,7 +83,7 @@ class UtilityUse:
         Column to predict: a source's class label, any other column of the data, or an attribute of the table; ``label``: the class that
         the source comes with, whatever its name; None: no models.
     models : tuple of str
-        Names in ``auditor.utility.MODELS``.
+        Names in ``auditor.audit.measures.utility.MODELS``.
     folds : int
         Of the cross-validation.
     test : 'original' or 'copy'
@@ -162,7 +107,7 @@ class ExpectationUse:
     """A statement that the audit must prove or refute; ``place`` is its number in the section ``expect``, from 0."""
 
     name: str
-    expectation: Expectation
+    expectation: Statement
     where: dict[str, Any]
     place: int = 0
 

@@ -10,16 +10,16 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from auditor.errors import AuditorError, ScenarioError, did_you_mean, shortened
-from auditor.files import located
-from auditor.scenario.assemble import assemble
+from auditor.field_paths import parse_path
+from auditor.results.files import located
+from auditor.scenario.from_python import plain
+from auditor.scenario.misplaced_tables import check_no_table
 from auditor.scenario.model import Scenario
-from auditor.scenario.paths import parse_path
-from auditor.scenario.places import Places, put
-from auditor.scenario.plain import plain
-from auditor.scenario.points import at_point, check_points
 from auditor.scenario.problems import Problems
-from auditor.scenario.tables import check_no_table
-from auditor.scenario.yaml12 import load_file
+from auditor.scenario.sections import assemble
+from auditor.scenario.sweep_points import at_point, check_points
+from auditor.scenario.yaml.document import load_file
+from auditor.scenario.yaml.positions import Places, put
 
 __all__ = ["Source", "at_point", "find_scenario", "read_scenario", "rebuild", "shipped_scenarios"]
 

@@ -25,16 +25,14 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 from scipy.linalg import cho_factor, cho_solve, cholesky
 
-from auditor.additive import ORIGINAL, AdditiveScheme, Step
 from auditor.errors import AuditorError
-from auditor.noise_shapes import NoiseShape
 from auditor.registry import PluginParameters, register
-
-Array = NDArray[np.float64]
+from auditor.schemes.base.additive import ORIGINAL, AdditiveScheme, Step
+from auditor.schemes.base.noise_shapes import NoiseShape
+from auditor.types import Array
 
 
 @register

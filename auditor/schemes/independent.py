@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from auditor.additive import ORIGINAL, AdditiveScheme, Step
-from auditor.noise import Distribution
-from auditor.noise_shapes import NoiseShape
 from auditor.registry import PluginParameters, register
+from auditor.schemes.base.additive import ORIGINAL, AdditiveScheme, Step
+from auditor.schemes.base.noise_law import Distribution
+from auditor.schemes.base.noise_shapes import NoiseShape
 
 
 class FreshNoise(AdditiveScheme):

@@ -18,29 +18,26 @@ k records, unless one partition refines the other, as Mondrian's with k alone mo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from auditor.anonymity.classes import Ground
-from auditor.anonymity.partition import Rules, Rung, bounds, full_domain, mondrian
-from auditor.anonymity.promises import Blocks, promise_records
-from auditor.blocks import row_blocks
 from auditor.data.table import Table
 from auditor.errors import AuditorError, did_you_mean
+from auditor.numerics.blocks import row_blocks
 from auditor.registry import PluginParameters, register
-from auditor.scheme import Key, Scheme, TableMoments
+from auditor.schemes.base.scheme import Key, Scheme, TableMoments
+from auditor.schemes.generalisation.classes import Ground
+from auditor.schemes.generalisation.partition import Rules, Rung, bounds, full_domain, mondrian
+from auditor.schemes.generalisation.promises import by_coalition
+from auditor.types import Array, Block
 
 if TYPE_CHECKING:
-    from auditor.records import CellContext
-    from auditor.results import Measurement
-    from auditor.scenario.coalitions import Coalition
-    from auditor.scenario.model import DataUse
-
-Array = NDArray[np.float64]
+    from auditor.data.request import DataUse
+    from auditor.types import Coalition
 
 
 @register
@@ -147,7 +144,7 @@ class KAnonymity(Scheme):
             low, high, suppressed = found
         return compose(X, columns, low, high, suppressed)
 
-    def promises(self, context: CellContext, blocks: Blocks, coalitions: Sequence[Coalition]) -> list[Measurement]:
+    def promises(self, blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, dict[str, float]]:
         """Return what the copies keep of k, ℓ, α and t, for each coalition that holds some of them."""
         assert self.table is not None
         given, names = self.parameters, self.table.attributes
@@ -155,7 +152,7 @@ class KAnonymity(Scheme):
         others = [name for name in names if name not in given.quasi]
         column = 2 * len(given.quasi) + others.index(given.sensitive)
         ground = self._ground(np.unique(self.table.values[:, place]), self.table)
-        return promise_records(context, blocks, coalitions, len(given.quasi), column, place, ground)
+        return by_coalition(blocks, coalitions, len(given.quasi), column, place, ground)
 
     def _rungs(self, name: str, table: Table) -> list[Rung]:
         hierarchy = table.hierarchies.get(name)

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.additive import ORIGINAL, AdditiveScheme, Step
 from auditor.registry import register
+from auditor.schemes.base.additive import ORIGINAL, AdditiveScheme, Step
 
 
 @register

@@ -13,27 +13,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, ValidationError, field_validator
 
 from auditor import registry
-from auditor.alignment import misaligned
-from auditor.blocks import block_head, row_blocks
-from auditor.data.naming import quoted
+from auditor.data.alignment import misaligned
 from auditor.errors import AuditorError, AuditorWarning, PluginError
-from auditor.files import located
-from auditor.noise import DenseNoise, NoiseLaw
-from auditor.noise_shapes import check_covariance, matrix_of_file
+from auditor.field_paths import format_path
+from auditor.numerics.blocks import block_head, row_blocks
+from auditor.parameters import explain
 from auditor.registry import PluginParameters, register
-from auditor.scenario.paths import format_path
-from auditor.scenario.problems import explain
-from auditor.scheme import Key, Sampler, Scheme, TableMoments
+from auditor.results.files import located
+from auditor.schemes.base.noise_law import DenseNoise, NoiseLaw
+from auditor.schemes.base.noise_shapes import check_covariance, matrix_of_file
+from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
+from auditor.text.column_names import quoted
+from auditor.types import Array
 
 if TYPE_CHECKING:
+    from auditor.data.request import DataUse
     from auditor.data.table import Table
-    from auditor.scenario.model import DataUse
 
-Array = NDArray[np.float64]
 
 VALUES_LOOKED_AT = 2**20
 FEWEST_LOOKED_AT = 2_000
@@ -92,7 +91,7 @@ class Published(Scheme):
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         """Refuse copies whose records are not the table's, row by row; warn where nobody can tell."""
-        from auditor.copies import read_copy
+        from auditor.data.copies import read_copy
 
         if asked.standardize:
             raise AuditorError("published copies are in the data's own units: `standardize` must be false")
@@ -134,7 +133,7 @@ class Published(Scheme):
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         """Return what reads the copies; replicates are all the same, for there is nothing to draw."""
-        from auditor.copies import read_copy
+        from auditor.data.copies import read_copy
 
         if self.table is None:
             raise AuditorError("published copies can be audited by a scenario only: there is nothing to perturb")

@@ -20,16 +20,15 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import scipy  # its parts are imported when they are first used
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from auditor.errors import AuditorError
+from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
-from auditor.scheme import TableMoments
-from auditor.streams import Rng
-from auditor.transforms import Transform, TransformScheme
-
-Array = NDArray[np.float64]
+from auditor.schemes.base.multiplicative import TransformScheme
+from auditor.schemes.base.scheme import TableMoments
+from auditor.schemes.base.transform import Transform
+from auditor.types import Array
 
 
 @register

@@ -21,12 +21,13 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from auditor.linear_algebra import clip_to_psd
-from auditor.noise import psd_root
+from auditor.numerics.linear_algebra import clip_to_psd
+from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
-from auditor.scheme import TableMoments
-from auditor.streams import Rng
-from auditor.transforms import Transform, TransformScheme, haar
+from auditor.schemes.base.multiplicative import TransformScheme
+from auditor.schemes.base.noise_law import psd_root
+from auditor.schemes.base.scheme import TableMoments
+from auditor.schemes.base.transform import Transform, haar
 
 
 @register

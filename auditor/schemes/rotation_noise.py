@@ -17,18 +17,17 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from auditor import registry
-from auditor.additive import AdditiveScheme
-from auditor.noise import NoiseLaw
+from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
-from auditor.scheme import Key, Sampler, TableMoments
-from auditor.streams import Rng
-from auditor.transforms import Transform, TransformScheme, haar
-
-Array = NDArray[np.float64]
+from auditor.schemes.base.additive import AdditiveScheme
+from auditor.schemes.base.multiplicative import TransformScheme
+from auditor.schemes.base.noise_law import NoiseLaw
+from auditor.schemes.base.scheme import Key, Sampler, TableMoments
+from auditor.schemes.base.transform import Transform, haar
+from auditor.types import Array
 
 NOISES = {"fresh": "independent", "corner-wave": "corner-wave"}
 

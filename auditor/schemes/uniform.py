@@ -21,10 +21,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from auditor.categorical.draws import Codes
-from auditor.categorical.scheme import BridgedCopies, Copies, FreshCopies, MultiPertCopies, ProcessCopies, UniformScheme
 from auditor.registry import PluginParameters, register
-from auditor.scheme import Key
+from auditor.schemes.base.scheme import Key
+from auditor.schemes.replacement.base import BridgedCopies, Copies, FreshCopies, MultiPertCopies, ProcessCopies, UniformScheme
+from auditor.types import Codes
 
 MAKERS: dict[str, type[Copies]] = {"process": ProcessCopies, "bridge": BridgedCopies, "multi-pert": MultiPertCopies}
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from auditor.cli import main
 from auditor.errors import LONGEST_LINE, MOST_LINES
-from reports._inert import inflated
+from reports.charts.inert import inflated
 
 LONGEST_RUN = 20.0
 """Seconds of processor time after which a case is a fault."""
@@ -197,4 +197,3 @@ def _cells(content: bytes) -> str:
         return str(pq.read_table(io.BytesIO(content)).to_pydict())
     except Exception:  # a damaged file: nobody reads its cells
         return ""
-

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import auditor
 from attacks._posterior import Channel
 from attacks.distribution_analysis import median, shortest_interval
-from auditor.density import Histogram, NoiseDensity, reconstruct
+from auditor.adversary.density import Histogram, NoiseDensity, reconstruct
 
 properties = settings(max_examples=30, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)

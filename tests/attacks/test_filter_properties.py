@@ -9,11 +9,13 @@ import pytest
 
 import auditor
 from auditor import registry
+from auditor.adversary.single_copy import combined_noise, estimated_covariance
+from auditor.audit.numeric.views import Gathered
+from auditor.data.microdata import as_table
 from auditor.errors import NotApplicable
-from auditor.filters import combined_noise, estimated_covariance
-from auditor.gathered import Gathered
-from auditor.release import as_table, in_blocks, table_moments
-from auditor.scenario.knowledge import parse_knowledge
+from auditor.run.estimate import in_blocks
+from auditor.run.perturb import table_moments
+from auditor.scenario.read_knowledge import parse_knowledge
 from tests.audited import as_audited
 
 USES: list[tuple[str, dict[str, Any]]] = [

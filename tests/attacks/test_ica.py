@@ -12,7 +12,8 @@ from attacks._naming import match, standard
 from attacks.ica import LARGEST_LEAK
 from auditor.data.sources.components import DRAW
 from auditor.errors import NotApplicable
-from auditor.release import attack, perturb
+from auditor.run.estimate import attack
+from auditor.run.perturb import perturb
 
 SHAPES = ("exponential", "uniform", "laplace", "bimodal")
 ONE_NORMAL = ("exponential", "normal", "laplace", "bimodal")
@@ -173,8 +174,8 @@ def test_one_attribute_alone_is_wrong_by_what_the_records_say_of_mean_and_scale(
 
 def unmatched(X, count, seed):
     """Return the first column of the records that an adversary is given with this seed."""
-    from auditor.gathering import draws_of
-    from auditor.scenario.knowledge import parse_knowledge
+    from auditor.audit.numeric.gather import draws_of
+    from auditor.scenario.read_knowledge import parse_knowledge
 
     knows = parse_knowledge({"unmatched-records": count})
     return X[next(iter(draws_of([knows], len(X), seed, 1).values())).rows, 0]

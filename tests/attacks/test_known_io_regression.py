@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import auditor
 from attacks.known_io_regression import RIDGES, ridge_map
+from auditor.adversary.knowledge import KnownRecords
+from auditor.audit.numeric.gather import chosen_rows
 from auditor.errors import AuditorError
-from auditor.gathering import chosen_rows
-from auditor.knowledge import KnownRecords
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
@@ -214,7 +214,7 @@ def test_an_expectation_on_theory_holds_and_a_wrong_theory_does_not():
     assert [e.status for e in result.expectations] == ["holds"]
     wrong = [r._replace(theory=r.theory * 1.5) for r in cells(result) if r.theory is not None]
     from auditor.expectations.theory import compare
-    from auditor.results import cells as grouped
+    from auditor.results.records import cells as grouped
 
     groups = list(grouped(wrong).values())
     assert compare(groups, [1.5 * r[0].theory for r in groups], 0.5).status == "fails"

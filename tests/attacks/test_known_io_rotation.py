@@ -9,11 +9,12 @@ from scipy.special import gamma
 from scipy.stats import norm
 
 from attacks.known_io_rotation import FittingRotations, RotationGuess, success_probability
+from auditor.adversary.knowledge import KnownRecords
+from auditor.audit.numeric.gather import chosen_rows
 from auditor.errors import AuditorError
-from auditor.gathering import chosen_rows
-from auditor.knowledge import KnownRecords
-from auditor.release import attack, perturb
-from auditor.transforms import haar
+from auditor.run.estimate import attack
+from auditor.run.perturb import perturb
+from auditor.schemes.base.transform import haar
 
 
 def chance(length: float, distance: float, tolerance: float, unknown: int) -> float:

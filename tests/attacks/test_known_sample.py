@@ -12,7 +12,8 @@ from attacks._axis_error import turning
 from attacks._energy import SignSearch, energy, univariate_energy
 from attacks.known_sample import choose_signs
 from auditor.data.sources.components import DRAW
-from auditor.release import attack, perturb
+from auditor.run.estimate import attack
+from auditor.run.perturb import perturb
 
 
 def naive_energy(a, b):
@@ -91,8 +92,8 @@ def test_the_sample_is_not_among_the_rows_that_are_attacked():
     X = table("exponential", 3, 500, 1.5, 6)
     changed = X.copy()
     release = perturb(X, "rotation", [0], seed=5)
-    from auditor.gathering import chosen_rows
-    from auditor.knowledge import KnownSample
+    from auditor.adversary.knowledge import KnownSample
+    from auditor.audit.numeric.gather import chosen_rows
 
     rows = chosen_rows(KnownSample(100), 500, 0, 1)
     changed[rows] += 0.0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import auditor
 from attacks.llse import llse_error, llse_weights
-from auditor.noise import DenseNoise, GaussianNoise
+from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise
 from tests.audited import as_audited
 
 properties = settings(max_examples=60, deadline=None, derandomize=True)

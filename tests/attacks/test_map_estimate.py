@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import auditor
 from attacks._posterior import Channel, truncated_mean
 from attacks.map_estimate import histogram_mean, histogram_mode, kde_mean, kde_mode
-from auditor.density import Histogram, NoiseDensity
+from auditor.adversary.density import Histogram, NoiseDensity
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)

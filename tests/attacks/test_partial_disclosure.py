@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 import auditor
 from attacks.partial_disclosure import given as given_known
-from auditor.attack import Affine
-from auditor.audit import check_affine
+from auditor.adversary.affine import Affine
+from auditor.adversary.handed_back import check_affine
+from auditor.audit.numeric.views import Gathered
+from auditor.data.microdata import as_table
 from auditor.errors import AuditorError, PluginError
-from auditor.gathered import Gathered
-from auditor.release import as_table, in_blocks, table_moments
-from auditor.scenario.knowledge import parse_knowledge
+from auditor.run.estimate import in_blocks
+from auditor.run.perturb import table_moments
+from auditor.scenario.read_knowledge import parse_knowledge
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)

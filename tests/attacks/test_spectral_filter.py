@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.random_matrix import aspect, noise_edge, noise_median, noise_variance, optimal_gain
+from auditor.numerics.random_matrix import aspect, noise_edge, noise_median, noise_variance, optimal_gain
 
 
 def two_levels(n: int, N: int, p: int, large: float, small: float, seed: int = 1, mean: float = 0.0) -> np.ndarray:

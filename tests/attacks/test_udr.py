@@ -9,7 +9,7 @@ from scipy.special import ndtr
 import auditor
 from attacks._posterior import Channel
 from attacks.udr import PosteriorMeans, univariate_gain
-from auditor.density import Histogram, NoiseDensity
+from auditor.adversary.density import Histogram, NoiseDensity
 from tests.audited import as_audited
 
 

@@ -13,13 +13,15 @@ import pyarrow.parquet as pq
 import pytest
 from large_tables import FORMS, write
 
-from auditor.blocks import row_blocks
-from auditor.data import pieces, quantiles, streamed
-from auditor.data.categorical import BLOCK_WIDTH
-from auditor.data.categories import Categories
+from auditor.data.columns import quantiles
+from auditor.data.columns.categorical_table import BLOCK_WIDTH
+from auditor.data.columns.category_rules import Categories
+from auditor.data.files import parts as pieces
 from auditor.data.load import load_table
+from auditor.data.streamed import rows as streamed
 from auditor.data.table import Table
 from auditor.errors import DataError
+from auditor.numerics.blocks import row_blocks
 
 ROWS = 140_000
 

@@ -7,10 +7,12 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.data import pieces, reading, streamed
-from auditor.data.categories import Categories
-from auditor.data.kept import Kept
+from auditor.data.columns.category_rules import Categories
+from auditor.data.files import parts as pieces
+from auditor.data.files import readers as reading
 from auditor.data.load import load_table
+from auditor.data.streamed import rows as streamed
+from auditor.data.unperturbed_columns import Kept
 from auditor.errors import DataError
 
 HELD, PIECE = 2**26, 2**22

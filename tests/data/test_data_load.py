@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from auditor.data import checks
+from auditor.data.columns import checks
 from auditor.data.load import is_file, load_table
-from auditor.data.naming import nearest, quoted
 from auditor.data.table import Table
 from auditor.errors import DataError, PluginError
+from auditor.text.column_names import nearest, quoted
 
 
 def inline(values: dict[str, list[float | None]], **request: object) -> Table:

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from auditor.anonymity.classes import earth_mover
-from auditor.anonymity.partition import Rules, full_domain
-from auditor.data.hierarchy import Hierarchy, coded, hierarchy_of
-from auditor.engine import run_scenario
+from auditor.data.columns.hierarchy import Hierarchy, coded, hierarchy_of
 from auditor.errors import DataError, ScenarioError
-from auditor.feasibility import check_data
+from auditor.run.check import check_data
+from auditor.run.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
+from auditor.schemes.generalisation.classes import earth_mover
+from auditor.schemes.generalisation.partition import Rules, full_domain
 
 DISEASES = {  # li2007, Figure 1: height 3
     "respiratory": {"infection": ["flu", "pneumonia", "bronchitis"]},

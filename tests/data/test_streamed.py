@@ -12,11 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from large_tables import FORMS, write
 
-from auditor.blocks import row_blocks
-from auditor.data import pieces, streamed
+from auditor.data.files import parts as pieces
 from auditor.data.load import load_table
+from auditor.data.streamed import rows as streamed
 from auditor.data.table import Table
 from auditor.errors import DataError
+from auditor.numerics.blocks import row_blocks
 
 ROWS = 150_000
 

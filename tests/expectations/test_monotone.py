@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from auditor import registry
-from auditor.expectation import Evidence
 from auditor.expectations.metric import measured_at
-from auditor.results import Measurement
+from auditor.results.evidence import Evidence
+from auditor.results.records import Measurement
 
 
 def record(x: float, value: float, theory: float | None = None, error: float = 0.01, **changes: Any) -> Measurement:

@@ -11,23 +11,23 @@ from scipy.stats import chi2, kstest, t
 
 import auditor
 from auditor import registry
-from auditor.additive import ORIGINAL, Step
-from auditor.audit import Release as AuditedRelease
-from auditor.audit import table_moments
-from auditor.blocks import row_blocks
-from auditor.drawn_moments import moment_tests, whitening
-from auditor.drawn_noise import law_tests
-from auditor.drawn_rows import grids, runs
-from auditor.engine import IMPLICIT_LEVEL
-from auditor.expectation import Evidence, LawTest, ReleaseEvidence
+from auditor.audit.base.release import Release as AuditedRelease
+from auditor.audit.drawn_law.moments import moment_tests, whitening
+from auditor.audit.drawn_law.numeric import law_tests
+from auditor.audit.drawn_law.rows import grids, runs
+from auditor.audit.numeric.gather import Gatherer, Stripe
+from auditor.data.microdata import as_table
 from auditor.expectations.noise_follows_law import NoiseFollowsLaw
-from auditor.gathering import Gatherer, Stripe
-from auditor.moments import Moments
-from auditor.noise import DenseNoise, GaussianNoise
-from auditor.release import as_table, make_plugin
-from auditor.scheme import Key
-from reports._reading import Reading
-from reports._verdict import verdicts
+from auditor.numerics.blocks import row_blocks
+from auditor.numerics.moments import Moments
+from auditor.results.evidence import Evidence, LawTest, ReleaseEvidence
+from auditor.run.perturb import make_plugin
+from auditor.run.run_scenario import IMPLICIT_LEVEL
+from auditor.schemes.base.additive import ORIGINAL, Step
+from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise
+from auditor.schemes.base.scheme import Key, table_moments
+from reports.figures.reading import Reading
+from reports.wording.verdict import verdicts
 
 ROWS = 20_000
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.linear_algebra import correlation
-from auditor.noise_shapes import correlation_dissimilarity, dissimilar_spectrum
-from auditor.results import AuditResult, Measurement
+from auditor.numerics.linear_algebra import correlation
+from auditor.results.model import AuditResult
+from auditor.results.records import Measurement
+from auditor.schemes.base.noise_shapes import correlation_dissimilarity, dissimilar_spectrum
 
 SWEPT = {1: "data.spectrum.attributes", 2: "data.spectrum.count", 3: "data.spectrum.small", 4: "schemes[0].noise.dissimilar"}
 REPLICATES, ROWS, VARIANCE = 5, 1000, 25.0

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import auditor
 from attacks.llse import llse_error, llse_weights
-from auditor.additive import implied_level_covariance
-from auditor.noise import GaussianNoise, earliest_is_sufficient
+from auditor.schemes.base.additive import implied_level_covariance
+from auditor.schemes.base.noise_law import GaussianNoise, earliest_is_sufficient
 from auditor.schemes.corner_wave import CornerWave
 
 ALGORITHMS = ("bridge", "parallel", "sequential", "on-demand")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import report_cases
 
-from auditor.results import AuditResult
+from auditor.results.model import AuditResult
 
 
 @pytest.fixture(scope="session")

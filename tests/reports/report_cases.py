@@ -1,7 +1,6 @@
 """Results made by hand from the papers' formulas, so that the renderers are tested without the engine."""
 
 
-
 from __future__ import annotations
 
 import itertools
@@ -10,19 +9,9 @@ import random
 import re
 from typing import Any
 
-from auditor.results import (
-    AttributeSummary,
-    AuditResult,
-    DataSummary,
-    Distribution,
-    ExpectationRecord,
-    Measurement,
-    PluginSummary,
-    Provenance,
-    Reference,
-    SchemeSummary,
-)
-from reports._inert import inflated
+from auditor.results.model import AuditResult, PluginSummary, Provenance, Reference, SchemeSummary
+from auditor.results.records import AttributeSummary, DataSummary, Distribution, ExpectationRecord, Measurement
+from reports.charts.inert import inflated
 
 LEVELS = (0.46, 0.25, 0.81, 0.64, 1.0)
 SCHEMES = ("independent", "correlated", "linearly-dependent", "corner-wave")

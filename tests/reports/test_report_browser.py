@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 import reports.html
-from auditor.comparison import compare_results
-from auditor.results import AuditResult
+from auditor.results.comparison import compare_results
+from auditor.results.model import AuditResult
 from reports.html import Html
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")

@@ -17,7 +17,7 @@ import yaml
 
 import auditor
 from auditor import registry
-from reports._inert import deflated
+from reports.charts.inert import deflated
 
 ROWS = 60
 FORMATS = ("table", "markdown", "json", "csv", "junit", "html", "notebook")

@@ -8,15 +8,16 @@ import pytest
 import report_cases
 from report_cases import measurement
 
-from auditor.results import AuditResult, Measurement
+from auditor.results.model import AuditResult
+from auditor.results.records import Measurement
 from reports import html, markdown, terminal
-from reports._card import most_telling
-from reports._guesses import guesses, losses
-from reports._matrix import matrix
-from reports._reading import ERROR, Reading, Setting
-from reports._strongest import gain_of, leader
-from reports._verdict import verdict
-from reports._winners import marks
+from reports.figures.guesses import guesses, losses
+from reports.figures.matrix import matrix
+from reports.figures.reading import ERROR, Reading, Setting
+from reports.figures.strongest import gain_of, leader
+from reports.wording.card import most_telling
+from reports.wording.verdict import verdict
+from reports.wording.winners import marks
 
 BLIND = 0.1
 SETTING = Setting(0, "fresh", "perfect", "posterior")

@@ -9,14 +9,14 @@ import pytest
 import report_cases
 
 from auditor import registry
-from auditor.comparison import Comparison, compare_results
 from auditor.errors import AuditorError
-from auditor.results import AuditResult
-from reports._differences import headline, parts
+from auditor.results.comparison import Comparison, compare_results
+from auditor.results.model import AuditResult
 from reports.html import Html
 from reports.json_results import Json
 from reports.markdown import Markdown
 from reports.terminal import Terminal
+from reports.wording.differences import headline, parts
 
 
 def shifted(result: AuditResult, scheme: str, factor: float, metric: str = "normalized_error") -> AuditResult:

@@ -12,13 +12,13 @@ import pytest
 import report_cases
 
 from auditor.cli import main
-from auditor.comparison import compare_results
 from auditor.errors import AuditorError
-from auditor.results import AuditResult
-from reports._page import page
+from auditor.results.comparison import compare_results
+from auditor.results.model import AuditResult
 from reports.csv_table import Csv
 from reports.json_results import Json
 from reports.junit import Junit
+from reports.layout.page import page
 from reports.markdown import Markdown
 from reports.terminal import Terminal
 

@@ -12,15 +12,16 @@ import pytest
 import report_cases
 
 import auditor
-from auditor.results import AuditResult, Measurement
-from reports._card import Verdict
-from reports._matrix import MatrixCell, matrix
-from reports._reading import Reading
-from reports._verdict import verdict, verdicts
+from auditor.results.model import AuditResult
+from auditor.results.records import Measurement
+from reports.figures.matrix import MatrixCell, matrix
+from reports.figures.reading import Reading
 from reports.html import Html
 from reports.markdown import Markdown
 from reports.notebook import Notebook
 from reports.terminal import Terminal
+from reports.wording.card import Verdict
+from reports.wording.verdict import verdict, verdicts
 
 SAFE, NAMES = 0.9, ("age", "salary")
 PERFECT, ESTIMATED = "perfect", "estimated(rows=400)"

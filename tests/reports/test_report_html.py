@@ -14,14 +14,14 @@ import pytest
 import report_cases
 from jsonschema import ValidationError
 
-from auditor.results import AuditResult
-from reports._chart_list import charts
-from reports._figures import clean, with_error
-from reports._inert import deflated, inflated, json_block, script
-from reports._matrix import matrix
-from reports._reading import Reading
-from reports._verdict import verdicts
+from auditor.results.model import AuditResult
+from reports.charts.inert import deflated, inflated, json_block, script
+from reports.charts.listing import charts
+from reports.figures.figures import clean, with_error
+from reports.figures.matrix import matrix
+from reports.figures.reading import Reading
 from reports.html import Html
+from reports.wording.verdict import verdicts
 
 CASES = ("quickstart", "prefixes", "failed", "swept", "hostile")
 

@@ -11,9 +11,9 @@ import report_cases
 
 import auditor
 from auditor.errors import AuditorError
-from auditor.results import AuditResult
-from reports._reading import Reading
-from reports._verdict import verdicts
+from auditor.results.model import AuditResult
+from reports.figures.reading import Reading
+from reports.wording.verdict import verdicts
 
 
 def test_results_show_their_verdicts_and_comparison(quickstart: AuditResult) -> None:

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from auditor import registry
-from auditor.comparison import compare_results
-from auditor.results import AuditResult, Partial
+from auditor.results.comparison import compare_results
+from auditor.results.model import AuditResult, Partial
 
 TOLD = "Partial: 3 of 8 tasks finished; interrupted by SIGINT."
 

@@ -9,21 +9,35 @@ from typing import Any
 import pytest
 import report_cases
 
-from auditor.results import AuditResult, ExpectationRecord, cells, pooled
-from reports._along import measure_points, swept_paths
-from reports._card import summary
-from reports._curves import coalition_map, curve
-from reports._figures import Figure, braces, clean, copies, figure, number, percent, plus_minus, student, times, told_apart, with_error
-from reports._gaps import gap_text, gathered
-from reports._matrix import matrix, measures
-from reports._pairing import paired_gain
-from reports._reading import ERROR, Gap, Reading, Setting, best, lowest
-from reports._severity import SCALE, severity
-from reports._spreads import Bin, Spread, spreads
-from reports._strongest import gain_of, leader
-from reports._units import metric_title, path_title
-from reports._verdict import verdict, verdicts
-from reports._words import rows_text
+from auditor.results.model import AuditResult
+from auditor.results.records import ExpectationRecord, cells, pooled
+from reports.figures.along import measure_points, swept_paths
+from reports.figures.curves import coalition_map, curve
+from reports.figures.figures import (
+    Figure,
+    braces,
+    clean,
+    copies,
+    figure,
+    number,
+    percent,
+    plus_minus,
+    student,
+    times,
+    told_apart,
+    with_error,
+)
+from reports.figures.gaps import gap_text, gathered
+from reports.figures.matrix import matrix, measures
+from reports.figures.pairing import paired_gain
+from reports.figures.reading import ERROR, Gap, Reading, Setting, best, lowest
+from reports.figures.severity import SCALE, severity
+from reports.figures.spreads import Bin, Spread, spreads
+from reports.figures.strongest import gain_of, leader
+from reports.figures.units import metric_title, path_title
+from reports.wording.card import summary
+from reports.wording.verdict import verdict, verdicts
+from reports.wording.words import rows_text
 
 LLSE = Setting(0, "correlated", "perfect", "llse")
 

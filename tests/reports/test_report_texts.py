@@ -20,25 +20,25 @@ from click.testing import CliRunner
 import auditor
 from auditor import registry
 from auditor.cli import cli
-from auditor.comparison import compare_results
-from auditor.results import AuditResult
+from auditor.results.comparison import compare_results
+from auditor.results.model import AuditResult
 from auditor.scenario.read import read_scenario
-from reports._figures import braces, clean, number, with_error
-from reports._markdown_more import safe as markdown_safe
-from reports._matrix import matrix
-from reports._method import error_bars, metric_definitions
-from reports._plot import Line, plot
-from reports._prose import prose
-from reports._reading import Reading, Setting
-from reports._terminal_tables import folded
-from reports._verdict import verdicts
-from reports._words import provenance_terms, reproduce
+from reports.charts.plot import Line, plot
 from reports.csv_table import Csv, cell
+from reports.figures.figures import braces, clean, number, with_error
+from reports.figures.matrix import matrix
+from reports.figures.reading import Reading, Setting
 from reports.html import Html
 from reports.json_results import Json
 from reports.junit import Junit
+from reports.layout.markdown_more import safe as markdown_safe
+from reports.layout.terminal_tables import folded
 from reports.markdown import Markdown
 from reports.terminal import Terminal
+from reports.wording.method import error_bars, metric_definitions
+from reports.wording.prose import prose
+from reports.wording.verdict import verdicts
+from reports.wording.words import provenance_terms, reproduce
 
 CASES = ("quickstart", "prefixes", "failed", "swept", "hostile")
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from auditor import registry
-from auditor.results import AuditResult, Measurement
-from reports._matrix import matrix
-from reports._reading import Reading
-from reports._winners import BEST, MARKS, NEAR, marks, winners
+from auditor.results.model import AuditResult
+from auditor.results.records import Measurement
+from reports.figures.matrix import matrix
+from reports.figures.reading import Reading
+from reports.wording.winners import BEST, MARKS, NEAR, marks, winners
 
 ERRORS = {"weak": 0.5, "good": 0.20, "twin": 0.20, "close": 0.205, "given": 0.05}
 HALF = 0.01

@@ -1,7 +1,6 @@
 """Scenarios: every form a field may take, every mistake told at its place, and nothing else ever raised."""
 
 
-
 from __future__ import annotations
 
 import contextlib
@@ -17,10 +16,10 @@ from hypothesis import strategies as st
 
 import auditor
 from auditor.errors import AuditorError, ScenarioError
-from auditor.feasibility import check_data
-from auditor.scenario.knowledge import parse_knowledge
+from auditor.run.check import check_data
+from auditor.scenario.json_schema import scenario_schema
 from auditor.scenario.read import at_point, find_scenario, read_scenario, shipped_scenarios
-from auditor.scenario.schema import scenario_schema
+from auditor.scenario.read_knowledge import parse_knowledge
 
 BASE = {
     "data": {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 60},

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.errors import AuditorError
-from auditor.scenario.paths import MAX_DEPTH, format_path, parse_path, set_at
+from auditor.field_paths import MAX_DEPTH, format_path, parse_path, set_at
 
 paths = st.lists(st.text() | st.integers() | st.text(st.sampled_from("a0.[]\"'\\-_ ")), max_size=8).map(tuple)
 

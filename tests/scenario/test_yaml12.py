@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.errors import AuditorError, ScenarioError
-from auditor.scenario import nodes
-from auditor.scenario.yaml12 import MAX_BYTES, Document, load, load_file, scalar
+from auditor.scenario.yaml import nodes
+from auditor.scenario.yaml.document import MAX_BYTES, Document, load, load_file, scalar
 
 BACKENDS = [nodes._PureLoader, *([yaml.CSafeLoader] if hasattr(yaml, "CSafeLoader") else [])]
 

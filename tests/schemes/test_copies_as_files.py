@@ -15,10 +15,10 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.copies import write_copies
-from auditor.data import streamed
-from auditor.data.reading import _EXACT_FLOATS
+from auditor.data.files.readers import _EXACT_FLOATS
+from auditor.data.streamed import rows as streamed
 from auditor.errors import AuditorError
+from auditor.run.copy_files import write_copies
 
 ROWS, LEVELS = 150_000, [0.25, 1.0, 0.5]
 
@@ -98,7 +98,7 @@ def test_rounding_that_noise_would_show_is_refused(tmp_path, frame):
 
 
 def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):
-    from auditor import writing
+    from auditor.data.files import writers as writing
 
     source, appended = tmp_path / "table.parquet", []
     frame.to_parquet(source)
@@ -117,7 +117,7 @@ def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):
 
 
 def test_copies_that_are_there_already_stay_until_new_ones_are_whole(tmp_path, frame, held, monkeypatch):
-    from auditor import writing
+    from auditor.data.files import writers as writing
 
     source, out = tmp_path / "table.parquet", tmp_path / "out"
     frame.to_parquet(source)
@@ -131,14 +131,14 @@ def test_copies_that_are_there_already_stay_until_new_ones_are_whole(tmp_path, f
 
 SLOW = """
 import sys, time
-from auditor import writing
+from auditor.data.files import writers as writing
 append = writing._Csv.append
 def slow(self, frame):
     append(self, frame)
     self._handle.flush()
     time.sleep(0.2)
 writing._Csv.append = slow
-from auditor.copies import write_copies
+from auditor.run.copy_files import write_copies
 from pathlib import Path
 write_copies(sys.argv[1], "corner-wave", [0.25, 1.0], 5, Path(sys.argv[2]), form="csv")
 """
@@ -194,7 +194,7 @@ def test_large_categories_are_written_without_being_held(tmp_path, monkeypatch):
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)
     source, reads = tmp_path / "table.parquet", []
     pd.DataFrame({"ward": np.arange(ROWS) % 7}).to_parquet(source, row_group_size=40_000)
-    from auditor.data.coded import FileCodes
+    from auditor.data.streamed.codes import FileCodes
 
     read = FileCodes.read
     monkeypatch.setattr(FileCodes, "read", lambda self, a, b: reads.append(b - a) or read(self, a, b))

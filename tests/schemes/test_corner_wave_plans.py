@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditor.additive import ORIGINAL, Step, check_plan, implied_level_covariance
 from auditor.errors import AuditorError, PluginError
-from auditor.noise import DenseNoise, GaussianNoise, earliest_is_sufficient
-from auditor.scheme import Key, TableMoments
+from auditor.schemes.base.additive import ORIGINAL, Step, check_plan, implied_level_covariance
+from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise, earliest_is_sufficient
+from auditor.schemes.base.scheme import Key, TableMoments
 from auditor.schemes.corner_wave import CornerWave, bridge_plan, conditional_gaussian, on_demand_plan, parallel_plan
 from auditor.schemes.independent import Correlated, Independent
 from auditor.schemes.linearly_dependent import LinearlyDependent

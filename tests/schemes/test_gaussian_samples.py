@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from auditor.release import perturb
-from auditor.scheme import Key, TableMoments
+from auditor.run.perturb import perturb
+from auditor.schemes.base.scheme import Key, TableMoments
 from auditor.schemes.corner_wave import CornerWave
 
 FALSE_ALARM = 1e-4

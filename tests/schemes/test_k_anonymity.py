@@ -21,7 +21,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attacks._anonymous import Classes, ClassReading, Layout
-from auditor.anonymity.classes import (
+from auditor.data.load import load_table
+from auditor.errors import AuditorError, NotApplicable
+from auditor.run.estimate import attack
+from auditor.run.perturb import perturb
+from auditor.run.run_scenario import run_scenario
+from auditor.scenario.read import read_scenario
+from auditor.schemes.generalisation.classes import (
     distinct_diversity,
     earth_mover,
     entropy_diversity,
@@ -30,13 +36,8 @@ from auditor.anonymity.classes import (
     largest_share,
     t_closeness,
 )
-from auditor.anonymity.partition import Rules, full_domain, mondrian
-from auditor.anonymity.promises import promises
-from auditor.data.load import load_table
-from auditor.engine import run_scenario
-from auditor.errors import AuditorError, NotApplicable
-from auditor.release import attack, perturb
-from auditor.scenario.read import read_scenario
+from auditor.schemes.generalisation.partition import Rules, full_domain, mondrian
+from auditor.schemes.generalisation.promises import promises
 
 HOSPITAL_4_ANONYMOUS = pd.DataFrame({  # machanavajjhala2007, Figure 2
     "zip": ["130**"] * 4 + ["1485*"] * 4 + ["130**"] * 4,

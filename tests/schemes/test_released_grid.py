@@ -17,15 +17,15 @@ from scipy import stats
 
 import auditor
 from auditor import AuditorError
-from auditor.additive import ORIGINAL
-from auditor.audit import table_moments
-from auditor.copies import read_release, write_copies
-from auditor.data.reading import _EXACT_FLOATS
-from auditor.grid import COARSEST, DOUBLE_BITS, FINENESS, SINGLE_BITS, grid_of, snap
+from auditor.data.files.readers import _EXACT_FLOATS
+from auditor.data.microdata import as_table
 from auditor.registry import get
-from auditor.release import as_table, released_grid
-from auditor.scheme import Key
+from auditor.run.copy_files import read_release, write_copies
+from auditor.schemes.base.additive import ORIGINAL
+from auditor.schemes.base.grid import COARSEST, DOUBLE_BITS, FINENESS, SINGLE_BITS, grid_of, snap
+from auditor.schemes.base.scheme import Key, table_moments
 from auditor.schemes.corner_wave import CornerWave
+from auditor.schemes.draw import released_grid
 from tests.low_order_bits import determined
 
 BINARY = np.random.default_rng(1).integers(0, 2, (20_000, 1)).astype(float)
@@ -216,7 +216,7 @@ def umask(request):
 
 
 def test_copies_are_their_owner_s_alone_from_the_first_byte_and_the_manifest_follows_the_umask(tmp_path, monkeypatch, umask):
-    from auditor import writing
+    from auditor.data.files import writers as writing
 
     modes, append = [], writing._Csv.append
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.additive import _Root
-from auditor.linear_algebra import clip_to_psd
-from auditor.noise import psd_root
-from auditor.noise_shapes import check_covariance
+from auditor.numerics.linear_algebra import clip_to_psd
+from auditor.schemes.base.additive import _Root
+from auditor.schemes.base.noise_law import psd_root
+from auditor.schemes.base.noise_shapes import check_covariance
 
 MIX = np.array([[1.0, 0.5, 0.3], [0.0, 1.0, 0.4], [0.0, 0.0, 0.8]])
 SIZES = [np.array([1e-6, 1e-6, 1e6]), np.array([1e-9, 1.0, 1e9]), np.array([1.0, 1e7, 1.0])]

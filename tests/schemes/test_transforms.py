@@ -8,11 +8,12 @@ from scipy.fft import dct
 from scipy.stats import kstest, norm
 
 from auditor import registry
-from auditor.audit import table_moments
+from auditor.data.microdata import as_table
 from auditor.errors import AuditorError, NotApplicable
-from auditor.release import Release, as_table, attack, perturb
-from auditor.scheme import Key
-from auditor.transforms import haar
+from auditor.run.estimate import attack
+from auditor.run.perturb import Release, perturb
+from auditor.schemes.base.scheme import Key, table_moments
+from auditor.schemes.base.transform import haar
 
 X = np.random.default_rng(0).standard_normal((300, 5)) @ np.random.default_rng(1).standard_normal((5, 5)) + 4
 

@@ -19,15 +19,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from pydantic import Field
 from scipy.special import ndtr
 
-from auditor.data.categorical import MOST_VALUES
+from auditor.data.columns.categorical_table import MOST_VALUES
 from auditor.data.source import Source
 from auditor.registry import PluginParameters, register
-
-Array = NDArray[np.float64]
+from auditor.types import Array
 
 DEFAULT_ROWS = 600_000  # xiao2009, section 7
 MEDIAN_CLASS, LOG_STD = 13.0, 0.8  # our choice, by the look of Fig. 4c

@@ -17,13 +17,12 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from auditor.data.source import Source
 from auditor.registry import PluginParameters, register
+from auditor.types import Array
 
-Array = NDArray[np.float64]
 Shape = Literal["normal", "exponential", "gamma", "uniform", "laplace", "bimodal"]
 
 DEFAULT_ROWS = 1000

@@ -22,11 +22,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from auditor.data.naming import counted
 from auditor.data.source import Source
 from auditor.errors import DataError
-from auditor.linear_algebra import in_own_units, widely_scaled
+from auditor.numerics.linear_algebra import in_own_units, widely_scaled
 from auditor.registry import PluginParameters, register
+from auditor.text.column_names import counted
 
 DEFAULT_ROWS = 1000
 MOST_ATTRIBUTES = 5000

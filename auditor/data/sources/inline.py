@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, field_validator
 
-from auditor.data.naming import quoted
 from auditor.data.source import Source
 from auditor.registry import PluginParameters, register
+from auditor.text.column_names import quoted
 
 MOST_CELLS = 10_000
 """Larger tables belong in a file: a scenario is read by people, and is copied whole into every result."""

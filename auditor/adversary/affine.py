@@ -1,0 +1,79 @@
+"""A linear attack's estimate: one affine map, or the maps of several coalitions solved together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import overload
+
+from auditor.numerics.row_kernels import write_estimates
+from auditor.types import Array
+
+
+@dataclass(frozen=True)
+class Affine:
+    """A linear attack's estimate ``x̂ = centre + offset + W (y − H·centre) + V (x − centre)``.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (N, kN)
+        ``W``, on the coalition's stacked copies.
+    offset : ndarray of shape (N,)
+        ``x̂ = centre + offset + W·(y − H·centre)``; 0 for an attack that centres on the true mean.
+    fixed : bool
+        Whether W and the offset depend on the law alone and not on the noise drawn; only then is there a theory. Error bars have a
+        closed form then; else they count what another draw would have taught the attack, too.
+    known : ndarray of shape (N, N) or None
+        ``V``, on the record's own true values: 0 outside the columns the adversary knows (``View.known_columns``).
+    apart : bool
+        Of a map that is not fixed: whether it was learnt from records given in clear (``View.known``) and from no other row. It is
+        judged on the others, and there is a theory then, the map taken as it is (``auditor.audit.numeric.held_out_theory``).
+    """
+
+    weights: Array = field(repr=False)
+    offset: Array = field(repr=False)
+    fixed: bool = True
+    known: Array | None = field(repr=False, default=None)
+    apart: bool = False
+
+    def apply(self, copies: Sequence[Array], centre: Array, out: Array) -> Array:
+        """Write ``centre + offset + Σ W_i (y_i − centre)`` for every row, block by block, and return it.
+
+        Parameters
+        ----------
+        copies : sequence of k ndarrays of shape (n, N)
+        centre : ndarray of shape (N,)
+            The view's.
+        out : ndarray of shape (n, N)
+            Overwritten; the only memory used that grows with n.
+        """
+        return write_estimates(self.weights, self.offset, centre, copies, out)
+
+
+@dataclass(frozen=True)
+class AffineStack(Sequence[Affine]):
+    """Maps of several coalitions of one size, solved together and kept together: unpacked only for who asks for one of them.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (B, N, kN)
+    offsets : ndarray of shape (B, N)
+    fixed : bool
+        As for each ``Affine``; none uses true values.
+    """
+
+    weights: Array = field(repr=False)
+    offsets: Array = field(repr=False)
+    fixed: bool = True
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @overload
+    def __getitem__(self, place: int) -> Affine: ...
+    @overload
+    def __getitem__(self, place: slice) -> AffineStack: ...
+    def __getitem__(self, place: int | slice) -> Affine | AffineStack:
+        if isinstance(place, slice):
+            return AffineStack(self.weights[place], self.offsets[place], self.fixed)
+        return Affine(self.weights[place], self.offsets[place], self.fixed)

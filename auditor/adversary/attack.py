@@ -1,0 +1,186 @@
+"""What an attack is: an adversary's view in, an estimate of the original out. The engine measures; the attack estimates."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.adversary.affine import Affine
+from auditor.adversary.knowledge import Knowledge
+from auditor.adversary.view import View
+from auditor.data.table import Table
+from auditor.errors import NotApplicable
+from auditor.registry import Plugin
+from auditor.types import Array
+
+
+class Attack(Plugin):
+    """A way of rebuilding ``X`` from a coalition's copies."""
+
+    kind = "attack"
+    families: ClassVar[frozenset[str]] = frozenset({"additive"})
+    """Families of schemes it applies to."""
+    knowledge: ClassVar[tuple[str, ...]] = ()
+    """Names of the states of knowledge it can use; empty: it needs none, and any will do."""
+    wins: ClassVar[str] = ""
+    """When it succeeds and when it fails, for `auditor show`."""
+
+    def form(self) -> Attack:
+        """Return the attack that runs: itself, unless its parameters choose between a linear and a row-level form.
+
+        A class that is both is registered as one of them and overrides this to return the other, made from the same parameters. What it
+        returns states its own ``name``, ``families`` and ``knowledge``.
+        """
+        return self
+
+    def check(self, family: str, knowledge: Knowledge) -> None:
+        """Refuse a pairing that makes no sense.
+
+        Raises
+        ------
+        NotApplicable
+            With the reason that reports show.
+        """
+        if family not in self.families:
+            raise NotApplicable(f"{self.name} attacks {' and '.join(sorted(self.families))} perturbation, not {family}")
+        if self.knowledge and knowledge.name not in self.knowledge:
+            raise NotApplicable(f"{self.name} cannot use {knowledge.name} knowledge; it uses {' or '.join(self.knowledge)}")
+
+    def check_table(self, table: Table) -> None:
+        """Refuse parameters that this table makes impossible, before anything runs.
+
+        Raises
+        ------
+        AuditorError
+            Saying which.
+        """
+        return
+
+    def check_scheme(self, public: Mapping[str, Any]) -> None:
+        """Refuse parameters that do not fit what is public of a scheme it attacks, before anything runs.
+
+        Raises
+        ------
+        AuditorError
+            Saying what was expected.
+        """
+        return
+
+
+class LinearAttack(Attack):
+    """An attack whose estimate is an affine map of the copies: its error needs only second moments, never a row."""
+
+    @abstractmethod
+    def affine(self, view: View) -> Affine:
+        """Return the map for one coalition.
+
+        Raises
+        ------
+        NotApplicable
+            The view lacks what the attack needs; the message is the reason.
+        """
+
+    def affine_batch(self, view: View, coalitions: Sequence[tuple[int, ...]]) -> Sequence[Affine]:
+        """Return the maps for several coalitions of one size; override where many can be solved at once, with an ``AffineStack``."""
+        return [self.affine(view.coalition(copies)) for copies in coalitions]
+
+    def over_rows(self) -> RowAttack:
+        """Return the attack for copies with other columns than the original, of which there are no joint moments.
+
+        Raises
+        ------
+        NotApplicable
+            There is none: an attack that adds and subtracts copies and originals cannot be.
+        """
+        raise NotApplicable("a linear attack on moments needs copies with as many columns as the original")
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """What an attack thinks of one attribute's values, record by record.
+
+    Attributes
+    ----------
+    attribute : int
+        Its place in the original.
+    values : ndarray of shape (V,)
+        Sorted; a true value that is not among them was not thought possible.
+    groups : ndarray of shape (V,)
+        Group of each value, 0 … G − 1; every value its own unless the attack is after less.
+    posterior : ndarray of shape (b, G)
+        Probability of each group.
+    prior : ndarray of shape (G,)
+        The same without looking at the record.
+    claims : ndarray of shape (b,)
+        The group that the attack claims to have found; −1 where it claims none.
+    linked : ndarray of shape (b,)
+        Chance of naming the record's own row among those it cannot be told from.
+    """
+
+    attribute: int
+    values: Array = field(repr=False)
+    groups: NDArray[np.intp] = field(repr=False)
+    posterior: Array = field(repr=False)
+    prior: Array = field(repr=False)
+    claims: NDArray[np.intp] = field(repr=False)
+    linked: Array = field(repr=False)
+
+
+class Reconstruction:
+    """A non-linear attack, fitted to one coalition: rows of copies in, rows of estimates out."""
+
+    def rows(self, copies: Sequence[Array]) -> Array:
+        """Return estimates, shape (b, N), for one block of the coalition's copies, each of shape (b, N)."""
+        raise NotImplementedError
+
+    def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array] | None:
+        """Return both ends of intervals that hold each value with that posterior probability, shapes (b, N); None if it has none."""
+        return None
+
+    def guesses(self, copies: Sequence[Array]) -> Iterator[Array]:
+        """Yield estimates, shape (b, N), any of which the attack might as well have made; the same guesses for every block."""
+        yield self.rows(copies)
+
+    def chances(self, copies: Sequence[Array], tolerance: float) -> Array | None:
+        """Return each record's exact chance, shape (b,), of ``‖x̂ − x‖ ≤ tolerance·‖x‖``, as the adversary computes it; None: unknown."""
+        return None
+
+    def inferred(self, copies: Sequence[Array]) -> Inferred | None:
+        """Return what the attack thinks of one attribute's values; None for an attack that only estimates."""
+        return None
+
+    def expected(self, x: Array) -> Array | None:
+        """Return theory's expected ``‖x̂ − x‖²``, shape (b,), over the draws of scheme and attack; None where there is none.
+
+        For the audit alone, once the estimates are in: ``x`` are the true records, shape (b, N).
+        """
+        return None
+
+    def hindsight(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:
+        """Return what gives ``expected`` of true records, for theory that must first see the true rows the attack learnt from.
+
+        For the audit alone, once all estimates are in: ``seen`` yields the original's rows whose copies were given to ``fit``, in
+        blocks of shape (b, N) and as often as wanted. They are read only if gone through. None where ``expected`` says all there is.
+        """
+        return None
+
+
+class RowAttack(Attack):
+    """An attack that needs the rows themselves; it is fitted once to a view and then run block by block."""
+
+    @abstractmethod
+    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+        """Return the attack fitted to one coalition.
+
+        Parameters
+        ----------
+        view : View
+            The adversary's view.
+        blocks : iterable of lists of k ndarrays of shape (b, N)
+            The coalition's copies, block by block; may be gone through as often as wanted.
+        """

@@ -1,0 +1,115 @@
+"""Which copies one adversary holds: coalitions as a scenario writes them, and the sets they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from auditor.errors import AuditorError
+from auditor.numerics.random_streams import stream
+from auditor.types import Coalition
+
+NAMED = ("singles", "pairs", "prefixes", "all", "subsets")
+MOST_COALITIONS = 1_100_000
+"""Just over 2²⁰: every subset of 20 copies."""
+
+
+@dataclass(frozen=True)
+class Coalitions:
+    """One entry of ``coalitions``.
+
+    Attributes
+    ----------
+    kind : str
+        ``singles``, ``pairs``, ``prefixes`` (copies 1 … j for every j), ``all`` (everybody together), ``subsets`` (every one that
+        is not empty), ``copies`` (the ones listed), ``first`` (copies 1 … m) or ``random`` (so many different subsets).
+    copies : tuple of int
+        For ``copies``.
+    count : int
+        For ``first`` and ``random``.
+    """
+
+    kind: str
+    copies: Coalition = ()
+    count: int = 0
+
+    def spec(self) -> Any:
+        """Return it as a scenario would spell it."""
+        if self.kind in NAMED:
+            return self.kind
+        return {self.kind: list(self.copies) if self.kind == "copies" else self.count}
+
+    def expand(self, M: int, seed: int) -> Iterator[Coalition]:
+        """Yield the coalitions among M copies, each ascending.
+
+        Raises
+        ------
+        AuditorError
+            A copy is named that does not exist, or there would be too many coalitions.
+        """
+        everybody = tuple(range(1, M + 1))
+        if self.kind == "singles":
+            yield from ((copy,) for copy in everybody)
+        elif self.kind == "pairs":
+            yield from _limited(combinations(everybody, 2), M * (M - 1) // 2, "pairs", M)
+        elif self.kind == "prefixes":
+            yield from (everybody[:size] for size in range(1, M + 1))
+        elif self.kind == "all":
+            yield everybody
+        elif self.kind == "subsets":
+            subsets = (c for size in range(1, M + 1) for c in combinations(everybody, size))
+            yield from _limited(subsets, 2 ** min(M, 10_000) - 1, "subsets", M)
+        elif self.kind == "random":
+            yield from _random_subsets(M, self.count, seed)
+        else:
+            yield self._named_copies(M)
+
+    def _named_copies(self, M: int) -> Coalition:
+        copies = self.copies if self.kind == "copies" else tuple(range(1, self.count + 1))
+        missing = [copy for copy in copies if copy > M]
+        if missing:
+            raise AuditorError(f"a coalition names copy {missing[0]}, but only {M} copies are released")
+        return copies
+
+    def matches(self, coalition: Coalition, M: int) -> bool:
+        """Whether a coalition is one of these, for filters; ``random`` matches any."""
+        everybody = tuple(range(1, M + 1))
+        rules = {
+            "singles": len(coalition) == 1,
+            "pairs": len(coalition) == 2,
+            "prefixes": coalition == everybody[: len(coalition)],
+            "all": coalition == everybody,
+            "copies": coalition == self.copies,
+            "first": coalition == everybody[: self.count],
+        }
+        return rules.get(self.kind, True)
+
+
+def _limited(coalitions: Iterable[Coalition], count: int, what: str, M: int) -> Iterator[Coalition]:
+    if count > MOST_COALITIONS:
+        told = f"{count:,}" if count < 10**9 else f"about 10^{len(str(count)) - 1}" if M < 10_000 else "far too many"
+        raise AuditorError(f"{what} of {M} copies are {told} coalitions; at most {MOST_COALITIONS:,} can be audited, try random")
+    yield from coalitions
+
+
+def _random_subsets(M: int, count: int, seed: int) -> Iterator[Coalition]:
+    """Yield ``count`` different subsets that are not empty, uniformly, or all there are; the same for every scheme."""
+    if M <= 20 and count >= 2**M - 1:
+        yield from Coalitions("subsets").expand(M, seed)
+        return
+    rng = stream(seed, "coalitions", M)
+    seen: set[Coalition] = set()
+    while len(seen) < count:
+        member = rng.random(M) < 0.5
+        coalition = tuple(int(copy) + 1 for copy in member.nonzero()[0])
+        if coalition and coalition not in seen:
+            seen.add(coalition)
+            yield coalition
+
+
+def expand_all(entries: Iterable[Coalitions], M: int, seed: int) -> list[Coalition]:
+    """Return every coalition that some entry names, once, by size and then by copy number."""
+    found = {coalition for entry in entries for coalition in entry.expand(M, seed)}
+    return sorted(found, key=lambda coalition: (len(coalition), coalition))

@@ -1,0 +1,157 @@
+"""The distribution of one attribute, reconstructed from perturbed values: Agrawal–Srikant's iteration and Agrawal–Aggarwal's EM.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``π_b`` | probability that ``x`` lies in bin b | (B,) | |
+| ``c_m`` | perturbed values counted in cell m, ``n`` in all | (m,) | |
+| ``f_R`` | density of the noise | | |
+| ``L_mb`` | likelihood of cell m given bin b: ``f_R(y_m − x_b)`` at midpoints (iteration), averaged over the bin (EM) | (m, B) | |
+| step | ``π_b ← (π_b/n) Σ_m c_m L_mb / Σ_b' L_mb' π_b'`` | | agrawal2000, section 3.1; agrawal2001, section 3 |
+
+The two are one fixed-point iteration with two likelihoods. EM's step never lowers the likelihood; the iteration's is its approximation.
+Both are stopped when what a step gains means nothing statistically: run to convergence, deconvolution puts the data in spikes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from scipy.special import chdtri, ndtr
+
+from auditor.schemes.base.noise_law import Distribution
+from auditor.types import Array
+
+Method = Literal["em", "iteration"]
+
+MOST_STEPS = 2000
+LEAST_LIKELIHOOD = 1e-250
+"""A cell that is less likely than this under every bin is one that no bin can have led to; dividing by less would overflow."""
+GAIN = 0.1
+"""EM stops when a step gains less log-likelihood than this, in nats over all records."""
+CHI_SQUARE_SHARE = 0.01
+"""The iteration stops when steps differ by less than this share of the χ² test's 95 % point (agrawal2000, section 3.1)."""
+
+
+@dataclass(frozen=True)
+class NoiseDensity:
+    """Noise of one attribute.
+
+    Attributes
+    ----------
+    distribution : 'gaussian' or 'uniform'
+    std : float
+        Standard deviation, in data units; > 0.
+    """
+
+    distribution: Distribution
+    std: float
+
+    @property
+    def reach(self) -> float:
+        """Half the width of the uniform distribution, ``√3·std``."""
+        return float(np.sqrt(3.0) * self.std)
+
+    def pdf(self, t: Array) -> Array:
+        """Return the density at t."""
+        if self.distribution == "uniform":
+            return np.asarray(np.where(np.abs(t) <= self.reach, 0.5 / self.reach, 0.0))
+        z = t / self.std
+        return np.asarray(np.exp(-0.5 * z * z) / (self.std * np.sqrt(2.0 * np.pi)))
+
+    def cdf(self, t: Array) -> Array:
+        """Return the distribution function at t."""
+        if self.distribution == "uniform":
+            return np.asarray(np.clip(0.5 + 0.5 * t / self.reach, 0.0, 1.0))
+        return np.asarray(ndtr(t / self.std))
+
+    def likelihood(self, y: Array, edges: Array, midpoints: bool = False) -> Array:
+        """Return the likelihood of values given bins, shape (len(y), B), averaged over each bin or at its midpoint."""
+        if midpoints:
+            return self.pdf(y[:, None] - (edges[:-1] + edges[1:]) / 2.0)
+        return self._between(y[:, None] - edges) / np.diff(edges)
+
+    def _between(self, t: Array) -> Array:
+        """Return the noise's probability between neighbours of t, falling along the last axis."""
+        if self.distribution == "uniform":
+            return -np.diff(self.cdf(t), axis=-1)
+        # Φ(a) − Φ(b) from the tails beyond |a| and |b|: above the mean both Φ are 1 but for rounding, and their difference would be 0
+        tail, positive = ndtr(-np.abs(t) / self.std), t > 0
+        above, below = tail[..., 1:] - tail[..., :-1], tail[..., :-1] - tail[..., 1:]
+        inside = 1.0 - tail[..., :-1] - tail[..., 1:]
+        return np.asarray(np.where(positive[..., 1:], above, np.where(positive[..., :-1], inside, below)))
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """A distribution that is flat within bins.
+
+    Attributes
+    ----------
+    edges : ndarray of shape (B + 1,)
+        Ascending, in data units.
+    mass : ndarray of shape (B,)
+        Probabilities, sum 1.
+    steps : int
+        Steps it took to find.
+    """
+
+    edges: Array = field(repr=False)
+    mass: Array = field(repr=False)
+    steps: int = 0
+
+    @property
+    def midpoints(self) -> Array:
+        """Middles of the bins, shape (B,)."""
+        return np.asarray((self.edges[:-1] + self.edges[1:]) / 2.0)
+
+    @property
+    def density(self) -> Array:
+        """Density in each bin, shape (B,)."""
+        return np.asarray(self.mass / np.diff(self.edges))
+
+
+def reconstruct(y: Array, counts: Array, edges: Array, noise: NoiseDensity, method: Method = "em", steps: int = MOST_STEPS) -> Histogram:
+    """Return the distribution of the original values, from counts of perturbed ones.
+
+    Parameters
+    ----------
+    y : ndarray of shape (m,)
+        Middles of the cells in which perturbed values were counted; cells should be narrow beside the noise, *not checked*.
+    counts : ndarray of shape (m,)
+        ``c_m``.
+    edges : ndarray of shape (B + 1,)
+        Bins of the original values.
+    noise : NoiseDensity
+        Added independently of the original.
+    method : 'em' or 'iteration'
+    steps : int
+        Most steps.
+
+    Notes
+    -----
+    Source: agrawal2000, section 3.1 (``iteration``); agrawal2001, section 3 (``em``). Cells that no bin can have led to are left out;
+    all of them left out, the distribution is flat.
+    """
+    y, c = y[counts > 0], counts[counts > 0]
+    L = noise.likelihood(y, edges, midpoints=method == "iteration")
+    possible = L.max(axis=1) > LEAST_LIKELIHOOD
+    L, c = L[possible], c[possible]
+    n, B = float(c.sum()), len(edges) - 1
+    mass = np.diff(edges) / (edges[-1] - edges[0])
+    if n == 0:
+        return Histogram(edges, mass)
+    enough = CHI_SQUARE_SHARE * float(chdtri(max(1, B - 1), 0.05))
+    last = -np.inf
+    for step in range(1, steps + 1):
+        mixed = L @ mass
+        likelihood = float(c @ np.log(mixed))
+        new = mass * (L.T @ (c / mixed)) / n
+        new /= new.sum()
+        change = n * float(((new - mass) ** 2 / np.maximum(mass, 1e-300)).sum())
+        mass = new
+        if (method == "em" and likelihood - last < GAIN) or (method == "iteration" and change < enough):
+            return Histogram(edges, mass, step)
+        last = likelihood
+    return Histogram(edges, mass, steps)

@@ -1,0 +1,145 @@
+"""What the attacks made for one copy share: one copy out of a coalition's, its noise, and a map that centres, filters, adds the mean back.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``w`` | weights, sum 1, that minimise ``wᵀ Sigma w`` | (k,) | |
+| ``y`` | ``Σ w_i y_i``: the coalition's one copy | (N,) | |
+| ``Sigma_r`` | covariance of the noise in it, ``v·K_0`` | (N, N) | huang2005 (14) |
+| ``F`` | the filter | (N, N) | |
+| ``x̂`` | ``m + F(y − m)`` | (N,) | liu2008, Protocols 2 and 3, with ERRATA's mean |
+
+For noise of one shape across the copies this combination says all that the copies say (``best_unbiased_combination``), so nothing is
+lost by it. Without a law the copies count alike.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from auditor.adversary.affine import Affine
+from auditor.adversary.knowledge import Estimated, Perfect
+from auditor.adversary.view import View
+from auditor.errors import NotApplicable
+from auditor.numerics.linear_algebra import clip_to_psd
+from auditor.numerics.moments import Moments
+from auditor.numerics.random_matrix import aspect, noise_variance, optimal_gain
+from auditor.registry import PluginParameters
+from auditor.schemes.base.noise_law import GaussianNoise
+from auditor.types import Array
+
+CovarianceSource = Literal["knowledge", "copies"]
+
+
+class FilterParameters(PluginParameters):
+    """What every eigenvalue filter can be told."""
+
+    shrinkage: Literal["none", "optimal"] = Field(
+        "none",
+        description="none: a direction is kept whole or dropped; optimal: those kept are shrunk for the least squared error (gavish2017)",
+    )
+    noise_variance: Literal["known", "unknown"] = Field(
+        "known",
+        description="known: the noise's law gives it; unknown: estimated from the copies' spectrum (Marchenko–Pastur), for white noise",
+    )
+
+
+def held_rows(view: View) -> Moments:
+    """Return the moments of the rows an adversary estimates from: its sample if it has ``Estimated`` knowledge, else all released."""
+    return view.sample if isinstance(view.knowledge, Estimated) and view.sample is not None else view.released
+
+
+def combined_noise(view: View, covariance: Array) -> Array:
+    """Return ``Sigma_r``, shape (N, N), the covariance of the noise in ``Σ w_i y_i``.
+
+    Parameters
+    ----------
+    view : View
+    covariance : ndarray of shape (N, N)
+        That of ``Σ w_i y_i`` itself. An adversary that does not know ``K_X`` and faces noise ``v·K_X`` takes ``v/(1+v)`` of it.
+
+    Raises
+    ------
+    NotApplicable
+        Nobody has stated the law of the noise.
+    """
+    if view.law is None:
+        raise NotApplicable("needs the law of the noise, which these copies come without")
+    if not isinstance(view.law, GaussianNoise):
+        W = np.kron(view.weights, np.eye(view.width))
+        return np.asarray(W @ view.law.covariance @ W.T)
+    v = view.combined_variance
+    if view.law.follows_data and not isinstance(view.knowledge, Perfect):
+        return covariance * (v / (1.0 + v))
+    return v * view.law.shape
+
+
+def white_variance(view: View, covariance: Array, values: Array, parameters: FilterParameters, rows: int) -> float:
+    """Return ``σ²``, the noise's variance averaged over attributes: the law's, or estimated from the spectrum.
+
+    Parameters
+    ----------
+    covariance, values : ndarrays of shape (N, N) and (N,)
+        Sample covariance of the coalition's one copy, and its eigenvalues.
+    rows : int
+        Rows it was taken from.
+    """
+    if parameters.noise_variance == "unknown":
+        return noise_variance(values, rows)
+    return float(np.trace(combined_noise(view, covariance))) / view.width
+
+
+def estimated_covariance(covariance: Array, Sigma_r: Array) -> Array:
+    """Return ``Cov(Y) − Sigma_r``, shape (N, N), made positive semi-definite: for finitely many rows it is indefinite.
+
+    Source: huang2005, Theorems 5.1 and 8.2; with ERRATA, negative eigenvalues become 0.
+    """
+    return clip_to_psd(covariance - Sigma_r, covariance)
+
+
+def descending_eigen(K: Array) -> tuple[Array, Array]:
+    """Return eigenvalues, largest first, shape (N,), and eigenvectors as columns, shape (N, N)."""
+    values, vectors = np.linalg.eigh((K + K.T) / 2)
+    return values[::-1], vectors[:, ::-1]
+
+
+def direction_gains(
+    values: Array, kept: int, variance: float | Array, rows: int | None, parameters: FilterParameters
+) -> Array:
+    """Return the factor of each direction, shape (N,): 0 beyond the first ``kept``; there 1, or the optimal shrinkage.
+
+    Parameters
+    ----------
+    values : ndarray of shape (N,)
+        Variance of the copy in each direction, data and noise together.
+    kept : int
+        Number of directions kept, from the first.
+    variance : float or ndarray of shape (N,)
+        The noise's variance in each direction.
+    rows : int or None
+        Rows the directions were estimated from; None when they are known.
+    """
+    N = len(values)
+    if parameters.shrinkage == "optimal":
+        beta, scale = (0.0, 1.0) if rows is None else (aspect(rows, N), rows / max(rows, N))
+        gains = optimal_gain(values, variance, beta, scale)
+    else:
+        gains = np.ones(N)
+    return np.where(np.arange(N) < kept, gains, 0.0)
+
+
+def filter_map(view: View, F: Array, mean: Array, fixed: bool) -> Affine:
+    """Return ``x̂ = m + F(Σ w_i y_i − m)`` as a map of the stacked copies.
+
+    Parameters
+    ----------
+    F : ndarray of shape (N, N)
+    mean : ndarray of shape (N,)
+        ``m``, what the adversary takes for the data's mean, in data units.
+    fixed : bool
+        Whether F and m depend on the law alone.
+    """
+    m = mean - view.centre
+    return Affine(np.asarray(np.kron(view.weights, F)), np.asarray(m - F @ m), fixed)

@@ -1,0 +1,246 @@
+"""What an adversary has: its coalition's copies in moments, the law of their noise, and its knowledge. Never the original."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.adversary.knowledge import Estimated, Knowledge, KnownAttributes, Perfect
+from auditor.errors import NotApplicable
+from auditor.numerics.combination import best_unbiased_combination
+from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd
+from auditor.numerics.moments import Moments, attribute_index
+from auditor.numerics.read_only import seal
+from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw
+from auditor.types import Array
+
+
+@dataclass(frozen=True)
+class Records:
+    """Records that an adversary was given in clear, matched to their copies' rows.
+
+    Attributes
+    ----------
+    original : ndarray of shape (p, N)
+        True values, in data units.
+    copies : tuple of k ndarrays of shape (p, N)
+        The same rows of the coalition's copies.
+    """
+
+    original: Array = field(repr=False)
+    copies: tuple[Array, ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class View:
+    """Everything an adversary has: its coalition's copies, in moments, and its knowledge. Never the original.
+
+    Attributes
+    ----------
+    attributes : tuple of str
+        Column names, N of them.
+    rows : int
+        Rows released.
+    copies : tuple of int
+        The coalition, by copy number, ascending; k of them.
+    levels : tuple of float
+        Their levels.
+    knowledge : Knowledge
+        What else the adversary knows.
+    law : NoiseLaw or None
+        The law of the noise in the coalition's copies; None when nobody has stated it.
+    centre : ndarray of shape (N,)
+        A point near the data that moments are taken about. An attack may use it for nothing else. Copies that were turned are far
+        from it: their moments are about their own means, whatever those are.
+    exact_mean, exact_covariance : ndarray or None
+        ``mu_X``, shape (N,), and ``K_X``, shape (N, N), if the adversary knows them.
+    released : Moments
+        Moments of the coalition's stacked copies over all rows, about the centre, d = kN.
+    sample : Moments or None
+        The same over the rows from which an ``Estimated`` adversary estimates.
+    known : Moments or None
+        Moments of ``[X, Y_1 … Y_k]`` over the records given in clear, about the centre, d = (k+1)N.
+    records : Records or None
+        Those records themselves, for attacks on rows.
+    unmatched : ndarray of shape (p, N) or None
+        Records given in clear without saying which released rows are theirs; in no order.
+    population : ndarray of shape (s, N) or None
+        Other draws from the population that the released records were drawn from.
+    scheme : mapping
+        The scheme's ``name`` and parameters, which are no secret; its random numbers are.
+    seed : int
+        Of the guesses of an attack that guesses; says nothing of the scheme's.
+    """
+
+    attributes: tuple[str, ...]
+    rows: int
+    copies: tuple[int, ...]
+    levels: tuple[float, ...]
+    knowledge: Knowledge
+    law: NoiseLaw | None
+    centre: Array = field(repr=False)
+    exact_mean: Array | None = field(repr=False)
+    exact_covariance: Array | None = field(repr=False)
+    released: Moments = field(repr=False)
+    sample: Moments | None = field(repr=False, default=None)
+    known: Moments | None = field(repr=False, default=None)
+    records: Records | None = field(repr=False, default=None)
+    unmatched: Array | None = field(repr=False, default=None)
+    population: Array | None = field(repr=False, default=None)
+    scheme: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Seal every array: an attack that wrote to one would change what the next is shown."""
+        seal(self.centre, self.exact_mean, self.exact_covariance, self.unmatched, self.population)
+        for moments in (self.released, self.sample, self.known):
+            if type(moments) is Moments:  # those awaited are nobody else's
+                seal(moments.total, moments.products)
+        if self.records is not None:
+            seal(self.records.original, *self.records.copies)
+        if self.law is not None:
+            seal(*vars(self.law).values())
+
+    @property
+    def width(self) -> int:
+        """Number of attributes ``N``."""
+        return len(self.attributes)
+
+    def coalition(self, copies: Sequence[int]) -> View:
+        """Return the view of a smaller coalition; copy numbers must be among this view's."""
+        places = [self.copies.index(copy) + 1 for copy in copies]
+        return replace(
+            self,
+            copies=tuple(copies),
+            levels=tuple(self.levels[place - 1] for place in places),
+            law=None if self.law is None else self.law.of(places),
+            released=_part(self.released, places, self.width),
+            sample=None if self.sample is None else _part(self.sample, places, self.width),
+            known=None if self.known is None else _part(self.known, [1, *(place + 1 for place in places)], self.width),
+            records=None if self.records is None else self._records_of(self.records, places),
+        )
+
+    @staticmethod
+    def _records_of(records: Records, places: Sequence[int]) -> Records:
+        return Records(records.original, tuple(records.copies[place - 1] for place in places))
+
+    @property
+    def known_columns(self) -> NDArray[np.intp]:
+        """Places of the attributes whose true values the adversary has for every record."""
+        if not isinstance(self.knowledge, KnownAttributes):
+            return np.empty(0, dtype=np.intp)
+        return np.array(sorted(self.attributes.index(name) for name in self.knowledge.attributes), dtype=np.intp)
+
+    @cached_property
+    def weights(self) -> Array:
+        """Weights, shape (k,), of the unbiased combination ``Σ w_i Y_i`` of least variance that the law allows; sum 1.
+
+        Without a law the copies count alike. Bounded so that moments still resolve the combination.
+        """
+        return np.full(len(self.copies), 1.0 / len(self.copies)) if self._combination is None else self._combination[0]
+
+    @cached_property
+    def _combination(self) -> tuple[Array, Array] | None:
+        """The combination and its noise multiple, its weights bounded by the grain of second moments: ε of what they are sums of."""
+        if not isinstance(self.law, GaussianNoise):
+            return None
+        Sigma = self.law.level_covariance
+        return best_unbiased_combination(Sigma, math.sqrt(EPS * (1.0 + float(np.diag(Sigma).max()))))
+
+    @cached_property
+    def grain(self) -> Array:
+        """What doubles round the coalition's copies to, in roots of noise multiples, shape (N,): ε of their size over the noise's own."""
+        law = self.law  # its own shape where that is to be estimated, too: an order of magnitude is all that is asked
+        if not isinstance(law, GaussianNoise):
+            return np.full(self.width, EPS)
+        rough = self.released if self.sample is None else self.sample
+        K_X = rough.covariance()[: self.width, : self.width] if self.exact_covariance is None else self.exact_covariance
+        noise, loudest = np.diag(law.shape), float(np.diag(law.level_covariance).max(initial=0.0))
+        size = np.sqrt(np.clip(self.centre**2 + np.diag(K_X) + loudest * noise, np.finfo(float).tiny, None))
+        return np.asarray(EPS * np.where(noise > 0, size / np.sqrt(np.where(noise > 0, noise, 1.0)), np.sqrt(max(loudest, EPS))))
+
+    @cached_property
+    def combined_variance(self) -> float:
+        """Noise multiple ``v`` of that combination, so that its noise has covariance ``v·K_0``.
+
+        Raises
+        ------
+        NotApplicable
+            The law is not known, or mixes shapes.
+        """
+        if self._combination is None:
+            raise NotApplicable("the law of the noise is not known to have one shape across the copies")
+        return float(self._combination[1])
+
+    def combined(self, moments: Moments) -> tuple[Array, Array]:
+        """Return mean, shape (N,), and covariance, shape (N, N), divisor r − 1, of ``Σ w_i Y_i`` over the rows of ``moments``."""
+        W = np.kron(self.weights, np.eye(self.width))
+        covariance = moments.covariance(max(1, moments.count - 1))
+        return self.centre + W @ moments.mean, W @ covariance @ W.T
+
+    @cached_property
+    def data_moments(self) -> tuple[Array, Array]:
+        """``mu_X``, shape (N,), and ``K_X``, shape (N, N), as this adversary knows or estimates them.
+
+        With ``Estimated`` knowledge the covariance of the copies' best combination less its noise, ``Cov − v·K_0`` (clipped to be
+        positive semi-definite), or ``Cov / (1 + v)`` when the noise follows the data (li2012, section 6.1).
+
+        Raises
+        ------
+        NotApplicable
+            This knowledge does not give moments.
+        """
+        if isinstance(self.knowledge, (Perfect, KnownAttributes)) and self.exact_mean is not None and self.exact_covariance is not None:
+            return self.exact_mean, self.exact_covariance
+        if not isinstance(self.knowledge, Estimated) or self.sample is None:
+            raise NotApplicable(f"needs the data's mean and covariance, which {self.knowledge.label} knowledge does not give")
+        mean, covariance = self.combined(self.sample)
+        v = self.combined_variance
+        assert isinstance(self.law, GaussianNoise)
+        if self.law.follows_data:
+            return mean, covariance / (1.0 + v)
+        return mean, clip_to_psd(covariance - v * self.law.shape, covariance)
+
+    @cached_property
+    def pencil(self) -> Pencil:
+        """``K_X`` and ``K_0`` diagonalised together, as this adversary knows them: one decomposition for every coalition.
+
+        Raises
+        ------
+        NotApplicable
+            This knowledge does not give moments, or the law of the noise is not known to have one shape across the copies.
+        """
+        law = self.known_law
+        if not isinstance(law, GaussianNoise):
+            raise NotApplicable("the law of the noise is not known to have one shape across the copies")
+        return Pencil.of(self.data_moments[1], law.shape)
+
+    @cached_property
+    def known_law(self) -> NoiseLaw:
+        """The law with everything in it that the adversary must estimate put to its estimate: ``Sigma ⊗ K̂_X`` when it follows the data.
+
+        Raises
+        ------
+        NotApplicable
+            Nobody has stated the law of the noise.
+        """
+        if self.law is None:
+            raise NotApplicable("needs the law of the noise, which these copies come without")
+        if isinstance(self.law, GaussianNoise) and self.law.follows_data:
+            return replace(self.law, shape=self.data_moments[1])
+        return self.law
+
+
+def _part(moments: Moments, places: Sequence[int], width: int) -> Moments:
+    """Return moments of some of the parts that are stacked side by side, numbered from 1; none where copies have other columns."""
+    if moments.size == 0:
+        return moments
+    index = attribute_index(places, width)
+    return Moments(moments.count, moments.total[index], moments.products[np.ix_(index, index)])

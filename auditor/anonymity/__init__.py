@@ -1,1 +1,0 @@
-"""k-anonymity of tables: equivalence classes, what they promise, and how to make them."""

@@ -1,0 +1,56 @@
+"""What the audit of one release yields, and what may be told of one that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from auditor.audit.base.records import CellContext
+from auditor.audit.numeric.gather import Draw, Stripe
+from auditor.errors import AuditorError
+from auditor.results.evidence import ReleaseEvidence
+from auditor.results.records import Distribution, Measurement
+from auditor.scenario.model import Scenario
+from auditor.types import Coalition
+
+
+@dataclass(frozen=True)
+class ReleaseAudit:
+    """What one release's audit yields."""
+
+    measurements: list[Measurement]
+    distributions: list[Distribution]
+    evidence: ReleaseEvidence
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What was gathered of one release, by whoever went through its rows.
+
+    Attributes
+    ----------
+    draws : dict
+        The rows each state of knowledge chose.
+    stripe : Stripe or None
+        What was gathered of all stripes together.
+    failure : str
+        Why the release could not be made, if it could not.
+    """
+
+    draws: dict[str, Draw]
+    stripe: Stripe | None
+    failure: str = ""
+
+
+class FailedElsewhereError(AuditorError):
+    """The release failed where its rows were gone through; its text is a reason that may be told."""
+
+
+def nothing_of(
+    scenario: Scenario, context: CellContext, evidence: ReleaseEvidence, coalitions: Sequence[Coalition | None], reason: str
+) -> ReleaseAudit:
+    """Return the audit of a release that failed: every cell says why; one that nobody attacks says so once."""
+    cells = [(attack.id, knowledge.label) for knowledge in scenario.knowledge for attack in scenario.attacks]
+    records = [context.empty(attack, knowledge, coalition, "failed", reason) for attack, knowledge in cells for coalition in coalitions]
+    evidence = replace(evidence, pooling={}, paired={}, facts={}, law=[])
+    return ReleaseAudit(records or [context.empty(None, None, None, "failed", reason)], [], evidence)

@@ -1,0 +1,142 @@
+"""From arrays of errors to flat records: one place that knows how a metric follows from a squared error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.audit.numeric.error_tally import Tally
+from auditor.audit.numeric.linear_errors import Errors, with_total
+from auditor.results.records import Distribution, Measurement, Status
+from auditor.types import Array, Coalition
+
+ALL = "*"
+
+
+@dataclass(frozen=True)
+class CellContext:
+    """What every record of one release shares.
+
+    Attributes
+    ----------
+    variances : ndarray of shape (N,)
+        Each attribute's variance in the table, divisor n.
+    """
+
+    sweep: dict[str, Any]
+    scheme: str
+    levels: tuple[float, ...]
+    replicate: int
+    attributes: tuple[str, ...]
+    variances: Array = field(repr=False)
+
+    def levels_of(self, coalition: Coalition) -> tuple[float, ...]:
+        """Return the levels of a coalition's copies; none when nobody has said what they are, as of published copies."""
+        levels = tuple(self.levels[copy - 1] for copy in coalition) if self.levels else ()
+        return () if any(map(math.isnan, levels)) else levels
+
+    def empty(self, attack: str | None, knowledge: str | None, coalition: Coalition | None, status: str, reason: str) -> Measurement:
+        """Return the record of a cell that was not measured; without a coalition it stands for all copies."""
+        members = coalition if coalition is not None else tuple(range(1, len(self.levels) + 1))
+        return Measurement(
+            self.sweep, self.scheme, knowledge, attack, members, self.levels_of(members), self.replicate, ALL, "distortion",
+            None, None, None, None, None, cast(Status, status), reason, "none",
+        )  # fmt: skip
+
+
+def scheme_record(context: CellContext, metric: str, value: float) -> Measurement:
+    """Return a figure of the release itself, which no attack has a part in."""
+    everybody = tuple(range(1, len(context.levels) + 1))
+    return Measurement(
+        context.sweep, context.scheme, None, None, everybody, context.levels_of(everybody), context.replicate, ALL, metric,
+        value, None, None, None, None, "ok", None, "none",
+    )  # fmt: skip
+
+
+def promise_records(context: CellContext, promises: Mapping[Coalition, Mapping[str, float]]) -> list[Measurement]:
+    """Return what a scheme's copies keep of its promises, coalition by coalition, as records."""
+    return [
+        scheme_record(context, metric, value)._replace(coalition=coalition, levels=context.levels_of(coalition))
+        for coalition, kept in promises.items() for metric, value in kept.items()
+    ]  # fmt: skip
+
+
+def error_records(
+    context: CellContext, attack: str, knowledge: str, coalitions: Sequence[Coalition], wanted: Sequence[int], errors: Errors
+) -> list[Measurement]:
+    """Return distortion, rmse, normalized error and collusion gain of every wanted coalition, by attribute and together."""
+    names = (*context.attributes, ALL)
+    scale = with_total(context.variances)
+    rmse, rmse_error = _root(errors.distortion, errors.std_error)
+    # The interval of the distortion, so that both cover alike in few rows too.
+    low_rmse, high_rmse = np.sqrt(np.clip(errors.distortion - errors.below, 0.0, None)), np.sqrt(errors.distortion + errors.above)
+    of_distortion = errors.distortion, errors.std_error, errors.theory, errors.below, errors.above
+    columns = (
+        ("distortion", of_distortion),
+        ("rmse", (rmse, rmse_error, np.sqrt(errors.theory), rmse - low_rmse, high_rmse - rmse)),
+        ("normalized_error", tuple(each / scale for each in of_distortion)),
+        ("collusion_gain", (errors.gain, errors.gain_error, errors.gain_theory, errors.gain_below, errors.gain_above)),
+    )
+    absent = "replicates-needed" if errors.bar in ("redraws", "replicates-needed") else "none"
+    cells = len(wanted), len(names), len(columns)
+    value, error, low, high, theory, bars = (np.empty(cells, dtype=object) for _ in range(6))
+    for place, (metric, (measured, spread, expected, below, above)) in enumerate(columns):
+        lowest, highest = measured - below, measured + above
+        value[:, :, place] = measured[wanted]
+        error[:, :, place] = _or_none(spread[wanted])
+        low[:, :, place] = _or_none((lowest if metric == "collusion_gain" else np.clip(lowest, 0.0, None))[wanted])
+        high[:, :, place] = _or_none(highest[wanted])
+        theory[:, :, place] = _or_none(expected[wanted])
+        bars[:, :, place] = np.where(np.isnan(spread[wanted]), absent, errors.bar)
+    per_cell = len(names) * len(columns)
+    members = (each for place in wanted for each in repeat(coalitions[place], per_cell))
+    levels = (each for place in wanted for each in repeat(context.levels_of(coalitions[place]), per_cell))
+    attributes = [name for name in names for _ in columns] * len(wanted)
+    metrics = [metric for metric, *_ in columns] * (len(names) * len(wanted))
+    numbers = (column.ravel().tolist() for column in (value, error, low, high, theory))
+    told = map(repeat, (context.sweep, context.scheme, knowledge, attack))
+    table = (*told, members, levels, repeat(context.replicate), attributes, metrics, *numbers, repeat("ok"), repeat(None))
+    return list(map(Measurement._make, zip(*table, bars.ravel().tolist(), strict=False)))  # what is repeated never ends
+
+
+def _or_none(values: Array) -> NDArray[np.object_]:
+    """Return numbers as objects, None for NaN."""
+    found = values.astype(object)
+    found[np.isnan(values)] = None
+    return found
+
+
+def _root(value: Array, error: Array) -> tuple[Array, Array]:
+    """Return the square root and its standard error by the delta method; an exact rebuild has none."""
+    root = np.sqrt(value)
+    slope = np.divide(0.5, root, out=np.zeros_like(root), where=root > 0)
+    return root, error * slope
+
+
+def number(value: float) -> float | None:
+    """Return a number, or None for NaN."""
+    return None if math.isnan(value) else value
+
+
+def distribution_records(
+    context: CellContext, attack: str, knowledge: str, coalitions: Sequence[Coalition], wanted: Sequence[int], tally: Tally
+) -> list[Distribution]:
+    """Return the spread of absolute errors over the records, by attribute."""
+    if tally.counts is None:
+        return []
+    shares = tally.counts / tally.spread_rows
+    spreads = []
+    for place in wanted:
+        for column, attribute in enumerate(context.attributes):
+            edges = np.linspace(0.0, tally.reach * tally.scale[column], tally.bins + 1)
+            spreads.append(Distribution(
+                context.sweep, context.scheme, knowledge, attack, coalitions[place], context.replicate, attribute,
+                tuple(edges.tolist()), tuple(shares[place, column, :-1].tolist()), float(shares[place, column, -1]),
+            ))  # fmt: skip
+    return spreads

@@ -1,0 +1,178 @@
+"""One release while it is audited: where its copies come from, drawn block by block as often as they are asked for."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from auditor import registry
+from auditor.data.source import noise_seed
+from auditor.data.table import Table
+from auditor.errors import PluginError
+from auditor.numerics.blocks import row_blocks
+from auditor.scenario.model import Scenario, SchemeUse
+from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
+from auditor.schemes.base.transform import Turned
+from auditor.types import Array
+
+HEADS_BYTES = 2**24
+"""The first records of all blocks are kept from one release to the next up to this size."""
+KEEP_BYTES = 2**29
+"""Copies up to this size stay in memory for row-level work; larger ones are drawn again, block by block."""
+
+
+def _heads_of(table: Table, rows: int) -> Iterable[Array]:
+    """Return the first records of every block; of a file they are kept for the table's next release, as few cost as much as many."""
+    bounds = row_blocks(table.rows, table.width)
+    found = (table.read(a, min(a + rows, b)) for a, b in bounds)
+    if not table.streamed or len(bounds) * rows * table.width * 8 > HEADS_BYTES:
+        return found
+    key = (table.fingerprint(), rows)
+    if key not in _kept_heads:
+        _kept_heads.clear()
+        _kept_heads[key] = list(found)
+    return _kept_heads[key]
+_kept_heads: dict[tuple[str, int], list[Array]] = {}
+"""By a table's fingerprint and how many of each block; of one table."""
+
+
+@dataclass
+class Release:
+    """One release while it is audited: where its copies come from, and what is known of them."""
+
+    table: Table
+    moments: TableMoments
+    scheme: Scheme
+    use: SchemeUse
+    levels: tuple[float, ...]
+    key: Key
+    seconds: float = 0.0
+    _kept: list[Array] | None = field(default=None, repr=False)
+    _heads: tuple[int, list[tuple[int, Array, list[Array]]]] | None = field(default=None, repr=False)
+
+    @property
+    def copies(self) -> int:
+        """Number of copies ``M``."""
+        return len(self.levels)
+
+    def blocks(self) -> Iterator[tuple[int, Array, list[Array]]]:
+        """Yield (block number, original rows, copies' rows); the arrays are overwritten by the next block."""
+        bounds = row_blocks(self.table.rows, self.table.width)
+        if self._kept is not None:
+            for index, (a, b) in enumerate(bounds):
+                yield index, self.table.read(a, b), [copy[a:b] for copy in self._kept]
+            return
+        yield from self._drawn(bounds)
+
+    @property
+    def kept(self) -> bool:
+        """Whether the copies are in memory."""
+        return self._kept is not None
+
+    def heads(self, rows: int) -> Iterator[tuple[int, Array, list[Array]]]:
+        """Yield the same for the first records of every block; drawn anew, once, rather than taken from what was kept of all."""
+        if self._heads is None or self._heads[0] != rows:
+            kept = list(self._drawn_heads(rows))
+            self._heads = (rows, kept) if sum(copy.nbytes for _, _, copies in kept for copy in copies) <= KEEP_BYTES // 4 else None
+            yield from kept
+        else:
+            yield from self._heads[1]
+
+    def _drawn_heads(self, rows: int) -> Iterator[tuple[int, Array, list[Array]]]:
+        drawing, columns = self.drawing(), self.scheme.output_width(self.table.width)
+        bounds = row_blocks(self.table.rows, self.table.width)
+        originals = _heads_of(self.table, rows) if drawing.in_order else (self.table.read(a, b) for a, b in bounds)
+        for index, x in enumerate(originals):
+            copies = [np.empty((len(x), columns)) for _ in self.levels]
+            drawing.block(index, x, copies)
+            yield index, x[:rows], [copy[:rows] for copy in copies]
+
+    def whole_copies(self) -> list[Array]:
+        """Return the copies as arrays of shape (n, N), for what cannot be done block by block."""
+        parts = [[copy.copy() for copy in copies] for _, _, copies in self.blocks()]
+        return [np.concatenate(copy) for copy in zip(*parts, strict=True)]
+
+    def _drawn(self, bounds: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Array, list[Array]]]:
+        n, N = self.table.rows, self.table.width
+        keep = not self.table.streamed and n * self.scheme.output_width(N) * self.copies * 8 <= KEEP_BYTES
+        memory = [np.empty((n if keep else bounds[0][1], self.scheme.output_width(N))) for _ in range(self.copies)]
+        drawing = self.drawing()
+        self.seconds = 0.0
+        for index, (a, b) in enumerate(bounds):
+            x = self.table.read(a, b)
+            out = [copy[a:b] if keep else copy[: b - a] for copy in memory]
+            self.seconds += drawing.block(index, x, out)
+            yield index, x, out
+        if keep:
+            self._kept = memory
+
+    @cached_property
+    def turned(self) -> Turned | None:
+        """What was done to the copies, if they are the original plus noise but for a matrix."""
+        return self.scheme.turned(self.levels, self.moments, self.key)
+
+    @property
+    def undo(self) -> Callable[[Sequence[Array]], list[Array]] | None:
+        """What turns rows of all copies back, if they were turned."""
+        return None if self.turned is None else self.turned.undo
+
+    def drawing(self) -> Drawing:
+        """Return what draws this release's copies, those that are out already first."""
+        early = self._already_out()
+        samplers = [(0, self.scheme.sampler(self.levels[:early], self.moments, self.key))] if early else []
+        return Drawing([*samplers, (early, self.scheme.sampler(self.levels, self.moments, self.key, early))])
+
+    def _already_out(self) -> int:
+        share = self.use.already_out
+        return min(self.copies - 1, int(share) if isinstance(share, int) else math.floor(share * self.copies))
+
+
+class Drawing:
+    """Draws the copies of one release, block by block, as one request or two."""
+
+    def __init__(self, requests: Sequence[tuple[int, Sampler]]) -> None:
+        self._requests = requests
+        self.in_order = all(getattr(sampler, "in_order", False) for _, sampler in requests)
+
+    def block(self, index: int, x: Array, out: Sequence[Array]) -> float:
+        """Write the copies of one block of rows; return the seconds that the last request took."""
+        for existing, sampler in self._requests:
+            start = time.thread_time()
+            sampler.block(index, x, out, existing)
+            elapsed = time.thread_time() - start
+        return elapsed
+
+
+def open_release(
+    scenario: Scenario, table: Table, moments: TableMoments, use: SchemeUse, levels: tuple[float, ...], replicate: int
+) -> Release:
+    """Return the release of one scheme, its copies not drawn yet."""
+    scheme = make_scheme(use, scenario.base)
+    if hasattr(scheme, "table"):
+        scheme.table = table
+    seed = noise_seed(scenario.data.source, scenario.seed, table.fingerprint())
+    return Release(table, moments, scheme, use, levels, Key(seed, use.id, replicate))
+
+
+def release_levels(use: SchemeUse, scenario: Scenario) -> tuple[float, ...]:
+    """Return the levels of one use of a scheme, in order of release."""
+    if use.levels is not None:
+        return use.levels.resolve(scenario.seed)
+    levels = make_scheme(use, scenario.base).default_levels()
+    if not isinstance(levels, tuple) or not all(isinstance(level, (int, float)) for level in levels):
+        raise PluginError("the scheme's default levels are no tuple of numbers")
+    return levels
+
+
+def make_scheme(use: SchemeUse, base: Path | None) -> Scheme:
+    """Return the scheme plugin of one use, told where its files are."""
+    scheme: Scheme = registry.get("scheme", use.name)(use.parameters)
+    if hasattr(scheme, "base"):
+        scheme.base = base
+    return scheme

@@ -1,0 +1,168 @@
+"""How far apart a coalition's belief and its best copy's are: the squared L2 gap of xiao2009 (eq. 15), measured without a law and computed.
+
+For an outcome o of all copies with n_o records, of which ``c(x)`` have the value x, and best-copy posterior ``f`` there,
+
+    ``G_o = Σ_x c(c − 1) / (n_o (n_o − 1)) − 2 Σ_x (c/n_o) f(x) + Σ_x f(x)²``
+
+has mean ``‖f_o − f‖²`` whatever the copies' law, where ``f_o`` is the coalition's true posterior: without the correction ``c(c − 1)``
+the scatter of few records would pass for a gap (the paper drew 10^10 records instead). It is averaged over records whose outcome was
+met at least twice. Exactly, it is the distance of the computed posteriors: averaged over the same records, and the largest of any
+outcome there can be, which is what the paper plots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.adversary.categorical_attack import Inference
+from auditor.audit.counts.code_blocks import CodeBlock
+from auditor.audit.counts.outcome_counts import KEY_BYTES, Counts, Packing, chosen, halvings_for, possible_cells
+from auditor.schemes.replacement.draws import code_type
+from auditor.schemes.replacement.law import UniformLaw
+from auditor.types import Array, Coalition, Codes
+
+AT_ONCE = 4096
+MOST_OUTCOMES = 2**18
+"""Outcomes up to which the largest gap is sought among all that can be; beyond, among those met."""
+
+
+class Gap(NamedTuple):
+    """Mean squared gap over records, its standard error over outcomes, what the attack's own posteriors say it is, and their largest gap.
+
+    The first three are None where no outcome was met twice; the largest is a distance, not squared (xiao2009, eq. 15). There is no standard
+    error where the beliefs were learnt: that over outcomes takes them as they are.
+    """
+
+    measured: float | None
+    std_error: float | None
+    computed: float | None
+    largest: float
+
+
+class Outcomes:
+    """Records by outcome of a coalition's copies and original value; of a long table with many outcomes a sample of these.
+
+    Parameters
+    ----------
+    rows, size, copies : int
+        ``n``, ``s`` and ``k``.
+    """
+
+    def __init__(self, rows: int, size: int, copies: int) -> None:
+        self._outcome, self._packing = Packing([size] * copies), Packing([size] * (copies + 1))
+        self._counts, self._halvings = Counts(self._packing.dtype), halvings_for(rows, size, copies)
+
+    def take(self, x: Codes, copies: Sequence[Codes]) -> None:
+        """Count records: originals and copies, each of shape (b,)."""
+        if self._halvings:
+            some = chosen(self._outcome.pack(copies), self._halvings)
+            x, copies = x[some], [copy[some] for copy in copies]
+        self._counts.take(self._packing.pack([*copies, x]))
+
+    def add(self, other: Outcomes) -> None:
+        """Add what others counted."""
+        self._counts.add(other._counts)
+
+    def cells(self) -> tuple[list[NDArray[np.int64]], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Return the copies of each outcome, shape (u,), and of each cell its outcome, original value and records, shape (c,)."""
+        keys, counts = self._counts.all()
+        *shown, x = self._packing.unpack(keys)
+        _, first, outcome = np.unique(self._outcome.pack(shown), return_index=True, return_inverse=True)
+        return [copy[first] for copy in shown], outcome, x, counts.astype(np.float64)
+
+
+@dataclass
+class Gaps:
+    """Outcomes of several coalitions."""
+
+    outcomes: dict[Coalition, Outcomes]
+
+    def add(self, other: Gaps) -> None:
+        """Add what others counted."""
+        for coalition, outcomes in other.outcomes.items():
+            self.outcomes[coalition].add(outcomes)
+
+
+@dataclass(frozen=True)
+class GapJob:
+    """Counts the outcomes of several coalitions in a table of ``rows`` records and ``size`` values."""
+
+    rows: int
+    size: int
+    coalitions: tuple[Coalition, ...]
+    exact: bool = True
+    drawn: bool = False
+
+    def weight(self, records: int) -> int:
+        """Keys and counts of the outcomes."""
+        return KEY_BYTES * sum(possible_cells(records, self.size, len(c)) for c in self.coalitions)
+
+    def begin(self) -> Gaps:
+        """Return empty counts."""
+        return Gaps({c: Outcomes(self.rows, self.size, len(c)) for c in self.coalitions})
+
+    def take(self, block: CodeBlock, into: Gaps) -> None:
+        """Count one block."""
+        for coalition, outcomes in into.outcomes.items():
+            outcomes.take(block.x, [block.copy(number) for number in coalition])
+
+    def end(self, into: Gaps) -> None:
+        """Nothing is left to do."""
+
+
+def belief_gap(outcomes: Outcomes, law: UniformLaw, together: Inference, alone: Inference) -> Gap:
+    """Return the gap.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+    law : UniformLaw
+        As it is stated of these copies.
+    together, alone : Inference
+        Bayes' rule with all copies, and with the best one.
+    """
+    s, best = together.prior.size, law.best - 1
+    copies, outcome, x, c = outcomes.cells()
+    counts = np.asarray(np.bincount(outcome, c), dtype=np.float64)
+    shown, kind = copies[best], code_type(s)
+    f = np.zeros((s, s))
+    possible = np.arange(s) if law.levels[best] < 1 else np.unique(shown)  # a value nobody has is never shown at retention 1
+    f[possible] = alone.checked([possible.astype(kind)])
+    met = counts >= 2
+    distances = _distances(together, [copy.astype(kind) for copy in copies], f, best)
+    largest = float(np.sqrt(distances.max()))
+    every = _every_outcome(law, kind)
+    if every is not None:
+        largest = max(largest, float(np.sqrt(_distances(together, every, f, best).max())))
+    if not met.any():
+        return Gap(None, None, None, largest)
+    pairs = np.bincount(outcome, c * (c - 1.0), counts.size)
+    cross = np.bincount(outcome, c * f[shown[outcome], x], counts.size)
+    n = counts[met]
+    G = pairs[met] / (n * (n - 1)) - 2 * cross[met] / n + (f**2).sum(axis=1)[shown[met]]
+    mean = float(n @ G / n.sum())
+    error = float(np.sqrt((n**2) @ (G - mean) ** 2) / n.sum())
+    return Gap(mean, error if together.fixed else None, float(n @ distances[met]) / float(n.sum()), largest)
+
+
+def _every_outcome(law: UniformLaw, kind: np.dtype[Any]) -> list[Codes] | None:
+    """Return every outcome there can be; None where they are too many, or where some combinations of values are impossible."""
+    k, s = len(law.levels), law.size
+    tied = max(law.levels) >= 1 or (law.multilevel and len(set(law.levels)) < k)
+    if s**k > MOST_OUTCOMES or tied:
+        return None
+    return [np.asarray(part, dtype=kind) for part in np.unravel_index(np.arange(s**k), (s,) * k)]
+
+
+def _distances(together: Inference, copies: Sequence[Codes], f: Array, best: int) -> Array:
+    """Return the squared distance of the two posteriors for each outcome, shape (u,)."""
+    found = np.empty(copies[0].size)
+    for a in range(0, found.size, AT_ONCE):
+        part = [copy[a : a + AT_ONCE] for copy in copies]
+        found[a : a + AT_ONCE] = ((together.checked(part) - f[part[best]]) ** 2).sum(axis=1)
+    return found

@@ -1,0 +1,96 @@
+"""Is one copy alone what conventional uniform perturbation would have made? A chi-square test of its law, and a distance from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtrc
+
+from auditor.schemes.replacement.law import transition_matrix
+from auditor.types import Codes
+
+LEAST_EXPECTED = 5.0
+"""Cells that expect fewer records are pooled: the statistic would not follow its law there."""
+
+
+def pair_counts(x: Codes, y: Codes, size: int) -> NDArray[np.intp]:
+    """Return how many records show each pair of values in two columns of codes, shape (s, s)."""
+    return np.bincount(x.astype(np.intp) * size + y, minlength=size * size).reshape(size, size)
+
+
+def marginal_test(counts: NDArray[np.integer[Any]], level: float) -> tuple[float, int]:
+    """Return p-value and degrees of freedom of the test that a copy has the law ``T(p)`` given the originals.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (s, s)
+        Records by original (row) and released value (column).
+    level : float
+        ``p``.
+
+    Notes
+    -----
+    Counts of (x, y) against ``n_x T(p)[x, y]``; cells that expect fewer than five records are pooled, the diagonal ones and the others
+    apart. An outcome that the law makes impossible gives p = 0; too few records to test anything give p = 1 and 0 degrees.
+    """
+    share = transition_matrix(level, len(counts))
+    if (counts[share <= 0] > 0).any():
+        return 0.0, 1
+    expected = counts.sum(axis=1, keepdims=True) * share
+    observed, forecast = _pooled(counts, expected)
+    degrees = _degrees(counts, expected)
+    if degrees < 1:
+        return 1.0, 0
+    statistic = float(((observed - forecast) ** 2 / forecast).sum())
+    return float(chdtrc(degrees, statistic)), degrees
+
+
+def marginal_gap(counts: NDArray[np.integer[Any]], level: float) -> tuple[float, float]:
+    """Return how far a copy's law given the originals is from ``T(p)``, and its standard error if it is that law; see the test.
+
+    Notes
+    -----
+    The squared L2 distance of xiao2009's Figure 6, averaged over records and corrected for sampling, so that its mean is 0 under the law:
+    ``Σ_y c(c − 1)/(n(n − 1)) − 2 Σ_y (c/n) T[x, y] + Σ_y T[x, y]²`` for the n records of value x, c of which show y. Its variance is then
+    ``2 tr Σ² / (n(n − 1))`` with ``Σ = diag(t) − t tᵀ``. Values of one record tell nothing; (0, 0) when all are such.
+    """
+    counts = counts.astype(np.float64)
+    n = counts.sum(axis=1)
+    met = np.where(n >= 2, n, 0.0)
+    if not met.any():
+        return 0.0, 0.0
+    t = transition_matrix(level, len(counts))
+    pairs = np.maximum(n * (n - 1), 1.0)
+    squares = (t**2).sum(axis=1)
+    G = (counts * (counts - 1)).sum(axis=1) / pairs - 2 * (counts * t).sum(axis=1) / np.maximum(n, 1.0) + squares
+    trace = squares - 2 * (t**3).sum(axis=1) + squares**2
+    error = np.sqrt((met**2) @ (2 * trace / pairs)) / met.sum()
+    return float(met @ G / met.sum()), float(error)
+
+
+def _cells(expected: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Number the cells: large ones each for itself, small ones of the diagonal and of the rest as two more, impossible ones −1."""
+    size = len(expected)
+    diagonal = np.eye(size, dtype=bool)
+    large = expected >= LEAST_EXPECTED
+    numbers = np.where(large, np.cumsum(large).reshape(size, size) - 1, np.where(diagonal, large.sum(), large.sum() + 1))
+    return np.where(expected > 0, numbers, -1)
+
+
+def _pooled(counts: NDArray[np.integer[Any]], expected: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    cells = _cells(expected)
+    inside = cells >= 0
+    observed = np.asarray(np.bincount(cells[inside], counts[inside]), dtype=np.float64)
+    forecast = np.asarray(np.bincount(cells[inside], expected[inside]), dtype=np.float64)
+    keep = forecast >= LEAST_EXPECTED
+    return observed[keep], forecast[keep]
+
+
+def _degrees(counts: NDArray[np.integer[Any]], expected: NDArray[np.float64]) -> int:
+    """Cells less one for every row total that the tested cells hold fixed: at least this many are free."""
+    observed, _ = _pooled(counts, expected)
+    whole = ((expected >= LEAST_EXPECTED) | (expected <= 0)).all(axis=1) & (expected.sum(axis=1) > 0)
+    pooled = (~whole & (expected.sum(axis=1) > 0)).any()
+    return int(observed.size - whole.sum() - bool(pooled))

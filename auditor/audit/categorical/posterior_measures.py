@@ -1,0 +1,238 @@
+"""What a posterior leaks: per record, summed over records with error bars, and in closed form.
+
+| measure | of one record, truth x, posterior P, prior q | source |
+| --- | --- | --- |
+| reconstruction probability | ``P(x)`` | xiao2009, Appendix 2 |
+| posterior maximum | ``max_z P(z)`` | |
+| accuracy | ``[argmax P = x]`` | |
+| mutual information | ``log₂ P(x)/q(x)``; its mean is ``I(X; Y)`` when q is the true prior | |
+| squared error | ``(Σ_z P(z)·score(z) − score(x))²`` | |
+| | of values without an order ``Σ_z (P(z) − [z = x])²``, of their indicators | |
+| δ-growth | ``max_z (P(z) − q(z))`` | xiao2009, section 3 |
+| ρ1-to-ρ2 breach | some z with ``q < ρ1`` and ``P > ρ2``, or ``q > ρ2`` and ``P < ρ1`` | xiao2009, section 3 |
+
+The noise is what varies: records of one value are independent and alike in law, so the variance of a mean over n records is
+``Σ_x n_x Var(v | x) / n²``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.types import Array
+
+Mask = NDArray[np.bool_]
+
+MEANS = ("reconstruction_probability", "posterior_max", "accuracy", "mutual_information", "squared_error", "rho_breach")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What posteriors are measured against.
+
+    Attributes
+    ----------
+    prior : ndarray of shape (s,)
+        The adversary's own, before it sees a record's copies.
+    prior_is_exact : bool
+        Whether it is the table's: only then is the mean gain of ``log P(x)`` the mutual information.
+    scores : ndarray of shape (s,) or None
+        A number for each value; None: errors are those of the values' indicators.
+    rho : tuple of float or None
+        ``(ρ1, ρ2)``.
+    predicates : dict
+        Statements, masks of shape (s,) by name.
+    """
+
+    prior: Array
+    prior_is_exact: bool = True
+    scores: Array | None = None
+    rho: tuple[float, float] | None = None
+    predicates: Mapping[str, Mask] = field(default_factory=dict)
+
+
+class Quantities(NamedTuple):
+    """Quantities of posteriors, some as a function of the truth: ``of(name, places, x)`` looks them up."""
+
+    lookups: dict[str, Callable[[NDArray[np.intp], NDArray[np.intp]], Array]]
+    growth: dict[str, Array]
+
+
+def quantities(P: Array, frame: Frame) -> Quantities:
+    """Return what is measured of posteriors ``P``, shape (u, s): look-ups by (row of P, true value), and δ-growth by row."""
+    best, highest = P.argmax(axis=1), P.max(axis=1)
+    lookups: dict[str, Callable[[NDArray[np.intp], NDArray[np.intp]], Array]] = {
+        "reconstruction_probability": lambda u, x: P[u, x],
+        "posterior_max": lambda u, x: highest[u],
+        "accuracy": lambda u, x: (best[u] == x).astype(np.float64),
+    }
+    if frame.prior_is_exact:
+        lookups["mutual_information"] = lambda u, x: _information(P[u, x], frame.prior[x])
+    if frame.scores is not None:
+        scores = frame.scores
+        guess: Array = np.asarray(P @ frame.scores, dtype=np.float64)
+        lookups["squared_error"] = lambda u, x: (guess[u] - scores[x]) ** 2
+    else:
+        squares = (P * P).sum(axis=1)
+        lookups["squared_error"] = lambda u, x: np.maximum(squares[u] - 2.0 * P[u, x] + 1.0, 0.0)
+    growth = {"*": (P - frame.prior).max(axis=1)}
+    if frame.rho is not None:
+        breach: Array = np.asarray(breaches(P, frame.prior, *frame.rho).any(axis=1), dtype=np.float64)
+        lookups["rho_breach"] = lambda u, x: breach[u]
+    for name, holds in frame.predicates.items():
+        _add_predicate(lookups, growth, name, holds, P, frame)
+    return Quantities(lookups, growth)
+
+
+def _add_predicate(
+    lookups: dict[str, Callable[[NDArray[np.intp], NDArray[np.intp]], Array]], growth: dict[str, Array], name: str, holds: Mask,
+    P: Array, frame: Frame,
+) -> None:  # fmt: skip
+    """A statement Q(X): belief in what is true of the record, growth of belief in Q, and breaches of Q."""
+    belief, prior = P[:, holds].sum(axis=1), float(frame.prior[holds].sum())
+    lookups[f"reconstruction_probability/{name}"] = lambda u, x: np.where(holds[x], belief[u], 1.0 - belief[u])
+    growth[name] = belief - prior
+    if frame.rho is not None:
+        breach = breaches(belief[:, None], np.array([prior]), *frame.rho)[:, 0].astype(np.float64)
+        lookups[f"rho_breach/{name}"] = lambda u, x: breach[u]
+
+
+def _information(posterior: Array, prior: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bits = np.log2(posterior / prior)
+    return np.where(np.isfinite(bits), bits, 0.0)  # a value the adversary thought impossible is counted as no news
+
+
+def breaches(P: Array, prior: Array, rho_1: float, rho_2: float) -> Mask:
+    """Return where belief crosses both bounds, upward or downward (xiao2009, section 3), shape of P."""
+    return np.asarray(((prior < rho_1) & (P > rho_2)) | ((prior > rho_2) & (P < rho_1)))
+
+
+class Sums:
+    """Sums over records of one coalition's quantities, by true value and by row group.
+
+    Attributes
+    ----------
+    means : dict
+        By quantity, sums over the records of each value, shape (s,).
+    groups : ndarray of shape (G,)
+        Sum of ``1 − P(x)`` over each row group: the reconstruction error, for collusion gains.
+    growth : dict
+        Largest δ-growth met, by statement.
+    """
+
+    def __init__(self, size: int, groups: int) -> None:
+        self.size = size
+        self.means: dict[str, Array] = {}
+        self.counts = np.zeros(size)
+        self.groups = np.zeros(groups)
+        self.growth: dict[str, float] = {}
+
+    def add(
+        self, found: Quantities, places: NDArray[np.intp], x: NDArray[np.intp], group: NDArray[np.intp], weight: Array | None = None
+    ) -> None:
+        """Take in records: their rows of the posterior table, true values and row groups, each of shape (b,), and how many are alike."""
+        w = np.ones(x.size) if weight is None else weight
+        for name, lookup in found.lookups.items():
+            v = lookup(places, x)
+            sums = np.asarray(np.bincount(x, w * v, self.size), dtype=np.float64)
+            self.means[name] = self.means[name] + sums if name in self.means else sums
+            if name == "reconstruction_probability":
+                self.groups += np.bincount(group, w * (1.0 - v), self.groups.size)
+        self.counts = self.counts + np.bincount(x, w, self.size)
+        for name, values in found.growth.items():
+            self.growth[name] = max(self.growth.get(name, -1.0), float(values[places].max()))
+
+    def join(self, other: Sums) -> None:
+        """Add the sums over the records that follow."""
+        for name, sums in other.means.items():
+            self.means[name] = self.means[name] + sums if name in self.means else sums
+        self.counts = self.counts + other.counts
+        self.groups = self.groups + other.groups
+        for name, growth in other.growth.items():
+            self.growth[name] = max(self.growth.get(name, -1.0), growth)
+
+    def mean(self, name: str) -> float:
+        """Return the mean over records."""
+        return float(self.means[name].sum() / self.counts.sum())
+
+
+def group_of(groups: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
+    """Return the row group of each record of a block, shape (b,), from ``(group, start, stop)`` of each."""
+    return np.repeat([number for number, _, _ in groups], [b - a for _, a, b in groups])
+
+
+class Expected(NamedTuple):
+    """A closed form: the mean over the noise, and the standard error of a measured mean over n records."""
+
+    value: float
+    std_error: float
+
+
+def expected(given: Array, prior: Array, found: Quantities, rows: int) -> dict[str, Expected]:
+    """Return the exact mean and standard error of every quantity.
+
+    Parameters
+    ----------
+    given : ndarray of shape (s, u)
+        ``P(outcome | x)`` for every outcome; the quantities' posterior table has a row for each.
+    prior : ndarray of shape (s,)
+        The table's own.
+    rows : int
+        ``n``.
+    """
+    s, u = given.shape
+    x, places = (part.ravel() for part in np.meshgrid(np.arange(s), np.arange(u), indexing="ij"))
+    closed = {}
+    for name, lookup in found.lookups.items():
+        v = lookup(places, x).reshape(s, u)
+        mean = (given * v).sum(axis=1)
+        variance = np.clip((given * v * v).sum(axis=1) - mean**2, 0.0, None)
+        closed[name] = Expected(float(prior @ mean), float(np.sqrt(prior @ variance / rows)))
+    return closed
+
+
+# -- bounds --------------------------------------------------------------------------------------------------------------
+
+
+def worst_growth(prior: Array, odds: float) -> float:
+    """Return the exact δ-growth of any single value: all copies show it, which multiplies its odds by ``odds``."""
+    q = prior[prior > 0]
+    after = np.ones_like(q) if math.isinf(odds) else q * odds / (q * odds + 1.0 - q)
+    return float((after - q).max())
+
+
+def growth_bound(odds: float) -> float:
+    """Return the largest growth of any statement under any prior: ``(√R − 1)/(√R + 1)``, reached at prior ``1/(1 + √R)``.
+
+    Examples
+    --------
+    >>> round(growth_bound(9.0), 12)
+    0.5
+    """
+    return 1.0 if math.isinf(odds) else (math.sqrt(odds) - 1.0) / (math.sqrt(odds) + 1.0)
+
+
+def largest_retention_for_growth(delta: float, size: int) -> float:
+    """Return the largest retention at which no belief grows by ``delta`` or more: ``R = ((1 + δ)/(1 − δ))²`` solved for p."""
+    return _retention(((1.0 + delta) / (1.0 - delta)) ** 2 if delta < 1 else math.inf, size)
+
+
+def largest_retention_for_breach(rho_1: float, rho_2: float, size: int) -> float:
+    """Return the largest retention without a ρ1-to-ρ2 breach under any prior: ``R = ρ2·(1 − ρ1) / (ρ1·(1 − ρ2))`` solved for p."""
+    return _retention(rho_2 * (1.0 - rho_1) / (rho_1 * (1.0 - rho_2)) if rho_2 < 1 else math.inf, size)
+
+
+def retention_for_epsilon(epsilon: float, size: int) -> float:
+    """Return the retention whose local differential privacy is ``ε = ln(1 + s·p/(1 − p))``."""
+    return _retention(math.exp(epsilon), size)
+
+
+def _retention(odds: float, size: int) -> float:
+    return 1.0 if math.isinf(odds) or size == 1 else (odds - 1.0) / (odds - 1.0 + size)

@@ -1,0 +1,123 @@
+"""Figures of a uniform release itself, whatever the attack: time, history, distances from its law, privacy, and what pooling buys."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.audit.base.records import scheme_record
+from auditor.audit.categorical.cell_records import Bar, Cell
+from auditor.audit.categorical.first_pass import Counted
+from auditor.audit.categorical.marginal_test import marginal_gap, marginal_test
+from auditor.audit.categorical.posterior_measures import (
+    growth_bound,
+    largest_retention_for_breach,
+    largest_retention_for_growth,
+)
+from auditor.audit.categorical.release import UniformRelease
+from auditor.audit.pooling.categorical import CoalitionLooks
+from auditor.results.evidence import Pooling
+from auditor.results.records import Measurement
+from auditor.schemes.replacement.law import history_size
+from auditor.types import Coalition
+
+
+def release_records(release: UniformRelease, counted: Counted) -> list[Measurement]:
+    """Return time, history size, distance of each copy from its law, and bounds on what every coalition can learn."""
+    scenario, records = release.scenario, []
+    if scenario.measure("seconds"):
+        records.append(scheme_record(release.context, "seconds", counted.seconds))
+    if counted.history.size:
+        records.append(_history(release, counted.history))
+    if scenario.measure("marginal-gap"):
+        records += [_marginal_gap(release, counted, number) for number in release.singles]
+    for coalition in release.coalitions:
+        records += _bounds(release, coalition)
+    if scenario.measure("empirical-epsilon"):
+        records += _empirical_epsilons(release)
+    return [*records, *_admissible(release)]
+
+
+def _bounds(release: UniformRelease, coalition: Coalition) -> list[Measurement]:
+    """Differential privacy of a coalition's copies, and by how much they can make any belief grow."""
+    cell, law = Cell(release.context, None, None, coalition), release.law.of(coalition)
+    epsilon = law.epsilon()
+    if math.isfinite(epsilon):
+        cell.add("epsilon", epsilon, theory=epsilon)
+    if release.scenario.measure("delta-growth"):
+        bound = growth_bound(law.odds())
+        cell.add("growth_bound", bound, theory=bound)
+    return cell.records
+
+
+def _empirical_epsilons(release: UniformRelease) -> list[Measurement]:
+    """A lower bound on every coalition's ε from trials on two values, each at the stated confidence, beside the exact one."""
+    from auditor.audit.measures.empirical_epsilon import Trials  # a second to import, which every other audit would pay for
+
+    measure = release.scenario.measure("empirical-epsilon")
+    assert measure is not None
+    key = replace(release.key, scheme=f"{release.key.scheme} trials")
+    trials = Trials(release.scheme, release.context.levels, release.law.size, int(measure.options["trials"]), key)
+    records = []
+    for coalition in release.coalitions:
+        cell, epsilon = Cell(release.context, None, None, coalition), release.law.of(coalition).epsilon()
+        found = trials.audit(coalition, float(measure.options["confidence"]))
+        cell.add("empirical_epsilon", found.epsilon, theory=epsilon if math.isfinite(epsilon) else None)
+        records += cell.records
+    return records
+
+
+def _admissible(release: UniformRelease) -> list[Measurement]:
+    """Largest retention of one copy that keeps to the bounds asked for, over this domain."""
+    cell, size = Cell(release.context, None, None, tuple(range(1, len(release.context.levels) + 1))), release.law.size
+    growth, breach = release.scenario.measure("delta-growth"), release.scenario.measure("rho-breach")
+    if growth is not None:
+        delta = float(growth.options["delta"])
+        p = largest_retention_for_growth(delta, size)
+        cell.add(f"admissible_retention(delta {delta:g})", p, theory=p)
+    if breach is not None:
+        low, high = float(breach.options["rho1"]), float(breach.options["rho2"])
+        p = largest_retention_for_breach(low, high, size)
+        cell.add(f"admissible_retention(rho {low:g} {high:g})", p, theory=p)
+    return cell.records
+
+
+def _history(release: UniformRelease, records: NDArray[np.int64]) -> Measurement:
+    """Elements of a tuple's compressed history, of which so many records have each number, and Lemma 2's exact mean."""
+    law, sizes, n = release.law, np.arange(records.size), int(records.sum())
+    cell = Cell(release.context, None, None, tuple(range(1, len(law.levels) + 1)))
+    mean = float(records @ sizes / n)
+    error = math.sqrt(float(records @ (sizes - mean) ** 2 / n) / n)
+    cell.add("history_size", mean, Bar.normal(error, "jackknife"), history_size(law.levels, law.size))
+    return cell.records[0]
+
+
+def _pairs(release: UniformRelease, counted: Counted, number: int) -> NDArray[np.int64]:
+    """Records by original and released value of one copy, shape (s, s)."""
+    size = release.data.size
+    return counted.pairs[number].dense(size * size).reshape(size, size)
+
+
+def _marginal_gap(release: UniformRelease, counted: Counted, number: int) -> Measurement:
+    cell = Cell(release.context, None, None, (number,))
+    gap, error = marginal_gap(_pairs(release, counted, number), release.context.levels[number - 1])
+    cell.add("marginal_gap", gap, Bar.normal(error, "closed-form"), 0.0)
+    return cell.records[0]
+
+
+def marginal_tests(release: UniformRelease, counted: Counted) -> list[tuple[int, float, float, int]]:
+    """Return for every copy that some coalition holds: number, level, p-value of the chi-square test, degrees of freedom."""
+    tests = []
+    for number in release.singles:
+        level = release.context.levels[number - 1]
+        tests.append((number, level, *marginal_test(_pairs(release, counted, number), level)))
+    return tests
+
+
+def pooling_evidence(release: UniformRelease) -> dict[Coalition, Pooling]:
+    """Return the evidence on what pooling buys each coalition of two copies or more."""
+    looks = CoalitionLooks(release.data.rows, release.data.size, release.context.levels, release.go_through)
+    return looks.evidence({c: release.law.of(c).best_is_sufficient() for c in release.needed if len(c) > 1})

@@ -1,0 +1,250 @@
+"""Audit one uniform release: have it made, and let every categorical attack infer from every coalition's copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from auditor import registry
+from auditor.adversary.attack import Attack
+from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalView, Inference, probabilities
+from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect
+from auditor.audit.base.outcome import ReleaseAudit, nothing_of
+from auditor.audit.base.records import CellContext
+from auditor.audit.base.release import release_levels
+from auditor.audit.categorical.belief_gap import Gap, GapJob, belief_gap
+from auditor.audit.categorical.cell_records import Bar, Bars, Cell, cell_records, closed_bars, gain_record
+from auditor.audit.categorical.first_pass import CountJob
+from auditor.audit.categorical.posterior_measures import Frame, Sums
+from auditor.audit.categorical.posterior_pass import Fitted, Found, Measured, MeasureJob, Try, closed_forms, gain_in_theory
+from auditor.audit.categorical.redraws import Fit, bars_of
+from auditor.audit.categorical.release import UniformRelease
+from auditor.audit.categorical.release_records import marginal_tests, pooling_evidence, release_records
+from auditor.audit.counts.outcome_counts import MOST_CELLS, batches, possible_cells
+from auditor.audit.drawn_law.categorical import LawJob, chain, law_tests
+from auditor.audit.numeric.gather import draws_of, key_of
+from auditor.data.columns.categorical_table import CategoricalTable
+from auditor.data.source import noise_seed
+from auditor.data.table import Table
+from auditor.errors import NotApplicable, PluginError
+from auditor.numerics.random_streams import stream
+from auditor.process.containment import contained
+from auditor.results.evidence import ReleaseEvidence
+from auditor.results.records import Measurement
+from auditor.scenario.model import PluginUse, Scenario, SchemeUse
+from auditor.schemes.base.scheme import Key
+from auditor.schemes.replacement.base import categories_of
+from auditor.schemes.replacement.neighbour_coins import MOST_COPIES, between, drawn_between
+from auditor.types import Coalition
+
+Share = Callable[[Any], Iterator[Any]]
+"""Has a job done for all stripes of a release, and yields its parts in order."""
+
+
+def audit_uniform(
+    scenario: Scenario, point: dict[str, Any], table: Table, use: SchemeUse, replicate: int, pooling: bool, share: Share | None = None
+) -> ReleaseAudit:
+    """Audit one uniform scheme at one sweep point in one replicate; arguments as for ``audit_release``.
+
+    The table is gone through a few times, block by block, and no pass keeps a record; ``share`` has others do the work of a pass.
+    """
+    data = categories_of(table)
+    context = CellContext(point, use.id, (), replicate, data.names, np.ones(len(data.names)))
+    with contained() as failure:
+        context = _context(scenario, point, data, use, replicate)
+        evidence = ReleaseEvidence(point, use.id, use.name, context.levels, replicate, data.rows)
+        release = open_uniform(scenario, point, table, use, replicate, share)
+        session = AttackSession(release)
+        measurements = release_records(release, session.counted) + session.run()
+        evidence.law.extend(law_tests(session.law, session.counted.law))
+        evidence.facts["marginal"] = marginal_tests(release, session.counted)
+        if session.between:
+            evidence.facts["drawn"] = drawn_between(context.levels, data.size, session.between, session.counted.between)
+        if pooling:
+            evidence.pooling.update(pooling_evidence(release))
+        return ReleaseAudit(measurements, [], evidence)
+    evidence = ReleaseEvidence(point, use.id, use.name, context.levels, replicate, data.rows)
+    return nothing_of(scenario, context, evidence, [None], failure.reason)
+
+
+def open_uniform(
+    scenario: Scenario, point: dict[str, Any], table: Table, use: SchemeUse, replicate: int, share: Share | None = None
+) -> UniformRelease:
+    """Return the release of one scheme, its copies not drawn yet."""
+    seed = noise_seed(scenario.data.source, scenario.seed, table.fingerprint())
+    data, key = categories_of(table), Key(seed, use.id, replicate)
+    return UniformRelease(scenario, data, use, _context(scenario, point, data, use, replicate), key, share)
+
+
+def _context(scenario: Scenario, point: dict[str, Any], data: CategoricalTable, use: SchemeUse, replicate: int) -> CellContext:
+    return CellContext(point, use.id, release_levels(use, scenario), replicate, data.names, np.ones(len(data.names)))
+
+
+class AttackSession:
+    """Every attack, with every state of knowledge, on one release.
+
+    Attributes
+    ----------
+    counted : Counted
+        What one pass over the release counted.
+    between : list of Between
+        Copies between two others whose coins were counted.
+    """
+
+    def __init__(self, release: UniformRelease) -> None:
+        self.release, scenario = release, release.scenario
+        levels = release.context.levels
+        self.between = between(levels) if release.law.multilevel and len(levels) <= MOST_COPIES else []
+        self.draws = draws_of(scenario.knowledge, release.data.rows, scenario.seed, release.key.replicate)
+        history = release.law.multilevel and scenario.measure("history-size") is not None
+        self._fits: dict[Try, Fit] = {}
+        self.law = LawJob(release.data.size, tuple(chain(release.law, release.singles)), release.data.rows)
+        job = CountJob(release.data.size, tuple(release.singles), tuple(self.between), self.draws, history, self.law)
+        self.counted = release.go_through(job)
+
+    def run(self) -> list[Measurement]:
+        """Return the records of every cell; an attack that fails is recorded, and does not stop the others."""
+        tries = [(use, knowledge) for knowledge in self.release.scenario.knowledge for use in self.release.scenario.attacks]
+        fitted: dict[Try, Fitted] = {}
+        failed: dict[Try, tuple[str, str]] = {}
+        for use, knowledge in tries:
+            with noted(failed, (use.id, knowledge.label)):
+                fitted[use.id, knowledge.label] = self._fitted(use, knowledge)
+        found = self._measured(fitted)
+        failed.update(found.failed)
+        gaps = self._gaps({name: fit for name, fit in fitted.items() if name not in failed and fit.hidden is None}, failed)
+        measurements = []
+        for use, knowledge in tries:
+            name, records = (use.id, knowledge.label), list[Measurement]()
+            if name not in failed:
+                with noted(failed, name):
+                    records = self._records(use, knowledge, fitted[name], found.sums[name], gaps.get(name, {}))
+            measurements += records if name not in failed else self._empty(use, knowledge, *failed[name])
+        return measurements
+
+    def _measured(self, fitted: Mapping[Try, Fitted]) -> Found:
+        """Return what all attacks yield; what stops the pass itself stops them all."""
+        if not fitted:
+            return Found()
+        clear = {key: draw for key, draw in self.draws.items() if draw.clear}
+        with contained() as failure:
+            return self.release.go_through(MeasureJob(self.release.data.size, self.release.groups, fitted, clear))
+        return Found(failed={name: ("failed", failure.reason) for name in fitted})
+
+    def _empty(self, use: PluginUse, knowledge: Knowledge, status: str, reason: str) -> list[Measurement]:
+        return [self.release.context.empty(use.id, knowledge.label, coalition, status, reason) for coalition in self.release.coalitions]
+
+    def _fitted(self, use: PluginUse, knowledge: Knowledge) -> Fitted:
+        attack: Attack = registry.get("attack", use.name)(use.parameters).form()
+        attack.check(self.release.scheme.family, knowledge)
+        if not isinstance(attack, CategoricalAttack):
+            raise NotApplicable(f"{use.name} does not attack categories")
+        view, data, rho = self.view(knowledge), self.release.data, self.release.scenario.measure("rho-breach")
+        bounds = None if rho is None else (float(rho.options["rho1"]), float(rho.options["rho2"]))
+        predicates = attack.predicates(data.labels)
+
+        def fit(seen: CategoricalView, coalition: Coalition) -> tuple[Inference, Frame]:
+            inference = attack.infer(seen.coalition(coalition))
+            check_inferences([inference], predicates, data.size)
+            exact = inference.fixed and np.array_equal(inference.prior, data.prior)
+            return inference, Frame(inference.prior, exact, data.scores, bounds, predicates)
+
+        found = {coalition: fit(view, coalition) for coalition in self.release.needed}
+        hidden = key_of(knowledge) if isinstance(knowledge, KnownRecords) else None
+        self._fits[use.id, knowledge.label] = fit
+        return Fitted({c: inference for c, (inference, _) in found.items()}, {c: frame for c, (_, frame) in found.items()}, hidden)
+
+    def _gaps(self, fitted: Mapping[Try, Fitted], failed: dict[Try, tuple[str, str]]) -> dict[Try, dict[Coalition, Gap]]:
+        """Return the gap between every coalition's belief and its best copy's, by attack and knowledge, if it is asked for."""
+        gaps: dict[Try, dict[Coalition, Gap]] = {name: {} for name in fitted}
+        if self.release.scenario.measure("belief-gap") is None or not fitted:
+            return {}
+        n, s = self.release.data.rows, self.release.data.size
+        several = [(c, min(possible_cells(n, s, len(c)), MOST_CELLS)) for c in self.release.needed if len(c) > 1]
+        for batch in batches(several):
+            for coalition, outcomes in self.release.go_through(GapJob(n, s, tuple(batch))).outcomes.items():
+                law = self.release.law.of(coalition)
+                for name, fit in fitted.items():
+                    if name not in failed:
+                        with noted(failed, name):
+                            alone = fit.inferences[(coalition[law.best - 1],)]
+                            gaps[name][coalition] = belief_gap(outcomes, law, fit.inferences[coalition], alone)
+        return gaps
+
+    def _records(
+        self, use: PluginUse, knowledge: Knowledge, fitted: Fitted, sums: Mapping[Coalition, Sums], gaps: Mapping[Coalition, Gap]
+    ) -> list[Measurement]:
+        found, bars = {}, None
+        for coalition, inference in fitted.inferences.items():
+            closed = None
+            if inference.fixed and fitted.hidden is None:
+                closed = closed_forms(self.release.law.of(coalition), self.release.data, inference, fitted.frames[coalition])
+            if closed is None and bars is None:
+                bars = self._bars(use, knowledge)
+            mine = closed_bars(closed) if closed is not None else (bars or {}).get(coalition, {})
+            found[coalition] = Measured(sums[coalition], closed, mine, gaps.get(coalition))
+        return [record for coalition in self.release.coalitions for record in self._cell(use.id, knowledge, coalition, found)]
+
+    def _bars(self, use: PluginUse, knowledge: Knowledge) -> dict[Coalition, Bars]:
+        """Return error bars from redraws; none from an attack that infers from what it was given, and not from another draw of it."""
+        name, key = (use.id, knowledge.label), self.release.key
+        rng = stream(key.audit_seed, key.scheme, key.replicate, "redraws", *name)
+        with contained():
+            return bars_of(self.view(knowledge), self.release.data, self.release.needed, self._fits[name], rng)
+        return {}
+
+    def _cell(self, attack: str, knowledge: Knowledge, coalition: Coalition, found: Mapping[Coalition, Measured]) -> list[Measurement]:
+        cell, measured = Cell(self.release.context, attack, knowledge.label, coalition), found[coalition]
+        data = self.release.data
+        odds = self.release.law.of(coalition).odds() if isinstance(knowledge, Perfect) else None
+        cell_records(cell, measured.sums, measured.closed, measured.bars, data.prior, data.scores, odds)
+        best = min(coalition, key=lambda copy: found[(copy,)].sums.groups.sum())
+        if measured.gap is not None:
+            if measured.gap.measured is not None:
+                bar = None if measured.gap.std_error is None else Bar.normal(measured.gap.std_error, "jackknife")
+                cell.add("belief_gap", measured.gap.measured, bar, measured.gap.computed, varies=True)
+            cell.add("largest_belief_gap", measured.gap.largest, theory=measured.gap.largest)
+        gain_record(cell, measured.sums, found[(best,)].sums, gain_in_theory(found, coalition), None if measured.closed else measured.bars)
+        return cell.records
+
+    def view(self, knowledge: Knowledge) -> CategoricalView:
+        """Return the view of an adversary that holds every copy that some coalition does."""
+        members, data = tuple(self.release.singles), self.release.data
+        sample, pairs = None, None
+        if isinstance(knowledge, Estimated):
+            sample = tuple(self.counted.samples[key_of(knowledge)].astype(np.float64))
+        if isinstance(knowledge, KnownRecords):
+            if knowledge.count == data.rows:
+                raise NotApplicable("every record is known in clear: none is left to attack")
+            pairs = self.counted.pairs_of(key_of(knowledge))
+        prior = data.prior if isinstance(knowledge, Perfect) else None
+        return CategoricalView(members, self.release.law.of(members), knowledge, data.labels, prior, sample, pairs)
+
+
+def check_inferences(inferences: Iterable[Inference], predicates: Mapping[str, Any], size: int) -> None:
+    """Refuse what is no inference over the domain; nobody's word is taken.
+
+    Raises
+    ------
+    PluginError
+        Saying what was expected.
+    """
+    for inference in inferences:
+        if not isinstance(inference, Inference) or not isinstance(inference.fixed, bool):
+            raise PluginError("the attack returned no Inference")
+        probabilities(inference.prior, (size,), "a prior")
+    for holds in predicates.values():
+        if np.shape(holds) != (size,) or np.asarray(holds).dtype != np.bool_:
+            raise PluginError("a statement about values must be a mask over the domain")
+
+
+@contextmanager
+def noted(failed: dict[Try, tuple[str, str]], name: Try) -> Iterator[None]:
+    """Note why an attack makes no sense or failed, rather than stop the others."""
+    with contained() as failure:
+        yield
+    if failure.error is not None:
+        failed[name] = (failure.status, failure.reason)

@@ -1,0 +1,263 @@
+"""The values that were drawn against the law that is stated: what is kept, what replaces the rest, and how copies hang together.
+
+| symbol | meaning |
+| --- | --- |
+| ``a`` | what copy y is drawn from by law: the copy perturbed next less in the same release, or the original |
+| ``p`` | the chance to keep it: ``T(p)[a, y]`` is the law of y given a and everything before it (xiao2009, Lemma 1) |
+| ``b, c`` | two columns that say nothing more by law: the original and another copy, or two other copies |
+
+Given a, b and c the records that show any outcome are binomial, exactly, whatever the data are; so every count is tested by itself,
+two-sided. Values beyond ``GROUPS`` are counted by their number modulo that, which follows a law of the same form. A stretch of one copy's
+coins that comes again, value by value, is a period: chance makes none of such a length. *Not checked*: records that are not counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc
+
+from auditor.audit.counts.code_blocks import CodeBlock
+from auditor.data.columns.categorical_table import BLOCK_WIDTH
+from auditor.numerics.blocks import block_head
+from auditor.results.evidence import LawTest
+from auditor.schemes.replacement.law import UniformLaw, step
+from auditor.types import Array
+
+Counts = NDArray[np.int64]
+
+GROUPS, PAIR_GROUPS = 16, 64
+"""Groups of values that three columns, and two, are counted by."""
+OUTCOMES = 4
+"""Kept; changed to b's value; to c's; to another."""
+MOST_ROWS = 2**20
+"""Records that are counted, the first of every block."""
+STRETCH_ROWS = 2**16
+"""Records whose coins are compared, the first of every block."""
+MOST_STRETCHED = 16
+"""Copies that are, evenly among all."""
+NEVER = 1e-9
+"""Chance that a stretch comes again."""
+LONGEST = 2**12
+FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Drawn(NamedTuple):
+    """How one copy is drawn by law: its number, what from (0 is the original), the chance to keep that, and two columns beside."""
+
+    copy: int
+    source: int
+    retention: float
+    beside: tuple[int, int]
+    level: float
+
+
+def chain(law: UniformLaw, copies: Sequence[int]) -> list[Drawn]:
+    """Return how each of some copies, by number, is drawn given those before it; a column beside is the source where there is no other."""
+    levels = {copy: law.levels[copy - 1] for copy in copies}
+    order = sorted(copies, key=lambda copy: (-levels[copy], copy)) if law.multilevel else list(copies)
+    found = []
+    for place, copy in enumerate(order):
+        before = order[max(0, place - 2) : place][::-1]
+        source = before[0] if law.multilevel and before else 0
+        others = [column for column in ([0, *before[1:]] if source else before) if column != source]
+        beside = (*others, source, source)[:2]
+        retention = step(levels[source], levels[copy]) if source else levels[copy]
+        found.append(Drawn(copy, source, retention, (beside[0], beside[1]), levels[copy]))
+    return found
+
+
+@dataclass
+class LawCounts:
+    """Whole numbers that a pass counted; ``stretches`` are fingerprints of stretches of coins, by copy."""
+
+    counts: dict[tuple[str, int], Counts] = field(default_factory=dict, repr=False)
+    stretches: dict[int, list[NDArray[np.uint64]]] = field(default_factory=dict, repr=False)
+
+    def add(self, other: LawCounts) -> None:
+        """Add what was counted in the records that follow."""
+        for key, counts in other.counts.items():
+            self.counts[key] = self.counts[key] + counts if key in self.counts else counts
+        for copy, prints in other.stretches.items():
+            self.stretches.setdefault(copy, []).extend(prints)
+
+    def plus(self, kind: str, copy: int, keys: NDArray[np.intp], size: int) -> None:
+        """Count keys below a size."""
+        counts = np.bincount(keys, minlength=size)
+        key = (kind, copy)
+        self.counts[key] = self.counts[key] + counts if key in self.counts else counts
+
+
+@dataclass(frozen=True)
+class LawJob:
+    """Counts what ``law_tests`` needs.
+
+    Attributes
+    ----------
+    size : int
+        ``s``.
+    drawn : tuple of Drawn
+    rows : int
+        Of the table.
+    """
+
+    size: int
+    drawn: tuple[Drawn, ...]
+    rows: int
+
+    def take(self, block: CodeBlock, into: LawCounts) -> None:
+        """Count one block."""
+        head = block_head(self.rows, BLOCK_WIDTH, MOST_ROWS)
+        held: dict[int, NDArray[np.intp]] = {0: block.x[:head].astype(np.intp)}
+        for each in self.drawn:
+            for copy in (each.copy, each.source, *each.beside):
+                if copy not in held:
+                    held[copy] = block.copy(copy)[:head].astype(np.intp)
+            self._count(each, held, into)
+            held = {copy: column for copy, column in held.items() if copy in (0, each.copy, each.source, *each.beside)}
+        self._stretch(block, into)
+
+    def _stretch(self, block: CodeBlock, into: LawCounts) -> None:
+        """Take fingerprints of the coins of one block."""
+        head = block_head(self.rows, BLOCK_WIDTH, STRETCH_ROWS)
+        every = max(1, math.ceil(len(self.drawn) / MOST_STRETCHED))
+        for each in self.drawn[::every]:
+            length = stretch(each.level, self.size, min(self.rows, STRETCH_ROWS))
+            coins = (block.copy(each.copy)[:head].astype(np.int64) - block.x[:head]) % self.size
+            if length is not None and coins.size >= length:
+                into.stretches.setdefault(each.copy, []).append(fingerprints(coins.astype(np.uint64), length))
+
+    def _count(self, each: Drawn, held: dict[int, NDArray[np.intp]], into: LawCounts) -> None:
+        x, y, a, b, c = (held[copy] for copy in (0, each.copy, each.source, *each.beside))
+        outcome = np.where(y == a, 0, np.where(y == b, 1, np.where(y == c, 2, 3)))
+        into.plus("pattern", each.copy, ((a == b) + 2 * (a == c) + 4 * (b == c)) * OUTCOMES + outcome, 8 * OUTCOMES)
+        g, h = (min(self.size, most) for most in (GROUPS, PAIR_GROUPS))
+        into.plus("three", each.copy, (_group(b, g) * g + _group(a, g)) * g + _group(y, g), g**3)
+        into.plus("pair", each.copy, _group(a, h) * h + _group(y, h), h**2)
+        if each.source:
+            into.plus("own", each.copy, _group(x, h) * h + _group(y, h), h**2)
+        kept, even = y == x, len(y) - len(y) % 2
+        into.plus("row", each.copy, kept[0:even:2] * 2 + kept[1:even:2].astype(np.intp), 4)
+
+
+def _group(values: NDArray[np.intp], groups: int) -> NDArray[np.intp]:
+    """Return each value's group: itself where there are no more values than groups, which are else a power of 2."""
+    return values & (groups - 1) if groups in (GROUPS, PAIR_GROUPS) else values
+
+
+def stretch(level: float, size: int, rows: int) -> int | None:
+    """Return a length of stretches of which no two are alike in so many rows, but for a chance of ``NEVER``; None where it would be long.
+
+    A stretch and a later one that shares no row with it agree with chance ``(Σ q²)^L``, q the chances of the differences y − x; one that
+    overlaps it, with ``(max q)^L`` at most.
+    """
+    other = (1.0 - level) / size
+    same, most = (level + other) ** 2 + (size - 1) * other**2, level + other
+    if size < 2 or most >= 1.0:
+        return None
+    length = 8
+    while length <= LONGEST and rows**2 / 2 * same**length + rows * length * most**length > NEVER / 2:
+        length *= 2
+    return length if length <= LONGEST else None
+
+
+def fingerprints(coins: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
+    """Return a 64-bit polynomial of every stretch of a length that is a power of 2, shape (n − length + 1,)."""
+    found, factor, done = coins + np.uint64(1), FACTOR, 1
+    with np.errstate(over="ignore"):
+        while done < length:
+            found, factor, done = found[:-done] * factor + found[done:], factor * factor, 2 * done
+    return found
+
+
+def law_tests(job: LawJob, counted: LawCounts) -> list[LawTest]:
+    """Return one test a statistic over all copies; nothing where no copy is held."""
+    if not job.drawn:
+        return []
+    kept, replaced, rows = _Tests(), _Tests(), _Tests()
+    for each in job.drawn:
+        _patterns(each, job.size, counted.counts["pattern", each.copy].reshape(8, OUTCOMES), kept, replaced)
+        parts = ("three", GROUPS, each.retention), ("pair", PAIR_GROUPS, each.retention), ("own", PAIR_GROUPS, each.level)
+        for kind, most, chance in parts:
+            if (kind, each.copy) in counted.counts:
+                g = min(job.size, most)
+                _cells(each.copy, job.size, counted.counts[kind, each.copy].reshape(-1, g, g), chance, kept, replaced)
+        pairs = counted.counts["row", each.copy].reshape(2, 2)
+        rows.add(pairs[:, 1], pairs.sum(axis=1), each.level + (1.0 - each.level) / job.size,
+                 f"the share of values that copy {each.copy} keeps, given that of the row before,")  # fmt: skip
+    n = min(job.rows, MOST_ROWS)
+    tests = [kept.told("values kept", n), replaced.told("replacements", n), rows.told("neighbouring rows", n)]
+    return [*tests, *_stretches(job, counted)]
+
+
+class _Tests:
+    """The least likely of many binomial counts."""
+
+    def __init__(self) -> None:
+        self.tests, self.least = 0, (1.0, 0.0, 0.0, "no share")
+
+    def add(self, met: Counts, of: Counts, chance: Any, where: str) -> None:
+        """Test counts, each of so many with its chance, two-sided."""
+        met, of, chance = (np.ravel(part) for part in np.broadcast_arrays(met, of, chance))
+        some = of > 0
+        met, of, chance = met[some], of[some], np.clip(chance[some], 0.0, 1.0)
+        if not met.size:
+            return
+        chance = np.where(chance > 1.0 - 1e-13, 1.0, chance)  # a sum of shares
+        p = np.minimum(1.0, 2.0 * np.minimum(_at_least(met, of, chance), _at_least(of - met, of, 1.0 - chance)))
+        place = int(p.argmin())
+        self.tests += met.size
+        if p[place] < self.least[0]:
+            self.least = (float(p[place]), float(met[place] / of[place]), float(chance[place]), where)
+
+    def told(self, statistic: str, rows: int) -> LawTest:
+        """Return all of them as one test."""
+        p, observed, expected, where = self.least
+        return LawTest(statistic, min(1.0, self.tests * p), max(1, self.tests), rows, observed, expected, f"{where} is")
+
+
+def _at_least(met: Counts, of: Counts, chance: Array) -> Array:
+    return np.asarray(np.where(met > 0, betainc(np.maximum(met, 1), of - met + 1, chance), 1.0))
+
+
+def _patterns(each: Drawn, size: int, counts: Counts, kept: _Tests, replaced: _Tests) -> None:
+    """Test how often a value is kept, or becomes that of a column beside, by which of the columns agree."""
+    of, other = counts.sum(axis=1), (1.0 - each.retention) / size
+    source = f"copy {each.source}'s value" if each.source else "the original's value"
+    kept.add(counts[:, 0], of, each.retention + other, f"the share of records in which copy {each.copy} keeps {source}")
+    apart = np.arange(8)
+    not_a = (apart & 1 == 0, (apart & 2 == 0) & (apart & 4 == 0))
+    for place, possible in enumerate(not_a, start=1):
+        where = f"the share of copy {each.copy} changed to another column's value"
+        replaced.add(counts[:, place], of, np.where(possible, other, 0.0), where)
+
+
+def _cells(copy: int, size: int, table: Counts, retention: float, kept: _Tests, replaced: _Tests) -> None:
+    """Test every cell of counts, shape (…, g, g): by a column beside, if there is one, what the copy is drawn from, and the copy."""
+    g, of = table.shape[1], table.sum(axis=2)
+    share = np.bincount(np.arange(size) % g, minlength=g) / size
+    same = np.eye(g, dtype=bool)
+    kept.add(table[:, same], of, retention + (1.0 - retention) * share, f"the share of one value that copy {copy} keeps")
+    changed = np.broadcast_to((1.0 - retention) * share, (g, g))[~same]
+    replaced.add(table[:, ~same], np.repeat(of, g - 1, axis=1).reshape(len(table), -1), changed,
+                 f"the share of one value that copy {copy} changes to another one")  # fmt: skip
+
+
+def _stretches(job: LawJob, counted: LawCounts) -> list[LawTest]:
+    """Test that no stretch of coins comes again."""
+    if not counted.stretches:
+        return []
+    again = {copy: _again(np.concatenate(prints)) for copy, prints in counted.stretches.items()}
+    copy = max(again, key=again.__getitem__)
+    p = min(1.0, len(again) * NEVER) if again[copy] else 1.0
+    where = f"the share of stretches of records whose values copy {copy} changed alike is"
+    return [LawTest("repeats", p, len(again), min(job.rows, STRETCH_ROWS), again[copy], 0.0, where)]
+
+
+def _again(prints: NDArray[np.uint64]) -> float:
+    return 1.0 - np.unique(prints).size / prints.size

@@ -1,0 +1,195 @@
+"""The noise that was drawn against the law that is stated, in sums over all rows: covariance, mean, and correlation with the data.
+
+The auditor has ``Z = Y − X``. Brought to unit variance, noise that follows its law is independent normal, whatever the data are, so
+that these tests are exact at any number of rows and for any table. For uniform noise, whose squares vary less, they are bounds, as n grows.
+
+| symbol | meaning | law | shape |
+| --- | --- | --- | --- |
+| ``W`` | ``W K_Z Wᵀ = I``, on the directions that have noise | | (r, MN) |
+| ``u`` | ``W z``, one row's noise | N(0, I) | (r,) |
+| ``Σ u_k²`` | over n rows | ``χ²(n)`` | |
+| ``r_kl`` | correlation of two of them, about 0 | ``r √((n − 1)/(1 − r²)) ~ t(n − 1)`` | |
+| ``Σ u_k / √n``, ``Σ x_j u_k / ‖x_j‖`` | mean, and correlation with attribute j | N(0, 1) | |
+| ``Σ_g (Σ u_k)²/n_g`` | over G groups of rows | ``χ²(G)`` | |
+
+Directions are left out that the sums cannot tell from rounding: noise far below the data. Those are looked at row by row
+(``auditor.audit.drawn_law.rows``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtr, chdtrc, ndtr, stdtr
+
+from auditor.numerics.moments import Moments
+from auditor.results.evidence import LawTest
+from auditor.schemes.base.noise_law import DenseNoise, NoiseLaw
+from auditor.types import Array
+
+HARDLY_ANY = 1e-10
+"""Directions with less of the noise's variance than that, beside that of each coordinate, count as having none."""
+MOST_COORDINATES = 1024
+"""Copies times attributes whose moments are looked at: of more, some copies, evenly among all."""
+DIGITS = 2.0**-46
+"""Rounding of a sum of products, beside the squares that went into it."""
+FEWEST_ROWS = 1024
+"""Rows from which sums of noise that is not Gaussian are normal enough, out to chances of 1e-9 or so."""
+
+
+class Whitening(NamedTuple):
+    """What brings noise of one covariance to independent coordinates of variance 1.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (r, k)
+        ``W``.
+    null : ndarray of shape (m, k)
+        Combinations that have no noise by law, of coordinates brought to unit variance.
+    silent : ndarray of shape (k,)
+        Coordinates that have none at all.
+    """
+
+    rows: Array
+    null: Array
+    silent: NDArray[np.bool_]
+
+
+def whitening(K: Array) -> Whitening:
+    """Return the whitening of a covariance of shape (k, k), by its eigenvectors in units of each coordinate."""
+    deviation = np.sqrt(np.clip(np.diag(K), 0.0, None))
+    loud = np.flatnonzero(deviation > 0)
+    values, vectors = np.linalg.eigh(K[np.ix_(loud, loud)] / np.outer(deviation[loud], deviation[loud]))
+    kept = values > HARDLY_ANY * len(K)
+    parts = []
+    for part in (vectors[:, kept] / np.sqrt(values[kept]), vectors[:, ~kept]):
+        rows = np.zeros((part.shape[1], len(K)))
+        rows[:, loud] = part.T / deviation[loud]
+        parts.append(rows)
+    return Whitening(parts[0], parts[1], deviation == 0)
+
+
+def some_copies(copies: int, width: int, coordinates: int = MOST_COORDINATES) -> list[int]:
+    """Return the numbers of the copies that are looked at: all, unless they have more coordinates than that."""
+    most = max(1, coordinates // width)
+    return sorted({1 + round(place) for place in np.linspace(0, copies - 1, min(copies, most)).tolist()})
+
+
+def factors(law: NoiseLaw) -> tuple[Array, Array]:
+    """Return two covariances of which ``K_Z`` is the Kronecker product: of copies and of attributes, where the law is made so."""
+    return (np.eye(1), law.covariance) if isinstance(law, DenseNoise) else (law.level_covariance, law.shape)
+
+
+def moment_tests(law: NoiseLaw, groups: Sequence[Moments], names: Sequence[str]) -> list[LawTest]:
+    """Return one test a statistic, from the moments of all rows.
+
+    Parameters
+    ----------
+    law : NoiseLaw
+        Of the noise in all copies.
+    groups : sequence of Moments
+        Of ``[X, Y_1 … Y_M]``, by row group.
+    names : sequence of str
+        The N attributes.
+    """
+    N, total = len(names), Moments.merge(groups)
+    n, chosen = total.count, some_copies(law.copies, len(names))
+    if n < 3 or (law.distribution != "gaussian" and n < FEWEST_ROWS):
+        return []
+    law = law.of(chosen)
+    A, B = factors(law)
+    W_A, W_B, shape = whitening(A).rows, whitening(B).rows, (len(A), len(B))
+    P, parts = _of_noise(total, chosen, N)
+    # Rounding of a sum, in whitened units, must be small beside its own spread of about √n.
+    rounding = (np.abs(W_A) @ parts.size.reshape(shape) @ np.abs(W_B).T) ** 2 * DIGITS
+    kept = (rounding <= 0.01 * np.sqrt(n)).ravel()
+    if not kept.any():
+        return []
+    S = np.einsum("ki,injm,oj->knom", W_A, P.reshape(*shape, *shape), W_A, optimize=True)
+    S = np.einsum("ln,knom,rm->klor", W_B, S, W_B, optimize=True).reshape(kept.size, kept.size)[np.ix_(kept, kept)]
+
+    def white(rows: Array) -> Array:
+        """Return ``W`` times sums over noise, shape (…, r)."""
+        outer = rows.shape[:-2]
+        u = np.einsum("ki,...ij,lj->...kl", W_A, rows.reshape(*outer, *shape), W_B, optimize=True)
+        return np.asarray(u.reshape(*outer, kept.size)[..., kept])
+
+    sums = np.array([_totals(group, chosen, N) for group in groups])
+    counts = np.array([group.count for group in groups])
+    spread = np.einsum("gk,g->k", white(sums) ** 2, 1.0 / counts)
+    tests = [
+        _covariance(S, n, law, P / n, names, chosen),
+        _normal("mean", white(sums.sum(axis=0)) / np.sqrt(n), n, "a mean of the noise, in standard errors, is"),
+        _normal("correlation with the data", white(parts.cross) / parts.x_size[:, None], n,
+                "a correlation of noise and data, in standard errors, is"),
+        LawTest("means of groups of rows", min(1.0, spread.size * float(_chi(spread, len(groups)).min())), spread.size, n,
+                float(spread.max() / len(groups)), 1.0, "the variance of the noise's mean over groups of rows, beside the law's, is"),
+    ]  # fmt: skip
+    return tests
+
+
+class _Parts(NamedTuple):
+    """Sums over data and noise: ``Σ x zᵀ`` of shape (N, M, N), ``‖x_j‖`` of shape (N,), and squares that rounding is of, (M, N)."""
+
+    cross: Array
+    x_size: Array
+    size: Array
+
+
+def _of_noise(total: Moments, chosen: Sequence[int], N: int) -> tuple[Array, _Parts]:
+    """Return ``Σ z zᵀ`` over all rows, shape (MN, MN), and the other sums."""
+    copies, M = [0, *chosen], len(chosen)
+    index = (np.asarray(copies)[:, None] * N + np.arange(N)).ravel()
+    P = total.products if index.size == total.size else total.products[np.ix_(index, index)]
+    P = P.reshape(M + 1, N, M + 1, N)
+    S = P[1:, :, 1:] - P[:1, :, 1:] - P[1:, :, :1] + P[:1, :, :1]
+    squares = np.einsum("inin->in", P)
+    cross = (P[0, :, 1:] - P[0, :, :1]).reshape(N, M, N)
+    return S.reshape(M * N, M * N), _Parts(cross, np.sqrt(squares[0]), np.sqrt(squares[1:] + squares[0]))
+
+
+def _totals(group: Moments, chosen: Sequence[int], N: int) -> Array:
+    parts = group.total.reshape(-1, N)
+    return np.asarray(parts[np.asarray(chosen)] - parts[0])
+
+
+def _covariance(S: Array, n: int, law: NoiseLaw, found: Array, names: Sequence[str], chosen: Sequence[int]) -> LawTest:
+    """Return the test that ``S`` is a Wishart matrix of n rows and covariance I, told by the entry of ``K_Z`` that is furthest off."""
+    size, own = len(S), np.clip(np.diag(S), 0.0, None)  # of a direction without any noise, rounding may leave less than nothing
+    worst = float(_chi(own, n).min())  # bounded noise varies less than that
+    if size > 1:
+        both = np.sqrt(np.outer(own, own))
+        r = np.divide(S, both, out=np.zeros_like(S), where=both > 0)
+        np.fill_diagonal(r, 0.0)
+        largest = min(float(np.abs(r).max()), 1.0 - 1e-15)
+        worst = min(worst, 2.0 * float(stdtr(n - 1, -largest * np.sqrt((n - 1) / (1.0 - largest**2)))))
+    tests = size * (size + 1) // 2
+    K = law.covariance
+    scale = np.sqrt(np.clip(np.diag(K), 0.0, None))
+    units = np.where(scale > 0, scale, np.inf)
+    seen, stated = found / np.outer(units, units), K / np.outer(units, units)
+    a, b = divmod(int((np.abs(seen - stated) / np.sqrt(1.0 + stated**2)).argmax()), len(K))
+    pair = f"the variance of {_place(a, names, chosen)}" if a == b else (
+        f"the covariance of {_place(a, names, chosen)} and {_place(b, names, chosen)}")  # fmt: skip
+    where = f"{pair}, in units of the law's own deviations, is"
+    return LawTest("covariance", min(1.0, tests * worst), tests, n, float(seen[a, b]), float(stated[a, b]), where)
+
+
+def _place(place: int, names: Sequence[str], chosen: Sequence[int]) -> str:
+    copy, attribute = divmod(place, len(names))
+    return f"{names[attribute]!r} in copy {chosen[copy]}"
+
+
+def _normal(statistic: str, values: Array, n: int, where: str) -> LawTest:
+    """Return the test that each of these is N(0, 1)."""
+    finite = np.where(np.isfinite(values), values, 0.0)
+    worst = float(np.abs(finite).max())
+    return LawTest(statistic, min(1.0, 2.0 * finite.size * float(ndtr(-worst))), finite.size, n, worst, 0.0, where)
+
+
+def _chi(values: Array, degrees: float) -> Array:
+    """Return two-sided p-values of χ² statistics."""
+    return np.asarray(np.minimum(1.0, 2.0 * np.minimum(chdtr(degrees, values), chdtrc(degrees, values))))

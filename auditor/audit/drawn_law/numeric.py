@@ -1,0 +1,61 @@
+"""Is the noise that was drawn the noise that is stated? What an audit looks at in every release whose scheme states a law."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from auditor.audit.drawn_law.moments import moment_tests, some_copies
+from auditor.audit.drawn_law.rows import MOST_COORDINATES, row_tests, rows_of, rows_wanted, runs
+from auditor.numerics.blocks import block_head, row_blocks
+from auditor.numerics.moments import Moments
+from auditor.results.evidence import LawTest
+from auditor.schemes.base.noise_law import NoiseLaw
+from auditor.types import Array
+
+if TYPE_CHECKING:
+    from auditor.audit.base.release import Release
+
+
+def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments]) -> list[LawTest]:
+    """Return what is found of a release's noise, one test a statistic; nothing where no law is stated.
+
+    Parameters
+    ----------
+    release : Release
+    law : NoiseLaw or None
+        Of the noise, before copies were turned if they were.
+    groups : sequence of Moments
+        Of ``[X, Y_1 … Y_M]`` over all rows; none where copies have other columns. Of every replicate, they cost nothing more.
+
+    Notes
+    -----
+    Row by row the first replicate is looked at, which the same program draws as all others.
+    """
+    turned = release.turned
+    if law is None or not groups or (turned is not None and not turned.rigid):
+        return []
+    names = release.table.attributes
+    tests = moment_tests(law, groups, names)
+    if release.key.replicate == 1:
+        chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
+        rows = rows_of(_looked_at(release, len(chosen) * len(names)), chosen, turned is None)
+        tests += row_tests(law.of(chosen), rows, names, chosen)
+    return tests
+
+
+def _looked_at(release: Release, values: int) -> Iterator[tuple[Array, Sequence[Array]]]:
+    """Yield rows that are looked at one by one, block by block: of copies that must be drawn again the first of each block."""
+    n, N = release.table.rows, release.table.width
+    wanted, size = rows_wanted(n, values), row_blocks(n, N)[0][1]
+    if release.kept:
+        blocks = ((x, copies, runs(len(x), wanted * len(x) // n)) for _, x, copies in release.blocks())
+        found = ((x[chosen], [copy[chosen] for copy in copies]) for x, copies, chosen in blocks)
+    elif release.drawing().in_order:
+        found = ((x.copy(), [copy.copy() for copy in copies]) for _, x, copies in release.heads(block_head(n, N, wanted) or size))
+    else:
+        few = islice(release.blocks(), max(1, wanted // size))
+        found = ((x.copy(), [copy.copy() for copy in copies]) for _, x, copies in few)
+    for x, copies in found:
+        yield x, (copies if release.undo is None else release.undo(copies))

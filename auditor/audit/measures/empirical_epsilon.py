@@ -1,0 +1,189 @@
+r"""Empirical ε: a lower bound on the privacy that a mechanism loses, from its outputs on two inputs and nothing else.
+
+A distinguishing attack names an event E and looks how often it happens under either input; ``ln(P(E|x)/P(E|x'))`` can be no more than ε.
+Both chances get exact Clopper–Pearson bounds, so the result is below the true ε with the stated confidence at any number of trials.
+
+| symbol | meaning |
+| --- | --- |
+| ``E`` | an event: one output, or the outputs most telling of one input by a first part of the trials |
+| ``m`` | number of events tried, in both directions: the confidence is shared among them (Bonferroni) |
+| ``L, U`` | lower bound of ``P(E\|x)`` and upper bound of ``P(E\|x')``, each at ``1 − α/(2m)`` |
+
+Reference: clopper1934. Fails to come near ε when it is carried by events of few outputs too rare for the trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv
+
+from auditor.errors import AuditorError
+from auditor.schemes.base.scheme import Key
+from auditor.types import Array
+
+SELECTION = 0.1
+"""Share of the trials that only order the outputs; the others judge."""
+MOST_COPIES = 6
+"""Copies told apart at once: three outputs of each make 729 together."""
+
+
+@dataclass(frozen=True)
+class EpsilonAudit:
+    """A lower bound on ε.
+
+    Attributes
+    ----------
+    epsilon : float
+        In nats; 0 when nothing tells the inputs apart.
+    event : tuple of int
+        The outputs of the event that gave it.
+    direction : str
+        ``first`` if the event is likelier under the first input, else ``second``.
+    confidence : float
+        Chance, before the trials, that the bound comes out below the true ε.
+    events : int
+        How many events were tried.
+    """
+
+    epsilon: float
+    event: tuple[int, ...]
+    direction: str
+    confidence: float
+    events: int
+
+
+def empirical_epsilon(first: ArrayLike, second: ArrayLike, size: int | None = None, confidence: float = 0.95) -> EpsilonAudit:
+    """Return a lower bound on ε from outputs under two inputs.
+
+    Parameters
+    ----------
+    first, second : array of int, shape (n,) and (n',)
+        Outputs as codes from 0, one a trial, trials independent (*not checked*).
+    size : int, optional
+        Number of outputs there can be; by default one more than the largest met.
+    confidence : float
+        In (0, 1).
+
+    Raises
+    ------
+    AuditorError
+        There are too few trials, outputs are no codes, or the confidence is none.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> audit = empirical_epsilon(rng.random(10_000) < 0.75, rng.random(10_000) < 0.25)
+    >>> bool(0.95 < audit.epsilon < np.log(3))
+    True
+    """
+    a, b = _codes(first), _codes(second)
+    if not 0 < confidence < 1:
+        raise AuditorError(f"confidence must be between 0 and 1; got {confidence!r}")
+    size = size or int(max(a.max(), b.max())) + 1
+    if max(a.max(), b.max()) >= size:
+        raise AuditorError(f"outputs must be codes below {size}")
+    chosen, judged = zip(*(_split(codes, size) for codes in (a, b)), strict=True)
+    masks = events(*chosen)
+    hits = [masks @ counts for counts in judged]
+    trials = [int(counts.sum()) for counts in judged]
+    alpha = (1.0 - confidence) / (2 * len(masks) * 2)
+    bounds = np.stack([_log_ratio(hits[i], trials[i], hits[1 - i], trials[1 - i], alpha) for i in (0, 1)])
+    direction, place = np.unravel_index(int(np.argmax(bounds)), bounds.shape)
+    epsilon = max(0.0, float(bounds[direction, place]))
+    event = tuple(np.flatnonzero(masks[place]).tolist()) if epsilon > 0 else ()
+    return EpsilonAudit(epsilon, event, ("first", "second")[int(direction)], confidence, len(masks))
+
+
+def _codes(outputs: ArrayLike) -> NDArray[np.intp]:
+    codes = np.asarray(outputs)
+    if codes.ndim != 1 or codes.size < 2 or not (np.issubdtype(codes.dtype, np.integer) or codes.dtype == bool):
+        raise AuditorError("outputs must be a one-dimensional array of at least two codes")
+    if codes.min() < 0:
+        raise AuditorError("outputs must be codes from 0")
+    return codes.astype(np.intp, copy=False)
+
+
+def _split(codes: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return counts of the outputs in the trials that order them, and in those that judge."""
+    cut = int(SELECTION * codes.size)
+    return np.bincount(codes[:cut], minlength=size), np.bincount(codes[cut:], minlength=size)
+
+
+def events(first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Return the events to try, masks of shape (m, s): every output alone, and those most telling of either input, by their counts."""
+    s = first.size
+    ratio = (first + 0.5) / (first.sum() + 0.5 * s) * (second.sum() + 0.5 * s) / (second + 0.5)
+    order = np.argsort(-ratio, kind="stable")
+    rank = np.empty(s, dtype=np.intp)
+    rank[order] = np.arange(s)
+    telling = rank[None, :] <= np.arange(s - 1)[:, None]
+    return np.unique(np.concatenate([np.eye(s, dtype=bool), telling, ~telling]), axis=0)
+
+
+def _log_ratio(hits: Array, trials: int, others: Array, other_trials: int, alpha: float) -> Array:
+    low, high = lower_bound(hits, trials, alpha), upper_bound(others, other_trials, alpha)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(low) - np.log(high))
+
+
+def lower_bound(hits: Any, trials: int, alpha: float) -> Array:
+    """Return the exact lower bound of a chance at level ``1 − α`` (clopper1934): the α-quantile of Beta(k, n − k + 1); 0 at k = 0."""
+    k = np.asarray(hits, dtype=np.float64)
+    return np.where(k > 0, betaincinv(np.maximum(k, 1.0), trials - k + 1.0, alpha), 0.0)
+
+
+def upper_bound(hits: Any, trials: int, alpha: float) -> Array:
+    """Return the exact upper bound of a chance at level ``1 − α`` (clopper1934), from Beta(k + 1, n − k); 1 at k = n."""
+    k = np.asarray(hits, dtype=np.float64)
+    return np.where(k < trials, betaincinv(k + 1.0, np.maximum(trials - k, 1.0), 1.0 - alpha), 1.0)
+
+
+class Trials:
+    """Copies that a uniform scheme makes of two values, as often as asked, to be told apart by any of its coalitions.
+
+    Parameters
+    ----------
+    scheme : UniformScheme
+    levels : sequence of float
+        Retention probabilities in the order of release.
+    size : int
+        ``s``.
+    trials : int
+        For each of the two values.
+    key : Key
+        Names the randomness.
+    """
+
+    def __init__(self, scheme: Any, levels: Sequence[float], size: int, trials: int, key: Key) -> None:
+        self._levels = tuple(levels)
+        self._made = []
+        for value in (0, min(1, size - 1)):
+            copies = scheme.copies(np.full(trials, value), size, replace(key, scheme=f"{key.scheme} of value {value + 1}"))
+            for level in levels:
+                copies.skip(level)
+            self._made.append(copies)
+
+    def audit(self, coalition: Sequence[int], confidence: float = 0.95) -> EpsilonAudit:
+        """Return a lower bound on a coalition's ε, by copy numbers from 1.
+
+        Outputs are told apart by which copies show the first value, the second, or another: enough, by symmetry, for a scheme that
+        keeps to its law. Of more than six copies the six least perturbed are looked at: what these lose the coalition loses.
+        """
+        best = sorted(coalition, key=lambda number: (-self._levels[number - 1], number))[:MOST_COPIES]
+        seen = []
+        for copies in self._made:
+            outcome = np.zeros(copies.original.size, dtype=np.intp)
+            for number in sorted(best):
+                outcome = outcome * 3 + np.minimum(copies.copy(number), 2)
+            seen.append(outcome)
+        return empirical_epsilon(seen[0], seen[1], 3 ** len(best), confidence)
+
+
+def distinguish(scheme: Any, levels: Sequence[float], size: int, trials: int, seed: int, confidence: float = 0.95) -> EpsilonAudit:
+    """Audit a uniform scheme: as many trials on each of two values, all copies at these levels held together; see ``Trials``."""
+    return Trials(scheme, levels, size, trials, Key(seed, "distinguish", 1)).audit(range(1, len(levels) + 1), confidence)

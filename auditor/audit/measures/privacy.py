@@ -1,0 +1,204 @@
+"""Measures of privacy record by record, and in entropies, as flat records of results.
+
+| measure | metric | what it asks |
+| --- | --- | --- |
+| ``within`` | ``within``, or ``within(0.1 relative)`` when there are several | for how many records is the estimate close enough |
+| ``error-quantiles`` | ``error_quantile(0.5)`` | how far off is it for the record in the middle |
+| ``interval-privacy`` | ``interval_privacy``, ``localised_width``, ``localised_share`` | how wide must an interval be to hold the truth |
+| ``entropy-privacy`` | ``entropy_privacy``, ``privacy_loss`` | how uncertain is a value still, whatever the attack |
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from auditor.adversary.density import NoiseDensity
+from auditor.audit.base.records import ALL, CellContext, number
+from auditor.audit.measures.entropy import attribute_histogram, entropy, information
+from auditor.audit.numeric.error_tally import Tally, Tolerance, size_quantile, tellable
+from auditor.audit.numeric.linear_errors import with_total
+from auditor.data.table import Table
+from auditor.errors import NotApplicable
+from auditor.numerics.blocks import block_head
+from auditor.numerics.combination import best_unbiased_combination
+from auditor.numerics.statistics import Z_95
+from auditor.results.records import ErrorBar, Measurement
+from auditor.scenario.model import Scenario
+from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw
+from auditor.types import Array, Coalition
+
+
+def tolerances(scenario: Scenario) -> tuple[Tolerance, ...]:
+    """Return the tolerances a scenario asks for."""
+    measure = scenario.measure("within")
+    if measure is None:
+        return ()
+    entries = measure.options.get("tolerances", [measure.options])
+    return tuple(Tolerance(float(entry["tolerance"]), entry.get("of", "std")) for entry in entries)
+
+
+def wanted_tally(scenario: Scenario, scale: Array, rows: int) -> Tally:
+    """Return an empty tally of what a scenario asks to be measured row by row of so many."""
+    spread, intervals = scenario.measure("error-distribution"), scenario.measure("interval-privacy")
+    return Tally(
+        scale,
+        tolerances(scenario),
+        bins=0 if spread is None else int(spread.options["bins"]),
+        reach=3.0 if spread is None else float(spread.options["reach"]),
+        sizes=intervals is not None or scenario.measure("error-quantiles") is not None,
+        confidence=None if intervals is None else float(intervals.options["confidence"]),
+        head=None if spread is None else block_head(rows, len(scale), int(spread.options["records"])),
+    )
+
+
+class _Cells:
+    """Makes the records of one attack's cells."""
+
+    def __init__(
+        self, context: CellContext, attack: str | None, knowledge: str | None, coalitions: Sequence[Coalition], wanted: Sequence[int]
+    ) -> None:
+        self._context, self._attack, self._knowledge = context, attack, knowledge
+        self._coalitions, self._wanted = coalitions, wanted
+
+    def records(self, metric: str, columns: Sequence[Array], bar: ErrorBar, highest: float = math.inf) -> list[Measurement]:
+        """Return a metric's records from value, standard error, both ends of the interval and theory, each of shape (B, N + 1)."""
+        c = self._context
+        value, error, low, high, theory = columns
+        return [
+            Measurement(
+                c.sweep, c.scheme, self._knowledge, self._attack, self._coalitions[b], c.levels_of(self._coalitions[b]), c.replicate,
+                name, metric, float(value[b, j]), number(float(error[b, j])),
+                number(float(np.maximum(low[b, j], 0.0))), number(float(np.minimum(high[b, j], highest))), number(float(theory[b, j])),
+                "ok", None, bar if not math.isnan(error[b, j]) else "none",
+            )
+            for b in self._wanted for j, name in enumerate((*c.attributes, ALL)) if not math.isnan(value[b, j])
+        ]  # fmt: skip
+
+    def untold(self, metric: str, reason: str) -> list[Measurement]:
+        """Return records that say why a metric is not told."""
+        c = self._context
+        return [
+            Measurement(
+                c.sweep, c.scheme, self._knowledge, self._attack, self._coalitions[b], c.levels_of(self._coalitions[b]), c.replicate,
+                ALL, metric, None, None, None, None, None, "not-applicable", reason, "none",
+            )
+            for b in self._wanted
+        ]  # fmt: skip
+
+
+def tally_records(
+    scenario: Scenario, context: CellContext, attack: str, knowledge: str, coalitions: Sequence[Coalition], wanted: Sequence[int],
+    tally: Tally,
+) -> list[Measurement]:  # fmt: skip
+    """Return the records of everything that was counted row by row; ``*`` is over all attributes' values."""
+    cells = _Cells(context, attack, knowledge, coalitions, wanted)
+    records: list[Measurement] = []
+    for place, tolerance in enumerate(tally.tolerances):
+        records += _within(cells, "within" if len(tally.tolerances) == 1 else f"within({tolerance.label})", tally, place)
+    quantiles = scenario.measure("error-quantiles")
+    for probability in () if quantiles is None else quantiles.options["probabilities"]:
+        records += _quantile(cells, f"error_quantile({probability:g})", tally, probability, 1.0)
+    if tally.confidence is not None:
+        records += _quantile(cells, "interval_privacy", tally, tally.confidence, 2.0)
+        records += _localised(cells, tally)
+    return records
+
+
+def _interval(value: Array, error: Array) -> tuple[Array, Array, Array, Array]:
+    return value, error, value - Z_95 * error, value + Z_95 * error
+
+
+def _within(cells: _Cells, metric: str, tally: Tally, place: int) -> list[Measurement]:
+    """Share of values recovered; with exact chances p of a hit its standard error is ``sqrt(Σ p(1−p))/n``, else the binomial one."""
+    n = tally.rows
+    share = with_total(tally.hits[place] / n)
+    known = bool(tally.expected_hits)
+    theory = with_total(tally.expected_hits[place] / n) if known else np.full_like(share, np.nan)
+    each = tally.hit_variance[place] / n**2 if known else share[:, :-1] * (1 - share[:, :-1]) / n
+    # Hits of one record's attributes are dependent; (Σ se)² bounds the variance of their sum.
+    error = with_total(np.sqrt(each))
+    return cells.records(metric, (*_interval(share, error), theory), "closed-form" if known else "sampling", 1.0)
+
+
+def _quantile(cells: _Cells, metric: str, tally: Tally, probability: float, times: float) -> list[Measurement]:
+    """A quantile of absolute errors, its interval from the quantiles ``± z·sqrt(p(1−p)/n)`` away, whatever the distribution."""
+    if not tellable(probability, tally.rows):
+        return cells.untold(metric, f"{tally.rows} records are too few to tell this quantile without telling of single ones")
+    assert tally.size_counts is not None
+    counts = np.concatenate([tally.size_counts, tally.size_counts.sum(axis=1, keepdims=True)], axis=1)
+    reach = Z_95 * math.sqrt(probability * (1.0 - probability) / tally.rows)
+    value, low, high = (times * size_quantile(counts, p) for p in (probability, probability - reach, probability + reach))
+    return cells.records(metric, (value, (high - low) / (2.0 * Z_95), low, high, np.full_like(value, np.nan)), "sampling")
+
+
+def _localised(cells: _Cells, tally: Tally) -> list[Measurement]:
+    """Mean width of the intervals an attack claims, and how many of them hold what they claim; nothing for attacks that claim none."""
+    if tally.width is None or tally.width_square is None or tally.inside is None:
+        return []
+    n, nothing = tally.rows, np.full((tally.width.shape[0], tally.width.shape[1] + 1), np.nan)
+    width, share = tally.width / n, tally.inside / n
+    spread = np.sqrt(np.clip(tally.width_square / n - width**2, 0.0, None) / n)
+    chance = np.sqrt(np.clip(share * (1.0 - share), 0.0, None) / n)
+    return [
+        *cells.records("localised_width", (*_interval(with_total(width), with_total(spread)), nothing), "sampling"),
+        *cells.records("localised_share", (*_interval(with_total(share), with_total(chance)), nothing), "sampling", 1.0),
+    ]
+
+
+def entropy_records(context: CellContext, table: Table, law: NoiseLaw | None, coalitions: Sequence[Coalition]) -> list[Measurement]:
+    """Return entropy privacy and its loss for every coalition: figures of the copies, whatever attack and knowledge."""
+    if not isinstance(law, GaussianNoise):
+        return _untold_entropies(context, coalitions, "needs the law of the noise, of one shape across the copies")
+    bounded = law.distribution == "uniform"
+    if bounded and (law.shape - np.diag(np.diag(law.shape))).any():
+        reason = "uniform noise that is correlated between attributes is not uniform in any one of them"
+        return _untold_entropies(context, coalitions, reason)
+    # What is known of a single copy is not lost with a coalition that has no such figure.
+    untold = [coalition for coalition in coalitions if bounded and len(coalition) > 1]
+    told = [coalition for coalition in coalitions if coalition not in set(untold)]
+    records = _untold_entropies(context, untold, "pooled uniform noise has no density of its own; ask for single copies")
+    if not told:
+        return records
+    try:
+        left, lost = _entropies(context, table, law, told)
+    except NotApplicable as reason:
+        return [*_untold_entropies(context, told, str(reason)), *records]
+    cells, nothing = _Cells(context, None, None, told, range(len(told))), [np.full_like(lost, np.nan)] * 4
+    return [
+        *cells.records("entropy_privacy", (left, *nothing), "none"), *cells.records("privacy_loss", (lost, *nothing), "none"), *records
+    ]  # fmt: skip
+
+
+def _untold_entropies(context: CellContext, coalitions: Sequence[Coalition], reason: str) -> list[Measurement]:
+    cells = _Cells(context, None, None, coalitions, range(len(coalitions)))
+    return [*cells.untold("entropy_privacy", reason), *cells.untold("privacy_loss", reason)]
+
+
+def _entropies(context: CellContext, table: Table, law: GaussianNoise, coalitions: Sequence[Coalition]) -> tuple[Array, Array]:
+    """Return ``2^{h(X|Y)}`` in standard deviations and ``1 − 2^{−I}``, shapes (B, N + 1)."""
+    left, lost = np.empty((len(coalitions), table.width)), np.empty((len(coalitions), table.width))
+    for j in range(table.width):
+        edges, mass = attribute_histogram(table.values[:, j])
+        whole = 2.0 ** entropy(mass, float(edges[1] - edges[0])) / math.sqrt(context.variances[j])
+        told = _remembered(lambda std, e=edges, m=mass: information(e, m, NoiseDensity(law.distribution, std)))  # type: ignore[misc]
+        for b, coalition in enumerate(coalitions):
+            std = math.sqrt(float(best_unbiased_combination(law.of(coalition).level_covariance)[1]) * law.shape[j, j])
+            kept = 2.0 ** -told(std) if std > 0 else 0.0
+            left[b, j], lost[b, j] = whole * kept, 1.0 - kept
+    return with_total(left), with_total(lost)
+
+
+def _remembered(function: Callable[[float], float]) -> Callable[[float], float]:
+    """Coalitions with the same least noise (all that hold one corner-wave copy) are worked out once."""
+    known: dict[float, float] = {}
+
+    def told(std: float) -> float:
+        key = float(f"{std:.12g}")
+        if key not in known:
+            known[key] = function(std)
+        return known[key]
+
+    return told

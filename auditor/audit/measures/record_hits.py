@@ -1,0 +1,113 @@
+"""Records rebuilt as a whole: the share within a relative Euclidean distance, beside the exact chance where an attack has one.
+
+| symbol | meaning | metric |
+| --- | --- | --- |
+| hit | ``‖x̂ − x‖ ≤ ε·‖x‖`` (liu2008, section 4.1) | |
+| share | hits over records, averaged over the attack's guesses | ``records_within`` |
+| exposed | hits over guesses for the record with the largest chance, as its adversary computes it | ``most_exposed`` |
+
+An attack that guesses is judged on many guesses of the same release. One guess serves all records, so their hits are dependent: the
+error bar is the spread between guesses, and without several guesses a binomial one, which takes records for independent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from auditor.adversary.attack import Reconstruction
+from auditor.adversary.handed_back import checked
+from auditor.audit.base.records import ALL, CellContext
+from auditor.errors import PluginError
+from auditor.numerics.statistics import quantile
+from auditor.results.records import Measurement
+from auditor.types import Array, Coalition
+
+
+@dataclass
+class WholeRecords:
+    """Sums over records for one coalition.
+
+    Attributes
+    ----------
+    tolerance : float
+        ``ε``, relative to the record's length.
+    hits : ndarray of shape (G,)
+        Records hit, by guess.
+    chance : float
+        Sum of the exact chances; NaN where there are none.
+    best : (float, float)
+        The largest chance and the share of guesses that hit that record.
+    """
+
+    tolerance: float
+    rows: int = 0
+    hits: Array = field(default_factory=lambda: np.zeros(0))
+    chance: float = 0.0
+    best: tuple[float, float] = (-1.0, math.nan)
+
+    def add(self, fitted: Reconstruction, copies: Sequence[Array], x: Array) -> None:
+        """Count one block's records."""
+        if not len(x):
+            return
+        reach = self.tolerance * np.linalg.norm(x, axis=1)
+        # A record that is rebuilt but for rounding is rebuilt, at whatever tolerance.
+        reach = np.maximum(reach, 1e-9 * np.linalg.norm(x, axis=1))
+        guesses = (checked(guess, x.shape) for guess in fitted.guesses(copies))
+        hit = np.array([np.linalg.norm(guess - x, axis=1) <= reach for guess in guesses])
+        self.hits = hit.sum(axis=1) + (self.hits if self.hits.size else 0.0)
+        self.rows += len(x)
+        chances = fitted.chances(copies, self.tolerance)
+        if chances is None:
+            self.chance = math.nan
+            return
+        chances = checked(chances, (len(x),))
+        if not ((chances >= 0) & (chances <= 1)).all():
+            raise PluginError("chances must lie from 0 to 1")
+        self.chance += float(chances.sum())
+        place = int(np.argmax(chances))
+        self.best = max(self.best, (float(chances[place]), float(hit[:, place].mean())))
+
+    @property
+    def share(self) -> tuple[float, float]:
+        """Share of the records hit, and its standard error."""
+        shares = self.hits / self.rows
+        share, G = float(shares.mean()), shares.size
+        error = float(shares.std(ddof=1)) / math.sqrt(G) if G > 1 else math.sqrt(share * (1.0 - share) / self.rows)
+        return share, error
+
+    @property
+    def exposed(self) -> tuple[float, float, float] | None:
+        """The most exposed record's measured share, its standard error by the exact chance, and that chance; None if unknown."""
+        chance, share = self.best
+        if math.isnan(self.chance) or chance < 0:
+            return None
+        return share, math.sqrt(chance * (1.0 - chance) / self.hits.size), chance
+
+
+def whole_record_records(
+    context: CellContext, attack: str, knowledge: str, coalitions: Sequence[Coalition], counted: Sequence[WholeRecords]
+) -> list[Measurement]:
+    """Return the records of every coalition."""
+    found = []
+    for coalition, tally in zip(coalitions, counted, strict=True):
+        share, error = tally.share
+        theory = None if math.isnan(tally.chance) else tally.chance / tally.rows
+        found.append(_record(context, attack, knowledge, coalition, "records_within", share, error, theory, tally.hits.size))
+        if tally.exposed is not None:
+            found.append(_record(context, attack, knowledge, coalition, "most_exposed", *tally.exposed, tally.hits.size))
+    return found
+
+
+def _record(
+    context: CellContext, attack: str, knowledge: str, coalition: Coalition, metric: str, value: float, error: float,
+    theory: float | None, guesses: int,
+) -> Measurement:  # fmt: skip
+    reach = quantile(0.975, guesses - 1 if guesses > 1 else math.inf) * error
+    return Measurement(
+        context.sweep, context.scheme, knowledge, attack, coalition, context.levels_of(coalition), context.replicate, ALL, metric,
+        value, error, max(0.0, value - reach), min(1.0, value + reach), theory, "ok", None, "sampling",
+    )  # fmt: skip

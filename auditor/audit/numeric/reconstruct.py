@@ -1,0 +1,161 @@
+"""Row-level reconstruction: for attacks that are not linear, for shares of records recovered, and for spreads of errors.
+
+Runs block by block; what is counted (``auditor.audit.numeric.error_tally``) are averages over records, and no record's estimate is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from auditor.adversary.attack import Inferred, Reconstruction
+from auditor.adversary.handed_back import checked
+from auditor.audit.numeric.error_tally import Tally
+from auditor.audit.numeric.linear_errors import crossed
+from auditor.audit.numeric.stacked_maps import Maps
+from auditor.numerics.read_only import readable
+from auditor.schemes.base.noise_law import NoiseLaw
+from auditor.types import Array, Blocks, Coalition
+
+CHUNK_VALUES = 2**15
+"""Errors held at once: 256 KB, so that every step of their counting finds them in a core's own cache, in memory used before."""
+
+
+class CountsRecords(Protocol):
+    """Counts what is found of whole records, block by block (`auditor.audit.measures.record_hits`)."""
+
+    def add(self, fitted: Reconstruction, copies: Sequence[Array], x: Array) -> None:
+        """Count one block's records."""
+
+
+class CountsInferences(Protocol):
+    """Counts what is inferred of sensitive values, block by block (`auditor.audit.anonymity.inferences`)."""
+
+    def add(self, found: Inferred | None, x: Array) -> None:
+        """Count one block's records."""
+
+
+def tally_linear(maps: Maps, blocks: Blocks, centre: Array, tally: Tally, K_X: Array, law: NoiseLaw | None) -> None:
+    """Run linear maps over the rows and count their errors; adds the exact chances when weights and law are known."""
+    B, N, MN = maps.weights.shape
+    known = maps.fixed and law is not None and law.distribution == "gaussian" and bool(tally.tolerances)
+    spread = np.sqrt(np.clip(np.einsum("bnn->bn", crossed(maps, maps, K_X, law)[1]), 0.0, None)) if known and law is not None else None
+    lost, flat, own = maps.lost, maps.weights.reshape(B * N, MN), maps.own.reshape(B * N, N)
+    for _, x, copies in blocks():
+        size = max(1, CHUNK_VALUES // (B * N))
+        for start in range(0, len(x), size):
+            v = x[start : start + size] - centre
+            y = np.concatenate([copy[start : start + size] - centre for copy in copies], axis=1)
+            true = x[start : start + size]
+            tally.add((y @ flat.T - v @ own.T).reshape(len(v), B, N) + maps.offsets, true)
+            if spread is not None:
+                tally.expect(np.einsum("bij,rj->rbi", -lost, v) + maps.offsets, spread, true)
+
+
+def errors_by_rows(maps: Maps, blocks: Blocks, counts: Sequence[Sequence[int]], centre: Array) -> tuple[Array, Array]:
+    """Run linear maps over the rows, where second moments do not resolve what is left.
+
+    Returns
+    -------
+    sums : ndarray of shape (G, B, N)
+        Squared errors, summed by row group.
+    grain : ndarray of shape (B, N)
+        How large an error the rounding of doubles may make, squared, on average over rows: ``(ε Σ |w| rms(y))²``.
+    """
+    B, N, MN = maps.weights.shape
+    flat, own = maps.weights.reshape(B * N, MN), maps.own.reshape(B * N, N)
+    sums, squares, rows = [], np.zeros(MN), 0
+    for index, x, copies in blocks():
+        stop = 0
+        for count in counts[index]:
+            start, stop = stop, stop + count
+            found, size = np.zeros((B, N)), max(1, CHUNK_VALUES // (B * N))
+            for first in range(start, stop, size):
+                here = slice(first, min(first + size, stop))
+                raw = np.concatenate([copy[here] for copy in copies], axis=1)
+                y = raw - np.tile(centre, MN // N)
+                errors = (y @ flat.T - (x[here] - centre) @ own.T).reshape(-1, B, N) + maps.offsets
+                found += np.einsum("rbn,rbn->bn", errors, errors)
+                squares += np.einsum("rd,rd->d", raw, raw)
+            rows += count
+            if count:
+                sums.append(found)
+    return np.array(sums), (np.finfo(np.float64).eps * np.abs(maps.weights) @ np.sqrt(squares / max(rows, 1))) ** 2
+
+
+def tally_rows(
+    reconstructions: Sequence[Reconstruction],
+    coalitions: Sequence[Coalition],
+    blocks: Blocks,
+    counts: Sequence[Sequence[int]],
+    tally: Tally,
+    records: Sequence[CountsRecords] = (),
+    inferences: Sequence[CountsInferences] = (),
+) -> tuple[Array, Array]:
+    """Run fitted attacks over the rows; return squared errors summed by row group, shape (G, B, N), and what theory expects, (B,).
+
+    Parameters
+    ----------
+    counts : sequence of lists of int
+        Rows of each row group, block by block.
+    records : sequence of B counters, optional
+        What to count of whole records.
+    inferences : sequence of B counters, optional
+        What to count of sensitive values learnt.
+
+    Returns
+    -------
+    sums : ndarray of shape (G, B, N)
+    expected : ndarray of shape (B,)
+        Theory's squared errors summed over rows and attributes; NaN for an attack without theory.
+
+    Raises
+    ------
+    PluginError
+        An attack's estimate has the wrong shape, or is not finite.
+    """
+    sums: list[Array] = []
+    expected = np.zeros(len(coalitions))
+    for index, x, copies in blocks():
+        (x,), copies = readable([x]), readable(copies)
+        held = [[copies[c - 1] for c in coalition] for coalition in coalitions]
+        estimates = [checked(fitted.rows(mine), x.shape) for fitted, mine in zip(reconstructions, held, strict=True)]
+        for place, fitted in enumerate(reconstructions):
+            theory = fitted.expected(x)
+            expected[place] += np.nan if theory is None else checked(theory, x.shape[:1]).sum()
+        for learnt, fitted, mine in zip(inferences, reconstructions, held, strict=False):
+            learnt.add(fitted.inferred(mine), x)
+        for counted, fitted, mine in zip(records, reconstructions, held, strict=False):
+            counted.add(fitted, mine, x)
+        errors = np.stack(estimates, axis=1) - x[:, None, :]
+        tally.add(errors, x)
+        if tally.confidence is not None:
+            intervals = [_intervals(fitted, [copies[c - 1] for c in coalition], tally.confidence, x.shape)
+                         for fitted, coalition in zip(reconstructions, coalitions, strict=True)]  # fmt: skip
+            tally.localise(np.stack([low for low, _ in intervals], axis=1), np.stack([high for _, high in intervals], axis=1), x)
+        stops = np.cumsum(counts[index])
+        sums.extend((errors[stop - count : stop] ** 2).sum(axis=0) for stop, count in zip(stops, counts[index], strict=True) if count)
+    return np.array(sums), expected
+
+
+def _intervals(fitted: Reconstruction, copies: list[Array], confidence: float, shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """Return an attack's intervals, NaN when it gives none."""
+    found = fitted.intervals(copies, confidence)
+    if found is None:
+        return np.full(shape, np.nan), np.full(shape, np.nan)
+    return checked(found[0], shape), checked(found[1], shape)
+
+
+class CopyBlocks:
+    """A coalition's copies, block by block, for an attack to be fitted to; never the original."""
+
+    def __init__(self, blocks: Blocks, coalition: Coalition) -> None:
+        self._blocks = blocks
+        self._coalition = coalition
+
+    def __iter__(self) -> Iterator[list[Array]]:
+        """Yield lists of k arrays of shape (b, N), in order of rows."""
+        for _, _, copies in self._blocks():
+            yield readable([copies[copy - 1] for copy in self._coalition])

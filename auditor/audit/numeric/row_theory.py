@@ -1,0 +1,64 @@
+"""Theory that needs the true rows an attack learnt from: asked for by the audit, once every estimate is in.
+
+Some errors are no expectation over noise but what the table itself leaves (``Reconstruction.hindsight``). The original is read again for
+them, block by block, and no copy is made again; nothing is read for an attack that has no such theory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.adversary.attack import Reconstruction
+from auditor.data.table import Table
+from auditor.numerics.blocks import row_blocks
+from auditor.numerics.read_only import readable
+from auditor.types import Array
+
+
+@dataclass(frozen=True)
+class Originals:
+    """A table's rows, block by block as often as wanted, for theory alone; blocks cannot be written to.
+
+    Attributes
+    ----------
+    table : Table
+    without : ndarray of int
+        Rows left out, ascending.
+    """
+
+    table: Table
+    without: NDArray[np.intp] = field(repr=False)
+
+    def __iter__(self) -> Iterator[Array]:
+        """Yield arrays of shape (b, N), in order of rows."""
+        for start, stop in row_blocks(self.table.rows, self.table.width):
+            x = self.table.read(start, stop)
+            first, last = np.searchsorted(self.without, (start, stop))
+            left = np.delete(x, self.without[first:last] - start, axis=0) if last > first else x
+            yield readable([left])[0]
+
+
+def with_hindsight(expected: Array, fitted: Sequence[Reconstruction], seen: Originals, judged: Originals) -> Array:
+    """Return what theory expects of attacks, with hindsight's in place of their own where they have it.
+
+    Parameters
+    ----------
+    expected : ndarray of shape (B,)
+        Squared errors summed over rows and attributes; NaN for none.
+    fitted : sequence of B Reconstruction
+        They have made their estimates: from here on they know the truth.
+    seen : Originals
+        The rows whose copies they were fitted to.
+    judged : Originals
+        The rows they are judged on.
+    """
+    out = expected.copy()
+    for place, each in enumerate(fitted):
+        theory = each.hindsight(seen)
+        if theory is not None:
+            out[place] = sum(float(theory(x).sum()) for x in judged)
+    return out

@@ -1,0 +1,145 @@
+"""Affine maps of many coalitions side by side, padded to all copies, and who holds what among them.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``W`` | weights, 0 for copies outside the coalition | (B, N, MN) |
+| ``V`` | weights on true values that the adversary knows, mostly none | (B, N, N) |
+| ``R`` | ``[I − V, −W]``: the error is ``R v − c`` for a centred row ``v`` of ``[X, Y_1 … Y_M]`` | (B, N, d) |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain, groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.adversary.affine import Affine, AffineStack
+from auditor.types import Array, Coalition
+
+
+def by_size(coalitions: Sequence[Coalition]) -> Iterator[tuple[int, Sequence[Coalition]]]:
+    """Yield runs of neighbouring coalitions of one size, each with the place it starts at."""
+    start = 0
+    for _, run in groupby(map(len, coalitions)):
+        stop = start + len(list(run))
+        yield start, coalitions[start:stop]
+        start = stop
+
+
+@dataclass(frozen=True)
+class Members:
+    """Who holds what, among coalitions whose members are all there alone as well.
+
+    Attributes
+    ----------
+    singles : ndarray of shape (M,)
+        Places of the copies alone, by copy number.
+    held : ndarray of shape (B, M)
+        Whether a coalition holds the copy.
+    """
+
+    singles: NDArray[np.intp] = field(repr=False)
+    held: NDArray[np.bool_] = field(repr=False)
+
+    @classmethod
+    def of(cls, coalitions: Sequence[Coalition]) -> Members:
+        """Look through the coalitions once."""
+        sizes = np.fromiter(map(len, coalitions), dtype=np.intp, count=len(coalitions))
+        copies = np.fromiter(chain.from_iterable(coalitions), dtype=np.intp, count=int(sizes.sum()))
+        alone = np.flatnonzero(sizes == 1)
+        numbers = copies[np.cumsum(sizes)[alone] - 1]
+        order = np.argsort(numbers)
+        held = np.zeros((len(coalitions), len(alone)), dtype=bool)
+        held[np.repeat(np.arange(len(coalitions)), sizes), np.searchsorted(numbers[order], copies)] = True
+        return cls(alone[order], held)
+
+    def best(self, distortion: Array) -> NDArray[np.intp]:
+        """Return, by coalition and column, the place of the copy it holds whose own error is least, shape (B, N + 1)."""
+        alone = distortion[self.singles]
+        least = [np.where(self.held, column, np.inf).argmin(axis=1) for column in alone.T]
+        return np.asarray(self.singles[np.stack(least, axis=1)], dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class Maps:
+    """Affine maps of several coalitions, padded to all copies.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (B, N, MN)
+    offsets : ndarray of shape (B, N)
+    fixed : bool
+        Whether none depends on the noise drawn.
+    known : ndarray of shape (B, N, N) or None
+        ``V``; None for no such weights.
+    """
+
+    weights: Array = field(repr=False)
+    offsets: Array = field(repr=False)
+    fixed: bool
+    known: Array | None = field(repr=False, default=None)
+
+    @classmethod
+    def pad(cls, batches: Sequence[Sequence[Affine]], coalitions: Sequence[Coalition], copies: int) -> Maps:
+        """Put each coalition's weights at its copies' places among all copies; a batch for each run of ``by_size``."""
+        stacks = [_stacked(batch) for batch in batches]
+        N = stacks[0].offsets.shape[1]
+        by_copy = np.zeros((len(coalitions), N, copies, N))
+        for (start, run), stack in zip(by_size(coalitions), stacks, strict=True):
+            places = np.arange(start, start + len(run))[:, None]
+            index = np.fromiter(chain.from_iterable(run), dtype=np.intp).reshape(len(run), -1) - 1
+            by_copy[places, :, index] = stack.weights.reshape(len(run), N, -1, N).transpose(0, 2, 1, 3)
+        weights = by_copy.reshape(len(coalitions), N, copies * N)
+        offsets = np.concatenate([stack.offsets for stack in stacks])
+        return cls(weights, offsets, all(stack.fixed for stack in stacks), _known(batches, N))
+
+    def at(self, places: NDArray[np.intp]) -> Maps:
+        """Return the maps at some places, in that order."""
+        return Maps(self.weights[places], self.offsets[places], self.fixed, None if self.known is None else self.known[places])
+
+    def about(self, mean: Array) -> Maps:
+        """Return the maps for rows centred on another point, ``mean`` away from this one, shape (N,)."""
+        return Maps(self.weights, self.offsets - self.lost @ mean, self.fixed, self.known)
+
+    @cached_property
+    def own(self) -> Array:
+        """``I − V``, shape (B, N, N)."""
+        B, N, _ = self.weights.shape
+        identity: Array = np.broadcast_to(np.eye(N), (B, N, N))
+        return identity if self.known is None else identity - self.known
+
+    @cached_property
+    def lost(self) -> Array:
+        """``I − V − W H``, shape (B, N, N)."""
+        B, N, MN = self.weights.shape
+        H = np.tile(np.eye(N), (MN // N, 1))
+        return np.asarray(self.own - (self.weights.reshape(B * N, MN) @ H).reshape(B, N, N))
+
+    @cached_property
+    def residual(self) -> Array:
+        """``R = [I − V, −W]``, shape (B, N, d)."""
+        B, N, MN = self.weights.shape
+        R = np.empty((B, N, N + MN))
+        R[:, :, :N], R[:, :, N:] = self.own, -self.weights
+        return R
+
+
+def _stacked(batch: Sequence[Affine]) -> AffineStack:
+    if isinstance(batch, AffineStack):
+        return batch
+    weights, offsets = np.array([affine.weights for affine in batch]), np.array([affine.offset for affine in batch])
+    return AffineStack(weights, offsets, all(affine.fixed for affine in batch))
+
+
+def _known(batches: Sequence[Sequence[Affine]], N: int) -> Array | None:
+    """Return ``V`` of every map, shape (B, N, N); None when none uses true values."""
+    if all(isinstance(batch, AffineStack) for batch in batches):
+        return None
+    parts = [[None] * len(batch) if isinstance(batch, AffineStack) else [affine.known for affine in batch] for batch in batches]
+    if all(known is None for part in parts for known in part):
+        return None
+    return np.array([np.zeros((N, N)) if known is None else known for part in parts for known in part])

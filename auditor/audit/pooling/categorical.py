@@ -1,0 +1,235 @@
+"""What pooling categorical copies buys, judged without trusting the scheme: from the originals of records that look alike to a coalition.
+
+An attack that believes the stated law is blind to a scheme that draws otherwise. Every coalition is looked at in these ways (``alike``):
+
+- all its copies by their pattern of agreement, which decides where nearly every record's pattern is shown by others;
+- a coalition too wide for that, by every three of its copies with the best among them (beyond 33 copies, by the best with each two of
+  neighbouring levels), where each must show no gain; the whole may still refute;
+- all its copies by the values they show, which sees leaks that treat values differently; where many records look like no other it can
+  only refute.
+
+Not covered: in coalitions judged by threes, leaks that show in no three copies; and leaks that treat values differently where records
+are too few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, combinations, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.audit.counts.code_blocks import CodeBlock
+from auditor.audit.counts.outcome_counts import KEY_BYTES, MOST_CELLS, batches, possible_cells
+from auditor.audit.pooling.matching_records import (
+    MOST_LABELLED,
+    MOST_NUMBERS,
+    NOTHING,
+    Alike,
+    PatternCounts,
+    ValueCounts,
+    blocks_of,
+    from_patterns,
+    patterns,
+)
+from auditor.numerics.blocks import JACKKNIFE_GROUPS
+from auditor.results.evidence import Look, Pooling
+from auditor.types import Coalition
+
+MOST_BLIND = 0.001
+"""Share of records like no other beyond which a look decides nothing: a tenth of the usual margin."""
+MOST_OTHERS = 32
+"""Copies beside the best up to which every two of them are looked at with it: 496 threes."""
+
+
+def _cells_of_bits() -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """Return the five patterns of three copies as ``patterns`` numbers them, and which (pattern, block) six bits mean, shape (64, 20).
+
+    Bits, from the lowest: ``[y_b = x], [y_i = x], [y_i = y_b], [y_j = x], [y_j = y_b], [y_i = y_j]``.
+    """
+    triples = np.array([(x, b, i, j) for x in range(4) for b in range(4) for i in range(4) for j in range(4)]).T
+    x, b, i, j = triples
+    bits = np.stack([b == x, i == x, i == b, j == x, j == b, i == j])
+    pattern, block = patterns(x, (b, i, j))
+    kinds, place = np.unique(pattern, return_inverse=True)
+    cell_of = np.zeros((2**6, kinds.size * 4), dtype=np.intp)
+    cell_of[np.left_shift(1, np.arange(6)) @ bits, place * 4 + block] = 1
+    return kinds, cell_of
+
+
+KINDS, CELL_OF = _cells_of_bits()
+
+
+@dataclass
+class Looked:
+    """What was counted of some coalitions: patterns and values by coalition, and bits by three copies and row group, shape (G, 64)."""
+
+    patterns: dict[Coalition, PatternCounts] = field(repr=False)
+    values: dict[Coalition, ValueCounts] = field(repr=False)
+    threes: dict[Coalition, NDArray[np.int64]] = field(repr=False)
+
+    def add(self, other: Looked) -> None:
+        """Add what was counted in the records that follow."""
+        for order, seen in other.patterns.items():
+            self.patterns[order].add(seen)
+        for order, found in other.values.items():
+            self.values[order].add(found)
+        for three, bits in other.threes.items():
+            self.threes[three] = self.threes[three] + bits
+
+
+@dataclass(frozen=True)
+class LookJob:
+    """Counts patterns and values of some coalitions, and threes of copies; the best copy comes first in each.
+
+    Attributes
+    ----------
+    rows, size, groups : int
+        ``n``, ``s`` and row groups for the jackknife, interleaved: tables often come sorted.
+    """
+
+    rows: int
+    size: int
+    groups: int
+    patterns: tuple[Coalition, ...] = ()
+    values: tuple[Coalition, ...] = ()
+    threes: tuple[Coalition, ...] = ()
+    exact: bool = True
+    drawn: bool = False
+
+    def weight(self, records: int) -> int:
+        """Keys and counts of patterns and outcomes, and counts of bits."""
+        return KEY_BYTES * records * (len(self.patterns) + len(self.values)) + 8 * 64 * self.groups * len(self.threes)
+
+    def begin(self) -> Looked:
+        """Return empty counts."""
+        return Looked(
+            {order: PatternCounts(len(order), self.groups) for order in self.patterns},
+            {order: ValueCounts(self.rows, self.size, len(order), self.groups) for order in self.values},
+            {three: np.zeros((self.groups, 64), dtype=np.int64) for three in self.threes},
+        )
+
+    def take(self, block: CodeBlock, into: Looked) -> None:
+        """Count one block."""
+        x, groups = block.x, (block.first + np.arange(block.x.size)) % self.groups
+        for counts in (into.patterns, into.values):
+            for order, each in counts.items():
+                each.take(x, [block.copy(number) for number in order], groups)
+        bits = _Bits(block)
+        for three, seen in into.threes.items():
+            seen += np.bincount((groups << 6) + bits.of(*three), minlength=64 * self.groups).reshape(-1, 64)
+
+    def end(self, into: Looked) -> None:
+        """Let go of what has become too much."""
+        counts: list[PatternCounts | ValueCounts] = [*into.patterns.values(), *into.values.values()]
+        for each in counts:
+            each.shorten()
+
+
+class _Bits:
+    """Comparisons of one block's copies, each made once for all threes with one best copy."""
+
+    def __init__(self, block: CodeBlock) -> None:
+        self._block, self._best, self._seen = block, 0, dict[int, NDArray[np.uint8]]()
+
+    def of(self, best: int, i: int, j: int) -> NDArray[np.uint8]:
+        """Return the six bits of ``CELL_OF`` for every record."""
+        if best != self._best:
+            self._best, self._seen = best, {}
+        agree = (self._block.copy(i) == self._block.copy(j)).view(np.uint8)
+        return np.asarray(self._two(best) | self._two(i) << 1 | self._two(j) << 3 | agree << 5)
+
+    def _two(self, number: int) -> NDArray[np.uint8]:
+        if number not in self._seen:
+            y = self._block.copy(number)
+            right = (y == self._block.x).view(np.uint8)
+            best = self._best
+            self._seen[number] = right if number == best else right | (y == self._block.copy(best)).view(np.uint8) << 1
+        return self._seen[number]
+
+
+class CoalitionLooks:
+    """Looks at coalitions of one release; three copies once, whatever number of coalitions they are in.
+
+    Parameters
+    ----------
+    rows, size : int
+        ``n`` and ``s``.
+    levels : tuple of float
+        Retention probabilities as stated.
+    go_through : callable
+        Has a job done in one pass over the release.
+    """
+
+    def __init__(self, rows: int, size: int, levels: tuple[float, ...], go_through: Callable[[LookJob], Looked]) -> None:
+        self._rows, self._size, self._levels, self._go_through = rows, size, levels, go_through
+        self._count = min(JACKKNIFE_GROUPS, rows)
+
+    def evidence(self, coalitions: Mapping[Coalition, bool]) -> dict[Coalition, Pooling]:
+        """Return what pooling buys coalitions of two copies or more, each with whether its law says nothing (``sufficient``)."""
+        if self._size < 2:
+            return {c: Pooling(says, (), (), 1, looks=(Look("patterns", c, *NOTHING, guard=False),)) for c, says in coalitions.items()}
+        orders = {c: tuple(sorted(c, key=lambda copy: (-self._levels[copy - 1], copy))) for c in coalitions}
+        looks: dict[Coalition, list[Look]] = {c: [] for c in coalitions}
+        self._narrow(orders, looks)
+        wide = {c: threes_of(orders[c]) for c, says in coalitions.items()
+                if says and not any(look.how == "patterns" and not look.guard for look in looks[c])}  # fmt: skip
+        found = self._threes({three for threes in wide.values() for three in threes})
+        for c, threes in wide.items():
+            looks[c] += [Look("threes", three, *found[three], guard=False) for three in threes]
+        return {c: Pooling(says, (), (), 1, looks=tuple(look for look in looks[c] if not np.isnan(look.gain)))
+                for c, says in coalitions.items()}  # fmt: skip
+
+    def _narrow(self, orders: Mapping[Coalition, Coalition], looks: Mapping[Coalition, list[Look]]) -> None:
+        """Look at coalitions of few copies, all of them together, in as many passes as their counts need."""
+        narrow = {order: c for c, order in orders.items() if len(order) <= MOST_LABELLED}
+        # a pattern of k copies and where the truth is are a partition of k + 1 things
+        costs = [(("patterns", order), min(self._rows, MOST_NUMBERS, self._count * partitions(len(order) + 1))) for order in narrow]
+        costs += [(("values", order), min(possible_cells(self._rows, self._size, len(order)) * self._count, self._rows, MOST_CELLS))
+                  for order in narrow]  # fmt: skip
+        for batch in batches(costs):
+            asked = {how: tuple(order for kind, order in batch if kind == how) for how in ("patterns", "values")}
+            found = self._go_through(LookJob(self._rows, self._size, self._count, asked["patterns"], asked["values"]))
+            for order, counts in found.patterns.items():
+                alike = counts.gain(self._size)
+                if alike is not None:
+                    looks[narrow[order]].append(_look("patterns", narrow[order], alike))
+            for order, values in found.values.items():
+                looks[narrow[order]].append(_look("values", narrow[order], values.gain()))
+
+    def _threes(self, threes: Collection[Coalition]) -> dict[Coalition, Alike]:
+        """Look at three copies by their pattern, from bits that each copy has once: ``[y = x]`` and ``[y = y_b]``."""
+        found = {}
+        for batch in batches([(three, 64 * self._count) for three in sorted(threes)]):
+            bits = self._go_through(LookJob(self._rows, self._size, self._count, threes=tuple(batch))).threes
+            for three, counts in bits.items():
+                found[three] = from_patterns((counts @ CELL_OF).reshape(-1, len(KINDS), 4), blocks_of(KINDS, 3), self._size)
+        return found
+
+
+def _look(how: str, coalition: Coalition, found: Alike) -> Look:
+    narrow = how == "patterns" and len(coalition) <= 3  # nothing smaller to fall back on
+    return Look(how, coalition, *found, guard=not narrow and not found.blind <= MOST_BLIND)
+
+
+def threes_of(order: Sequence[int]) -> list[Coalition]:
+    """Return the threes that a wide coalition is judged by, the best copy first in each."""
+    best, others = order[0], order[1:]
+    two = combinations(others, 2) if len(others) <= MOST_OTHERS else pairwise(others)
+    return [(best, *pair) for pair in two]
+
+
+def partitions(things: int) -> int:
+    """Return in how many ways so many things can be sorted into heaps (Bell's number).
+
+    Examples
+    --------
+    >>> [partitions(k) for k in range(1, 6)]
+    [1, 2, 5, 15, 52]
+    """
+    row = [1]
+    for _ in range(things - 1):
+        row = list(accumulate([row[-1], *row]))
+    return row[-1]

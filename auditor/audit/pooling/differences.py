@@ -1,0 +1,69 @@
+"""Copies so near each other that second moments lose what they differ by: their differences, taken row by row, stand beside them.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``D_j`` | ``Y_j − Y_r``, r the first copy that is near copy j; 0 for r itself | (n, N) |
+| ``E`` | ``[Y_1 … Y_M, D_1 … D_M]`` | (n, 2MN) |
+
+The variance of ``Y_j − Y_r`` found from moments of either is known to ε of theirs; the subtraction of two doubles that are near is exact.
+Whatever is linear in a coalition's copies is linear in one of each near group and the others' differences from it, which a regression can
+tell apart: of linearly dependent copies at 0.5 and 0.5 + 10⁻⁹ the noise itself is in their difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from auditor.audit.numeric.gather import plus
+from auditor.numerics.blocks import moment_groups
+from auditor.numerics.moments import Moments
+from auditor.types import Array, Indices
+
+NEAR = 1e-6
+"""Share of a copy's variance that its difference from another may have and count as near: moments then know it to 1e-10 of itself."""
+
+
+def near_copies(total: Moments, N: int) -> Indices | None:
+    """Return for each copy the place of the first one near it, its own if there is none before, shape (M,); None where all are apart."""
+    P = np.einsum("injn->nij", total.products.reshape(total.size // N, N, -1, N))[:, 1:, 1:]
+    own = np.einsum("nii->ni", P)
+    first = np.arange(own.shape[1])
+    for copy in range(1, first.size):
+        earlier = np.flatnonzero(first[:copy] == np.arange(copy))
+        apart = own[:, [copy]] - 2.0 * P[:, copy, earlier] + own[:, earlier]
+        near = earlier[(apart <= NEAR * own[:, earlier]).all(axis=0)]
+        first[copy] = near[0] if near.size else copy
+    return None if (first == np.arange(first.size)).all() else first
+
+
+def with_differences(blocks: Iterable[tuple[int, Array, list[Array]]], rows: int, centre: Array, near: Indices) -> list[Moments]:
+    """Return the moments of ``[X, E]`` by row group, in one pass."""
+    groups: dict[int, Moments] = {}
+    cuts = moment_groups(rows, centre.size)
+    for index, x, copies in blocks:
+        first = cuts[index][0][1]
+        for number, start, stop in cuts[index]:
+            here = slice(start - first, stop - first)
+            apart = [copy[here] - copies[r][here] for copy, r in zip(copies, near, strict=True)]
+            plus(groups, number, Moments.of(np.hstack([x[here] - centre, *(copy[here] - centre for copy in copies), *apart])))
+    return [groups[number] for number in sorted(groups)]
+
+
+def regressors(index: Indices, near: Indices | None) -> tuple[Indices, Indices | None]:
+    """Return what stands for each copy of some coalitions in a regression: the block of ``E`` added and the one taken off, shapes (B, k).
+
+    Parameters
+    ----------
+    index : ndarray of shape (B, k)
+        Places of each coalition's copies.
+    near : ndarray of shape (M,) or None
+        As ``near_copies`` returns it. Without it the copies stand for themselves, and nothing is taken off.
+    """
+    if near is None:
+        return index, None
+    M, group = near.size, near[index]
+    leader = index[np.arange(len(index))[:, None], (group[:, :, None] == group[:, None, :]).argmax(axis=2)]
+    nothing = M + group  # the difference of a group's first copy from itself
+    return np.where(leader == index, index, M + index), np.where(leader == index, nothing, M + leader)

@@ -1,0 +1,149 @@
+"""Whether noise is as independent as its law says: a copy that adds nothing in second moments may add something all the same.
+
+Covariances alone cannot tell (ERRATA, threat model): ``Z_j − Z_b`` may be uncorrelated with ``Z_b`` and the data and yet foretell how
+large they are, and then an attack that is not linear gains from copy j. The auditor has ``X`` and ``Z_i = Y_i − X``, so it looks.
+
+| symbol | meaning |
+| --- | --- |
+| ``b`` | a coalition's copy with least noise |
+| ``d`` | ``Z_j − Z_b``, one attribute at a time; its length over all attributes, in standard deviations |
+| ``u`` | the same of ``Z_b``, and of ``X`` less its mean |
+| ``s(·)`` | normal scores of ranks: the quantiles of N(0, 1) at rank/(r + 1), r rows looked at |
+| ``ρ`` | correlation of ``s(|u|)`` with ``s(|d|)`` and with ``s(d)``, of ``s(u)`` with ``s(|d|)``, and of the two lengths' scores |
+
+For independent u and d, of whatever distributions, ``atanh ρ`` is N(0, 1/(r − 3)) up to terms that do not show here. *Not checked*: other
+kinds of dependence, and rows beyond those looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from auditor.results.evidence import Dependence
+from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw, makes_useless, one_suffices
+from auditor.types import Array, Block, Coalition
+
+MOST_ROWS, FEWEST_ROWS = 2**13, 2**10
+ROWS_PASSED = 2**18
+"""Rows that are gone through for those looked at: all of most tables, the first of a longer one."""
+SCORES_AT_MOST = 2**22
+"""Values ranked in all, about half a second; many pairs of copies are looked at in fewer rows each."""
+MOST_PAIRS = 1000
+"""Pairs looked at, evenly among all of them."""
+SAME = 1e-9
+"""Copies that differ by less, beside their noise, are one copy and its rounding."""
+
+
+def dependences(
+    coalitions: Sequence[Coalition], blocks: Iterable[Block], rows: int, width: int, law: NoiseLaw | None
+) -> dict[Coalition, Dependence]:
+    """Return what is found in every coalition of two copies or more of which no law says that pooling pays.
+
+    Those without anything to look at are left out.
+
+    Parameters
+    ----------
+    coalitions : sequence of tuple of int
+    blocks : iterable of (number, rows of the original, rows of every copy)
+    rows, width : int
+        Of these blocks together.
+    law : NoiseLaw or None
+        Says which copy of a coalition has least noise; without it, the rows looked at do.
+    """
+    useless = None if law is None else makes_useless(law)
+    wide = [coalition for coalition in coalitions if len(coalition) > 1 and (useless is None or one_suffices(useless, coalition))]
+    if not wide:
+        return {}
+    x, Z = _looked_at(blocks, rows)
+    levels = np.array([z.var(axis=0).sum() for z in Z]) if law is None else _levels(law)
+    best = {coalition: min(coalition, key=lambda copy: levels[copy - 1]) for coalition in wide}
+    pairs = sorted({(best[coalition], copy) for coalition in wide for copy in coalition if copy != best[coalition]})
+    pairs = pairs[:: math.ceil(len(pairs) / MOST_PAIRS)]
+    kept = max(FEWEST_ROWS, SCORES_AT_MOST // (len(pairs) * (2 * width + 1)))
+    x, *Z = (rows[:: max(1, math.ceil(len(rows) / kept))] for rows in (x, *Z))
+    known = {"record": _scores(x - x.mean(axis=0))} | {str(b): _scores(Z[b - 1]) for b in set(best.values())}
+    found = {(b, j): _dependence(b, j, known["record"], known[str(b)], Z) for b, j in pairs}
+    strongest = {coalition: _strongest(found, best[coalition], coalition) for coalition in wide}
+    return {coalition: sign for coalition, sign in strongest.items() if sign is not None}
+
+
+def _looked_at(blocks: Iterable[Block], rows: int) -> tuple[Array, list[Array]]:
+    """Return the originals and every copy's noise, shapes (r, N), in rows taken evenly from those gone through."""
+    every = max(1, math.ceil(min(rows, ROWS_PASSED) / MOST_ROWS))
+    parts: list[list[Array]] = []
+    passed = 0
+    for _, x, copies in blocks:
+        chosen = slice(-passed % every, None, every)
+        parts.append([np.array(x[chosen]), *(copy[chosen] - x[chosen] for copy in copies)])
+        passed += len(x)
+        if passed >= ROWS_PASSED:
+            break
+    whole = [np.concatenate(part) for part in zip(*parts, strict=True)]
+    return whole[0], whole[1:]
+
+
+def _levels(law: NoiseLaw) -> Array:
+    """Return how loud each copy is by law, shape (M,)."""
+    if isinstance(law, GaussianNoise):
+        return np.diag(law.level_covariance)
+    return np.array(np.diag(law.covariance).reshape(law.copies, law.width).sum(axis=1))
+
+
+class _Scores(NamedTuple):
+    """Normal scores of noise, of its size, and of its length over all attributes: shapes (N, r), (N, r) and (r,)."""
+
+    value: Array
+    size: Array
+    length: Array
+
+
+def _scores(z: Array) -> _Scores:
+    std = z.std(axis=0)
+    lengths = ((z / np.where(std > 0, std, 1.0)) ** 2).sum(axis=1)
+    return _Scores(_normal(z.T), _normal(np.abs(z.T)), _normal(lengths[None])[0])
+
+
+def _normal(values: Array) -> Array:
+    """Return the normal scores of each row's ranks; of equal values, which only rounding makes, the first comes first."""
+    order = values.argsort(axis=1, kind="stable")
+    ranks = np.empty_like(order)
+    np.put_along_axis(ranks, order, np.arange(1, values.shape[1] + 1), axis=1)
+    return np.asarray(ndtri(ranks / (values.shape[1] + 1)))
+
+
+def _dependence(b: int, j: int, record: _Scores, noise: _Scores, Z: Sequence[Array]) -> Dependence | None:
+    """Return the pair's strongest sign; None where the copies are the same, or hardly any rows were looked at."""
+    difference = Z[j - 1] - Z[b - 1]
+    apart = difference.std(axis=0) > SAME * Z[j - 1].std(axis=0)
+    if len(difference) < FEWEST_ROWS // 16 or not apart.any():
+        return None
+    d = _scores(difference)
+    signs = np.concatenate([_signs(noise, d, apart), _signs(record, d, apart)])
+    strongest = int(np.abs(signs).argmax())
+    return Dependence(b, j, float(signs[strongest]), len(difference), signs.size, of_record=2 * strongest >= signs.size)
+
+
+def _signs(u: _Scores, d: _Scores, apart: NDArray[np.bool_]) -> Array:
+    pairs = ((u.size, d.size), (u.size, d.value), (u.value, d.size))
+    each = [_correlations(first, second)[apart] for first, second in pairs]
+    return np.concatenate([*each, _correlations(u.length[None], d.length[None])])
+
+
+def _correlations(first: Array, second: Array) -> Array:
+    """Return the correlation of each row of the one with that of the other; scores have mean 0."""
+    size = np.sqrt(np.einsum("nr,nr->n", first, first) * np.einsum("nr,nr->n", second, second))
+    return np.asarray(np.divide(np.einsum("nr,nr->n", first, second), size, out=np.zeros(len(first)), where=size > 0))
+
+
+def _strongest(found: Mapping[tuple[int, int], Dependence | None], best: int, coalition: Coalition) -> Dependence | None:
+    """Return the strongest sign in a coalition, its number of tests that of all its pairs."""
+    signs = [sign for copy in coalition if copy != best and (sign := found.get((best, copy))) is not None]
+    if not signs:
+        return None
+    return max(signs, key=lambda sign: abs(sign.correlation))._replace(tests=sum(sign.tests for sign in signs))

@@ -1,0 +1,299 @@
+"""The checks that make columns fit to be audited; every message names columns and rows, and no value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from auditor.errors import DataError
+from auditor.text.column_names import counted, listed, quoted
+
+Missing = Literal["refuse", "drop", "mean"]
+
+FEWEST_STEPS = 8
+"""Steps of a double, at the size of a column's values, in its standard deviation; with fewer, rounding shows in moments and copies."""
+
+LEAST_VARIANCE, LARGEST_VARIANCE = 1e-70, 1e70
+"""The degrees of freedom of an error bar take fourth powers of variances, the data's and the noise's, which must not leave 1e±308."""
+
+MISSING_REMEDY = "set `missing: drop` to leave those records out, or `missing: mean` to fill them in"
+
+MOST_PROBLEMS = 5
+"""Columns described one by one before a message only counts the rest."""
+
+MOST_COLUMNS = 5_000
+"""A covariance of this width takes 200 MB, and at the peak there are five of them."""
+
+_KINDS = {
+    "integer": "numbers",
+    "floating": "numbers",
+    "mixed-integer-float": "numbers",
+    "decimal": "numbers",
+    "empty": "numbers",  # nothing but missing cells: the check for missing values explains it best
+    "boolean": "booleans",
+    "string": "text",
+    "categorical": "categories",
+    "date": "dates",
+    "datetime": "dates",
+    "datetime64": "dates",
+    "time": "times of day",
+    "timedelta": "durations",
+    "timedelta64": "durations",
+    "complex": "complex numbers",
+    "bytes": "bytes",
+}
+
+
+def kind_of(column: pd.Series[Any]) -> str:
+    """Return what a column holds, in the plural: ``numbers``, ``booleans``, ``text``, ``dates`` and so on."""
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return "categories"
+    if pd.api.types.is_bool_dtype(dtype):
+        return "booleans"
+    if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype):
+        return "numbers"
+    return _KINDS.get(pd.api.types.infer_dtype(column, skipna=True), "mixed or nested values")
+
+
+def check_plain(name: str, column: pd.Series[Any]) -> None:
+    """Raise `DataError` when a column that shall be taken as categories holds lists or other values that cannot be compared."""
+    if column.dtype == object and not column.map(pd.api.types.is_hashable).all():
+        raise DataError(f"column {quoted(name)} holds nested values, which are no categories; leave it out, or write its parts as columns")
+
+
+def numeric(frame: pd.DataFrame, *, booleans: bool) -> NDArray[np.float64]:
+    """Return a frame's columns as numbers, missing cells as NaN.
+
+    Parameters
+    ----------
+    frame : DataFrame of n rows and N columns
+        Integers, floats, decimals and their nullable forms. Integers beyond 2^53 are rounded to the nearest float.
+    booleans : bool
+        Whether booleans may stand for 0 and 1; only for columns that were asked for by name.
+
+    Returns
+    -------
+    ndarray of shape (n, N)
+        C-contiguous.
+
+    Raises
+    ------
+    DataError
+        A column holds something else; the message says what, for every such column, and names the usable ones.
+    """
+    survey = Survey(tuple(frame.columns), booleans)
+    values = survey.add(frame)
+    survey.check_kinds()
+    return values
+
+
+@dataclass
+class Cells:
+    """How many cells of each column are something, and the first row of each that is, from 0; arrays of shape (N,)."""
+
+    count: NDArray[np.int64]
+    first: NDArray[np.int64]
+
+    @classmethod
+    def none(cls, width: int) -> Cells:
+        """Nothing found yet."""
+        return cls(np.zeros(width, dtype=np.int64), np.zeros(width, dtype=np.int64))
+
+    def add(self, j: int, found: NDArray[np.bool_], start: int) -> None:
+        """Count what was found in rows from ``start`` on of one column."""
+        number = int(np.count_nonzero(found))
+        if number and not self.count[j]:
+            self.first[j] = start + int(np.argmax(found))
+        self.count[j] += number
+
+    def join(self, other: Cells, start: int) -> None:
+        """Add what was found in rows from ``start`` on."""
+        self.first = np.where((self.count == 0) & (other.count > 0), other.first + start, self.first)
+        self.count = self.count + other.count
+
+    def where(self, j: int, noun: str) -> str:
+        """Return ``2 missing values, the first in data row 3``."""
+        number = int(self.count[j])
+        return f"{counted(number, noun)}, {'in' if number == 1 else 'the first in'} data row {int(self.first[j]) + 1:,}"
+
+
+class Survey:
+    """What the columns of a table hold, found piece by piece: kinds, and missing and infinite values, before anything is computed.
+
+    Parameters
+    ----------
+    names : tuple of N str
+    booleans : bool
+        As for ``numeric``.
+    """
+
+    def __init__(self, names: tuple[str, ...], booleans: bool) -> None:
+        self.names = names
+        self.rows = 0
+        self.missing, self.infinite = Cells.none(len(names)), Cells.none(len(names))
+        self._fit = {"numbers", "booleans"} if booleans else {"numbers"}
+        self._kinds: list[set[str]] = [set() for _ in names]
+        self._text = Cells.none(len(names))
+
+    def add(self, frame: pd.DataFrame) -> NDArray[np.float64]:
+        """Note what some records hold and return them as numbers, shape (b, N); NaN in columns that hold something else."""
+        values = np.empty((len(frame), len(self.names)))
+        for j, name in enumerate(self.names):
+            values[:, j] = self._column(j, frame[name])
+        # a sum is finite unless a value is not (or their sum overflows), and costs a third of looking at each
+        with np.errstate(over="ignore", invalid="ignore"):
+            suspect = np.flatnonzero(~np.isfinite(np.ones(len(values)) @ values)).tolist()
+        for j in suspect:
+            self.missing.add(j, np.isnan(values[:, j]), self.rows)
+            self.infinite.add(j, np.isinf(values[:, j]), self.rows)
+        self.rows += len(values)
+        return values
+
+    def join(self, other: Survey) -> None:
+        """Add what was found in the records that follow."""
+        for mine, theirs in ((self.missing, other.missing), (self.infinite, other.infinite), (self._text, other._text)):
+            mine.join(theirs, self.rows)
+        for kinds, more in zip(self._kinds, other._kinds, strict=True):
+            kinds |= more
+        self.rows += other.rows
+
+    def _column(self, j: int, column: pd.Series[Any]) -> NDArray[np.float64]:
+        kind = kind_of(column)
+        if kind == "numbers":
+            floats = _floats(column)
+            if "numbers" not in self._kinds[j] and not np.isnan(floats).all():
+                self._kinds[j].add(kind)
+            return floats
+        there = column.notna().to_numpy(dtype=bool)
+        if isinstance(column.dtype, pd.CategoricalDtype) or there.any():
+            self._kinds[j].add(kind)
+        if kind == "text":
+            there = (pd.to_numeric(column.astype(object), errors="coerce").isna() & column.notna()).to_numpy(dtype=bool)
+        self._text.add(j, there, self.rows)
+        return _floats(column) if kind in self._fit else np.full(len(column), np.nan)
+
+    @property
+    def _unfit(self) -> list[int]:
+        return [j for j, kinds in enumerate(self._kinds) if not kinds <= self._fit or len(kinds) > 1]
+
+    def check_kinds(self) -> None:
+        """Raise `DataError` when a column holds something else than numbers."""
+        unfit = self._unfit
+        if unfit:
+            usable = [name for j, name in enumerate(self.names) if j not in unfit]
+            remedy = f"choose columns of numbers with `columns:`, here {listed(usable)}" if usable else ""
+            _refuse((self._why_unfit(j) for j in unfit), remedy)
+
+    def _why_unfit(self, j: int) -> str:
+        column = f"column {quoted(self.names[j])}"
+        kinds = self._kinds[j]
+        if not kinds <= {"text", "numbers", "booleans"}:
+            return f"{column} holds {next(iter(kinds)) if len(kinds) == 1 else 'mixed or nested values'}, not numbers"
+        if kinds == {"booleans"}:
+            return f"{column} holds booleans, not numbers"
+        if not self._text.count[j]:
+            return f"{column} holds numbers stored as text; store them as numbers"
+        return f"{column} holds text, not numbers ({self._text.where(j, 'such cell')})"
+
+    def check_values(self, missing: Missing) -> None:
+        """Raise `DataError` when values are infinite, or missing and may not be."""
+        _each(self.names, self.infinite.count > 0, lambda j: f"has {self.infinite.where(j, 'infinite value')}")
+        _each(self.names, self.missing.count >= self.rows, lambda j: "has no values at all")
+        if missing == "refuse":
+            _each(self.names, self.missing.count > 0, lambda j: f"has {self.missing.where(j, 'missing value')}", MISSING_REMEDY)
+
+
+def floats(frame: pd.DataFrame) -> NDArray[np.float64]:
+    """Return columns that are known to hold numbers, shape (n, N), missing cells as NaN."""
+    values = np.empty(frame.shape, dtype=np.float64)
+    for j in range(frame.shape[1]):
+        values[:, j] = _floats(frame.iloc[:, j])
+    return values
+
+
+def _floats(column: pd.Series[Any]) -> NDArray[np.float64]:
+    if column.dtype == object:
+        return np.array([_float(cell) for cell in column], dtype=np.float64)
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _float(cell: Any) -> float:
+    if cell is None or cell is pd.NA:
+        return float("nan")
+    try:
+        return float(cell)
+    except OverflowError:  # an integer beyond the range of a float is refused as infinite values are
+        return float("inf")
+    except ValueError:  # the signalling NaN of decimals
+        return float("nan") if isinstance(cell, Decimal) else float("inf")
+
+
+def check_finite(names: tuple[str, ...], values: NDArray[np.float64]) -> None:
+    """Raise `DataError` when a value is infinite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):
+            return  # one infinite value would make the sum so, and reading once is a tenth of the work
+    infinite = Cells.none(len(names))
+    for j in range(len(names)):
+        infinite.add(j, np.isinf(values[:, j]), 0)
+    _each(names, infinite.count > 0, lambda j: f"has {infinite.where(j, 'infinite value')}")
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raise `DataError` for a column whose name results have another use for."""
+    if "*" in names:
+        raise DataError("a column is called '*', which stands for all attributes together in results; give it another name")
+
+
+def check_width(width: int) -> None:
+    """Raise `DataError` when there are more columns than their covariance leaves room for."""
+    if width > MOST_COLUMNS:
+        told = f"{width:,} columns are too many: their covariance alone would take {8 * width**2 / 2**30:,.1f} GiB"
+        raise DataError(f"{told}; choose at most {MOST_COLUMNS:,} of them with `columns:`", ("columns",))
+
+
+def check_varied(names: tuple[str, ...], low: NDArray[np.float64], high: NDArray[np.float64], variance: NDArray[np.float64]) -> None:
+    """Raise `DataError` when a column is constant, or its variance is not a number that can be computed with.
+
+    Parameters
+    ----------
+    names : tuple of N str
+    low, high, variance : ndarrays of shape (N,)
+        Least and largest value, and variance, of each column.
+    """
+    constant, tiny = low == high, np.finfo(np.float64).tiny
+    step = np.spacing(np.maximum(np.abs(low), np.abs(high)))
+    with np.errstate(invalid="ignore"):
+        rounded = np.where(constant, step > 1.0, (variance >= tiny) & (np.sqrt(variance) < FEWEST_STEPS * step))
+    _each(names, rounded, lambda j: "varies by less than double precision can tell at its size, if at all; subtract a constant from it")
+    remedy = "leave such columns out with `columns:`"
+    why_constant = "is constant: there is nothing to protect, and the normalized error is undefined"
+    _each(names, constant, lambda j: why_constant, remedy)
+    check_variance(names, variance, LEAST_VARIANCE)
+
+
+def check_variance(names: tuple[str, ...], variance: NDArray[np.float64], least: float = 0.0) -> None:
+    """Raise `DataError` when a variance, shape (N,), is too large or too small to be computed with; a copy's may be 0."""
+    lost = ~(variance <= LARGEST_VARIANCE) | (variance < least)
+    _each(names, lost, lambda j: "has a variance outside the range of double precision; change its unit")
+
+
+def _each(names: tuple[str, ...], wrong: ArrayLike, why: Callable[[int], str], remedy: str = "") -> None:
+    columns = np.flatnonzero(wrong).tolist()
+    if columns:
+        _refuse((f"column {quoted(names[j])} {why(j)}" for j in columns), remedy)
+
+
+def _refuse(problems: Iterable[str], remedy: str) -> None:
+    every = list(problems)
+    shown = every[:MOST_PROBLEMS]
+    if len(every) > MOST_PROBLEMS:
+        shown.append(f"and so with {counted(len(every) - MOST_PROBLEMS, 'other column')}")
+    raise DataError("; ".join([*shown, remedy] if remedy else shown))

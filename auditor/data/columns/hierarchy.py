@@ -1,0 +1,130 @@
+"""A declared hierarchy of one column's values: what belongs together, and under what; declared once, for schemes and attacks alike.
+
+| word | meaning |
+| --- | --- |
+| leaf | one of the column's values; the table holds its place among the leaves, 0 … L − 1, in the order of the declaration |
+| node | what some leaves have in common; their places are neighbours, so a node is an interval of places |
+| height | of a leaf 0, of a node one more than of what it groups; every branch is as high, and the root above all of them has the most, H |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from auditor.data.columns.checks import kind_of
+from auditor.errors import DataError
+from auditor.text.column_names import counted, quoted
+from auditor.types import Array
+
+Leaf = str | int | float
+Node = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """The values of one column in the order of their hierarchy.
+
+    Attributes
+    ----------
+    leaves : tuple of str or numbers
+        Different from each other.
+    nodes : tuple of tuples of str
+        For each leaf the names of its nodes from the highest below the root down to its parent; H − 1 for every leaf.
+    """
+
+    leaves: tuple[Leaf, ...] = field(repr=False)
+    nodes: tuple[Node, ...] = field(repr=False)
+
+    @property
+    def height(self) -> int:
+        """``H``, the height of the root."""
+        return len(self.nodes[0]) + 1
+
+    def groups(self, height: int) -> NDArray[np.intp]:
+        """Return the number of each leaf's node at that height, shape (L,), rising from 0; 0: every leaf its own, H: one for all.
+
+        Examples
+        --------
+        >>> Hierarchy(("flu", "cough", "ulcer"), (("lungs",), ("lungs",), ("stomach",))).groups(1)
+        array([0, 0, 1])
+        """
+        if height == 0:
+            return np.arange(len(self.leaves))
+        keys = [chain[: self.height - height] for chain in self.nodes]
+        return np.cumsum([0, *(int(a != b) for a, b in pairwise(keys))])
+
+    def borders(self, height: int) -> Array:
+        """Return the first place of each node at that height, rising."""
+        return np.flatnonzero(np.diff(self.groups(height), prepend=-1)).astype(np.float64)
+
+    @cached_property
+    def ancestors(self) -> dict[int, Node]:
+        """For each place the names from parent to root, as ``auditor.schemes.generalisation.classes.earth_mover`` takes them."""
+        # A name may stand in two branches: the way down to it tells them apart.
+        ways = [[" > ".join(chain[:depth]) for depth in range(len(chain), -1, -1)] for chain in self.nodes]
+        return {place: tuple(way) for place, way in enumerate(ways)}
+
+    def code(self, name: str, column: pd.Series[Any]) -> NDArray[np.float64]:
+        """Return each record's place among the leaves, shape (n,); NaN where the value is missing.
+
+        Raises
+        ------
+        DataError
+            A value is no leaf; no value is told, only how many records have one.
+        """
+        numbers = kind_of(column) == "numbers"
+        if numbers and any(isinstance(leaf, str) for leaf in self.leaves):
+            raise DataError(f"column {quoted(name)} holds numbers, and its hierarchy lists text", ("hierarchies", name))
+        key = (lambda value: float(value)) if numbers else str
+        places = {key(leaf): float(place) for place, leaf in enumerate(self.leaves)}
+        found = [np.nan if missing else places.get(key(value), -1.0) for value, missing in zip(column, column.isna(), strict=True)]
+        codes = np.array(found, dtype=np.float64)
+        unknown = int((codes == -1.0).sum())
+        if unknown:
+            told = f"column {quoted(name)} has {counted(unknown, 'record')} whose value its hierarchy does not list"
+            raise DataError(told, ("hierarchies", name))
+        return codes
+
+
+def coded(frame: pd.DataFrame, hierarchies: dict[str, Hierarchy], missing: str) -> pd.DataFrame:
+    """Return the frame with every column that has a hierarchy as places among its leaves.
+
+    Raises
+    ------
+    DataError
+        A column is not there, holds a value that is not listed, or lacks values for which no mean can stand.
+    """
+    changed = {}
+    for name, hierarchy in hierarchies.items():
+        if name not in frame:
+            raise DataError(f"there is no column {quoted(name)} to have a hierarchy", ("hierarchies", name))
+        codes = hierarchy.code(name, frame[name])
+        if missing == "mean" and np.isnan(codes).any():
+            told = f"column {quoted(name)} has missing categories; set `missing: drop` to leave those records out"
+            raise DataError(told, ("hierarchies", name))
+        changed[name] = codes
+    return frame.assign(**changed)
+
+
+def hierarchy_of(declared: Any) -> Hierarchy:
+    """Return the hierarchy that a checked declaration describes: nested mappings of nodes, with lists of values at the ends."""
+    leaves: list[Leaf] = []
+    nodes: list[Node] = []
+
+    def walk(part: Any, above: Node) -> None:
+        if isinstance(part, dict):
+            for name, below in part.items():
+                walk(below, (*above, str(name)))
+        else:
+            leaves.extend(part)
+            nodes.extend([above] * len(part))
+
+    walk(declared, ())
+    return Hierarchy(tuple(leaves), tuple(nodes))

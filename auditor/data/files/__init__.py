@@ -1,0 +1,4 @@
+"""Formats: CSV and Parquet read part by part and written, headers told from records.
+
+Uses ``auditor.data.columns``. Which of the columns are wanted, and what for, is ``auditor.data.load``.
+"""

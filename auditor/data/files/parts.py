@@ -1,0 +1,274 @@
+"""Where the records of large files are: which pieces they are read in, and how one piece is read.
+
+A piece is a row group of a Parquet file, or whole lines of a CSV file of a few megabytes. Nothing but places and counts is kept of a
+file, so that pieces travel to other processes and each reads what it needs.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from auditor.data.columns.checks import floats
+from auditor.data.files import readers as reading
+from auditor.errors import DataError
+from auditor.text.column_names import listed, quoted
+
+CSV_BYTES = 2**22
+"""Bytes of CSV read at once: some 10^5 records of four numbers, five times as many bytes while they are parsed."""
+BATCH_ROWS = 2**16
+"""Records of a Parquet row group decoded at once, however many the group has."""
+BUFFER_BYTES = 2**20
+"""A column of a row group is read from the file in buffers of this size, rather than whole."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some records of one file.
+
+    Attributes
+    ----------
+    path : str
+    place : int
+        Number of the row group, or byte offset.
+    stop : int
+        Byte offset of the end; 0 for a row group.
+    rows : int
+        Records to take from its start; -1: all, and nobody has counted them yet.
+    line : int
+        Lines of a CSV file before it.
+    """
+
+    path: str
+    place: int
+    stop: int = 0
+    rows: int = -1
+    line: int = 0
+
+    @property
+    def is_csv(self) -> bool:
+        """Whether it is a piece of a CSV file."""
+        return Path(self.path).suffix.lower() == ".csv"
+
+    def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Yield some columns of the piece, in the order asked for, at most a few tens of thousands of records at a time.
+
+        Raises
+        ------
+        DataError
+            The file cannot be read or is damaged.
+        """
+        with reading.told_as(Path(self.path)):
+            if self.is_csv:
+                yield _csv_frame(self, columns)
+                return
+            for batch in _batches(self, columns):
+                yield _frame(batch)
+
+
+def _batches(piece: Piece, columns: Sequence[str]) -> Iterator[pa.Table]:
+    left, known = piece.rows, _metadata(Path(piece.path))
+    with pq.ParquetFile(
+        piece.path, metadata=known, page_checksum_verification=True, pre_buffer=False, buffer_size=BUFFER_BYTES
+    ) as file:  # fmt: skip
+        # A dot means a nested field to the reader, so a name with a dot is picked afterwards.
+        wanted = None if any("." in name for name in columns) else list(columns)
+        for batch in file.iter_batches(BATCH_ROWS, row_groups=[piece.place], columns=wanted, use_threads=False):
+            chosen = pa.Table.from_batches([batch]).select(list(columns))
+            chosen.validate(full=True)  # text that is not UTF-8, which is found only cell by cell otherwise, long after the file is read
+            yield chosen.slice(0, left)
+            left -= batch.num_rows
+            if left <= 0:
+                return
+
+
+def _metadata(path: Path) -> pq.FileMetaData:
+    """Return what a file says of its row groups, read once: it grows with their number, and every piece would read all of it again."""
+    status = path.stat()
+    return _metadata_as_of(str(path), status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=16)
+def _metadata_as_of(path: str, changed: int, size: int) -> pq.FileMetaData:
+    del changed, size  # part of the cache's key
+    return pq.read_metadata(path)
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    # What pandas has noted beside the table would turn a named index back into one, and lose the column; and it may be damaged.
+    frame: pd.DataFrame = table.replace_schema_metadata(None).to_pandas()
+    return frame
+
+
+def whole_frame(pieces: Sequence[Piece], names: Sequence[str], rows: int | None) -> pd.DataFrame:
+    """Return columns of any kind, in memory."""
+    if not pieces[0].is_csv:
+        tables = []
+        for piece in pieces:
+            with reading.told_as(Path(piece.path)):
+                tables += list(_batches(piece, names))
+        with reading.told_as(Path(pieces[-1].path)):
+            return _frame(pa.concat_tables(tables, promote_options="permissive"))
+    frames: list[pd.DataFrame] = []
+    left = rows
+    for piece in pieces:
+        frames += piece.frames(names) if left is None else replace(piece, rows=left).frames(names)
+        left = None if left is None else left - len(frames[-1])
+        if left == 0:
+            break
+    return pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
+
+
+def parquet_pieces(path: Path) -> list[Piece]:
+    """Return a piece for each row group that holds any record."""
+    with reading.told_as(path):
+        known = _metadata(path)
+        counts = [known.row_group(group).num_rows for group in range(known.num_row_groups)]
+    return [Piece(str(path), group, rows=rows) for group, rows in enumerate(counts) if rows]
+
+
+def pieces_of(path: Path) -> list[Piece]:
+    """Return the pieces of one file."""
+    return csv_pieces(path) if path.suffix.lower() == ".csv" else parquet_pieces(path)
+
+
+def first_rows(pieces: Sequence[Piece], rows: int | None) -> list[Piece]:
+    """Return the pieces that hold the first ``rows`` records; those whose records are not counted yet are kept."""
+    if rows is None:
+        return list(pieces)
+    kept, left = [], rows
+    for piece in pieces:
+        if left <= 0:
+            break
+        kept.append(piece if piece.rows < 0 else replace(piece, rows=min(piece.rows, left)))
+        left -= max(0, piece.rows)
+    return kept
+
+
+def csv_pieces(path: Path) -> list[Piece]:
+    """Return where a CSV file is cut, by looking at its bytes alone: after a line break outside quotation marks.
+
+    The second piece on have the file's first line put before them when they are read.
+
+    Notes
+    -----
+    A mark is taken to open or close a quotation wherever it stands. A mark that is a letter of a cell (``5'11"``) can only delay a cut;
+    should one be made inside a quotation after all, the piece cannot be parsed and the file is refused.
+    """
+    with reading.told_as(path), path.open("rb") as file:
+        size = path.stat().st_size
+        pieces: list[Piece] = []
+        start = line = 0
+        while start < size:
+            stop, lines = _next_cut(file, start, size)
+            pieces.append(Piece(str(path), start, stop, line=line))
+            start, line = stop, line + lines
+    return pieces
+
+
+def _next_cut(file: io.BufferedReader, start: int, size: int) -> tuple[int, int]:
+    """Return where a piece that begins at ``start`` ends, and how many lines it has."""
+    file.seek(start)
+    held = b""
+    while True:
+        more = file.read(CSV_BYTES)
+        held += more
+        if not more or start + len(held) >= size:
+            return size, held.count(b"\n")
+        cut = len(held)
+        while (cut := held.rfind(b"\n", 0, cut)) >= 0:
+            if held.count(b'"', 0, cut) % 2 == 0:
+                return start + cut + 1, held.count(b"\n", 0, cut + 1)
+
+
+def _csv_frame(piece: Piece, columns: Sequence[str]) -> pd.DataFrame:
+    path = Path(piece.path)
+    names, head = reading.csv_header(path, empty=True), reading.csv_head(path)
+    start, line = max((piece.place, piece.line), (head.stop, head.lines))
+    with path.open("rb") as file:
+        file.seek(start)
+        body = file.read(max(0, piece.stop - start))
+    if start > head.stop:
+        _check_first(path, body, names, line)
+    try:
+        return reading.csv_frame(head.line + body, path, names, columns, None if piece.rows < 0 else piece.rows)
+    except pd.errors.ParserError as error:
+        before = line - head.line.count(b"\n")  # the header stands in for the lines before the piece
+        raise DataError(f"{path.name}: {reading.shape_of(str(error), before)}") from None
+
+
+def _check_first(path: Path, body: bytes, names: Sequence[str], line: int) -> None:
+    """Look at the first record here: pandas would take its number of cells for that of all."""
+    first = next((record for record in csv.reader(io.StringIO(body[: 2**16].decode("utf-8", "replace"))) if "".join(record).strip()), [])
+    if len(first) > len(names):
+        raise DataError(f"{path.name}: line {line + 1} has {len(first)} cells under {len(names)} column names")
+
+
+def parts(folder: Path) -> list[Path]:
+    """Return the files of a folder of parts, in the order of their names: all CSV or all Parquet; hidden ones are left out.
+
+    Raises
+    ------
+    DataError
+        There are none, or of both kinds, or something else lies beside them.
+    """
+    with reading.told_as(folder):
+        inside = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")) and path.is_file())
+    found = [path for path in inside if path.suffix.lower() in reading.SUFFIXES]
+    kinds = {path.suffix.lower() for path in found}
+    if not found:
+        raise DataError(f"source {quoted(folder.name)} is a folder that holds no .csv or .parquet file")
+    others = [path.name for path in inside if path.suffix.lower() not in reading.SUFFIXES]
+    if others:
+        raise DataError(f"source {quoted(folder.name)} is a folder that holds more than parts of one table: {listed(others)}")
+    if len(kinds) > 1:
+        raise DataError(f"source {quoted(folder.name)} is a folder that holds .csv and .parquet files; parts of one table are of one kind")
+    return found
+
+
+def numbers(piece: Piece, columns: Sequence[str]) -> Iterator[NDArray[np.float64]]:
+    """Yield some columns as numbers, shape (b, N), missing cells as NaN; columns that are known to hold numbers (or booleans, for 0 and 1).
+
+    Raises
+    ------
+    DataError
+        The file cannot be read or is damaged.
+    """
+    if piece.is_csv or not columns:
+        yield from (floats(frame) for frame in piece.frames(columns))
+        return
+    with reading.told_as(Path(piece.path)):
+        for batch in _batches(piece, columns):
+            if all(map(_plain, batch.schema.types)):
+                values = np.empty((batch.num_rows, len(columns)))
+                for j, column in enumerate(batch.itercolumns()):
+                    values[:, j] = column.to_numpy()
+                yield values
+            else:
+                yield floats(_frame(batch))
+
+
+def are_plain(pieces: Sequence[Piece], columns: Sequence[str]) -> bool:
+    """Whether files say of themselves that columns hold integers or floats, which a CSV file cannot."""
+    return not any(piece.is_csv for piece in pieces) and all(
+        _plain(_schema(path).field(name).type) for path in dict.fromkeys(piece.path for piece in pieces) for name in columns
+    )
+
+
+def _schema(path: str) -> pa.Schema:
+    with reading.told_as(Path(path)):
+        return _metadata(Path(path)).schema.to_arrow_schema()
+
+
+def _plain(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind))

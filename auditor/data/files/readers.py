@@ -1,0 +1,226 @@
+"""Reading CSV and Parquet files: strict about shape, silent about content.
+
+pandas renames repeated columns, takes a surplus column for an index and quotes cells in its errors. Here the header is
+read first and on its own, a file whose shape is in doubt is refused, and no message or chained exception holds a cell.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from auditor.data.files import headers
+from auditor.errors import DataError
+from auditor.text.column_names import counted
+
+SUFFIXES = (".csv", ".parquet")
+BYTE_ORDER_MARK = "\ufeff"
+
+# Files that are often given the wrong suffix, by their first bytes.
+_SIGNATURES = {
+    b"PAR1": "a Parquet file",
+    b"PK\x03\x04": "a ZIP archive or an Excel workbook",
+    b"\x1f\x8b": "compressed with gzip",
+    b"\xff\xfe": "UTF-16 text; save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text; save it as UTF-8",
+}
+
+# pandas before 3.1 rounds floats unless told; from 3.1 it reads them exactly, and telling it so is deprecated.
+_PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
+_EXACT_FLOATS: dict[str, Any] = {} if _PANDAS >= (3, 1) else {"float_precision": "round_trip"}
+
+
+def header(path: Path, empty: bool = False) -> list[str]:
+    """Return a file's column names, in order and unchanged; an unnamed column is an empty string.
+
+    Parameters
+    ----------
+    path : Path
+    empty : bool
+        Whether the file may do without records, as one of many parts may.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read, is empty, is not what its suffix says, or names a column twice.
+    """
+    with told_as(path):
+        _not_empty(path)
+        names = csv_header(path, empty) if path.suffix.lower() == ".csv" else _parquet_header(path, empty)
+        if path.suffix.lower() == ".csv":  # not for every piece of the file, which `csv_header` is read for
+            headers.check_records(path.name, names, csv_records(path))
+    headers.check_names(path.name, names)
+    return names
+
+
+@contextmanager
+def told_as(path: Path) -> Iterator[None]:
+    """Turn what a reader raises into a `DataError` without the reader's own words, which may quote a cell."""
+    try:
+        yield
+    except UnicodeDecodeError:
+        raise DataError(f"{path.name}: is not UTF-8 text; save it with that encoding") from None
+    except pd.errors.ParserError as error:
+        raise DataError(f"{path.name}: {shape_of(str(error))}") from None
+    except (pa.ArrowException, csv.Error, ValueError, OverflowError):
+        kind = "CSV" if path.suffix.lower() == ".csv" else "Parquet"
+        raise DataError(f"{path.name}: cannot be read as {kind}; the file is damaged or is something else") from None
+    except OSError as error:
+        why = error.strerror or "the file is damaged"
+        raise DataError(f"{path.name}: cannot be read: {why}") from None
+
+
+def shape_of(message: str, lines: int = 0) -> str:
+    """Return what is wrong with the shape of a CSV file, by pandas' message about a piece of it that begins after so many lines."""
+    uneven = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", message)
+    if uneven:
+        expected, line, found = uneven.groups()
+        return f"line {int(line) + lines} has {found} cells under {expected} column names"
+    return "cannot be read as CSV; is a quotation mark left open?"
+
+
+def _not_empty(path: Path) -> None:
+    if path.stat().st_size == 0:
+        raise DataError(f"{path.name}: the file is empty")
+
+
+# -- CSV ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Head:
+    """Where a CSV file's records begin, and what is above them.
+
+    Attributes
+    ----------
+    names : list of str
+        Column names.
+    line : bytes
+        The header as it stands, line breaks in quoted names included, without a byte order mark and blank lines before it.
+    stop : int
+        Bytes of the file before its first record.
+    lines : int
+        Line breaks before its first record.
+    """
+
+    names: list[str]
+    line: bytes
+    stop: int
+    lines: int
+
+
+def csv_head(path: Path) -> Head:
+    """Return a CSV file's header.
+
+    Raises
+    ------
+    DataError
+        There is none, since every line is blank.
+    """
+    passed: list[str] = []
+    with path.open(encoding="utf-8", newline="") as file:
+
+        def noted() -> Iterator[str]:
+            for line in file:
+                passed.append(line)
+                yield line
+
+        lines = noted()
+        first = next((line for line in lines if line.removeprefix(BYTE_ORDER_MARK).strip()), None)
+        if first is None:
+            raise DataError(f"{path.name}: the file is empty")
+        above = "".join(passed[:-1])
+        names = next(csv.reader(chain([first.removeprefix(BYTE_ORDER_MARK)], lines)))
+    whole = "".join(passed)
+    line = whole.removeprefix(above).removeprefix(BYTE_ORDER_MARK)
+    return Head(names, line.encode(), len(whole.encode()), whole.count("\n"))
+
+
+def csv_header(path: Path, empty: bool = False) -> list[str]:
+    """Return the column names of a CSV file, after a look at its first records."""
+    _is_text(path)
+    names = csv_head(path).names
+    first = next(csv_records(path), None)
+    headers.check_names(path.name, names)
+    if first is None and empty:
+        return names
+    if first is None:
+        raise DataError(f"{path.name}: has a header but no records")
+    _has_commas(path, names, first)
+    if len(first) > len(names):
+        raise DataError(f"{path.name}: data row 1 has {len(first)} cells under {len(names)} column names")
+    return names
+
+
+def csv_records(path: Path) -> Iterator[list[str]]:
+    """Yield the records of a CSV file as lists of text.
+
+    A blank line is no record, but in a table of one column: there it is how a missing value is written, and one left out would be lost.
+    """
+    head = csv_head(path)
+    with path.open("rb") as file:
+        file.seek(head.stop)
+        for record in csv.reader(io.TextIOWrapper(file, encoding="utf-8", newline="")):
+            if len(head.names) == 1 or len(record) > 1 or "".join(record).strip():
+                yield record or [""]
+
+
+def _is_text(path: Path) -> None:
+    with path.open("rb") as file:
+        start = file.read(4096)
+    for signature, what in _SIGNATURES.items():
+        if start.startswith(signature):
+            raise DataError(f"{path.name}: is not CSV but {what}")
+    if b"\0" in start:
+        raise DataError(f"{path.name}: is not text")
+
+
+def _has_commas(path: Path, names: Sequence[str], first: Sequence[str]) -> None:
+    for mark, what in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        if len(names) == 1 and mark in names[0] and mark in ",".join(first):
+            raise DataError(f"{path.name}: cells are separated by {what}; save the file with commas")
+
+
+def csv_frame(text: bytes, path: Path, names: Sequence[str], columns: Sequence[str], rows: int | None) -> pd.DataFrame:
+    """Return some columns of CSV text, a piece of a file with the header put before it; what a record is, `csv_records` says."""
+    # All columns are read, since with `usecols` pandas no longer notices a record with too many cells.
+    frame: pd.DataFrame = pd.read_csv(
+        io.BytesIO(text), encoding="utf-8", index_col=False, low_memory=False, nrows=rows, skip_blank_lines=len(names) > 1, **_EXACT_FLOATS
+    )
+    if len(frame.columns) != len(names):
+        raise DataError(f"{path.name}: the first line cannot be read as column names")
+    frame.columns = pd.Index(names)
+    return pd.DataFrame({name: _numbers_if_all_are(frame[name]) for name in columns})
+
+
+def _numbers_if_all_are(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return the numbers of a column that pandas left as text though every cell is one (beyond 64 bits, say)."""
+    if pd.api.types.infer_dtype(column, skipna=True) != "string":
+        return column
+    numbers = pd.to_numeric(column, errors="coerce")
+    return numbers if bool((numbers.notna() | column.isna()).all()) else column
+
+
+# -- Parquet -----------------------------------------------------------------------------------------------------------
+
+
+def _parquet_header(path: Path, empty: bool) -> list[str]:
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        names, records = list(file.schema_arrow.names), file.metadata.num_rows
+    if not names:
+        raise DataError(f"{path.name}: has no columns")
+    if not records and not empty:
+        raise DataError(f"{path.name}: has {counted(len(names), 'column')} but no records")
+    # pandas stores an unnamed index as a column of this name.
+    return ["" if re.fullmatch(r"__index_level_\d+__", name) else name for name in names]

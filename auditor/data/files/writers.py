@@ -1,0 +1,124 @@
+"""Tables written as files, block by block: under a temporary name until they are whole, then under their own, all at once."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from auditor.results.files import publish
+
+FORMS = ("csv", "parquet")
+
+
+class TableFiles:
+    """Several tables of the same columns, written side by side; use it as a context.
+
+    A crash leaves nothing under a final name, and an error nothing at all. When the context is left in peace every file is flushed to the
+    disk, and then renamed. From its first byte a file is its owner's alone (mode 0600): whom a copy goes to is for the owner to say.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Final names, ``.csv`` or ``.parquet``, in one folder that exists.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths = list(paths)
+        self._temporary: list[Path] = []
+        self._files: list[Any] = []
+
+    def __enter__(self) -> TableFiles:
+        try:
+            for path in self._paths:
+                descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+                self._temporary.append(Path(name))
+                self._files.append(_Parquet(descriptor) if path.suffix == ".parquet" else _Csv(descriptor))
+        except BaseException:
+            self._discard()
+            raise
+        return self
+
+    def append(self, place: int, frame: pd.DataFrame) -> None:
+        """Write the next records of one table."""
+        self._files[place].append(frame)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        try:
+            if kind is None:
+                for file in self._files:
+                    file.finish()
+                for temporary, path in zip(self._temporary, self._paths, strict=True):
+                    publish(temporary, path, private=True)
+                _flush_folder(self._paths[0].parent)
+        finally:
+            self._discard()
+
+    def _discard(self) -> None:
+        for file in self._files:
+            file.close()
+        for temporary in self._temporary:
+            temporary.unlink(missing_ok=True)
+
+
+class _Csv:
+    def __init__(self, descriptor: int) -> None:
+        self._handle = os.fdopen(descriptor, "w", encoding="utf-8", newline="")
+        self._header = True
+
+    def append(self, frame: pd.DataFrame) -> None:
+        frame.to_csv(self._handle, index=False, header=self._header, lineterminator="\n")
+        self._header = False
+
+    def finish(self) -> None:
+        self._handle.flush()
+        os.fsync(self._handle.fileno())
+        self._handle.close()
+
+    def close(self) -> None:
+        self._handle.close()
+
+
+class _Parquet:
+    def __init__(self, descriptor: int) -> None:
+        self._handle = os.fdopen(descriptor, "wb")
+        self._writer: pq.ParquetWriter | None = None
+
+    def append(self, frame: pd.DataFrame) -> None:
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._handle, table.schema)
+        self._writer.write_table(table)
+
+    def finish(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+        self._handle.flush()
+        os.fsync(self._handle.fileno())
+        self._handle.close()
+
+    def close(self) -> None:
+        if self._writer is not None:
+            with suppress(OSError, pa.ArrowException):  # given up on: the disk may be full
+                self._writer.close()
+        self._handle.close()
+
+
+def _flush_folder(folder: Path) -> None:
+    """See to it that the new names outlast a power cut, where folders can be flushed."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

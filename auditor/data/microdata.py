@@ -1,0 +1,125 @@
+"""Arrays, Series and DataFrames of numbers as tables, and back in the form they came in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.data.table import Table
+from auditor.errors import DataError
+from auditor.text.column_names import listed
+from auditor.types import Array, Microdata
+
+
+def as_table(X: Microdata) -> Table:
+    """Return microdata as a table.
+
+    Raises
+    ------
+    DataError
+        It is not a table of finite numbers with two rows and no constant column.
+    """
+    from auditor.data.columns.checks import check_finite, check_names, check_varied
+
+    values, names = _numbers(X)
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2 or values.shape[1] == 0:
+        raise DataError(f"a table must have rows and columns; got an array of shape {np.shape(X)}")
+    if len(values) < 2:
+        raise DataError(f"a table needs at least 2 rows; got {len(values)}")
+    names = names or tuple(f"x{column}" for column in range(1, values.shape[1] + 1))
+    check_names(names)
+    if np.isnan(values).any():
+        raise DataError(f"missing values in column {names[int(np.isnan(values).any(axis=0).argmax())]!r}")
+    check_finite(names, values)
+    table = Table(names, np.ascontiguousarray(values), source="array")
+    check_varied(names, table.scan.low, table.scan.high, np.diag(table.scan.covariance))
+    return table
+
+
+def copy_values(copy: Microdata, rows: int) -> Array:
+    """Return a copy as an array of shape (n, columns); unlike an original's, its columns may be constant."""
+    from auditor.data.columns.checks import check_finite
+
+    values, names = _numbers(copy)
+    values = np.ascontiguousarray(values.reshape(rows, -1) if len(values) == rows else values)
+    check_finite(names or tuple(f"y{column}" for column in range(1, values.shape[-1] + 1)), values)
+    return values
+
+
+def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
+    import pandas as pd
+
+    names: tuple[str, ...] = ()
+    if np.ma.is_masked(X):
+        raise DataError("the table has masked values: leave those records out, or fill them in")
+    if isinstance(X, pd.DataFrame):
+        text = [str(name) for name, kind in X.dtypes.items() if not _real(kind)]
+        if text:
+            raise DataError(f"columns must hold numbers; {', '.join(map(repr, text))} do not: select the others")
+        names = tuple(map(str, X.columns))
+        if len(set(names)) != len(names):
+            raise DataError("two columns have the same name")
+    elif isinstance(X, pd.Series):
+        names = (str(X.name),) if X.name is not None else ()
+    try:
+        if not isinstance(X, pd.DataFrame) and not _all_numbers(np.asarray(X)):
+            raise TypeError
+        return np.asarray(X, dtype=np.float64), names
+    except (TypeError, ValueError):
+        raise DataError("the table must hold numbers only") from None
+
+
+def _real(kind: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind))
+
+
+def _all_numbers(values: NDArray[Any]) -> bool:
+    """Whether these are numbers as they stand: numpy would read text as such, and dates as days, without a word."""
+    if values.dtype.kind != "O":
+        return values.dtype.kind in "biuf"
+    return not any(isinstance(cell, (str, bytes)) for cell in values.flat)
+
+
+def like(X: Microdata, values: Array) -> Microdata:
+    """Return values of shape (n, N) in the form of ``X``: its index and columns, or its number of dimensions.
+
+    Of values with other columns than the original's only the index is kept; a DataFrame's columns are then ``y1, y2, …``.
+    """
+    import pandas as pd
+
+    if isinstance(X, (pd.DataFrame, pd.Series)) and values.size != X.size:
+        return pd.DataFrame(values, index=X.index, columns=[f"y{column}" for column in range(1, values.shape[1] + 1)])
+    if values.size != np.size(X):
+        return values
+
+    if isinstance(X, pd.DataFrame):
+        return pd.DataFrame(values, index=X.index, columns=X.columns)
+    if isinstance(X, pd.Series):
+        return pd.Series(values[:, 0], index=X.index, name=X.name)
+    return values.reshape(np.shape(X))
+
+
+def in_order(original: Microdata, released: Microdata) -> Microdata:
+    """Return another original with its columns in the order of what was released, where both have names.
+
+    Raises
+    ------
+    DataError
+        Its columns have other names, or its records the same labels in another order: errors would be of strangers.
+    """
+    import pandas as pd
+
+    if not (isinstance(original, pd.DataFrame) and isinstance(released, pd.DataFrame)) or original.shape != released.shape:
+        return original
+    if set(original.columns) != set(released.columns):
+        raise DataError(f"the original must have the columns that were released: {listed(list(map(str, released.columns)))}")
+    mine, theirs = original.index, released.index
+    if mine.is_unique and theirs.is_unique and not mine.equals(theirs) and mine.isin(theirs).all():
+        raise DataError("the original's records are in another order than those released, by their index; sort them alike")
+    return original[list(released.columns)]

@@ -1,0 +1,60 @@
+"""How a scenario asks for its data: what is selected, dropped, rescaled or cut into categories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class DataUse:
+    """The table to audit.
+
+    Attributes
+    ----------
+    source : str
+        A registered source, or a path to ``.csv`` or ``.parquet``.
+    columns : tuple of str or None
+        Selection, in this order; None for every numeric column.
+    rows : int or None
+        The first so many; for a synthetic source how many to draw.
+    missing : 'refuse', 'drop' or 'mean'
+        What to do with missing values; a blank line in a CSV file of one column is one.
+    standardize : bool
+        Whether every column is brought to mean 0 and variance 1.
+    disclosure : 'moments' or 'figures'
+        What of a private table is rounded where results are written: its moments, or figures in its units too (docs/privacy.md).
+    parameters : dict
+        The source's own.
+    bins, categorical : dict
+        Columns to cut into bins, and columns that are categories: see ``auditor.data.columns.category_rules``.
+    hierarchies : dict
+        Column → what its values have in common, as declared: see ``auditor.data.columns.hierarchy``.
+    """
+
+    source: str
+    columns: tuple[str, ...] | None = None
+    rows: int | None = None
+    missing: str = "refuse"
+    standardize: bool = False
+    disclosure: Literal["moments", "figures"] = "moments"
+    parameters: dict[str, Any] = field(default_factory=dict)
+    bins: dict[str, Any] = field(default_factory=dict)
+    categorical: dict[str, Any] = field(default_factory=dict)
+    hierarchies: dict[str, Any] = field(default_factory=dict)
+
+    def spec(self) -> dict[str, Any]:
+        """Return it as a scenario would spell it, defaults filled in."""
+        categories = {"bin": self.bins} if self.bins else {}
+        categories |= {"categorical": self.categorical} if self.categorical else {}
+        categories |= {"hierarchies": self.hierarchies} if self.hierarchies else {}
+        return {
+            "source": self.source,
+            "columns": None if self.columns is None else list(self.columns),
+            "rows": self.rows,
+            "missing": self.missing,
+            "standardize": self.standardize,
+            "disclosure": self.disclosure,
+            **categories,
+            **self.parameters,
+        }

@@ -1,0 +1,206 @@
+"""Records that stay in their files: read block by block, cleaned and rescaled on the way, never all in memory."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.data.columns.checks import floats
+from auditor.data.columns.scan import Scan
+from auditor.data.files.parts import Piece, numbers
+from auditor.errors import DataError
+from auditor.types import Array
+
+HELD_BYTES = 2**26
+"""Tables up to this size are held in memory (64 MB, in every process): the results are the same, as both go through the same blocks."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How records are brought to mean 0 and variance 1: ``(x − shift − residue) / std``, arrays of shape (N,)."""
+
+    shift: Array = field(repr=False)
+    residue: Array = field(repr=False)
+    std: Array = field(repr=False)
+
+    @classmethod
+    def of(cls, scan: Scan) -> Scale:
+        """Return the scale of a table from its own moments (divisor n)."""
+        return cls(scan.shift, scan.residue, np.sqrt(np.diag(scan.covariance)))
+
+    def apply(self, x: Array) -> None:
+        """Rescale rows in place. The residue is taken off apart: the shift is rounded in the unit of the data, it in that of the spread."""
+        x -= self.shift
+        x -= self.residue
+        x /= self.std
+
+
+K = TypeVar("K", bound=np.generic)
+
+
+class Cursor(Generic[K]):
+    """Reads on from the start of a piece, and keeps what was decoded and not yet asked for.
+
+    It knows nothing of the rows it is kept by: in a circle, open files and their memory would wait for the garbage collector.
+    """
+
+    def __init__(self, parts: Iterator[NDArray[K]], position: int) -> None:
+        self.position = position
+        self._parts = parts
+        self._left: NDArray[K] | None = None
+
+    def take(self, start: int, out: NDArray[Any]) -> None:
+        """Fill ``out`` with the records from ``start`` on."""
+        filled = 0
+        while filled < len(out):
+            if self._left is None or not len(self._left):
+                self._left = next(self._parts)
+            skip = min(len(self._left), start - self.position)
+            part = self._left[skip : skip + len(out) - filled]
+            out[filled : filled + len(part)] = part
+            self._left = self._left[skip + len(part) :]
+            self.position += skip + len(part)
+            filled += len(part)
+            start += len(part)
+
+
+class Pieced(ABC, Generic[K]):
+    """Records of files, piece by piece; where the last block was read is kept open, and does not travel to other processes."""
+
+    counts: tuple[int, ...]
+
+    @abstractmethod
+    def decoded(self, piece: int) -> Iterator[NDArray[K]]:
+        """Yield the records from the start of a piece on."""
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Number of the first record of each piece, and of the record after the last."""
+        return (0, *accumulate(self.counts))
+
+    def cursor(self, start: int) -> Cursor[K]:
+        """Return where the last block was read if the next one follows in the same piece, or else the start of the piece it is in."""
+        piece = int(np.searchsorted(self.starts, start, side="right")) - 1
+        cursor: Cursor[K] | None = self.__dict__.get("_open")
+        if cursor is None or not self.starts[piece] <= cursor.position <= start:
+            cursor = Cursor(self.decoded(piece), self.starts[piece])
+            self.__dict__["_open"] = cursor
+        return cursor
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels: not the file that happens to be open."""
+        return {name: value for name, value in self.__dict__.items() if name != "_open"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+@dataclass(frozen=True)
+class FileRows(Pieced[np.float64]):
+    """The records of some columns of large files, in order; what travels to other processes are places and counts.
+
+    Attributes
+    ----------
+    columns : tuple of N str
+    pieces : tuple of Piece
+    counts : tuple of int
+        Records that each piece yields.
+    drop : bool
+        Whether records with a missing value are left out.
+    fill : ndarray of shape (N,) or None
+        What stands for a missing value.
+    scale : Scale or None
+        How values are rescaled.
+    beside : tuple of str
+        Other columns of the table, which a record is left out for as well.
+    """
+
+    columns: tuple[str, ...]
+    pieces: tuple[Piece, ...] = field(repr=False)
+    counts: tuple[int, ...] = field(repr=False)
+    drop: bool = False
+    fill: Array | None = field(default=None, repr=False)
+    scale: Scale | None = field(default=None, repr=False)
+    beside: tuple[str, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(n, N)``."""
+        return self.starts[-1], len(self.columns)
+
+    def with_scale(self, scale: Scale) -> FileRows:
+        """Return the same records, rescaled."""
+        return replace(self, scale=scale)
+
+    def read(self, start: int, stop: int) -> Array:
+        """Return records ``start`` to ``stop`` (exclusive), shape (stop − start, N).
+
+        Cheapest in order: a piece is decoded from its start.
+
+        Raises
+        ------
+        DataError
+            A file cannot be read any more, or is no longer what it was.
+        """
+        out = np.empty((stop - start, len(self.columns)))
+        self.cursor(start).take(start, out)
+        if self.fill is not None:
+            np.copyto(out, self.fill, where=np.isnan(out))
+        if self.scale is not None:
+            self.scale.apply(out)
+        return out
+
+    def decoded(self, piece: int) -> Iterator[Array]:
+        """Yield the records from the start of a piece on, missing values and all."""
+        return checked_parts(self.pieces[piece:], self.counts[piece:], partial(_numbers, self.columns, self.drop, self.beside))
+
+
+def checked_parts(pieces: Sequence[Piece], counts: Sequence[int], parts: Callable[[Piece], Iterator[NDArray[K]]]) -> Iterator[NDArray[K]]:
+    """Yield what pieces hold, in order, as long as each holds the number of records it was found to."""
+    for piece, expected in zip(pieces, counts, strict=True):
+        found = 0
+        for part in parts(piece):
+            found += len(part)
+            yield part
+        if found != expected:
+            break
+    raise DataError(f"{Path(pieces[-1].path).name}: was changed while it was read")
+
+
+def _numbers(columns: tuple[str, ...], drop: bool, beside: tuple[str, ...], piece: Piece) -> Iterator[Array]:
+    if drop and beside:
+        for frame in piece.frames([*columns, *beside]):
+            yield floats(frame.loc[frame.notna().all(axis=1), list(columns)])
+    else:
+        yield from (complete(part) if drop else part for part in numbers(piece, columns))
+
+
+def complete(values: Array) -> Array:
+    """Return the records without missing values."""
+    gaps = np.isnan(values)
+    return values[~gaps.any(axis=1)] if gaps.any() else values
+
+
+def fill_values(rows: FileRows | Array, bounds: Sequence[tuple[int, int]], missing: NDArray[np.int64]) -> Array:
+    """Return the means of the values that are there, shape (N,), summed block by block.
+
+    Parameters
+    ----------
+    rows : FileRows or ndarray of shape (n, N)
+    bounds : sequence of (int, int)
+        The blocks.
+    missing : ndarray of shape (N,)
+        How many values each column lacks.
+    """
+    read = rows.read if isinstance(rows, FileRows) else lambda a, b: rows[a:b]
+    with np.errstate(over="ignore"):
+        total = sum(np.nansum(read(a, b), axis=0) for a, b in bounds)
+    return np.asarray(total / (rows.shape[0] - missing))

@@ -1,0 +1,167 @@
+"""What an expectation is: a statement of a scenario that the audit must prove or refute."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from auditor.errors import AuditorError, PluginError
+from auditor.process.containment import contained
+from auditor.registry import Plugin, PluginParameters
+from auditor.results.evidence import Evidence
+from auditor.results.records import ExpectationRecord, Measurement, Verdict
+from auditor.scenario.read_coalitions import parse_coalitions
+
+Names = str | list[str]
+
+
+class Filter(PluginParameters):
+    """Which cells an expectation speaks of; a field left out means all of them."""
+
+    scheme: Names | None = Field(None, description="scheme ids")
+    attack: Names | None = Field(None, description="attack ids")
+    knowledge: Any = Field(None, description="a state of knowledge, its label or its name, or a list of them")
+    coalition: Any = Field(None, description="all, singles, pairs, prefixes, [1, 3] or {first: m}")
+    attribute: Names | None = Field(None, description="columns; '*' is all together, the default")
+    sweep: dict[str, Any] | None = Field(None, description="values of swept paths")
+
+
+class Expectation(Plugin):
+    """A statement that is proved, refuted or left undecided by the evidence."""
+
+    kind = "expectation"
+    needs_pooling: ClassVar[bool] = False
+    """Whether the engine must gather ``Pooling`` evidence."""
+    needs_metrics: ClassVar[tuple[str, ...]] = ()
+
+    class Parameters(Filter):
+        """The filter only."""
+
+    @classmethod
+    def made(cls, parameters: Any) -> Expectation:
+        """Return an expectation, or what stands in for one that cannot be made."""
+        with contained() as failure:
+            return cls(parameters)
+        assert failure.error is not None
+        return Broken(cls, parameters, failure.error)
+
+    @abstractmethod
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Return the verdict, with what was observed and why."""
+
+    def record(self, name: str, where: dict[str, Any], evidence: Evidence) -> ExpectationRecord:
+        """Return the verdict as results hold it."""
+        judged = self.judge(evidence)
+        if not isinstance(judged, Judgement) or type(judged.why) is not str:
+            raise PluginError("the expectation returned no judgement with a reason")
+        return ExpectationRecord(
+            expectation=name, where=where, status=judged.status, observed=judged.observed, bound=judged.bound, why=judged.why
+        )
+
+
+class Broken(Expectation):
+    """Stands in for an expectation that cannot be made, so that the run finishes the rest and says so."""
+
+    def __init__(self, cls: type[Expectation], parameters: Any, failure: AuditorError) -> None:
+        self.name, self.reference = cls.name, cls.reference  # type: ignore[misc]
+        self.parameters, self._failure = parameters, failure
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Raise what was raised then.
+
+        Raises
+        ------
+        AuditorError
+            Always.
+        """
+        raise self._failure
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict and its reason."""
+
+    status: Verdict
+    why: str
+    observed: float | None = None
+    bound: float | list[float] | None = None
+
+
+def worst(statuses: Sequence[Verdict]) -> Verdict:
+    """Return ``fails`` if any fails, else ``undecided`` if any is, else ``holds``; nothing to judge is undecided."""
+    if "fails" in statuses:
+        return "fails"
+    return "undecided" if "undecided" in statuses or not statuses else "holds"
+
+
+Selector = Callable[[Measurement], bool]
+
+
+def selector(
+    filters: Any, metric: str | None, copies: dict[tuple[str, str], int], pooled_only: bool = False, each_attribute: bool = False
+) -> Selector:
+    """Return the predicate that a filter stands for.
+
+    Parameters
+    ----------
+    filters : Filter
+        The expectation's parameters.
+    metric : str or None
+        Only this metric.
+    copies : dict
+        Number of copies released, by (sweep point as text, scheme id): ``all`` means that many.
+    pooled_only : bool
+        Only coalitions of two copies or more, unless the filter names coalitions itself.
+    each_attribute : bool
+        Every attribute beside all together, unless the filter names attributes itself.
+    """
+    coalition = None if filters.coalition is None else parse_coalitions(filters.coalition)
+    knowledge = None if filters.knowledge is None else [str(item) for item in listed(filters.knowledge)]
+    attributes = listed(filters.attribute) or (None if each_attribute else ["*"])
+
+    def selected(record: Measurement) -> bool:
+        return (
+            (metric is None or record.metric == metric)
+            and (attributes is None or record.attribute in attributes)
+            and _among(record.scheme, filters.scheme)
+            and _among(record.attack, filters.attack)
+            and (knowledge is None or _knows(record.knowledge, knowledge))
+            and (filters.sweep is None or all(record.sweep.get(path) == value for path, value in filters.sweep.items()))
+            and _coalition_matches(record, coalition, copies, pooled_only)
+        )
+
+    return selected
+
+
+def _coalition_matches(record: Measurement, coalition: Any, copies: dict[tuple[str, str], int], pooled_only: bool) -> bool:
+    if coalition is None:
+        return len(record.coalition) > 1 or not pooled_only
+    return bool(coalition.matches(record.coalition, copies.get((str(record.sweep), record.scheme), 0)))
+
+
+def copies_released(evidence: Evidence) -> dict[tuple[str, str], int]:
+    """Return the number of copies by (sweep point as text, scheme id)."""
+    return {(str(release.sweep), release.scheme): len(release.levels) for release in evidence.releases}
+
+
+def listed(value: Any) -> list[Any]:
+    """Return a list of one for a lone value, and an empty one for None."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _among(value: str | None, names: Names | None) -> bool:
+    return names is None or value in listed(names)
+
+
+def _knows(label: str | None, wanted: list[str]) -> bool:
+    """A label matches itself, its kind (``estimated``), and any narrower spelling resolved to a label beforehand."""
+    return label is not None and (label in wanted or label.partition("(")[0] in wanted)
+
+
+Share = Annotated[float, Field(gt=0, lt=1)]

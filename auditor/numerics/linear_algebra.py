@@ -1,0 +1,193 @@
+"""The linear algebra that attacks share, in forms that stand singular and badly scaled covariances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.types import Array
+
+EPS = float(np.finfo(np.float64).eps)
+
+PROPORTIONAL = 4 * np.finfo(float).eps
+"""How far one covariance may be from a multiple of another, in units of their sum's deviations, and still count as one."""
+
+
+def in_own_units(K: Array) -> tuple[Array, Array]:
+    """Return a matrix with each row and column over the root of its diagonal entry, and those roots, shapes (N, N) and (N,).
+
+    A covariance's eigenvalues hide a small attribute that cannot be beside a large one; its correlations' do not. Rows whose diagonal
+    entry is not above 0 are left as they are.
+    """
+    root = np.sqrt(np.where(np.diag(K) > 0, np.diag(K), 1.0))
+    return K / np.outer(root, root), root
+
+
+WIDEST = 1e5
+"""Ratio of two attributes' deviations up to which eigenvalues of their covariance itself are right to 1e-6 in either's own unit."""
+
+
+def widely_scaled(K: Array) -> bool:
+    """Whether a covariance's attributes are so different in size that its eigenvalues would drown the small ones in rounding."""
+    root = np.sqrt(np.diag(K)[np.diag(K) > 0])
+    return bool(root.size and root.max() > WIDEST * root.min())
+
+
+def clip_to_psd(K: Array, like: Array | None = None) -> Array:
+    """Return the positive semi-definite matrix nearest to a symmetric one: negative eigenvalues become 0.
+
+    Parameters
+    ----------
+    K : ndarray of shape (N, N)
+    like : ndarray of shape (N, N), optional
+        A covariance of the same attributes. Where their sizes are far apart it gives the units to clip in.
+    """
+    if like is not None and widely_scaled(like):
+        _, size = in_own_units(like)
+        return clip_to_psd(K / np.outer(size, size)) * np.outer(size, size)
+    values, vectors = np.linalg.eigh((K + K.T) / 2)
+    return np.asarray((vectors * np.clip(values, 0.0, None)) @ vectors.T)
+
+
+def correlation(K: Array) -> Array:
+    """Return the correlation matrix of a covariance, shape (N, N); 0 off the diagonal where an attribute does not vary."""
+    scale = np.sqrt(np.clip(np.diag(K), 0.0, None))
+    product = np.outer(scale, scale)
+    C: Array = np.divide(K, product, out=np.zeros_like(K, dtype=np.float64), where=product > 0)
+    np.fill_diagonal(C, 1.0)
+    return C
+
+
+@dataclass(frozen=True)
+class Pencil:
+    """``K_X`` and ``K_0`` diagonalised together: ``K_X = A diag(c) Aᵀ`` and ``K_0 = A diag(1−c) Aᵀ``.
+
+    One decomposition serves every noise multiple v, so every coalition: it exists for singular matrices too, on the range of
+    ``K_X + K_0``.
+
+    Attributes
+    ----------
+    basis : ndarray of shape (N, r)
+        ``A``.
+    inverse : ndarray of shape (r, N)
+        ``A⁺``, with ``A⁺A = I``.
+    share : ndarray of shape (r,)
+        ``c`` in [0, 1]: the data's share of each direction's variance.
+    alike : bool
+        Whether one is a multiple of the other, and their sum has full rank: ``G(v)`` is then a number, of which rounding must make no more.
+    """
+
+    basis: Array = field(repr=False)
+    inverse: Array = field(repr=False)
+    share: Array = field(repr=False)
+    alike: bool = False
+
+    @classmethod
+    def of(cls, K_X: Array, K_0: Array) -> Pencil:
+        """Decompose a pair of positive semi-definite matrices of shape (N, N).
+
+        Attributes are scaled to unit variance first, so that a salary in dollars does not drown an age in years.
+        """
+        T = K_X + K_0
+        scale = np.sqrt(np.clip(np.diag(T), 0.0, None))  # of no variance at all rounding may leave less than none
+        scale = np.where(scale > 0, scale, 1.0)
+        both, data = T / np.outer(scale, scale), K_X / np.outer(scale, scale)
+        values, Q = np.linalg.eigh(both)
+        keep = values > T.shape[0] * np.finfo(float).eps * max(float(values[-1]), 0.0)
+        root = np.sqrt(values[keep])
+        Q = Q[:, keep]
+        if keep.all() and np.abs(data - data[0, 0] * both).max() <= PROPORTIONAL:
+            return cls(scale[:, None] * (Q * root), (Q / root).T / scale, np.full(len(T), min(1.0, max(0.0, float(data[0, 0])))), True)
+        whitened = (Q / root).T @ data @ (Q / root)
+        share, U = np.linalg.eigh((whitened + whitened.T) / 2)
+        return cls(scale[:, None] * ((Q * root) @ U), (U.T @ (Q / root).T) / scale, np.clip(share, 0.0, 1.0))
+
+    def gain(self, v: Array) -> Array:
+        """Return ``G(v) = K_X (K_X + v K_0)⁺``, shape (..., N, N), for noise multiples of shape (...)."""
+        c, total = self.share, self._total(v)
+        kept = np.divide(c, total, out=np.zeros_like(total), where=total > 0)
+        if self.alike:
+            return np.asarray(kept[..., :1, None] * np.eye(c.size))
+        return (self.basis * kept[..., None, :]) @ self.inverse
+
+    def error(self, v: Array) -> Array:
+        """Return ``K_X − G(v) K_X``, shape (..., N, N), without the cancellation of computing it as written (li2012 (7))."""
+        c, total = self.share, self._total(v)
+        left = np.divide(np.asarray(v)[..., None] * c * (1.0 - c), total, out=np.zeros_like(total), where=total > 0)
+        return (self.basis * left[..., None, :]) @ self.basis.T
+
+    def _total(self, v: Array) -> Array:
+        return self.share + np.asarray(v, dtype=np.float64)[..., None] * (1.0 - self.share)
+
+
+def regression(K_xy: Array, K_y: Array) -> Array:
+    """Return ``W = K_xy K_y⁺``, shape (N, d), for a covariance that may be singular and badly scaled.
+
+    Source: li2012 (4) and (6). ``K_xy`` must lie in the range of ``K_y``, as it does for covariances of one distribution; *not checked*.
+    """
+    return ranked_regression(K_xy, K_y)[0]
+
+
+def ranked_regression(K_xy: Array, K_y: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Return ``W`` as ``regression`` does, and the rank of ``K_y``: how many coefficients an attribute's row of ``W`` has in truth.
+
+    Leading axes, if any, are several regressions at once: (..., N, d) and (..., d, d) give (..., N, d) and (...).
+    """
+    scale = np.sqrt(np.clip(np.einsum("...dd->...d", K_y), 0.0, None))
+    scale = np.where(scale > 0, scale, 1.0)
+    values, Q = np.linalg.eigh(K_y / (scale[..., :, None] * scale[..., None, :]))
+    keep = values > K_y.shape[-1] * np.finfo(float).eps * np.maximum(values[..., -1:], 0.0)
+    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=keep)
+    in_basis = (K_xy / scale[..., None, :]) @ Q * inverse[..., None, :]
+    return np.asarray(in_basis @ np.swapaxes(Q, -1, -2) / scale[..., None, :]), keep.sum(axis=-1)
+
+
+WELL_CONDITIONED = 1e-8
+"""Least eigenvalue over the largest, of correlations, from which a plain solve keeps half the digits and no rank is in doubt."""
+
+
+def chosen_regressions(
+    K_xy: Array, K_y: Array, index: NDArray[np.intp], less: NDArray[np.intp] | None = None
+) -> tuple[Array, NDArray[np.intp]]:
+    """Return ``W`` and ranks of the regressions on several choices of ``k`` of the ``d`` regressors.
+
+    Parameters
+    ----------
+    K_xy, K_y : ndarrays of shapes (N, d) and (d, d)
+        Of all regressors.
+    index : ndarray of shape (B, k)
+        The regressors of each choice.
+    less : ndarray of shape (B, k), optional
+        What is subtracted from each of them.
+
+    Returns
+    -------
+    W : ndarray of shape (B, N, k)
+    ranks : ndarray of shape (B,)
+
+    Notes
+    -----
+    By Cauchy's interlacing theorem no principal submatrix of the correlations is worse conditioned than the whole: where the whole is
+    sound, so is every choice, and one decomposition saves one for each.
+    """
+    if less is not None:
+        return ranked_regression((K_xy[:, index] - K_xy[:, less]).swapaxes(0, 1), of_differences(K_y, index, less))
+    scale = np.sqrt(np.clip(np.diag(K_y), 0.0, None))
+    scale = np.where(scale > 0, scale, 1.0)
+    C, c = K_y / np.outer(scale, scale), K_xy / scale
+    values = np.linalg.eigvalsh(C)
+    chosen, cross = C[index[:, :, None], index[:, None, :]], c[:, index].swapaxes(0, 1)
+    if values[0] > WELL_CONDITIONED * values[-1]:
+        W, ranks = np.linalg.solve(chosen, cross.swapaxes(1, 2)).swapaxes(1, 2), np.full(len(index), index.shape[1])
+    else:
+        W, ranks = ranked_regression(cross, chosen)
+    return W / scale[index][:, None, :], ranks
+
+
+def of_differences(K: Array, index: NDArray[np.intp], less: NDArray[np.intp]) -> Array:
+    """Return the covariances of ``v_index − v_less`` for several choices of k such pairs, shape (B, k, k), given that of v."""
+    plus, minus = index[:, :, None], less[:, :, None]
+    other, off = index[:, None, :], less[:, None, :]
+    return np.asarray(K[plus, other] - K[plus, off] - K[minus, other] + K[minus, off])

@@ -1,0 +1,231 @@
+"""Linear maps over many rows, by the cheapest means their form allows, in memory that does not grow with the rows.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``W_i`` | what the map does with copy i | (N, N) |
+| ``w, F`` | ``W_i = w_i·F`` for every i, if the map has that form | (k,), (N, N) |
+| ``c`` | what every row gets, so that the point the map is about is mapped where it belongs | (N,) |
+
+Under noise ``Sigma ⊗ K_0`` every estimate has the form ``w, F``: copies are combined first, reading each once, and one N×N product
+follows instead of k. A copy of weight 0 is not read: under corner-wave noise all but one are. A filter that keeps k directions has rank
+k, and one that drops k is the identity less rank k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.linalg.blas import daxpy, dgemm
+
+from auditor.numerics.blocks import chunks, evenly
+from auditor.numerics.moments import RUN, subtract_row
+from auditor.types import Array
+
+ROUNDING = 16 * np.finfo(float).eps
+"""How far blocks of weights may be from multiples of one another, relative to the largest weight, and still count as such."""
+
+SHORT_ROW = 4
+"""Values up to which rows are multiplied two at a time, by a block diagonal matrix: BLAS works better on longer ones."""
+
+COMBINED_VALUES = 2**19
+"""Values of one copy added up with others' at a time: memory is read fastest in long runs, though the sum leaves a core's own cache."""
+
+
+def write_estimates(weights: Array, offset: Array, centre: Array, copies: Sequence[Array], out: Array) -> Array:
+    """Write ``centre + offset + Σ W_i (y_i − centre)`` for every row, piece by piece, and return it.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (N, kN)
+    offset, centre : ndarrays of shape (N,)
+    copies : sequence of k ndarrays of shape (n, N)
+    out : ndarray of shape (n, N), C-contiguous
+        Overwritten; the only memory used that grows with n.
+
+    Raises
+    ------
+    ValueError
+        ``out`` is not C-contiguous.
+
+    Notes
+    -----
+    Copies are combined and multiplied as they are, and the centre's share is in what every row gets: each value is then rounded to a
+    multiple of its own size, as it was when the copy was stored, so nothing is lost by it beyond that.
+    """
+    if not out.flags.c_contiguous:
+        raise ValueError("estimates are written to rows that are contiguous, in C order")
+    N = out.shape[1]
+    blocks = [weights[:, place * N : (place + 1) * N] for place in range(len(copies))]
+    held = [place for place, W in enumerate(blocks) if W.any()]
+    if not held:
+        out[...] = centre + offset
+        return out
+    used, blocks = [copies[place] for place in held], [blocks[place] for place in held]
+    factors = factored(blocks)
+    if factors is None:
+        _mixed(blocks, offset, centre, used, out)
+        return out
+    _combined(*factors, offset, centre, used, out)
+    return out
+
+
+def factored(blocks: Sequence[Array]) -> tuple[Array, Array] | None:
+    """Return ``w``, shape (k,), and ``F``, shape (N, N), with ``W_i = w_i·F`` to rounding; None when there are none.
+
+    Examples
+    --------
+    >>> factored([np.eye(2), 3 * np.eye(2)])[0]
+    array([0.33333333, 1.        ])
+    """
+    F = max(blocks, key=lambda W: float(np.abs(W).max()))
+    place = np.unravel_index(int(np.abs(F).argmax()), F.shape)
+    w = np.array([W[place] / F[place] for W in blocks])
+    largest = float(np.abs(F).max())
+    same = all(np.abs(W - w_i * F).max() <= ROUNDING * largest * abs(w_i) for W, w_i in zip(blocks, w, strict=True))
+    return (w, F) if same else None
+
+
+def _combined(w: Array, F: Array, offset: Array, centre: Array, copies: Sequence[Array], out: Array) -> None:
+    n, N = out.shape
+    several = len(copies) > 1
+    constant = centre + offset - w.sum() * (F @ centre)
+    if several and not (F - F[0, 0] * np.eye(N)).any():  # noise of the data's own shape: no product at all
+        w, F = w * F[0, 0], np.eye(N)
+    product = RowProduct(F)
+    # Of one copy a piece and its estimates stay in the cache together.
+    cuts = evenly(0, n, N, COMBINED_VALUES) if several else chunks(n, 2 * N)
+    scratch = np.empty((max(b - a for a, b in cuts), N))
+    for a, b in cuts:
+        y = scratch[: b - a]
+        if several:
+            np.multiply(copies[0][a:b], w[0], out=y)
+            for weight, copy in zip(w[1:], copies[1:], strict=True):
+                add_scaled(np.ascontiguousarray(copy[a:b]), weight, y)
+        else:
+            np.copyto(y, copies[0][a:b])  # a product of rows in the cache, copying included, costs less than one of rows in memory
+        product.shifted(y, constant, out[a:b])
+
+
+def _mixed(blocks: Sequence[Array], offset: Array, centre: Array, copies: Sequence[Array], out: Array) -> None:
+    """Maps that treat copies in ways of their own: one product a copy."""
+    cuts = chunks(*out.shape)
+    scratch = np.empty((2, cuts[0][1] - cuts[0][0], out.shape[1]))
+    products = [RowProduct(W) for W in blocks]
+    for a, b in cuts:
+        centred, other = scratch[0, : b - a], scratch[1, : b - a]
+        out[a:b] = centre + offset
+        for product, copy in zip(products, copies, strict=True):
+            subtract_row(copy[a:b], centre, centred)
+            out[a:b] += product.of(centred, other)
+
+
+def add_scaled(x: Array, weight: float, y: Array) -> None:
+    """Add ``weight · x`` to ``y`` in place, in one pass; both C-contiguous and of one shape."""
+    daxpy(x.reshape(-1), y.reshape(-1), a=weight)
+
+
+class RowProduct:
+    """Multiplies rows by a matrix, ``y ↦ W y``.
+
+    Two products of n×N×k cost less than one of n×N×N when k is below N/2, so the rank of ``W`` and that of ``I − W`` are looked at.
+    """
+
+    def __init__(self, W: Array) -> None:
+        N = len(W)
+        diagonal = np.diag(W)
+        self._scale: Array | None = diagonal.copy() if not (W - np.diag(diagonal)).any() else None
+        self._one = self._scale is not None and bool((self._scale == 1.0).all())
+        kept, dropped = _low_rank(W, 0.0), _low_rank(np.eye(N) - W, 1.0)
+        self._dropped = dropped is not None and (kept is None or dropped[0].shape[1] < kept[0].shape[1])
+        self._thin = dropped if self._dropped else kept
+        self._sum = SumOfProducts(np.ascontiguousarray(W.T))
+
+    def of(self, rows: Array, out: Array) -> Array:
+        """Return ``rows · Wᵀ``, shape (b, N), in ``out`` or, where nothing changes, the rows themselves."""
+        if self._one:
+            return rows
+        if self._scale is not None:
+            return multiply_row(rows, self._scale, out)
+        if self._thin is None:
+            out.fill(0.0)
+            self._sum.add(rows, out)
+            return out
+        first, second = self._thin
+        if self._dropped and first.shape[1] == 0:
+            return rows
+        np.matmul(rows @ first, second, out=out)
+        return np.subtract(rows, out, out=out) if self._dropped else out
+
+    def shifted(self, rows: Array, row: Array, out: Array) -> None:
+        """Write ``row + rows · Wᵀ``, shape (b, N), to ``out``; both C-contiguous, and not the same."""
+        if self._one or self._scale is not None:
+            subtract_row(self.of(rows, out), -row, out)
+        elif self._thin is None:
+            _fill(row, out)
+            self._sum.add(rows, out)
+        elif self._dropped:
+            subtract_row(rows, -row, out)
+            _add_product(-1.0, rows @ self._thin[0], self._thin[1], out)
+        else:
+            _fill(row, out)
+            _add_product(1.0, rows @ self._thin[0], self._thin[1], out)
+
+
+class SumOfProducts:
+    """Adds rows times a matrix to other rows, in one pass over them.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (N, N)
+    """
+
+    def __init__(self, matrix: Array) -> None:
+        self._run = 2 if len(matrix) <= SHORT_ROW else 1
+        self._matrix: Array = np.kron(np.eye(self._run), matrix).astype(np.float64)
+
+    def add(self, rows: Array, out: Array, factor: float = 1.0) -> None:
+        """Add ``factor · rows · matrix`` to ``out`` in place, shapes (b, N); both C-contiguous."""
+        b, N = rows.shape
+        whole = b - b % self._run
+        _add_product(factor, rows[:whole].reshape(-1, self._run * N), self._matrix, out[:whole].reshape(-1, self._run * N))
+        if whole < b:
+            _add_product(factor, rows[whole:], self._matrix[:N, :N], out[whole:])
+
+
+def multiply_row(rows: Array, row: Array, out: Array) -> Array:
+    """Write rows times one row, value by value, shape (b, N), to ``out``, several at a time; both C-contiguous."""
+    if (row == row[0]).all():
+        return np.multiply(rows, float(row[0]), out=out)
+    b, N = rows.shape
+    whole = b - b % RUN
+    np.multiply(rows[:whole].reshape(-1, RUN * N), np.tile(row, RUN), out=out[:whole].reshape(-1, RUN * N))
+    np.multiply(rows[whole:], row, out=out[whole:])
+    return out
+
+
+def _fill(row: Array, out: Array) -> None:
+    """Write one row to every row of ``out``, shape (b, N), several at a time: a single one is too short a run to write at speed."""
+    b, N = out.shape
+    whole = b - b % RUN
+    out[:whole].reshape(-1, RUN * N)[...] = np.tile(row, RUN)
+    out[whole:] = row
+
+
+def _add_product(factor: float, rows: Array, matrix: Array, out: Array) -> None:
+    """Add ``factor · rows · matrix`` to ``out`` in place; all C-contiguous, so that their transposes are as BLAS wants them.
+
+    BLAS would put 0 where it writes to before it adds: what every row gets is there already, at no cost of its own.
+    """
+    if rows.size:
+        dgemm(factor, matrix.T, rows.T, beta=1.0, c=out.T, overwrite_c=True)
+
+
+def _low_rank(W: Array, size: float) -> tuple[Array, Array] | None:
+    """Return factors, shapes (N, r) and (r, N), whose product is ``Wᵀ`` to rounding in numbers of a size, if r is below N/2."""
+    N = len(W)
+    U, s, Vt = np.linalg.svd(W)
+    rank = int((s > N * np.finfo(float).eps * max(size, float(s[0]))).sum())
+    if 2 * rank >= N:
+        return None
+    return np.ascontiguousarray(Vt[:rank].T), np.ascontiguousarray((U[:, :rank] * s[:rank]).T)

@@ -1,0 +1,157 @@
+"""Error bars and tests: intervals, jackknife, equivalence and the control of many tests at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import chdtri, chndtr, fdtr, ncfdtr, ndtr, ndtri, stdtr, stdtrit
+
+from auditor.types import Array
+
+CONFIDENCE = 0.95
+Z_95 = float(ndtri(0.5 + CONFIDENCE / 2))
+
+
+def quantile(probability: float, degrees: float = math.inf) -> float:
+    """Return the quantile of Student's t, or of the normal when ``degrees`` is infinite."""
+    return float(ndtri(probability) if math.isinf(degrees) else stdtrit(degrees, probability))
+
+
+def quantiles(probability: float, degrees: Array) -> Array:
+    """Return ``quantile`` for an array of degrees of freedom, infinite ones among them."""
+    finite = np.isfinite(degrees)
+    return np.asarray(np.where(finite, stdtrit(np.where(finite, degrees, 1.0), probability), ndtri(probability)))
+
+
+def tail(statistic: float, degrees: float = math.inf) -> float:
+    """Return ``P(T > statistic)`` for Student's t, or for the normal when ``degrees`` is infinite."""
+    return float(ndtr(-statistic) if math.isinf(degrees) else stdtr(degrees, -statistic))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return Holm's adjusted p-values: rejecting where they are ≤ α keeps the family-wise error at α.
+
+    Parameters
+    ----------
+    p_values : sequence of float
+        One per hypothesis, in [0, 1]; any dependence between the tests is allowed.
+
+    Notes
+    -----
+    Source: holm1979. ``p̃_(i) = max_{j ≤ i} min(1, (m − j + 1) p_(j))`` over ascending p.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    m = len(p_values)
+    adjusted, largest = [0.0] * m, 0.0
+    for rank, place in enumerate(sorted(range(m), key=lambda place: p_values[place])):
+        largest = max(largest, min(1.0, (m - rank) * p_values[place]))
+        adjusted[place] = largest
+    return adjusted
+
+
+def one_sided(estimate: float, bound: float, std_error: float, degrees: float = math.inf) -> float:
+    """Return the p-value against ``H0: truth ≥ bound``; with no error at all the estimate itself decides.
+
+    Small when the estimate lies well below the bound.
+    """
+    if std_error == 0.0:
+        return 0.0 if estimate < bound else 1.0
+    return tail((bound - estimate) / std_error, degrees)
+
+
+def two_sided(difference: float, std_error: float, scale: float, degrees: float = math.inf) -> float:
+    """Return the p-value against ``H0: no difference``.
+
+    Parameters
+    ----------
+    difference, std_error : float
+        Same unit.
+    scale : float
+        Size of the things compared: a difference below 1e-9 of it is rounding, whatever the error bar.
+    """
+    if abs(difference) <= 1e-9 * scale:
+        return 1.0
+    if std_error == 0.0:
+        return 0.0
+    return 2.0 * tail(abs(difference) / std_error, degrees)
+
+
+def jackknife_error(left_out: Array) -> Array:
+    """Return the jackknife standard error of estimates that each leave out one of G row groups.
+
+    Parameters
+    ----------
+    left_out : ndarray of shape (G, ...)
+        The estimate without group g.
+
+    Returns
+    -------
+    ndarray of shape (...)
+        ``sqrt((G−1)/G · Σ (θ_(g) − θ̄)²)``.
+    """
+    G = left_out.shape[0]
+    spread = left_out - left_out.mean(axis=0)
+    return np.asarray(np.sqrt((G - 1) / G * np.einsum("g...,g...->...", spread, spread)))
+
+
+def share_tests(shares: Sequence[tuple[float, int, int]], margin: float) -> tuple[float, float]:
+    """Return p-values against «the true share is at least the margin» and «… at most the margin».
+
+    Parameters
+    ----------
+    shares : sequence of (share, regressors, observations)
+        Squared multiple correlations of independent normal samples with one true value.
+    margin : float
+        In (0, 1).
+
+    Notes
+    -----
+    The first is the probability of so small a share if the margin is the truth, *over* that if there is none (CLs, read2002): in five rows
+    one null release in twenty shows next to none of a margin of 1 %, and just as many do of a true one, which proves nothing.
+
+    ``F = Σ (n−p) R²/(1−R²) / Σ p`` is noncentral F with Σ p and Σ (n−p) degrees of freedom and noncentrality ``Σ n ρ²/(1−ρ²)``: for
+    one sample and ρ = 0 exactly so, else as n grows.
+    """
+    degrees = sum(regressors for _, regressors, _ in shares)
+    rest = sum(n - regressors for _, regressors, n in shares)
+    if degrees == 0:
+        return 0.0, 1.0
+    if any(n <= regressors for _, regressors, n in shares):
+        return 1.0, 1.0
+    if any(share >= 1.0 for share, _, _ in shares):
+        return 1.0, 0.0
+    F = math.fsum((n - p) * share / (1.0 - share) for share, p, n in shares) / degrees
+    noncentrality = sum(n for _, _, n in shares) * margin / (1.0 - margin)
+    below, as_small = float(ncfdtr(degrees, rest, noncentrality, F)), float(fdtr(degrees, rest, F))
+    return (min(1.0, below / as_small) if as_small > 0.0 else 1.0), 1.0 - below
+
+
+def observations_needed(regressors: int, margin: float, level: float, power: float) -> int:
+    """Return how many observations let ``share_tests`` rule out the margin with this power, if the true share is 0."""
+    likely = float(chdtri(regressors, 1.0 - power))
+    level = level * power  # as small a share is seen that often without any
+    n = 16
+    while chndtr(likely, regressors, n * margin / (1.0 - margin)) > level:
+        n *= 2
+    low = n // 2
+    while n - low > max(1, low // 100):
+        middle = (low + n) // 2
+        low, n = (middle, n) if chndtr(likely, regressors, middle * margin / (1.0 - margin)) > level else (low, middle)
+    return n
+
+
+def rows_needed(rows: int, std_error: float, distance: float, quantiles: float) -> int | None:
+    """Return how many rows would settle a test that this many left open, or None if none would.
+
+    The standard error shrinks with the root of the rows, so ``n' = n·(quantiles·se/distance)²``, where ``distance`` is how far the
+    estimate is from the bound, and ``quantiles`` the sum of those for the test's level and its power.
+    """
+    if distance <= 0 or not math.isfinite(std_error):
+        return None
+    return max(rows + 1, math.ceil(rows * (quantiles * std_error / distance) ** 2))

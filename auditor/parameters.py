@@ -1,0 +1,209 @@
+"""What is wrong with a plugin's parameters, in words: pydantic's errors told by field, expected value and nearest valid name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from auditor.errors import did_you_mean
+
+Path = tuple[str | int, ...]
+
+_KINDS = {str: "text", int: "an integer", float: "a number", bool: "true or false", type(None): "null"}
+
+
+def whole(value: Any) -> Any:
+    """Return a double that is a whole number as an integer, for counts written ``1e5``; anything else as it is.
+
+    Examples
+    --------
+    >>> whole(1e5), whole(2.5), whole(True), whole("1")
+    (100000, 2.5, True, '1')
+    """
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+
+
+def kind_of(value: object) -> str:
+    """What a value is, in the words of an error message: ``an integer``, ``a list``."""
+    return _KINDS.get(type(value), "a list" if isinstance(value, list) else "a mapping")
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """One of pydantic's errors: the field it is about, and the branches of unions it was met in, as (field, branch)."""
+
+    place: Path
+    branches: tuple[tuple[Path, str | int], ...]
+    item: ErrorDetails
+
+    @property
+    def kind(self) -> str:
+        return self.item["type"]
+
+    def within(self, place: Path) -> str | int | None:
+        """Return the branch of the union at that field, if this was met in one."""
+        return next((branch for at, branch in self.branches if at == place), None)
+
+
+def explain(error: ValidationError, model: type[BaseModel], value: Any) -> list[tuple[Path, str, bool]]:
+    """Return pydantic's findings about a value as (relative path, message, key at fault), one for each place.
+
+    Of a union pydantic reports every branch. Told is the one that was meant: that the value fits but for its content, or whose
+    fields it names; and where none is closer than the others, all that would do, once.
+    """
+    tell: Callable[[Any], str] = kind_of if getattr(model, "holds_cells", False) else shown
+    findings = [_finding(item, value) for item in error.errors()]
+    told: list[tuple[Path, str, bool]] = []
+    for place in sorted({at for finding in findings for at, _ in finding.branches}, key=len):
+        inside = [finding for finding in findings if finding.within(place) is not None]
+        if inside:
+            kept, summary = _meant(place, inside, tell)
+            findings = [finding for finding in findings if finding.within(place) is None or finding in kept]
+            told += summary
+    by_place: dict[Path, list[_Finding]] = {}
+    for finding in findings:
+        by_place.setdefault(finding.place, []).append(finding)
+    missing = [place for place, items in by_place.items() if items[0].kind == "missing"]
+    return told + [_told(place, items, _siblings(place, model, missing), tell) for place, items in by_place.items()]
+
+
+def _finding(item: ErrorDetails, value: Any) -> _Finding:
+    """Tell the fields in an error's location from the names of branches, by walking down the value that was read."""
+    place: list[str | int] = []
+    branches: list[tuple[Path, str | int]] = []
+    for step, part in enumerate(item["loc"]):
+        absent = item["type"] == "missing" and step == len(item["loc"]) - 1
+        if isinstance(value, dict) and isinstance(part, str) and (part in value or absent):
+            place.append(part)
+            value = value.get(part)
+        elif isinstance(value, (list, tuple)) and isinstance(part, int) and part < len(value):
+            place.append(part)
+            value = value[part]
+        else:
+            branches.append((tuple(place), part))
+    return _Finding(tuple(place), tuple(branches), item)
+
+
+def _meant(
+    place: Path, inside: list[_Finding], tell: Callable[[Any], str]
+) -> tuple[list[_Finding], list[tuple[Path, str, bool]]]:
+    """Return the findings of the branch that was meant or, when none stands out, one message for all of them."""
+    groups: dict[str | int, list[_Finding]] = {}
+    for finding in inside:
+        groups.setdefault(finding.within(place) or "", []).append(finding)
+    fits = [group for group in groups.values() if not any(_misfit(finding, place) for finding in group)]
+    if fits:
+        return fits[0], []
+    if len(groups) == 1:
+        return inside, []
+    entered = {branch: group for branch, group in groups.items() if any(finding.place != place for finding in group)}
+    unknown = {branch: {f.place for f in group if f.kind == "extra_forbidden"} for branch, group in entered.items()}
+    written = set.union(set(), *unknown.values())
+    named = [branch for branch in entered if len(unknown[branch]) < len(written)]
+    if len(named) == 1:
+        return entered[named[0]], []
+    if len(named) > 1:
+        alien = {path for path in written if all(path in fields for fields in unknown.values())}
+        mixed = ", ".join(sorted(str(path[-1]) for path in written - alien))
+        return [], [(place, f"mixes fields that do not go together: {mixed}", False)]
+    wanted = [f.place for group in entered.values() for f in group if f.kind == "missing" and len(f.place) == len(place) + 1]
+    return [], [_none_fits(place, inside, written, [str(path[-1]) for path in wanted], tell)]
+
+
+def _misfit(finding: _Finding, place: Path) -> bool:
+    """Whether a finding says that the value is of another kind than the branch, and not only wrong in content."""
+    if finding.place == place:
+        return finding.kind != "value_error"
+    return len(finding.place) == len(place) + 1 and finding.kind in ("missing", "extra_forbidden")
+
+
+def _none_fits(
+    place: Path, inside: list[_Finding], written: set[Path], wanted: list[str], tell: Callable[[Any], str]
+) -> tuple[Path, str, bool]:
+    for path in sorted(written, key=str):
+        close = did_you_mean(path[-1], wanted)
+        if close.startswith("; did"):
+            return path, f"is not a known field{close}", True
+    whole = [finding for finding in inside if finding.place == place]
+    choices = [_expected(finding.item).removeprefix("must be ") for finding in whole]
+    choices += [f"{{{name}: …}}" for name in wanted]
+    value = whole[0].item["input"] if whole else None
+    return place, f"must be {' or '.join(dict.fromkeys(choices))}; got {tell(value)}{_nearest(whole)}", False
+
+
+def _nearest(findings: list[_Finding]) -> str:
+    """Return the close ones of the words that would have been valid."""
+    words = [word for f in findings if f.kind == "literal_error" for word in re.findall(r"'([^']*)'", f.item["ctx"]["expected"])]
+    hint = did_you_mean(findings[0].item["input"], words) if words else ""
+    return hint if hint.startswith("; did") else ""
+
+
+def _siblings(place: Path, model: type[BaseModel], missing: list[Path]) -> list[str]:
+    """Return what may stand beside a field: all fields at the top, those known to be missing below it."""
+    if len(place) == 1:
+        return [field.alias or name for name, field in model.model_fields.items()]
+    return [str(other[-1]) for other in missing if other[:-1] == place[:-1]]
+
+
+def _told(place: Path, findings: list[_Finding], known: list[str], tell: Callable[[Any], str]) -> tuple[Path, str, bool]:
+    kinds = {finding.kind for finding in findings}
+    if kinds == {"extra_forbidden"}:
+        return place, f"is not a known field{did_you_mean(place[-1], known)}", True
+    if "missing" in kinds:
+        return place, "is required", False
+    expected = " or ".join(dict.fromkeys(_expected(finding.item) for finding in findings))
+    if not place and kinds == {"value_error"}:  # the fields do not fit together; each is shown where it stands
+        return place, expected, False
+    got = "" if "; got" in expected else f"; got {tell(findings[0].item['input'])}"
+    return place, f"{expected}{got}{_nearest(findings)}", False
+_WORDS = {
+    "int_type": "must be an integer",
+    "int_from_float": "must be an integer",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "string_type": "must be text",
+    "bool_type": "must be true or false",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "dict_type": "must be a mapping",
+    "model_type": "must be a mapping",
+    "model_attributes_type": "must be a mapping",
+}
+_BOUNDS = {
+    "greater_than": ("must be greater than", "gt"),
+    "greater_than_equal": ("must be at least", "ge"),
+    "less_than": ("must be less than", "lt"),
+    "less_than_equal": ("must be at most", "le"),
+    "too_short": ("must have this many entries or more:", "min_length"),
+    "too_long": ("must have this many entries or fewer:", "max_length"),
+}
+
+
+def _expected(item: ErrorDetails) -> str:
+    kind, context = item["type"], item.get("ctx", {})
+    if kind in _WORDS:
+        return _WORDS[kind]
+    if kind in _BOUNDS:
+        words, name = _BOUNDS[kind]
+        return f"{words} {context[name]:g}"
+    if kind == "literal_error":
+        return f"must be {context['expected']}"
+    if kind == "value_error":
+        return str(context["error"])
+    return item["msg"][:1].lower() + item["msg"][1:]
+
+
+def shown(value: Any) -> str:
+    """Return a value of a scenario as an error message may show it: short, and never a table's content."""
+    if isinstance(value, (list, tuple, dict)) and len(value) > 4:
+        return f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"
+    try:
+        text = "nothing" if value is None else repr(value)
+    except ValueError:  # an integer that Python refuses to print
+        text = "a huge integer"
+    return text if len(text) <= 60 else text[:57] + "…"

@@ -1,0 +1,247 @@
+"""What an audit hands to those who judge it: measurements, and beside them what was found of pooling and of the noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypedDict
+
+from auditor.numerics.statistics import tail
+from auditor.results.records import ExpectationRecord, Measurement
+from auditor.types import Coalition
+
+Selector = Callable[[Measurement], bool]
+
+
+class NoiseGain(NamedTuple):
+    """How much of its best copy's noise a coalition can take off, measured on the noise itself.
+
+    Attributes
+    ----------
+    share : float
+        Squared multiple correlation of the best copy's noise with the differences of the others from it: the share of its variance
+        that the best combination of the copies is free of. 0 in law where one copy says all there is.
+    regressors, observations : int
+        Differences that are not 0, and independent values of noise that the share is measured on.
+    """
+
+    share: float
+    regressors: int
+    observations: int
+
+
+class Dependence(NamedTuple):
+    """The strongest sign that what a copy adds to the best one foretells that one's noise, or the record itself.
+
+    Attributes
+    ----------
+    best, other : int
+        The two copies.
+    correlation : float
+        ``ρ``, in [−1, 1].
+    rows, tests : int
+        Rows looked at, and correlations that this is the largest of.
+    of_record : bool
+        Whether it is the record that is foretold.
+    """
+
+    best: int
+    other: int
+    correlation: float
+    rows: int
+    tests: int
+    of_record: bool
+
+    def p_value(self, margin: float) -> float:
+        """Return the p-value against «ρ² is at most the margin», for all of the pair's correlations together (Bonferroni)."""
+        bound = math.atanh(math.sqrt(margin))
+        found = math.atanh(min(abs(self.correlation), 1.0 - 1e-12))
+        return min(1.0, 2.0 * self.tests * tail((found - bound) * math.sqrt(max(self.rows - 3, 0))))
+
+
+class LawTest(NamedTuple):
+    """One statistic of the noise that was drawn, or of the values that were replaced, against the law that the scheme states.
+
+    Attributes
+    ----------
+    statistic : str
+        Which.
+    p : float
+        The least p-value of its tests, times their number (Bonferroni), at most 1.
+    tests, rows : int
+        How many tests, and of how many rows.
+    observed, expected : float
+        A figure that shows what is off, where the statistic is furthest from its law, and what the law has.
+    where : str
+        What the figure is of; names copies and attributes.
+    """
+
+    statistic: str
+    p: float
+    tests: int
+    rows: int
+    observed: float
+    expected: float
+    where: str
+
+
+class Look(NamedTuple):
+    """What some copies gain over the best of them, from records that look alike to them, whatever the law.
+
+    Gathered by ``auditor.audit.pooling.matching_records``.
+
+    Attributes
+    ----------
+    how : str
+        ``patterns`` or ``values``: what counts as alike.
+    copies : tuple of int
+        A coalition, or three copies of one that is too wide.
+    gain, std_error, degrees : float
+        The collusion gain of the best attack of any kind, its standard error and degrees of freedom.
+    blind : float
+        Share of records nothing is known of: each of them might be given away.
+    guard : bool
+        Whether it can only refute.
+    """
+
+    how: str
+    copies: Coalition
+    gain: float
+    std_error: float
+    degrees: float
+    blind: float
+    guard: bool
+
+
+def averaged(looks: Sequence[Look]) -> Look:
+    """Return the mean of the same look in several replicates, which are separate noise."""
+    R, first = len(looks), looks[0]
+    return Look(
+        first.how, first.copies, math.fsum(look.gain for look in looks) / R, math.sqrt(math.fsum(look.std_error**2 for look in looks)) / R,
+        math.fsum(look.degrees for look in looks), math.fsum(look.blind for look in looks) / R, any(look.guard for look in looks),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """What one coalition gains, judged without trusting the scheme's word.
+
+    Attributes
+    ----------
+    sufficient : bool or None
+        Whether the stated law makes one copy of the coalition say all there is; None when no law is stated.
+    gain : tuple of float
+        By attribute, collusion gain of the best linear attack learnt from the originals themselves, cross-fitted: nobody without
+        the originals can do better with a linear attack. NaN where there are too few rows to learn from.
+    std_error : tuple of float
+        Standard errors: a jackknife's, and what learning adds to it.
+    degrees : int
+        Their degrees of freedom.
+    noise : NoiseGain or None
+        What the measured noise of the copies says, where the law states one shape for all of them.
+    looks : tuple of Look
+        What records that look alike say of categorical copies.
+    dependence : Dependence or None
+        The strongest sign that another copy foretells the best one's noise in a way that covariances do not show.
+    """
+
+    sufficient: bool | None
+    gain: tuple[float, ...]
+    std_error: tuple[float, ...]
+    degrees: int
+    noise: NoiseGain | None = None
+    looks: tuple[Look, ...] = ()
+    dependence: Dependence | None = None
+PairedCell = tuple[str, str, Coalition, str]
+"""Knowledge, attack, coalition, attribute."""
+PairedGain = tuple[float, float, float]
+"""Gain over the coalition's copy with least noise by law, its standard error and degrees of freedom."""
+
+
+class Facts(TypedDict, total=False):
+    """What was found out about a uniform release beyond its cells.
+
+    ``marginal``: for every copy held, its number, level, p-value of the chi-square test, and degrees of freedom; ``drawn``: copies drawn
+    between two others.
+    """
+
+    marginal: list[tuple[int, float, float, int]]
+    drawn: list[Drawn]
+
+
+@dataclass(frozen=True)
+class ReleaseEvidence:
+    """One release that was audited: a scheme at a sweep point, in one replicate."""
+
+    sweep: dict[str, Any]
+    scheme: str
+    plugin: str
+    levels: tuple[float, ...]
+    replicate: int
+    rows: int
+    pooling: dict[Coalition, Pooling] = field(default_factory=dict)
+    paired: dict[PairedCell, PairedGain] = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
+    law: list[LawTest] = field(default_factory=list)
+    """What was found of the stated law, statistic by statistic; empty where none is stated."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All an expectation may look at."""
+
+    measurements: Sequence[Measurement]
+    releases: Sequence[ReleaseEvidence]
+
+
+class Drawn(NamedTuple):
+    """One copy between two others, over the records where these two agree.
+
+    Attributes
+    ----------
+    copy : int
+        Its number.
+    heads, tails : float
+        ``u`` and ``v`` of xiao2009, eqs. 3 and 4, first cases.
+    kept : float
+        Chance that the new value is the neighbours': ``u + v + (1 − u − v)/s``.
+    agreeing, same : int
+        Records where the neighbours agree, and those of them where the new copy agrees too.
+    """
+
+    copy: int
+    heads: float
+    tails: float
+    kept: float
+    agreeing: int
+    same: int
+
+
+class Statement(Protocol):
+    """What judges evidence: an expectation plugin, as far as a scenario and a run need to know it."""
+
+    parameters: Any
+    """Its checked parameters."""
+
+    def __init__(self, parameters: Any) -> None:
+        """Take checked parameters."""
+
+    @property
+    def name(self) -> str:
+        """Its registered name."""
+
+    @property
+    def reference(self) -> str:
+        """Where it comes from."""
+
+    @property
+    def needs_pooling(self) -> bool:
+        """Whether it asks what pooling buys."""
+
+    def record(self, name: str, where: dict[str, Any], evidence: Evidence) -> ExpectationRecord:
+        """Return its verdict."""
+SAME = 1e-11
+"""A gain smaller than this is rounding: the coalition's estimate is its best copy's, come by in another order of sums."""
+ROW_REDRAWS = 9
+"""Of whole releases, for attacks that need rows; Student's t on 8 degrees of freedom is 18 % wider than the normal."""

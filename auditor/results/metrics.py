@@ -1,0 +1,243 @@
+"""The metrics of an audit: what each number means, in one place for results, reports, expectations and docs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from auditor.text.spelling import closest
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a metric's values mean.
+
+    Attributes
+    ----------
+    name : str
+        As in results and scenarios.
+    unit : str
+        Of its values.
+    meaning : str
+        One sentence.
+    leak : 'low', 'high' or 'neither'
+        Which values mean that more of the original leaks.
+    """
+
+    name: str
+    unit: str
+    meaning: str
+    leak: Literal["low", "high", "neither"]
+
+
+METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric("distortion", "squared data units", "Mean squared error of the estimate, over rows and attributes.", "low"),
+        Metric("rmse", "data units", "Square root of the distortion.", "low"),
+        Metric(
+            "normalized_error",
+            "share of variance",
+            "Squared error over the data's variance, N·D/Tr(K_X) or D_j/K_jj: 0 is exact, 1 no better than guessing the mean.",
+            "low",
+        ),
+        Metric(
+            "collusion_gain",
+            "share",
+            "1 − D(coalition) / min D(copy alone): what pooling bought; 0 is nothing, 1 everything. For categories D is 1 − the "
+            "reconstruction probability.",
+            "high",
+        ),
+        Metric("within", "share of records", "Share of the records whose value is recovered within the tolerance.", "high"),
+        Metric(
+            "records_within",
+            "share of records",
+            "Share of the records rebuilt as a whole: ‖x̂ − x‖ at most the tolerance times ‖x‖, over the attack's guesses.",
+            "high",
+        ),
+        Metric(
+            "most_exposed",
+            "probability",
+            "Chance that the record which its adversary finds most exposed is rebuilt within the tolerance.",
+            "high",
+        ),
+        Metric(
+            "error_quantile",
+            "standard deviations",
+            "Quantile of the records' absolute errors, as error_quantile(0.5) for the median.",
+            "low",
+        ),
+        Metric(
+            "interval_privacy",
+            "standard deviations",
+            "Width around an estimate that holds the true value for the share of records asked for (Agrawal and Srikant).",
+            "low",
+        ),
+        Metric(
+            "localised_width",
+            "standard deviations",
+            "Mean width of the interval that the attack claims holds a record's value with the confidence asked for.",
+            "low",
+        ),
+        Metric("localised_share", "share of records", "Share of the records whose value lies in the interval the attack claims.", "high"),
+        Metric(
+            "entropy_privacy",
+            "standard deviations",
+            "2^h(X|Y): length of an interval as uncertain as an attribute is given its copies (Agrawal and Aggarwal).",
+            "low",
+        ),
+        Metric("privacy_loss", "share", "1 − 2^−I(X;Y): share of an attribute's entropy privacy that its copies took.", "high"),
+        Metric(
+            "reconstruction_probability",
+            "probability",
+            "Posterior probability of a record's true value, averaged over records; of a statement, of what is true of the record.",
+            "high",
+        ),
+        Metric("posterior_max", "probability", "Largest posterior probability, averaged over records.", "high"),
+        Metric("accuracy", "share of records", "Share of the records whose most probable value is the true one.", "high"),
+        Metric("accuracy_gain", "share of records", "Accuracy beyond that of always guessing the most frequent value.", "high"),
+        Metric(
+            "mutual_information",
+            "bits",
+            "Information that the copies hold of a record: mean of log₂(posterior/prior) of its true value.",
+            "high",
+        ),
+        Metric(
+            "delta_growth",
+            "probability",
+            "Largest growth of belief in a value from prior to posterior over the records; theory: over every outcome there can be.",
+            "high",
+        ),
+        Metric(
+            "growth_bound",
+            "probability",
+            "Largest growth of belief in any statement whatever the adversary believed before: (√R − 1)/(√R + 1), with R = exp(ε).",
+            "high",
+        ),
+        Metric(
+            "admissible_retention",
+            "probability",
+            "Largest retention of one copy at which no belief, whatever it was, can grow as the bounds asked for forbid.",
+            "neither",
+        ),
+        Metric(
+            "belief_gap",
+            "squared probability",
+            "Squared L2 distance of a coalition's posterior and its best copy's, averaged over records, corrected for sampling; "
+            "theory: that of the computed posteriors.",
+            "high",
+        ),
+        Metric(
+            "largest_belief_gap",
+            "probability",
+            "Largest L2 distance of a coalition's computed posterior and its best copy's, over every outcome there can be (beyond 2^18, "
+            "or with levels that are equal or 1, over those met).",
+            "high",
+        ),
+        Metric(
+            "marginal_gap",
+            "squared probability",
+            "Squared L2 distance of a copy's law given the original from uniform perturbation's, averaged over records, corrected for "
+            "sampling; theory: 0.",
+            "neither",
+        ),
+        Metric("epsilon", "nats", "Local differential privacy of the copies: largest log-ratio of chances under two originals.", "high"),
+        Metric(
+            "empirical_epsilon",
+            "nats",
+            "Lower bound on the privacy that the copies lose, by telling apart copies made of two values (exact confidence, "
+            "Clopper–Pearson); theory: epsilon, which it is below.",
+            "high",
+        ),
+        Metric("history_size", "elements", "Elements of a tuple's compressed history of releases, on average.", "neither"),
+        Metric(
+            "rho_breach",
+            "share of records",
+            "Share of the records of which a belief rises from below ρ1 to above ρ2, or falls from above ρ2 to below ρ1.",
+            "high",
+        ),
+        Metric("learnt", "share of records", "Share of the records whose sensitive value the attack claims, and claims rightly.", "high"),
+        Metric("claimed", "share of records", "Share of the records of which the attack claims a sensitive value.", "neither"),
+        Metric("learning_gain", "share of records", "Right guesses of the sensitive value beyond those by the table's shares.", "high"),
+        Metric("linkage", "probability", "Chance of naming a record's own row by its quasi-identifiers, averaged over records.", "high"),
+        Metric("anonymity_k", "records", "Records in the smallest class of those that look alike in the copies held.", "low"),
+        Metric("anonymity_distinct", "values", "Fewest distinct sensitive values in such a class: distinct ℓ.", "low"),
+        Metric("anonymity_entropy", "values", "exp of the least entropy of the sensitive values in such a class: entropy ℓ.", "low"),
+        Metric("anonymity_alpha", "share", "Largest share of one sensitive value in such a class: α.", "high"),
+        Metric("anonymity_t", "share", "Largest earth mover's distance of such a class's sensitive values from the table's: t.", "high"),
+        Metric("geometry_distances", "share", "Spread of the copy's distances over the original's: std over mean; 0 is none.", "neither"),
+        Metric("geometry_neighbours", "share of records", "Share of the records that keep their nearest neighbour in the copy.", "neither"),
+        Metric("geometry_clusters", "adjusted Rand index", "Likeness of 4-means clusters in the copy and in the original.", "neither"),
+        Metric(
+            "dissimilarity",
+            "correlation",
+            "Root mean square difference between the correlations of noise and data: 0 is noise correlated as the data are.",
+            "neither",
+        ),
+        Metric("seconds", "seconds", "Processor time to make the copies, or the last request of them.", "neither"),
+    )
+}
+
+ALWAYS = ("distortion", "rmse", "normalized_error", "collusion_gain")
+"""Measured for every cell of a numeric table; they cost nothing beyond the moments."""
+
+
+MEASURED_BY = {
+    "within": "within",
+    "records_within": "records-within",
+    "most_exposed": "records-within",
+    "error_quantile": "error-quantiles",
+    "interval_privacy": "interval-privacy",
+    "localised_width": "interval-privacy",
+    "localised_share": "interval-privacy",
+    "entropy_privacy": "entropy-privacy",
+    "privacy_loss": "entropy-privacy",
+    "dissimilarity": "dissimilarity",
+    "anonymity_k": "anonymity",
+    "anonymity_distinct": "anonymity",
+    "anonymity_entropy": "anonymity",
+    "anonymity_alpha": "anonymity",
+    "anonymity_t": "anonymity",
+    "geometry_distances": "geometry",
+    "geometry_neighbours": "geometry",
+    "geometry_clusters": "geometry",
+    "empirical_epsilon": "empirical-epsilon",
+    "belief_gap": "belief-gap",
+    "largest_belief_gap": "belief-gap",
+    "marginal_gap": "marginal-gap",
+    "growth_bound": "delta-growth",
+    "rho_breach": "rho-breach",
+    "history_size": "history-size",
+    "seconds": "seconds",
+}
+"""Which entry of ``measures:`` a metric needs."""
+
+
+def measured_by(name: str) -> str | None:
+    """Return the entry of ``measures:``, or the section ``utility``, that a metric needs; None when it is always measured."""
+    return "utility" if name.startswith("utility_") else MEASURED_BY.get(base(name))
+
+
+LOWEST, HIGHEST = 0.05, 0.95
+"""Quantiles of errors beyond these are withheld: they come too near single records."""
+
+
+def base(name: str) -> str:
+    """Return a metric's name without what tells its variants apart: ``within`` of ``within(0.1 std)``."""
+    return name.partition("(")[0]
+
+
+def is_metric(name: str) -> bool:
+    """Whether a name is a metric's; ``utility_…`` names belong to whoever measures utility."""
+    return base(name) in METRICS or name.startswith("utility_")
+
+
+def canonical(name: str) -> str:
+    """Return the metric's name for a spelling with hyphens."""
+    stem, bracket, rest = name.partition("(")
+    return stem.replace("-", "_") + bracket + rest
+
+
+def nearest(name: str) -> list[str]:
+    """Return close metric names."""
+    return closest(canonical(name), METRICS)

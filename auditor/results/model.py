@@ -1,0 +1,297 @@
+"""What an audit found: plain, frozen, versioned records, and how they are written and read again.
+
+Renderers read this module and nothing else. Results hold aggregates only: no original value ever. In memory they are in full; what is
+written, printed or drawn is what `AuditResult.disclosed` leaves of them.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from auditor.errors import AuditorError
+from auditor.results import reader
+from auditor.results.disclosure import disclosed
+from auditor.results.files import write_atomically
+from auditor.results.records import SCHEMA_VERSION, DataSummary, Distribution, ExpectationRecord, Measurement
+from auditor.text.safe_text import escaped, visible_on_one_line
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STOPPED = {"SIGINT": 130, "SIGTERM": 143}
+"""Exit status by the signal that stopped an audit: 128 and its number, as shells have it."""
+
+
+class SchemeSummary(BaseModel):
+    """One scheme at one sweep point: what was released, and the law it claims."""
+
+    model_config = ConfigDict(frozen=True)
+
+    sweep: dict[str, Any]
+    scheme: str
+    plugin: str
+    levels: list[float]
+    summary: str
+    claims: str
+
+
+class PluginSummary(BaseModel):
+    """What a reader of a report must know of an attack or a scheme."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: str
+    id: str
+    name: str
+    summary: str
+    assumes: str = ""
+    wins: str = ""
+    reference: str = ""
+    parameters: dict[str, Any] = Field(default_factory=dict)
+
+
+class Reference(BaseModel):
+    """An entry of the bibliography, as cited by the scenario or one of its plugins."""
+
+    model_config = ConfigDict(frozen=True)
+
+    key: str
+    text: str
+
+
+class Provenance(BaseModel):
+    """Enough to run the audit again and know that it was the same.
+
+    ``fingerprint`` tells tables apart: of a public one a SHA-256, of a private one a keyed hash, under the key of which ``fingerprint_key``
+    is the name; it can be compared with others under that key alone (`auditor.results.owner_key`).
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    versions: dict[str, str]
+    seed: int
+    fingerprint: str
+    fingerprint_key: str = ""
+    platform: str
+    start: str
+    duration: float
+    command: str = ""
+
+
+class Partial(BaseModel):
+    """How far an audit came that did not come to its end.
+
+    Attributes
+    ----------
+    finished, tasks : int
+        Tasks whose measurements are in the results, of how many; a task is some replicates of one scheme at one sweep point.
+    why : str
+        What stopped it.
+    signal : str or None
+        The signal that did, ``SIGINT`` (Ctrl-C) or ``SIGTERM``; None when something broke.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    finished: int
+    tasks: int
+    why: str
+    signal: str | None = None
+
+
+class AuditResult(BaseModel):
+    """Everything an audit found.
+
+    ``measurements`` is the tidy table; ``frame()`` gives it as a DataFrame. ``exit_status`` is the command line's.
+    """
+
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
+
+    schema_version: int = SCHEMA_VERSION
+    name: str = "audit"
+    scenario: dict[str, Any]
+    provenance: Provenance
+    data: list[DataSummary] = Field(default_factory=list)
+    releases: list[SchemeSummary] = Field(default_factory=list)
+    plugins: list[PluginSummary] = Field(default_factory=list)
+    references: list[Reference] = Field(default_factory=list)
+    expectations: list[ExpectationRecord]
+    measurements: list[Measurement]
+    distributions: list[Distribution] = Field(default_factory=list)
+    partial: Partial | None = Field(None, description="how far the audit came, if it was stopped; None when it is whole")
+
+    @property
+    def title(self) -> str:
+        """The scenario's title."""
+        return str(self.scenario.get("title") or self.name)
+
+    @property
+    def holds(self) -> bool:
+        """Whether every expectation holds."""
+        return all(record.status == "holds" for record in self.expectations)
+
+    @property
+    def failed(self) -> bool:
+        """Whether an attack, a scheme or an expectation failed while running."""
+        return any(record.status == "failed" for record in self.measurements) or any(record.failed for record in self.expectations)
+
+    @property
+    def exit_status(self) -> int:
+        """0 every expectation holds; 1 one does not; 3 something failed while running; 130 or 143 stopped by SIGINT or SIGTERM."""
+        if self.partial is not None and self.partial.signal in STOPPED:
+            return STOPPED[self.partial.signal]
+        if self.failed or self.partial is not None:
+            return 3
+        return 0 if self.holds else 1
+
+    def frame(self) -> pd.DataFrame:
+        """Return the measurements as a tidy DataFrame, one row a measurement."""
+        import pandas as pd
+
+        return pd.DataFrame(self.measurements, columns=list(Measurement._fields))
+
+    def disclosed(self) -> AuditResult:
+        """Return the results as they may leave the owner's machine; see `auditor.results.disclosure`."""
+        return disclosed(self)
+
+    @property
+    def plot(self) -> Any:
+        """The charts of these results: ``result.plot.collusion()`` and its kin return Altair charts."""
+        return _display().plots(self.disclosed())
+
+    def _repr_html_(self) -> str:
+        return str(_display().render([self]))
+
+    def to_json(self) -> str:
+        """Return the results as they may be written, as JSON; NaN and infinity become null, as JSON has neither."""
+        return self.disclosed()._json()
+
+    def _json(self) -> str:
+        head = {
+            "schema_version": self.schema_version,
+            "name": self.name,
+            **self.model_dump(mode="json", include={"scenario", "provenance", "data", "releases", "plugins", "references"}),
+            "expectations": [record.model_dump(mode="json", exclude_defaults=True) for record in self.expectations],
+            **({} if self.partial is None else {"partial": self.partial.model_dump(mode="json")}),
+        }
+        long = (("measurements", self.measurements), ("distributions", self.distributions))
+        lists = (f'"{name}":[{",".join(_written(record._asdict()) for record in records)}]' for name, records in long)
+        return escaped(f"{_written(head)[:-1]},{','.join(lists)}}}\n")
+
+    def save(self, directory: str | os.PathLike[str]) -> Path:
+        """Write ``results.json`` and ``results.parquet`` atomically, with what may leave the owner's machine (`disclosed`).
+
+        Returns
+        -------
+        Path
+            The directory written to, made if it was not there.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        folder = Path(directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        told = self.disclosed()
+        write_atomically(folder / "results.json", told.to_json().encode())
+        sink = pa.BufferOutputStream()
+        pq.write_table(told._arrow(), sink)
+        write_atomically(folder / "results.parquet", sink.getvalue().to_pybytes())
+        return folder
+
+    def _arrow(self) -> Any:
+        """The tidy table with explicit types, so that an empty or all-null column keeps its own; ``sweep`` is JSON text."""
+        import pyarrow as pa
+
+        number, text = pa.float64(), pa.string()
+        types = {
+            "coalition": pa.list_(pa.int64()), "levels": pa.list_(number), "replicate": pa.int64(),
+            "value": number, "std_error": number, "ci_low": number, "ci_high": number, "theory": number,
+        }  # fmt: skip
+        columns = zip(*self.measurements, strict=True) if self.measurements else ((),) * len(Measurement._fields)
+        arrays = {}
+        for field, values in zip(Measurement._fields, columns, strict=True):
+            cells = [json.dumps(value) for value in values] if field == "sweep" else list(values)
+            if field not in types and field != "sweep":  # names come from files, and whoever prints the table must not be steered by them
+                safe = {name: None if name is None else visible_on_one_line(name) for name in set(cells)}
+                cells = [safe[name] for name in cells]
+            arrays[field] = pa.array(cells, type=types.get(field, text))
+        return pa.table(arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> AuditResult:
+        """Read results from a ``results.json`` or the folder that holds one.
+
+        Raises
+        ------
+        AuditorError
+            The file is missing, is not an audit's results, or was written by a newer version of the program.
+        """
+        file = Path(path)
+        if file.is_dir():
+            file = file / "results.json"
+        with _without_collector():
+            return cls._read(file)
+
+    @classmethod
+    def _read(cls, file: Path) -> AuditResult:
+        from pydantic import ValidationError
+
+        document = reader.read(file)
+        try:
+            return cls.model_validate(document)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise AuditorError(f"{file}: not the results of an audit ({ascii(place)[1:-1]}: {first['msg'].lower()})") from None
+        except RecursionError:
+            raise AuditorError(f"{file}: not the results of an audit (nested too deeply)") from None
+
+
+def _display() -> Any:
+    """Return the renderer for notebooks, found as every renderer is: this package imports none."""
+    from auditor import registry
+
+    return registry.get("renderer", "notebook")()
+
+
+_encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
+
+
+def _written(value: dict[str, Any]) -> str:
+    """Write JSON; NaN and infinity, which are rare and cost a walk over everything, are looked for only where JSON refuses them."""
+    try:
+        return _encode(value)
+    except ValueError:
+        return _encode(_finite(value))
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Hold the cyclic garbage collector back while many records are made that all stay: it would walk them again and again."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def _finite(value: Any) -> Any:
+    """Replace NaN and infinity by None, all the way down."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value

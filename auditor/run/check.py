@@ -1,0 +1,204 @@
+"""Whether a scenario can be carried out on its data: everything that only the table, or all copies together, can tell, before a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from auditor import registry
+from auditor.adversary.attack import Attack
+from auditor.adversary.coalitions import expand_all
+from auditor.adversary.knowledge import Estimated
+from auditor.audit.base.release import make_scheme, release_levels
+from auditor.audit.measures.utility import utility_problems
+from auditor.audit.numeric.views import check_knowledge
+from auditor.data.columns.checks import LARGEST_VARIANCE
+from auditor.data.table import Table
+from auditor.errors import AuditorError, DataError, PluginFailed, Problem, ScenarioError, did_you_mean
+from auditor.expectations.base import listed
+from auditor.numerics.blocks import JACKKNIFE_GROUPS
+from auditor.process.containment import contained
+from auditor.results import metrics
+from auditor.run.tables import table_of
+from auditor.scenario.model import PluginUse, Scenario, SchemeUse
+from auditor.scenario.problems import Problems
+from auditor.scenario.read import at_point
+from auditor.scenario.read_coalitions import parse_coalitions
+from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw
+from auditor.schemes.base.scheme import TableMoments
+
+MOST_MOMENT_BYTES = 4 * 2**30
+MOST_RECORDS = 20_000_000
+"""About 8 GB of them."""
+
+Tables = list[tuple[dict[str, Any], Table]]
+
+
+def check_data(scenario: Scenario) -> Tables:
+    """Load the table of every sweep point and check the scenario against it; return point and table.
+
+    Raises
+    ------
+    ScenarioError
+        A table cannot be audited, or something in the scenario asks more of it than it has: everything, at every sweep point.
+    """
+    tables: Tables = []
+    problems: dict[tuple[Any, str], Problem] = {}
+    for point in scenario.sweep_points():
+        try:
+            here = at_point(scenario, point)
+        except ScenarioError as error:
+            problems.update({(None, str(problem)): problem for problem in error.problems})
+            continue
+        found = Problems()
+        table = _check_point(here, found)
+        if table is not None:
+            tables.append((point, table))
+        where = f" (at {', '.join(f'{path}={value}' for path, value in point.items())})" if point else ""
+        for path, message, key in found.found:
+            problems.setdefault((path, message), here.places.problem(path, message + where, key))
+    found = Problems()
+    _check_attributes(scenario, tables, found)
+    _check_coalitions(scenario, tables, found)
+    every = [*problems.values(), *scenario.places.located(found.found)]
+    if every:
+        raise ScenarioError(sorted(every, key=lambda problem: (problem.line or 0, problem.column or 0)))
+    return tables
+
+
+def _check_point(here: Scenario, found: Problems) -> Table | None:
+    try:
+        table, moments = table_of(here)
+    except DataError as error:
+        found.add(("data", *error.path), f"cannot be used: {error}")
+        return None
+    except PluginFailed:  # not the request's fault
+        raise
+    except AuditorError as error:
+        found.add(("data",), f"cannot be used: {error}")
+        return None
+    except (MemoryError, OverflowError):
+        found.add(("data", "rows") if here.data.rows else ("data",), "cannot be used: the table does not fit into memory")
+        return None
+    _check_knowledge(here, table, found)
+    for path, message in utility_problems(here, table):
+        found.add(("utility", *path), message)
+    for place, use in enumerate(here.schemes):
+        _check_scheme(here, place, use, table, moments, found)
+    for place, attack in enumerate(here.attacks):
+        _check_attack(here, place, attack, table, found)
+    return table
+
+
+def _check_attack(here: Scenario, place: int, use: PluginUse, table: Table, found: Problems) -> None:
+    with contained() as failure:
+        attack: Attack = registry.get("attack", use.name)(use.parameters)
+        attack.check_table(table)
+        for scheme in (make_scheme(released, here.base) for released in here.schemes):
+            if hasattr(scheme, "table"):
+                scheme.table = table
+            if scheme.family in attack.families:
+                attack.check_scheme(scheme.public)
+    _note_refusal(failure, ("attacks", place), use.id, found)
+
+
+def _note_refusal(failure: contained, path: tuple[str | int, ...], name: str, found: Problems) -> None:
+    """Note what a plugin refuses; where it breaks instead, the run records that, and finishes the others."""
+    if failure.error is not None and not isinstance(failure.error, PluginFailed):
+        found.add(path, f"({name}) cannot be used: {failure.reason}")
+
+
+def _check_knowledge(here: Scenario, table: Table, found: Problems) -> None:
+    for place, knowledge in enumerate(here.knowledge):
+        try:
+            check_knowledge(knowledge, table)
+        except AuditorError as error:
+            found.add(("knowledge", place, knowledge.name, *(("rows",) if isinstance(knowledge, Estimated) else ())), str(error))
+
+
+def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, moments: TableMoments, found: Problems) -> None:
+    with contained() as failure:
+        levels = release_levels(use, here)
+        scheme = make_scheme(use, here.base)
+        scheme.check_levels(levels)
+        scheme.check_table(table, here.data)
+        if scheme.family != "uniform":
+            joint = scheme.output_width(table.width) == table.width
+            _check_size(len(levels) if joint else 0, table.width)
+        _check_range(scheme.law(levels, moments), max(levels, default=0.0) * float(np.diag(moments.covariance).max(initial=0.0)))
+    if failure.error is not None:
+        _note_refusal(failure, ("schemes", place), use.id, found)
+        return
+    possible = len(found.found)
+    for number, entry in enumerate(here.coalitions):
+        try:
+            next(entry.expand(len(levels), here.seed), None)
+        except AuditorError as error:
+            found.add(("coalitions", number), f"cannot be had of scheme {use.id}: {error}")
+    if len(found.found) == possible:
+        _check_records(here, use, len(levels), table.width, found)
+
+
+def _check_records(here: Scenario, use: SchemeUse, copies: int, width: int, found: Problems) -> None:
+    """Refuse more measurements of one scheme than fit into memory and into a file that anybody reads."""
+    coalitions = len(expand_all(here.coalitions, copies, here.seed))
+    records = coalitions * len(here.knowledge) * len(here.attacks) * here.replicates * (width + 1) * len(metrics.ALWAYS)
+    if records > MOST_RECORDS:
+        told = f"{coalitions:,} coalitions of scheme {use.id} make {records:,} measurements, more than the {MOST_RECORDS:,} allowed"
+        found.add(("coalitions",), f"ask for too much: {told}; try {{random: 1000}}")
+
+
+def _check_size(copies: int, width: int) -> None:
+    """Refuse a release whose moments would not fit: they grow with the square of copies × attributes, not with rows."""
+    if width == 0:
+        raise AuditorError("the table has no column of numbers to add noise to")
+    size = 8 * ((copies + 1) * width) ** 2 * (JACKKNIFE_GROUPS + 2)
+    if size > MOST_MOMENT_BYTES:
+        raise AuditorError(
+            f"{copies:,} copies of {width} attributes need {size / 2**30:,.1f} GiB for their joint moments, more than the "
+            f"{MOST_MOMENT_BYTES / 2**30:.0f} GiB allowed; audit fewer copies at a time"
+        )
+
+
+def _check_range(law: NoiseLaw | None, loudest: float) -> None:
+    """Refuse noise so loud that powers of its variance are no numbers; ``loudest`` is what levels make of it without a Gaussian law."""
+    if isinstance(law, GaussianNoise):
+        loudest = float(law.level_covariance.max(initial=0.0)) * float(law.shape.max(initial=0.0))
+        loudest = np.inf if np.isnan(loudest) else loudest
+    if loudest > LARGEST_VARIANCE:  # levels that nobody knows are none
+        raise AuditorError(f"noise of variance {loudest:.3g} is beyond what double precision can square")
+
+
+def _check_attributes(scenario: Scenario, tables: Tables, found: Problems) -> None:
+    """Check that filters by attribute name columns that some sweep point audits."""
+    known = {"*", *(name for _, table in tables for name in table.attributes)}
+    known |= {name for use in scenario.attacks for name in getattr(use.parameters, "predicates", {})}
+    if not tables:
+        return
+    for use in scenario.judged:
+        for name in listed(getattr(use.expectation.parameters, "attribute", None)):
+            if name not in known:
+                path = ("expect", use.place, use.name, "attribute")
+                found.add(path, f"names no column that is audited: {name!r}{did_you_mean(name, known - {'*'})}")
+
+
+def _check_coalitions(scenario: Scenario, tables: Tables, found: Problems) -> None:
+    """Check that filters by coalition name copies that some scheme they cover releases, at some sweep point."""
+    if not tables or not any(getattr(use.expectation.parameters, "coalition", None) is not None for use in scenario.judged):
+        return
+    released: dict[str, int] = {}
+    for point, _ in tables:
+        here = at_point(scenario, point)
+        for scheme in here.schemes:
+            with contained():  # the run records it
+                released[scheme.id] = max(released.get(scheme.id, 0), len(release_levels(scheme, here)))
+    for use in scenario.judged:
+        wanted = getattr(use.expectation.parameters, "coalition", None)
+        parsed = None if wanted is None else parse_coalitions(wanted)
+        last = 0 if parsed is None else max((parsed.count if parsed.kind == "first" else 0, *parsed.copies))
+        schemes = listed(getattr(use.expectation.parameters, "scheme", None)) or list(released)
+        most = max((released.get(scheme, 0) for scheme in schemes), default=0)
+        if last > most:
+            path = ("expect", use.place, use.name, "coalition")
+            found.add(path, f"names copy {last}, but only {most} {'copies are' if most != 1 else 'copy is'} released")

@@ -1,0 +1,309 @@
+"""Run a scenario: have its tasks carried out on any number of workers, and put the results together in one order."""
+
+from __future__ import annotations
+
+import math
+import platform
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from copy import deepcopy
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from auditor import registry
+from auditor.audit.base.outcome import ReleaseAudit
+from auditor.audit.base.release import release_levels
+from auditor.data.source import is_public
+from auditor.data.table import Table
+from auditor.errors import WorkersLost
+from auditor.expectations.base import listed
+from auditor.expectations.stopped_runs import Missing, undecided
+from auditor.numerics.statistics import quantile
+from auditor.process.containment import OURS, contained
+from auditor.process.interrupt import Interrupted
+from auditor.results import bibliography
+from auditor.results import owner_key as owner
+from auditor.results.evidence import Evidence
+from auditor.results.model import AuditResult, Partial, PluginSummary, Provenance, Reference, SchemeSummary
+from auditor.results.records import FEWEST_REPLICATES, AttributeSummary, DataSummary, ExpectationRecord, Measurement, cells
+from auditor.run.checkpoint import Keep, Keeper, Numbered, Unfinished
+from auditor.run.schedule import carry_out_all, plan
+from auditor.run.tables import table_of
+from auditor.run.task import Task
+from auditor.run.task_keys import identify
+from auditor.run.workers import Crew
+from auditor.scenario.model import ExpectationUse, Scenario
+from auditor.scenario.read import at_point
+from auditor.schemes.base.scheme import TableMoments
+
+ESTIMATED = ("redraws", "jackknife", "sampling", "replicates-needed")
+"""Error bars that the spread between replicates, where there are enough, takes the place of."""
+
+ALWAYS = "noise-follows-law"
+"""The expectation that every audit has; in its results when it fails."""
+IMPLICIT_LEVEL = 1e-4
+"""Its level over all schemes where nobody asked: of ten thousand audits of honest noise one is told that it fails."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is."""
+
+    done: int
+    total: int
+    current: str
+
+
+Listener = Callable[[Progress], None]
+
+
+def run_scenario(
+    scenario: Scenario, workers: int = 1, cluster: str | None = None, listener: Listener | None = None, command: str = "",
+    keep: Keep | None = None,
+) -> AuditResult:  # fmt: skip
+    """Run an audit.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    workers : int
+        Processes; the results are the same bytes for any number.
+    cluster : str, optional
+        Address of a running Dask scheduler, instead of processes here.
+    listener : callable, optional
+        Told after every task.
+    command : str
+        How the run was asked for, for the record.
+    keep : Keep, optional
+        Where to keep what is finished, and whether to use what an earlier run kept there.
+
+    Returns
+    -------
+    AuditResult
+        ``partial`` when ``Interrupted`` was raised while tasks were carried out, or workers were lost.
+
+    Raises
+    ------
+    AuditorError
+        The data cannot be audited; a failing attack or scheme is no error but a record.
+    """
+    started, clock = datetime.now(UTC), time.perf_counter()
+    points = scenario.sweep_points()
+    summaries, digests = zip(*(_summary_of_data(at_point(scenario, point), point) for point in points), strict=True)
+    tasks = list(plan(scenario, points))
+    found: dict[int, list[ReleaseAudit]] = {}
+    partial = None
+    keeper = None if keep is None else _keeper(keep, scenario, tasks, list(zip(points, digests, strict=True)))
+    try:
+        with Crew(workers, cluster) as crew, closing(_finished(tasks, crew, keeper, listener)) as finished:
+            found.update(finished)
+    except (Interrupted, WorkersLost) as reason:
+        if len(found) < len(tasks):
+            partial = Partial(finished=len(found), tasks=len(tasks), why=str(reason), signal=getattr(reason, "signal", None))
+    audits = [audit for number in sorted(found) for audit in found[number]]
+    duration = time.perf_counter() - clock + (keeper.spent if keeper is not None else 0.0)
+    missing = [_missing(task) for number, task in enumerate(tasks) if number not in found]
+    measurements = spread_over_replicates([record for audit in audits for record in audit.measurements])
+    evidence = Evidence(measurements, [audit.evidence for audit in audits])
+    return AuditResult(
+        name=scenario.name,
+        scenario=scenario.spec(),
+        provenance=_provenance(scenario, summaries, started, duration, command),
+        data=_distinct(summaries),
+        releases=_summaries_of_schemes(scenario, points),
+        plugins=_summaries_of_plugins(scenario),
+        references=_references(scenario),
+        expectations=judge(scenario, evidence, missing),
+        measurements=measurements,
+        distributions=[spread for audit in audits for spread in audit.distributions],
+        partial=partial,
+    )
+
+
+def _keeper(
+    keep: Keep, scenario: Scenario, tasks: Sequence[Task], fingerprints: Sequence[tuple[dict[str, Any], str]]
+) -> Keeper[list[ReleaseAudit]]:
+    return Keeper(keep, identify(scenario, tasks, fingerprints), list[ReleaseAudit], _complete)
+
+
+def _complete(audits: list[ReleaseAudit]) -> bool:
+    """Whether a task is done for good: what failed may have failed for want of memory or disk, and is tried again."""
+    return not any(record.status == "failed" for audit in audits for record in audit.measurements)
+
+
+def _missing(task: Task) -> Missing:
+    return Missing(dict(task.place.point), task.place.scenario().schemes[task.scheme].id)
+
+
+def _finished(
+    tasks: Sequence[Task], crew: Crew, keeper: Keeper[list[ReleaseAudit]] | None, listener: Listener | None
+) -> Numbered[list[ReleaseAudit]]:
+    """Yield place and result of every task as it is finished, or was by an earlier run."""
+
+    def work(some: Sequence[Task], begun: Unfinished | None = None) -> Numbered[list[ReleaseAudit]]:
+        places = {task.identity: place for place, task in enumerate(some)}
+        before = len(tasks) - len(some)
+
+        def advance(done: int, total: int, label: str) -> None:
+            if listener is not None:
+                listener(Progress(before + done, before + total, label))
+
+        if before and not some:
+            advance(0, 0, "")
+        for task, result in carry_out_all(some, crew, advance, begun):
+            yield places[task.identity], result
+
+    return work(tasks) if keeper is None else keeper.finished(tasks, work)
+
+
+SIGNED = ("collusion_gain", "accuracy_gain", "belief_gap")
+"""Metrics that may be below 0."""
+
+
+def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]:
+    """Return the measurements, with error bars from the replicates where there is no closed form.
+
+    Replicates are other draws, all of whose figures are shown. With five or more of them the spread between them is the honest error of a
+    single one, with Student's t for the interval.
+    """
+    improved: dict[int, Measurement] = {}
+    index = {id(record): place for place, record in enumerate(measurements)}
+    unknown = [m for m in measurements if m.error_bar in ESTIMATED or (m.status == "ok" and m.reason is not None)]
+    for records in cells(unknown).values():
+        if len(records) < FEWEST_REPLICATES:
+            continue
+        values = np.array([record.value for record in records], dtype=np.float64)
+        error = float(values.std(ddof=1))
+        reach = quantile(0.975, len(values) - 1) * error
+        for record, value in zip(records, values.tolist(), strict=True):
+            low = value - reach if record.metric in SIGNED else max(0.0, value - reach)
+            bar = {"std_error": error, "ci_low": low, "ci_high": value + reach, "error_bar": "replicates", "reason": None}
+            improved[index[id(record)]] = record._replace(**bar)
+    return [improved.get(place, record) for place, record in enumerate(measurements)]
+
+
+def judge(scenario: Scenario, evidence: Evidence, missing: Sequence[Missing] = ()) -> list[ExpectationRecord]:
+    """Return the verdict on every expectation of the scenario; what tasks are missing leaves those that cover them undecided."""
+    asked = [undecided(_judged(use, evidence), use.expectation, missing) for use in scenario.judged]
+    return [*asked, *_unasked(scenario, evidence, missing)]
+
+
+def _unasked(scenario: Scenario, evidence: Evidence, missing: Sequence[Missing]) -> list[ExpectationRecord]:
+    """Return the verdict on what every audit expects: that noise follows its law. Only of schemes whose noise does not."""
+    expected = registry.get("expectation", ALWAYS)
+    schemes = list(dict.fromkeys(release.scheme for release in evidence.releases))
+    asked = [use.expectation.parameters for use in scenario.judged if use.name == ALWAYS]
+    found = []
+    for scheme in schemes:
+        if any(each.sweep is None and (each.scheme is None or scheme in listed(each.scheme)) for each in asked):
+            continue
+        expectation = expected(scheme=scheme, level=IMPLICIT_LEVEL / len(schemes))
+        record = _judged(ExpectationUse(ALWAYS, expectation, {"scheme": scheme}), evidence)
+        found += [undecided(record, expectation, missing)] if record.status == "fails" else []
+    return found
+
+
+def _judged(use: ExpectationUse, evidence: Evidence) -> ExpectationRecord:
+    """A judge that breaks leaves its expectation undecided, and an hour's measurements where they are."""
+    if type(use.expectation).__module__.partition(".")[0] not in OURS:
+        evidence = deepcopy(evidence)  # what it writes to must not reach the results
+    with contained() as failure:
+        return use.expectation.record(use.name, use.where, evidence)
+    why = f"could not be judged: {failure.reason}"
+    return ExpectationRecord(
+        expectation=use.name, where=use.where, status="undecided", observed=None, bound=None, why=why, failed=True
+    )
+
+
+def _summary_of_data(scenario: Scenario, point: dict[str, Any]) -> tuple[DataSummary, str]:
+    """Return the table in aggregates, and its digest, which stays in memory and in the journal."""
+    table, moments = table_of(scenario)
+    public = is_public(scenario.data.source)
+    variances = np.diag(moments.covariance)
+    correlation = moments.covariance / np.sqrt(np.outer(variances, variances))
+    digest = table.fingerprint()
+    summary = DataSummary(
+        source=table.source,
+        rows=table.rows,
+        attributes=_summaries_of_attributes(table, moments),
+        correlation=np.clip(correlation, -1.0, 1.0).tolist(),
+        description=table.description,
+        licence=table.licence,
+        fingerprint=owner.fingerprint(digest, public),
+        disclosure="public" if public else scenario.data.disclosure,
+        sweep={path: value for path, value in point.items() if path.partition(".")[0] in ("data", "seed")},
+    )
+    return summary, digest
+
+
+def _summaries_of_attributes(table: Table, moments: TableMoments) -> list[AttributeSummary]:
+    sizes = {} if table.categorical is None else {attribute.name: attribute.size for attribute in table.categorical.attributes}
+    variances = np.diag(moments.covariance)
+    numeric = [
+        AttributeSummary(name=name, mean=float(mean), variance=float(variance), values=sizes.pop(name, None))
+        for name, mean, variance in zip(table.attributes, moments.mean, variances, strict=True)
+    ]
+    return [*numeric, *(AttributeSummary(name=name, values=size) for name, size in sizes.items())]
+
+
+def _distinct(summaries: Sequence[DataSummary]) -> list[DataSummary]:
+    return list({summary.model_dump_json(): summary for summary in summaries}.values())
+
+
+def _summaries_of_schemes(scenario: Scenario, points: Sequence[dict[str, Any]]) -> list[SchemeSummary]:
+    summaries = []
+    for point in points:
+        here = at_point(scenario, point)
+        for use in here.schemes:
+            cls = registry.get("scheme", use.name)
+            levels: list[float] = []
+            with contained():  # where it fails every cell of the scheme says so
+                levels = [level for level in release_levels(use, here) if not math.isnan(level)]
+            summary = SchemeSummary(
+                sweep=point, scheme=use.id, plugin=use.name, levels=levels, summary=cls.summary(), claims=cls.claims
+            )
+            summaries.append(summary)
+    return summaries
+
+
+def _summaries_of_plugins(scenario: Scenario) -> list[PluginSummary]:
+    summaries = []
+    for kind, uses in (("scheme", scenario.schemes), ("attack", scenario.attacks)):
+        for use in uses:
+            cls = registry.get(kind, use.name)
+            parameters = use.parameters.model_dump(mode="json", by_alias=True)
+            summary = PluginSummary(
+                kind=kind, id=use.id, name=use.name, summary=cls.summary(), assumes=cls.assumes,
+                wins=getattr(cls, "wins", ""), reference=cls.reference, parameters=parameters,
+            )  # fmt: skip
+            summaries.append(summary)
+    return summaries
+
+
+def _references(scenario: Scenario) -> list[Reference]:
+    named = [registry.get("scheme", use.name).reference for use in scenario.schemes]
+    named += [registry.get("attack", use.name).reference for use in scenario.attacks]
+    named += [use.expectation.reference for use in scenario.judged]
+    keys = sorted({*scenario.cite, *bibliography.cited(named)})
+    return [Reference(key=key, text=bibliography.text(key)) for key in keys]
+
+
+def _provenance(
+    scenario: Scenario, summaries: Sequence[DataSummary], started: datetime, duration: float, command: str
+) -> Provenance:
+    packages = ("auditor", "numpy", "scipy", "pandas", "scikit-learn")
+    return Provenance(
+        versions={"python": platform.python_version(), **{package: version(package) for package in packages}},
+        seed=scenario.seed,
+        fingerprint=summaries[0].fingerprint,
+        fingerprint_key="" if all(summary.disclosure == "public" for summary in summaries) else owner.key_name(),
+        platform=f"{platform.system()} {platform.machine()}",
+        start=started.isoformat(timespec="seconds"),
+        duration=round(duration, 3),
+        command=command,
+    )

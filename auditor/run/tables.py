@@ -1,0 +1,57 @@
+"""The table of a scenario, loaded once in a process for as long as its files stay as they are."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from auditor.data.columns.category_rules import Categories
+from auditor.data.columns.hierarchy import hierarchy_of
+from auditor.data.load import is_file, load_table
+from auditor.data.table import Table
+from auditor.numerics.random_streams import stream
+from auditor.results.files import located
+from auditor.scenario.model import Scenario
+from auditor.scenario.read_data import DATA_FIELDS
+from auditor.schemes.base.scheme import TableMoments, table_moments
+
+
+def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
+    """Return the scenario's table and its exact moments; kept, as every task of a run reads the same few tables."""
+    base = None if scenario.base is None else str(scenario.base)
+    with threadpool_limits(limits=1):
+        spec = json.dumps(scenario.data.spec())  # order counts: columns make a product domain, leaves a hierarchy
+        declared = json.dumps(scenario.data.hierarchies)
+        return _table(spec, declared, base, scenario.seed, _stamp(scenario.data.source, scenario.base))
+
+
+def _stamp(source: str, base: Path | None) -> tuple[tuple[str, int, int], ...]:
+    """Return what changes when a file does: in a long session a table that was edited must not be taken for the one kept."""
+    for path in located(source, base) if is_file(source) else []:
+        files = sorted(path.resolve().iterdir()) if path.is_dir() else [path.resolve()]
+        return tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+    return ()
+
+
+@lru_cache(maxsize=4)
+def _table(
+    spec: str, declared: str, base: str | None, seed: int, stamp: tuple[tuple[str, int, int], ...]
+) -> tuple[Table, TableMoments]:
+    data = json.loads(spec)
+    own = {key: value for key, value in data.items() if key not in DATA_FIELDS}
+    table = load_table(
+        data["source"],
+        columns=data["columns"],
+        rows=data["rows"],
+        missing=data["missing"],
+        standardize=data["standardize"],
+        parameters=own,
+        rng=stream(seed, "data"),
+        base=None if base is None else Path(base),
+        categories=Categories(data.get("bin", {}), data.get("categorical", {})),
+        hierarchies={name: hierarchy_of(tree) for name, tree in json.loads(declared).items()},
+    )
+    return table, table_moments(table)

@@ -1,0 +1,71 @@
+"""One task of a run: some replicates of one scheme at one sweep point, as text and places, so that it can travel."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from auditor.audit.base.outcome import Taken
+from auditor.data.table import Table
+from auditor.scenario.model import Scenario
+from auditor.scenario.read import at_point, rebuild
+
+
+@dataclass(frozen=True)
+class Place:
+    """A scenario at one sweep point, as text: rebuilt wherever a task is carried out."""
+
+    document: dict[str, Any] = field(repr=False)
+    base: str | None
+    name: str
+    point: tuple[tuple[str, Any], ...]
+
+    def scenario(self) -> Scenario:
+        """Return the scenario, rebuilt once in a process."""
+        return _scenario_at(json.dumps([self.document, self.point]), self.base, self.name)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some replicates of one scheme at one sweep point.
+
+    Attributes
+    ----------
+    place : Place
+    scheme : int
+        Its place in the scenario.
+    replicates : tuple of int
+    pooling : bool
+        Whether an expectation needs evidence on what pooling buys.
+    table : Table or None
+        Where the rows are, for a table that stays in its files; others are loaded where the task is carried out.
+    taken : Taken or None
+        What was gathered of the rows already.
+    """
+
+    place: Place
+    scheme: int
+    replicates: tuple[int, ...]
+    pooling: bool
+    table: Table | None = None
+    taken: Taken | None = field(default=None, repr=False)
+
+    @property
+    def label(self) -> str:
+        """What progress shows."""
+        where = ", ".join(f"{path}={value}" for path, value in self.place.point)
+        return f"{self.place.scenario().schemes[self.scheme].id}{f' at {where}' if where else ''}, replicate {self.replicates[0]}"
+
+    @property
+    def identity(self) -> str:
+        """What tells the task from the others of its run, in every run of the same scenario on the same data."""
+        return json.dumps([self.place.point, self.scheme, self.replicates])
+
+
+@lru_cache(maxsize=64)
+def _scenario_at(text: str, base: str | None, name: str) -> Scenario:
+    document, point = json.loads(text)
+    return at_point(rebuild(document, None if base is None else Path(base), name), dict(point))

@@ -1,0 +1,219 @@
+"""The JSON Schema of a scenario, made from what is installed, for editors that complete and check as one types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from auditor import registry
+from auditor.adversary.coalitions import NAMED
+from auditor.adversary.knowledge import KINDS
+from auditor.results import bibliography, metrics
+from auditor.scenario.fields import FIELDS
+from auditor.scenario.levels import MOST_COPIES, ORDERS, RANGES
+from auditor.scenario.read_data import MISSING, MOST_ROWS
+from auditor.scenario.read_measures import MEASURES
+from auditor.scenario.read_plugins import SCHEME_FIELDS
+from auditor.scenario.sections import MOST_REPLICATES
+
+JSON = dict[str, Any]
+
+
+def scenario_schema() -> JSON:
+    """Return the JSON Schema (draft 2020-12) of a scenario, with every installed plugin's parameters."""
+    definitions: JSON = {}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Audit scenario",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["data", "schemes"],
+        "anyOf": [{"required": ["attacks"]}, {"required": ["utility"]}],
+        "properties": _ordered({
+            "schema": {"const": 1, "description": "version of this format"},
+            "title": {"type": "string"},
+            "cite": _optional({"enum": bibliography.keys()}),
+            "seed": {"type": "integer", "minimum": 0, "description": "the whole run is a function of scenario, data and seed"},
+            "data": _data(definitions),
+            "schemes": _one_or_many(_shared("scheme", _plugin("scheme", definitions, _scheme_fields()), definitions)),
+            "knowledge": _one_or_many(_shared("knowledge", _knowledge(), definitions)),
+            "coalitions": _one_or_many(_shared("coalition", _coalition(), definitions)),
+            "attacks": _one_or_many(_shared("attack", _plugin("attack", definitions, {"id": {"type": "string"}}), definitions)),
+            "measures": _optional(_shared("measure", _measure(), definitions)),
+            "sweep": {"type": ["object", "null"], "additionalProperties": {"type": "array", "minItems": 1}},
+            "replicates": {"type": "integer", "minimum": 1, "maximum": MOST_REPLICATES},
+            "expect": _optional(_shared("expectation", _expectation(definitions), definitions)),
+        }),
+        "$defs": definitions,
+    }  # fmt: skip
+
+
+def _ordered(properties: JSON) -> JSON:
+    """Return properties in the order of the documentation; a field without a schema of its own takes anything."""
+    return {field: properties.get(field, {}) for field in FIELDS}
+
+
+def _one_or_many(item: JSON) -> JSON:
+    return {"anyOf": [item, {"type": "array", "items": item, "minItems": 1}]}
+
+
+def _optional(item: JSON) -> JSON:
+    return {"anyOf": [item, {"type": "array", "items": item}, {"type": "null"}]}
+
+
+def _named(name: str, properties: JSON, required: list[str]) -> JSON:
+    """Return the schema of ``{name: estimated, rows: 400}``, which says the same as ``{estimated: {rows: 400}}``."""
+    return {
+        "type": "object",
+        "required": ["name", *required],
+        "additionalProperties": False,
+        "properties": {"name": {"const": name}, **properties},
+    }
+
+
+def _shared(name: str, schema: JSON, definitions: JSON) -> JSON:
+    """Put a schema among the definitions and return a reference to it."""
+    definitions[name] = schema
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _parameters(kind: str, name: str, definitions: JSON) -> JSON:
+    """Return the properties of one plugin's parameters, their nested models moved to the shared definitions."""
+    model_class = registry.get(kind, name).Parameters
+    schema: JSON = model_class.model_json_schema(by_alias=True, ref_template=f"#/$defs/{kind}-{name}-{{model}}")
+    for model, definition in schema.pop("$defs", {}).items():
+        definitions[f"{kind}-{name}-{model}"] = definition
+    return schema
+
+
+def _plugin(kind: str, definitions: JSON, extra: JSON) -> JSON:
+    choices: list[JSON] = [{"enum": registry.names(kind)}]
+    for name in registry.names(kind):
+        schema = _parameters(kind, name, definitions)
+        properties = {"name": {"const": name}, **extra, **schema.get("properties", {})}
+        choices.append({
+            "type": "object",
+            "description": registry.get(kind, name).summary(),
+            "additionalProperties": False,
+            "required": ["name", *schema.get("required", [])],
+            "properties": properties,
+        })  # fmt: skip
+    return {"anyOf": choices}
+
+
+def _scheme_fields() -> JSON:
+    number = {"type": "number", "minimum": 0}
+    ends = {"type": "array", "items": number, "minItems": 2, "maxItems": 2}
+    count = {"type": "integer", "minimum": 1, "maximum": MOST_COPIES}
+    sorting = {"order": {"enum": list(ORDERS)}, "out-of": count}
+    ranges = [{"type": "object", "additionalProperties": False, "required": [kind, "count"],
+               "properties": {kind: ends, "count": count, **sorting}} for kind in RANGES]  # fmt: skip
+    fields = {
+        "id": {"type": "string"},
+        "levels": {"anyOf": [{"type": "array", "items": number, "minItems": 1, "maxItems": MOST_COPIES}, *ranges]},
+        "already-out": {**number, "description": "copies, or share of them, that are out before the rest is asked for"},
+    }
+    return {name: fields[name] for name in SCHEME_FIELDS if name in fields}
+
+
+def _data(definitions: JSON) -> JSON:
+    leaves = {"type": "array", "items": {"type": ["string", "number"]}, "minItems": 1}
+    branch = {"anyOf": [{"$ref": "#/$defs/hierarchy"}, leaves]}
+    definitions["hierarchy"] = {"type": "object", "minProperties": 1, "additionalProperties": branch}
+    common: JSON = {
+        "columns": {"anyOf": [{"type": "array", "items": {"type": "string"}, "minItems": 1}, {"type": ["string", "null"]}]},
+        "rows": {"type": ["integer", "null"], "minimum": 2, "maximum": MOST_ROWS},
+        "missing": {"enum": list(MISSING)},
+        "standardize": {"type": "boolean"},
+        "disclosure": {"enum": ["moments", "figures"]},
+        "bin": {"type": ["object", "null"], "additionalProperties": _bins(),
+                "description": "columns cut into classes, for uniform schemes"},
+        "categorical": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": ["object", "string", "null"]}],
+                        "description": "columns that are categories: names, or names with their domains"},
+        "hierarchies": {"type": ["object", "null"], "additionalProperties": {"$ref": "#/$defs/hierarchy"},
+                        "description": "columns whose values belong together: nested mappings with lists of values at the ends"},
+    }  # fmt: skip
+    # a file by its suffix, or a folder of parts by its slash
+    path = {"type": "string", "pattern": r"\.([cC][sS][vV]|[pP][aA][rR][qQ][uU][eE][tT])$|[/\\]"}
+    choices: list[JSON] = [
+        {"anyOf": [{"enum": registry.names("source")}, path]},
+        {"type": "object", "required": ["source"], "additionalProperties": False, "properties": {"source": path, **common}},
+    ]
+    for name in registry.names("source"):
+        schema = _parameters("source", name, definitions)
+        properties = {"source": {"const": name}, **common, **schema.get("properties", {})}
+        required = ["source", *schema.get("required", [])]
+        choices.append({"type": "object", "required": required, "additionalProperties": False, "properties": properties})
+    return {"anyOf": choices}
+
+
+def _bins() -> JSON:
+    count = {"type": "integer", "minimum": 1}
+    edges = {"type": "array", "items": {"type": "number"}, "minItems": 2}
+    return {"anyOf": [{"type": "object", "required": [rule], "additionalProperties": False, "properties": {rule: argument}}
+                      for rule, argument in (("equal-width", count), ("quantile", count), ("edges", edges))]}  # fmt: skip
+
+
+def _knowledge() -> JSON:
+    count: JSON = {"type": "integer", "minimum": 1}
+    estimated: JSON = {
+        "type": "object",
+        "required": ["rows"],
+        "additionalProperties": False,
+        "properties": {"rows": {"type": "integer", "minimum": 2}, "structure": {"enum": ["scheme", "none"]}},
+    }
+    names = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+    arguments: dict[str, JSON] = {"estimated": estimated, "known-attributes": names}
+    choices: list[JSON] = [{"enum": ["perfect", "uniform-prior"]}]
+    for kind in KINDS:
+        if kind not in ("perfect", "uniform-prior"):
+            argument = arguments.get(kind, count)
+            choices.append({"type": "object", "required": [kind], "additionalProperties": False, "properties": {kind: argument}})
+            named = "attributes" if kind == "known-attributes" else "count"
+            inner: JSON = argument["properties"] if kind == "estimated" else {named: argument}
+            needed: list[str] = ["rows"] if kind == "estimated" else [*inner]
+            choices.append(_named(kind, inner, needed))
+        else:
+            choices.append(_named(kind, {}, []))
+    return {"anyOf": choices}
+
+
+def _coalition() -> JSON:
+    copies = {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 1}
+    count = {"type": "integer", "minimum": 1}
+    objects = [{"type": "object", "required": [key], "additionalProperties": False, "properties": {key: argument}}
+               for key, argument in (("copies", copies), ("first", count), ("random", count))]  # fmt: skip
+    objects += [_named(key, {key if key == "copies" else "count": argument}, [key if key == "copies" else "count"])
+                for key, argument in (("copies", copies), ("first", count), ("random", count))]  # fmt: skip
+    bare = {"type": "object", "required": ["name"], "additionalProperties": False, "properties": {"name": {"enum": list(NAMED)}}}
+    return {"anyOf": [{"enum": list(NAMED)}, copies, bare, *objects]}
+
+
+def _measure() -> JSON:
+    number: JSON = {"type": "number", "exclusiveMinimum": 0}
+    option: JSON = {"anyOf": [number, {"type": ["array", "string"]}]}
+    choices: list[JSON] = [{"enum": [*MEASURES, *metrics.ALWAYS]}]
+    for name, options in MEASURES.items():
+        inner = dict.fromkeys(options, option)
+        mapping: JSON = {"type": ["object", "null"], "additionalProperties": False, "properties": inner}
+        argument: JSON = {"anyOf": [mapping, number, {"type": "array", "items": {"anyOf": [number, mapping]}}]}
+        choices.append({"type": "object", "required": [name], "additionalProperties": False, "properties": {name: argument}})
+        choices.append(_named(name, inner, []))
+    return {"anyOf": choices}
+
+
+def _expectation(definitions: JSON) -> JSON:
+    properties: JSON = {}
+    for name in registry.spellings("expectation"):
+        schema = _parameters("expectation", name, definitions)
+        schema.pop("title", None)
+        if name != "metric":
+            properties[name] = {"anyOf": [schema, {"type": "null"}]}
+    bounds = _parameters("expectation", "metric", definitions)
+    bounds["properties"].pop("metric", None)
+    bounds["required"] = [field for field in bounds.get("required", []) if field != "metric"]
+    bounds = _shared("bounds", bounds, definitions)
+    properties |= dict.fromkeys(metrics.METRICS, bounds)
+    entry = {"type": "object", "minProperties": 1, "maxProperties": 1, "properties": properties,
+             "patternProperties": {"^utility_": bounds}, "additionalProperties": False}  # fmt: skip
+    named = {"type": "object", "required": ["name"], "properties": {"name": {"enum": sorted(properties)}}}
+    return {"anyOf": [{"enum": sorted(properties)}, entry, named]}

@@ -1,0 +1,98 @@
+"""The section ``data``: where the table comes from, and what is done to it before it is perturbed."""
+
+from __future__ import annotations
+
+from pathlib import Path as FilePath
+from typing import Any
+
+from auditor import registry
+from auditor.data.columns.category_rules import parse_bins, parse_domains
+from auditor.data.request import DataUse
+from auditor.errors import did_you_mean, shortened
+from auditor.parameters import shown, whole
+from auditor.results.files import located
+from auditor.scenario.problems import Problems
+from auditor.scenario.read_hierarchies import parse_hierarchies
+from auditor.scenario.read_plugins import plugin_parameters
+
+DATA_FIELDS = ("source", "columns", "rows", "missing", "standardize", "disclosure", "bin", "categorical", "hierarchies")
+MISSING = ("refuse", "drop", "mean")
+DISCLOSURE = ("moments", "figures")
+MOST_ROWS = 10**9
+"""More is a slip of the pen: a table of two columns would take 16 GB."""
+
+
+def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse | None:
+    """Return the section ``data``, noting what is wrong with it; None when it cannot be told what the source is.
+
+    A file is looked for in the folder ``base``, then in the working directory; it is not opened.
+    """
+    if isinstance(value, str):
+        value = {"source": value}
+    if not isinstance(value, dict):
+        problems.add(("data",), f"must be a source's name, a path or a mapping with `source`; got {shown(value)}")
+        return None
+    source = value.get("source")
+    if not isinstance(source, str):
+        problems.add(("data", "source"), "is required: a registered source, or a path to .csv or .parquet")
+        return None
+    columns = _columns(value.get("columns"), problems)
+    rows = whole(value.get("rows"))
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 2 <= rows <= MOST_ROWS):
+        problems.add(("data", "rows"), f"must be an integer from 2 to {MOST_ROWS:,}; got {shown(rows)}")
+    missing = _one_of("missing", MISSING, value, problems)
+    disclosure: Any = _one_of("disclosure", DISCLOSURE, value, problems)
+    standardize = value.get("standardize", False)
+    if not isinstance(standardize, bool):
+        problems.add(("data", "standardize"), f"must be true or false; got {shown(standardize)}")
+    own = {key: item for key, item in value.items() if key not in DATA_FIELDS}
+    parameters = _source_parameters(source, own, problems, base)
+    bins = problems.attempt(("data", "bin"), parse_bins, value.get("bin") or {}) or {}
+    categorical = problems.attempt(("data", "categorical"), parse_domains, value.get("categorical") or {}) or {}
+    hierarchies = parse_hierarchies(value.get("hierarchies"), problems)
+    for name in hierarchies:
+        if name in bins or name in categorical or standardize is True:
+            problems.add(("data", "hierarchies", name), "cannot be binned, standardized or taken as categories as well", key=True)
+    return DataUse(source, columns, rows, missing, bool(standardize), disclosure, parameters, bins, categorical, hierarchies)
+
+
+def _one_of(name: str, choices: tuple[str, ...], section: dict[str, Any], problems: Problems) -> str:
+    """Return a field that takes one of some words, the first when it is left out."""
+    value = section.get(name, choices[0])
+    if value not in choices:
+        problems.add(("data", name), f"must be one of {', '.join(choices)}; got {shown(value)}{did_you_mean(value, choices)}")
+    return str(value)
+
+
+def _columns(value: Any, problems: Problems) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    names = problems.sequence(("data", "columns"), value)
+    for place, name in enumerate(names):
+        if not isinstance(name, str):
+            problems.add(("data", "columns", place), f"must be a column's name; got {shown(name)}")
+        elif name in names[:place]:
+            problems.add(("data", "columns", place), f"repeats column {name!r}")
+    return tuple(name for name in names if isinstance(name, str))
+
+
+def _source_parameters(source: str, own: dict[str, Any], problems: Problems, base: FilePath | None) -> dict[str, Any]:
+    if source in registry.spellings("source"):
+        model = plugin_parameters(("data",), own, registry.get("source", source).Parameters, DATA_FIELDS, problems)
+        return {} if model is None else model.model_dump(mode="json", by_alias=True)
+    for key in own:
+        problems.add(("data", key), f"is not a known field{did_you_mean(key, DATA_FIELDS)}", key=True)
+    there = located(source, base)
+    parts = any(path.is_dir() for path in there)
+    told = shortened(repr(source), 120)
+    if not source.lower().endswith((".csv", ".parquet")) and not (parts and is_path(source)):
+        hint = f"; write {source + '/'!r} for the folder of that name" if parts else did_you_mean(source, registry.names("source"))
+        problems.add(("data", "source"), f"must be a registered source or a path to .csv or .parquet; got {told}{hint}")
+    elif not there:
+        problems.add(("data", "source"), f"names a file that is not there: {told}")
+    return {}
+
+
+def is_path(source: str) -> bool:
+    """Tell whether a source without a suffix is a path, of a folder, rather than the name of a registered source."""
+    return "/" in source or "\\" in source

@@ -1,0 +1,97 @@
+"""What the adversary knows, as a scenario or a Python call spells it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from auditor.adversary.knowledge import EXPECTED, KINDS, Estimated, Knowledge, KnownAttributes, KnownRecords, Perfect, UniformPrior
+from auditor.errors import did_you_mean
+from auditor.field_paths import Path, format_path
+from auditor.parameters import shown, whole
+from auditor.scenario.fields import split
+from auditor.scenario.problems import Problems
+
+
+def read_knowledge(fields: dict[str, Any], problems: Problems) -> tuple[Knowledge, ...]:
+    """Return the section ``knowledge``, noting what is wrong with it; an entry with a problem is left out."""
+    found: list[Knowledge | None] = []
+    for place, item in enumerate(problems.sequence(("knowledge",), fields.get("knowledge", ["perfect"]))):
+        try:
+            found.append(parse_knowledge(item))
+        except KnowledgeError as error:
+            found.append(None)
+            for path, message in error.problems:
+                problems.add(("knowledge", place, *path), message, key=message.startswith("is not a known field"))
+    problems.unique(("knowledge",), [None if knowledge is None else knowledge.label for knowledge in found], "knowledge")
+    return tuple(knowledge for knowledge in found if knowledge is not None)
+
+
+class KnowledgeError(ValueError):
+    """A state of knowledge is not spelt right; ``problems`` are the places below it, and what is wrong there."""
+
+    def __init__(self, problems: Iterable[tuple[Path, str]]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(f"{format_path(path)} {message}".lstrip() for path, message in self.problems))
+
+
+def parse_knowledge(value: Any) -> Knowledge:
+    """Read a state of knowledge from a scenario or a Python call.
+
+    Raises
+    ------
+    KnowledgeError
+        Saying what was expected, and where.
+    """
+    if isinstance(value, Knowledge):
+        return value
+    name, argument = split(value)
+    if name not in KINDS:
+        hint = did_you_mean(name, KINDS) if isinstance(name, str) else ""
+        raise KnowledgeError([((), f"must be one of {EXPECTED}; got {shown(value)}{hint}")])
+    if name in (Perfect.name, UniformPrior.name):
+        if argument is not None:
+            raise KnowledgeError([((name,), f"takes no parameters; got {shown(argument)}")])
+        return Perfect() if name == Perfect.name else UniformPrior()
+    # {name: known-records, count: 10} says the same as {known-records: 10}
+    path: Path = () if isinstance(value, dict) and "name" in value else (name,)
+    if name == Estimated.name:
+        return _parse_estimated(argument, path)
+    kind = KINDS[name]
+    if isinstance(argument, dict) and len(argument) == 1 and not path:
+        argument = next(iter(argument.values()))
+    argument = whole(argument)
+    if kind is KnownAttributes:
+        return _parse_known_attributes(argument, path)
+    if isinstance(argument, bool) or not isinstance(argument, int) or argument < 1:
+        raise KnowledgeError([(path, f"must be a number of records, at least 1; got {shown(argument)}")])
+    assert issubclass(kind, KnownRecords)
+    return kind(argument)
+
+
+def _parse_estimated(argument: Any, path: Path) -> Estimated:
+    if not isinstance(argument, dict):
+        raise KnowledgeError([(path, f"must be {{rows: r}}; got {shown(argument)}")])
+    rows, structure = whole(argument.get("rows")), argument.get("structure", "scheme")
+    wrong: list[tuple[Path, str]] = [
+        ((*path, key), f"is not a known field{did_you_mean(key, ('rows', 'structure'))}")
+        for key in argument if key not in ("rows", "structure")
+    ]  # fmt: skip
+    if "rows" not in argument and not wrong:
+        wrong.append((path, "must be {rows: r}; rows is required"))
+    if "rows" in argument and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 2):
+        wrong.append(((*path, "rows"), f"must be a number of released rows, at least 2; got {shown(rows)}"))
+    if structure not in ("scheme", "none"):
+        wrong.append(((*path, "structure"), f"must be scheme or none; got {shown(structure)}"))
+    if wrong:
+        raise KnowledgeError(wrong)
+    return Estimated(int(rows), structure)
+
+
+def _parse_known_attributes(argument: Any, path: Path) -> KnownAttributes:
+    names = [argument] if isinstance(argument, str) else argument
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise KnowledgeError([(path, f"must be a list of column names; got {shown(argument)}")])
+    if len(set(names)) < len(names):
+        raise KnowledgeError([(path, f"names a column twice; got {shown(argument)}")])
+    return KnownAttributes(tuple(names))

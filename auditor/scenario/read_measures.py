@@ -1,0 +1,169 @@
+"""What a scenario may ask to be measured beyond the errors of every cell, and how it spells that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from auditor.errors import did_you_mean
+from auditor.parameters import shown
+from auditor.results import metrics
+from auditor.results.metrics import HIGHEST, LOWEST
+from auditor.scenario.fields import optional_list, split
+from auditor.scenario.model import Measure, UtilityUse
+from auditor.scenario.problems import Path, Problems
+
+MEASURES: dict[str, tuple[str, ...]] = {
+    "within": ("tolerance", "of", "tolerances"),
+    "records-within": ("tolerance",),
+    "error-distribution": ("bins", "reach", "records"),
+    "error-quantiles": ("probabilities",),
+    "interval-privacy": ("confidence",),
+    "entropy-privacy": (),
+    "dissimilarity": (),
+    "geometry": (),
+    "anonymity": (),
+    "rho-breach": ("rho1", "rho2"),
+    "delta-growth": ("delta",),
+    "empirical-epsilon": ("trials", "confidence"),
+    "belief-gap": (),
+    "marginal-gap": (),
+    "history-size": (),
+    "seconds": (),
+}
+"""Measures, and the options of each."""
+
+FEWEST_TRIALS, MOST_TRIALS = 100, 10**8
+
+SPREAD_RECORDS = 2**16
+"""Records that a spread of errors is counted over: the standard error of a share is then at most 0.2 %, whatever the share."""
+
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "error-distribution": {"bins": 40, "reach": 3.0, "records": SPREAD_RECORDS},
+    "rho-breach": {"rho1": 0.1, "rho2": 0.5},
+    "delta-growth": {"delta": 0.5},
+    "empirical-epsilon": {"trials": 100_000, "confidence": 0.95},
+    "records-within": {"tolerance": 0.1},
+}
+
+KINDS_OF_TOLERANCE = ("std", "absolute", "relative")
+MODELS = ("decision-tree", "svm-rbf", "logistic", "ridge")
+"""What utility may be measured with (``auditor.audit.measures.utility``)."""
+PROBABILITIES = [0.05, 0.25, 0.5, 0.75, 0.95]
+
+
+def measure_options(path: Path, name: str, options: Any, problems: Problems) -> dict[str, Any]:
+    """Return a measure's options with defaults filled in, noting what is wrong with them.
+
+    ``within`` takes a number (of standard deviations), a mapping or a list of either; ``records-within`` a number (of the record's
+    length) or a mapping; ``error-quantiles`` a list of probabilities;
+    ``interval-privacy`` a confidence or a mapping.
+    """
+    if name == "within":
+        return _within(path, options, problems)
+    if name == "records-within" and options is not None and not isinstance(options, dict):
+        options = {"tolerance": options}
+    if name == "error-quantiles":
+        given = options if isinstance(options, dict) else {"probabilities": options} if options else {}
+        merged = {"probabilities": PROBABILITIES} | problems.mapping(path, given, MEASURES[name])
+        return {"probabilities": _probabilities((*path, "probabilities"), merged["probabilities"], LOWEST, problems)}
+    if name == "interval-privacy":
+        given = options if isinstance(options, dict) else {"confidence": options} if options is not None else {}
+        merged = {"confidence": 0.95} | problems.mapping(path, given, MEASURES[name])
+        _probabilities((*path, "confidence"), [merged["confidence"]], 0.5, problems)
+        return merged
+    merged = DEFAULTS.get(name, {}) | problems.mapping(path, options or {}, MEASURES[name])
+    for key, value in merged.items():
+        _positive((*path, key), value, problems)
+        if key in ("rho1", "rho2", "delta", "confidence") and isinstance(value, (int, float)) and value >= 1:
+            problems.add((*path, key), f"must be a probability below 1; got {shown(value)}")
+    if name == "rho-breach" and not problems.found and not merged["rho1"] < merged["rho2"]:
+        problems.add((*path, "rho2"), f"must be above rho1, which is {shown(merged['rho1'])}; got {shown(merged['rho2'])}")
+    for key in ("bins", "records", "trials"):
+        if key in merged and not isinstance(merged[key], int):
+            problems.add((*path, key), f"must be an integer; got {shown(merged[key])}")
+    if isinstance(merged.get("trials"), int) and not FEWEST_TRIALS <= merged["trials"] <= MOST_TRIALS:
+        problems.add((*path, "trials"), f"must be from {FEWEST_TRIALS} to {MOST_TRIALS:,}; got {shown(merged['trials'])}")
+    return merged
+
+
+def _within(path: Path, options: Any, problems: Problems) -> dict[str, Any]:
+    if isinstance(options, dict) and "tolerances" in options:
+        options, path = problems.mapping(path, options, ("tolerances",)).get("tolerances"), (*path, "tolerances")
+    if isinstance(options, list):
+        found = [_tolerance((*path, place), item, problems) for place, item in enumerate(options)]
+        problems.unique(path, [f"{entry['tolerance']} {entry.get('of', 'std')}" for entry in found], "tolerance")
+        return found[0] if len(found) == 1 else {"tolerances": found}
+    return _tolerance(path, options, problems)
+
+
+def _tolerance(path: Path, item: Any, problems: Problems) -> dict[str, Any]:
+    given = item if isinstance(item, dict) else {"tolerance": item} if item is not None else {}
+    merged = {"tolerance": 0.1} | problems.mapping(path, given, ("tolerance", "of"))
+    _positive((*path, "tolerance"), merged["tolerance"], problems)
+    kind = merged.get("of", "std")
+    if kind not in KINDS_OF_TOLERANCE:
+        hint = did_you_mean(kind, KINDS_OF_TOLERANCE)
+        problems.add((*path, "of"), f"must be one of {', '.join(KINDS_OF_TOLERANCE)}; got {shown(kind)}{hint}")
+    return merged
+
+
+def _positive(path: Path, value: Any, problems: Problems) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1e9:
+        problems.add(path, f"must be a number above 0; got {shown(value)}")
+
+
+def _probabilities(path: Path, values: Any, low: float, problems: Problems) -> list[float]:
+    """A quantile further out can betray an outlying record."""
+    found = []
+    for value in problems.sequence(path, values):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= HIGHEST:
+            why = "quantiles further out tell of single records"
+            problems.add(path, f"must lie between {low:g} and {HIGHEST:g}, as {why}; got {shown(value)}")
+        else:
+            found.append(float(value))
+    return found
+
+
+def parse_utility(value: Any, problems: Problems) -> UtilityUse | None:
+    """Return the section ``utility:``, noting what is wrong with it; an empty one compares means and covariances only."""
+    path: Path = ("utility",)
+    given = problems.mapping(path, value if value is not None else {}, ("target", "models", "folds", "test"))
+    target = given.get("target")
+    if target is None:
+        for key in given:
+            problems.add((*path, key), "needs a `target` to predict")
+        return UtilityUse()
+    if not isinstance(target, str):
+        problems.add((*path, "target"), f"must be a column's name; got {shown(target)}")
+    models = problems.sequence((*path, "models"), given.get("models", ["decision-tree"]))
+    for place, name in enumerate(models):
+        if name not in MODELS:
+            problems.add((*path, "models", place), f"must be one of {', '.join(MODELS)}; got {shown(name)}{did_you_mean(name, MODELS)}")
+    problems.unique((*path, "models"), [str(name) for name in models], "model")
+    folds, test = given.get("folds", 10), given.get("test", "original")
+    if isinstance(folds, bool) or not isinstance(folds, int) or not 2 <= folds <= 1000:
+        problems.add((*path, "folds"), f"must be an integer from 2 to 1,000; got {shown(folds)}")
+        folds = 10
+    if test not in ("original", "copy"):
+        problems.add((*path, "test"), f"must be original or copy; got {shown(test)}")
+    return UtilityUse(str(target), tuple(str(name) for name in models), folds, str(test))
+
+
+def read_measures(fields: dict[str, Any], problems: Problems) -> tuple[Measure, ...]:
+    """Return the section ``measures``, noting what is wrong with it; what is measured anyway is left out."""
+    items = optional_list(fields, "measures", problems)
+    names = [split(item)[0] for item in items]
+    problems.unique(("measures",), [name if isinstance(name, str) else None for name in names], "measure")
+    measures = [_measure(("measures", place), item, problems) for place, item in enumerate(items)]
+    return tuple(measure for measure in measures if measure is not None)
+
+
+def _measure(path: Path, item: Any, problems: Problems) -> Measure | None:
+    name, options = split(item)
+    if isinstance(name, str) and metrics.canonical(name) in metrics.ALWAYS:
+        return None
+    if name not in MEASURES:
+        problems.add(path, f"must be one of {', '.join(MEASURES)}; got {shown(item)}{did_you_mean(name, MEASURES)}")
+        return None
+    place = path if isinstance(item, dict) and "name" in item else (*path, name)
+    return Measure(name, measure_options(place, name, options, problems))

@@ -1,0 +1,138 @@
+"""Uses of plugins: the sections ``schemes`` and ``attacks``, and parameters checked against a plugin's own model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path as FilePath
+from typing import Any
+
+from auditor import registry
+from auditor.errors import PluginError, PluginFailed, did_you_mean
+from auditor.parameters import shown
+from auditor.process.containment import contained
+from auditor.registry import PluginParameters
+from auditor.scenario.levels import Levels, parse_levels
+from auditor.scenario.model import PluginUse, SchemeUse
+from auditor.scenario.problems import Path, Problems
+
+SCHEME_FIELDS = ("name", "id", "levels", "already-out")
+ATTACK_FIELDS = ("name", "id")
+
+
+def read_schemes(fields: dict[str, Any], problems: Problems, base: FilePath | None) -> tuple[SchemeUse, ...]:
+    """Return the section ``schemes``, noting what is wrong with it; an entry with a problem in its parameters is left out.
+
+    ``base`` is the folder that paths in parameters are relative to.
+    """
+    items = problems.sequence(("schemes",), fields["schemes"]) if "schemes" in fields else []
+    problems.unique(("schemes",), map(id_of, items), "scheme")
+    uses = [_scheme(("schemes", place), item, problems, base) for place, item in enumerate(items)]
+    return tuple(use for use in uses if use is not None)
+
+
+def read_attacks(fields: dict[str, Any], problems: Problems) -> tuple[PluginUse, ...]:
+    """Return the section ``attacks``, noting what is wrong with it; an entry with a problem is left out."""
+    uses = []
+    items = problems.sequence(("attacks",), fields["attacks"]) if "attacks" in fields else []
+    problems.unique(("attacks",), map(id_of, items), "attack")
+    for place, item in enumerate(items):
+        found = _named("attack", ("attacks", place), item, problems)
+        if found is None:
+            continue
+        cls, given = found
+        own = {key: value for key, value in given.items() if key not in ATTACK_FIELDS}
+        parameters = plugin_parameters(("attacks", place), own, cls.Parameters, ATTACK_FIELDS, problems)
+        if parameters is not None:
+            uses.append(PluginUse(cls.name, str(given.get("id", cls.name)), parameters))
+    return tuple(uses)
+
+
+def id_of(item: Any) -> str | None:
+    """Return the id that a use of a plugin goes by, whether or not the rest of it is right."""
+    name = item.get("id", item.get("name")) if isinstance(item, dict) else item
+    return name if isinstance(name, str) else None
+
+
+def plugin_parameters(
+    path: Path, own: dict[str, Any], model: type[PluginParameters], reserved: Iterable[str], problems: Problems
+) -> PluginParameters | None:
+    """Return validated parameters; an unknown one may also be a misspelt reserved field."""
+    known = [field.alias or name for name, field in model.model_fields.items()]
+    spelt = {key.replace("_", "-") if key.replace("_", "-") in known else key: value for key, value in own.items()}
+    unknown = [key for key in spelt if key not in known]
+    for key in unknown:
+        problems.add((*path, key), f"is not a known field{did_you_mean(key, [*known, *reserved])}", key=True)
+    before = len(problems.found)
+    checked = problems.model(path, {key: value for key, value in spelt.items() if key in known}, model)
+    if unknown:  # what a misspelt field leaves open as a whole is no second mistake
+        problems.found[before:] = [problem for problem in problems.found[before:] if problem[0] != path]
+        return None
+    return checked
+
+
+def _named(kind: str, path: Path, item: Any, problems: Problems) -> tuple[Any, dict[str, Any]] | None:
+    """Return the plugin class and what was given for it, noting a name that is missing or unknown."""
+    given = {"name": item} if isinstance(item, str) else item
+    if not isinstance(given, dict):
+        problems.add(path, f"must be a name, or a mapping with `name` and parameters; got {shown(item)}")
+        return None
+    name = given.get("name")
+    if not isinstance(name, str):
+        problems.add((*path, "name"), f"is required: the {kind}'s name")
+        return None
+    if "id" in given and (not isinstance(given["id"], str) or not given["id"]):
+        problems.add((*path, "id"), f"must be text; got {shown(given['id'])}")
+    try:
+        return registry.get(kind, name), given
+    except PluginError as error:
+        where = path if isinstance(item, str) else (*path, "name")
+        problems.add(where, f"names an {error}" if str(error).startswith("unknown") else str(error))
+        return None
+
+
+def _scheme(path: Path, item: Any, problems: Problems, base: FilePath | None) -> SchemeUse | None:
+    found = _named("scheme", path, item, problems)
+    if found is None:
+        return None
+    cls, given = found
+    own = {key: value for key, value in given.items() if key not in SCHEME_FIELDS}
+    parameters = plugin_parameters(path, own, cls.Parameters, SCHEME_FIELDS, problems)
+    levels = None
+    if "levels" in given:
+        levels = problems.attempt((*path, "levels"), parse_levels, given["levels"])
+    elif cls.needs_levels:
+        problems.add((*path, "levels"), "is required: a list in order of release, or a range, as {uniform: [0.25, 1.0], count: 5}")
+    already = _already_out((*path, "already-out"), given.get("already-out", 0), problems)
+    with contained():  # a scheme that cannot even be made fails in the run
+        _check_levels((*path, "levels"), cls() if parameters is None else cls(parameters), levels, problems)
+    if parameters is None:
+        return None
+    return SchemeUse(cls.name, str(given.get("id", cls.name)), parameters, levels, already)
+
+
+def _check_levels(path: Path, scheme: Any, levels: Levels | None, problems: Problems) -> None:
+    """Check a list of levels, or both ends of a range, against what the scheme can use."""
+    if levels is None:
+        return
+    ends = levels.values if levels.values is not None else (levels.low, levels.high)
+    message = _refusal(scheme, ends)
+    if message is not None:
+        # The level at fault is the first without which the complaint would be another, or none.
+        culprit = next((k for k in range(len(ends)) if _refusal(scheme, ends[: k + 1]) == message), None)
+        exact = levels.values is not None and culprit is not None and len(ends) > 1
+        problems.add((*path, culprit) if exact and culprit is not None else path, f"cannot be used: {message}")
+
+
+def _refusal(scheme: Any, levels: tuple[float, ...]) -> str | None:
+    with contained() as failure:
+        scheme.check_levels(levels)
+    if isinstance(failure.error, PluginFailed):
+        return f"{scheme.name} broke while checking them: {failure.reason}"
+    return failure.reason or None
+
+
+def _already_out(path: Path, value: Any, problems: Problems) -> float | int:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not (0 <= value < 1 or isinstance(value, int)) or value < 0:
+        problems.add(path, f"must be a number of copies, or a share of them below 1; got {shown(value)}")
+        return 0
+    return value

@@ -1,0 +1,112 @@
+"""Expectations that a sweep changes: each is judged at the sweep points that have its value, as if the scenario were that one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+from auditor.errors import AuditorError, Problem
+from auditor.field_paths import Path, format_path, parse_path
+from auditor.scenario.model import ExpectationUse
+from auditor.scenario.problems import Problems
+from auditor.scenario.read_expectations import Audited, read_expectations
+from auditor.scenario.yaml.positions import put
+
+SECTION = "expect"
+
+
+def of_expectations(path: str) -> bool:
+    """Whether a swept path leads into the section ``expect``: it changes what is asked of the results, and no result."""
+    return parse_path(path)[:1] == (SECTION,)
+
+
+def read_judged(
+    fields: dict[str, Any], written: tuple[ExpectationUse, ...], audited: Audited, problems: Problems
+) -> tuple[ExpectationUse, ...]:
+    """Return the expectations to judge: those written or, where a sweep changes them, one for each of its values.
+
+    Parameters
+    ----------
+    fields : dict
+        Sections of the scenario, as written.
+    written : tuple of ExpectationUse
+        The section ``expect`` as it is without a sweep.
+    audited : Audited
+    problems : Problems
+        Receives what is wrong with swept values; what is written otherwise was noted before.
+    """
+    swept = {path: values for path, values in audited.sweep.items() if of_expectations(path)}
+    if not swept or not _all_read(fields, swept, audited, problems):
+        return written
+    judged: dict[tuple[int, str], ExpectationUse] = {}
+    for values in product(*swept.values()):
+        point = dict(zip(swept, values, strict=True))
+        changed, places = _changed(fields, point)
+        for use in read_expectations(changed, Problems(), audited):
+            own = {path: value for path, value in point.items() if any(_touches(place, use.place) for place in places[path])}
+            here = _at(use, own)
+            if here is not None:
+                judged.setdefault((use.place, json.dumps(own, default=str)), here)
+    return tuple(judged[key] for key in sorted(judged, key=lambda key: key[0]))
+
+
+def _all_read(fields: dict[str, Any], swept: Mapping[str, list[Any]], audited: Audited, problems: Problems) -> bool:
+    """Note values that make no expectation, and paths that lead nowhere; return whether there are none."""
+    noted = len(problems.found)
+    anyway = {(path, message) for path, message, _ in problems.found}
+    before: dict[Path, str] = {}
+    for path, values in swept.items():
+        places: list[Path] = []
+        for number, value in enumerate(values):
+            found = Problems()
+            try:
+                changed, found_places = _changed(fields, {path: value})
+                places = found_places[path]
+            except AuditorError as error:
+                problems.add(("sweep", path), f"is not a path of this file: {error}", key=True)
+                break
+            read_expectations(changed, found, audited)
+            new = [Problem(format_path(place), message) for place, message, _ in found.found if (place, message) not in anyway]
+            if new:
+                problems.add(("sweep", path, number), f"makes an invalid scenario: {new[0]}")
+        undone = overwritten(before, places)
+        if undone is not None:
+            problems.add(("sweep", path), f"would overwrite what {undone} has set: put it first, or leave one of them out", key=True)
+        before |= dict.fromkeys(places, path)
+    return len(problems.found) == noted
+
+
+def _changed(fields: dict[str, Any], point: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Path]]]:
+    """Return the sections with swept values in their places, and the places of each path."""
+    places: dict[str, list[Path]] = {}
+    value: Any = fields
+    for path, item in point.items():
+        value, places[path] = put(value, [(parse_path(path), item)])
+    return value, places
+
+
+def overwritten(before: Mapping[Path, str], places: list[Path]) -> str | None:
+    """Return the path of those swept before whose place one of these encloses, or is."""
+    return next((path for place, path in before.items() if any(place[: len(other)] == other for other in places)), None)
+
+
+def _touches(place: Path, number: int) -> bool:
+    return len(place) == 1 or place[1] == number
+
+
+def _at(use: ExpectationUse, point: Mapping[str, Any]) -> ExpectationUse | None:
+    """Return an expectation kept to the sweep points that have its values; None when its own filter is of others."""
+    filters: dict[str, Any] = getattr(use.expectation.parameters, "sweep", None) or {}
+    if any(path in filters and filters[path] != value for path, value in point.items()):
+        return None
+    if not point:
+        return use
+    everywhere = {**filters, **point}
+    parameters = use.expectation.parameters.model_copy(update={"sweep": everywhere})
+    again = copy(use.expectation)
+    again.parameters = parameters
+    return replace(use, expectation=again, where={**use.where, "sweep": everywhere})

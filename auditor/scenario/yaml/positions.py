@@ -1,0 +1,120 @@
+"""Where in its file each field of a scenario is written, even when the command line or a sweep has put something else there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from auditor.errors import AuditorError, Problem
+from auditor.field_paths import Path, find_item, format_path, set_at
+from auditor.scenario.yaml.document import Document
+
+LISTS = ("schemes", "attacks", "knowledge", "coalitions", "measures", "expect", "cite")
+"""Sections where a lone item may stand for a list of one."""
+
+EVERY = "*"
+"""``schemes[*].levels`` is the levels of every scheme."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """The places of a scenario's fields, for messages.
+
+    Attributes
+    ----------
+    document : Document or None
+        The file as it was read; None for a scenario from plain values.
+    changed : tuple of Path
+        Fields that were set from outside, and so stand nowhere in the file.
+    swept : tuple of (Path, Path)
+        Fields that a sweep has set, each with the place of the value under ``sweep``.
+    """
+
+    document: Document | None = field(default=None, repr=False)
+    changed: tuple[Path, ...] = ()
+    swept: tuple[tuple[Path, Path], ...] = ()
+
+    def problem(self, path: Path, message: str, key: bool = False) -> Problem:
+        """Return a problem with its place; ``key`` says that the key is at fault and not its value."""
+        for place, origin in self.swept:
+            if path[: len(place)] == place:
+                return self._at(origin, f"makes an invalid scenario: {Problem(format_path(path), message)}", key=False)
+        return self._at(path, message, key)
+
+    def _at(self, path: Path, message: str, key: bool) -> Problem:
+        if self.document is None or any(path[: len(place)] == place for place in self.changed):
+            return Problem(format_path(path), message)
+        written = _as_written(self.document.value, path)
+        line, column = self.document.key_position(written) if key else self.document.position(written)
+        return Problem(format_path(path), message, self.document.file, line, column)
+
+    def located(self, found: Iterable[tuple[Path, str, bool]]) -> list[Problem]:
+        """Return problems in the order of the file, each once."""
+        problems = dict.fromkeys(self.problem(*item) for item in found)
+        return sorted(problems, key=lambda problem: (problem.line or 0, problem.column or 0))
+
+
+def _as_written(value: Any, path: Path) -> Path:
+    """Return where a path leads in a file that gives a lone item for a list of one: ``schemes: {name: …}``."""
+    lone = isinstance(value, dict) and len(path) > 1 and path[1] == 0 and not isinstance(value.get(str(path[0])), list)
+    return (path[0], *path[2:]) if lone else path
+
+
+def spelt_out(value: Any) -> Any:
+    """Return a document with its short forms written out, so that there is room to set something below them."""
+    if not isinstance(value, dict):
+        return value
+    long = {name: [value[name]] for name in LISTS if isinstance(value.get(name), (str, dict))}
+    source = {"data": {"source": value["data"]}} if isinstance(value.get("data"), str) else {}
+    return value | long | source
+
+
+def named(value: Any, path: Path) -> list[Path]:
+    """Return the places that a path names, items by number: ``schemes[corner-wave]``, or ``schemes[*]`` for every one.
+
+    Raises
+    ------
+    AuditorError
+        ``[*]`` stands for the items of something that is no list.
+    """
+    places: list[tuple[Path, Any]] = [((), value)]
+    for element in path:
+        places = [child for place, here in places for child in _step(place, here, element)]
+    return [place for place, _ in places]
+
+
+def _step(place: Path, here: Any, element: str | int) -> list[tuple[Path, Any]]:
+    if element == EVERY and not isinstance(here, dict):
+        if not isinstance(here, list):
+            raise AuditorError(f"{format_path(place) or 'the document'} is not a list, so [*] names nothing in it")
+        return [((*place, number), item) for number, item in enumerate(here)]
+    if isinstance(here, list) and isinstance(element, str):
+        found = find_item(here, element)
+        element = found[0] if len(found) == 1 else element
+    return [((*place, element), _child(here, element))]
+
+
+def _child(here: Any, element: str | int) -> Any:
+    if isinstance(here, dict):
+        return here.get(element)
+    if isinstance(here, list) and isinstance(element, int) and 0 <= element < len(here):
+        return here[element]
+    return None
+
+
+def put(value: Any, changes: Mapping[Path, Any] | Iterable[tuple[Path, Any]]) -> tuple[Any, list[Path]]:
+    """Return a document's value with places changed, and the places, items by number.
+
+    Raises
+    ------
+    AuditorError
+        A path leads nowhere.
+    """
+    changed: list[Path] = []
+    value = spelt_out(value)
+    for path, new in changes.items() if isinstance(changes, Mapping) else changes:
+        for place in named(value, path):
+            value = set_at(value, place, new)
+            changed.append(place)
+    return value, changed

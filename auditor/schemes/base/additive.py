@@ -1,0 +1,281 @@
+"""Additive schemes: how copies are drawn step by step from earlier ones.
+
+``Y_i = X + Z_i``. A scheme states ``Sigma`` (``level_covariance``) and, beside it, a plan that draws from exactly that law;
+tests hold the two together without any sampling (``implied_level_covariance``).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from pydantic import Field
+
+from auditor.errors import PluginError
+from auditor.numerics.linear_algebra import correlation, widely_scaled
+from auditor.numerics.random_streams import Rng, stream
+from auditor.numerics.row_kernels import SumOfProducts, add_scaled
+from auditor.registry import PluginParameters
+from auditor.schemes.base.grid import snap
+from auditor.schemes.base.noise_law import Distribution, GaussianNoise, psd_root
+from auditor.schemes.base.noise_shapes import NoiseShape, correlation_dissimilarity, noise_shape
+from auditor.schemes.base.scheme import Key, Scheme, TableMoments
+from auditor.types import Array
+
+Parents = Sequence[tuple[Array, float]]
+
+CHUNK_VALUES = 2**15
+"""Values (rows × attributes) worked on at once: 256 KB a copy, so that a copy and a parent stay in a core's own cache."""
+
+ORIGINAL = 0
+"""The place of ``X`` among a step's parents: level 0, the copy that nobody gets."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """How one copy is drawn: ``Y_copy = Σ weight_j · Y_j + Σ scale_k · g_k``, with ``Y_0 = X`` and ``g_k ~ N(0, K_0)``.
+
+    Attributes
+    ----------
+    copy : int
+        Number of the copy drawn.
+    parents : tuple of (int, float)
+        Copies drawn before (0 is the original) and their weights, which sum to 1.
+    fresh : tuple of (int, float)
+        Innovation streams, named by copy number, and their scales (standard deviations, in multiples of ``K_0``'s root).
+    """
+
+    copy: int
+    parents: tuple[tuple[int, float], ...]
+    fresh: tuple[tuple[int, float], ...] = ()
+
+
+class AdditiveScheme(Scheme):
+    """Base of the additive schemes: noise with covariance ``Sigma ⊗ K_0``, jointly Gaussian unless ``distribution`` is overridden."""
+
+    family = "additive"
+    on_grid = True
+
+    class Parameters(PluginParameters):
+        """Parameters every additive scheme has; a subclass redefines ``noise`` for another default."""
+
+        noise: NoiseShape = Field("data", description="shape of the noise across attributes, K_0")
+
+    base: Path | None = None
+    """Folder that file names in the parameters are relative to."""
+
+    @property
+    def distribution(self) -> Distribution:
+        """How the noise is distributed."""
+        return "gaussian"
+
+    @abstractmethod
+    def level_covariance(self, levels: Sequence[float]) -> Array:
+        """Return ``Sigma``, shape (M, M), for copies at these levels ``σ_i²``."""
+
+    @abstractmethod
+    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+        """Return the steps that draw copies ``existing + 1 … M``, in the order to carry them out."""
+
+    def released_plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+        """Return the steps of copies that are rounded to a grid as they are drawn; those of ``plan``, unless the order matters."""
+        return self.plan(levels, existing)
+
+    def law(self, levels: Sequence[float], table: TableMoments) -> GaussianNoise:
+        """Return the exact law of the noise, ``K_Z = Sigma ⊗ K_0``."""
+        shape = noise_shape(self.parameters.noise, table.covariance, self.base)
+        return GaussianNoise(self.level_covariance(levels), shape, self.parameters.noise == "data", self.distribution)
+
+    def facts(self, levels: Sequence[float], table: TableMoments) -> dict[str, float]:
+        """Return how differently noise and data are correlated, by their laws (huang2005, Definition 8.1)."""
+        if table.covariance.shape[0] < 2:
+            return {}
+        shape = noise_shape(self.parameters.noise, table.covariance, self.base)
+        return {"dissimilarity": correlation_dissimilarity(correlation(table.covariance), correlation(shape))}
+
+    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> AdditiveSampler:
+        """Return what draws copies ``existing + 1 … M`` given those released before."""
+        shape = noise_shape(self.parameters.noise, table.covariance, self.base)
+        steps = self.released_plan(levels, existing) if key.grid else self.plan(levels, existing)
+        try:
+            check_plan(steps, len(levels), existing)
+        except ValueError as error:
+            raise PluginError(f"scheme {self.name!r} broke its contract: {error}") from None
+        return AdditiveSampler(steps, shape, levels, key, self.distribution)
+
+
+def check_plan(steps: Sequence[Step], copies: int, existing: int) -> None:
+    """Refuse a plan that leaves a new copy out, or that needs what is not there when it is carried out.
+
+    Copies made in one request may share innovations. Those of copies that are out already are gone: only the copies are kept, and
+    another request draws from another seed, so an innovation asked for again would be another one, and independent of theirs.
+
+    Raises
+    ------
+    ValueError
+        Saying which step, and what it needs.
+    """
+    if sorted(step.copy for step in steps) != list(range(existing + 1, copies + 1)):  # memory would be released as found
+        raise ValueError("`plan` must draw every new copy once")
+    drawn = set(range(existing + 1))
+    for step in steps:
+        early = [parent for parent, _ in step.parents if parent not in drawn]
+        if early:  # memory as found, again
+            raise ValueError(f"`plan` draws copy {step.copy} from copy {early[0]}, which is not drawn by then")
+        drawn.add(step.copy)
+        gone = [innovation for innovation, _ in step.fresh if not existing < innovation <= copies]
+        if gone:
+            why = "which is out already and whose noise is not kept" if 0 < gone[0] <= existing else "which is not among the new ones"
+            raise ValueError(f"`plan` draws copy {step.copy} with the innovation of copy {gone[0]}, {why}")
+
+
+def implied_level_covariance(steps: Sequence[Step], copies: int, before: Array | None = None) -> Array:
+    """Return the ``Sigma`` that a plan draws from, exactly, shape (M, M).
+
+    ``Z = A Z + B g`` with A the weights on earlier copies and B the scales; substituting step by step gives ``Z = C g`` and
+    ``Sigma = C Cᵀ`` without drawing anything.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+    copies : int
+        ``M``.
+    before : ndarray of shape (m, m), optional
+        ``Sigma`` of the m copies that are out already, however they were drawn; the steps then draw the others.
+    """
+    existing = 0 if before is None else len(before)
+    C = np.zeros((copies + 1, copies + 1))
+    if before is not None:  # any root will do, as no step may use the innovations that it stands for
+        C[1 : existing + 1, 1 : existing + 1] = psd_root(before)
+    for step in steps:
+        for parent, weight in step.parents:
+            C[step.copy] += weight * C[parent]
+        for innovation, scale in step.fresh:
+            C[step.copy, innovation] += scale
+    return C[1:, 1:] @ C[1:, 1:].T
+
+
+class AdditiveSampler:
+    """Carries out a plan, block by block, in preallocated memory.
+
+    Works on the copies themselves with ``X`` as level 0, so noise is never stored: weights of a step sum to 1. A copy costs one draw,
+    one product with the root of ``K_0`` and one scaled addition for each parent, each a single pass over the block.
+    """
+
+    in_order = True
+    """The first rows of a block can be had without the rest: every stream is drawn from row by row."""
+
+    def __init__(
+        self, steps: Sequence[Step], shape: Array, levels: Sequence[float], key: Key, distribution: Distribution = "gaussian"
+    ) -> None:
+        self._steps = steps
+        self._root = _Root(shape, distribution)
+        self._levels = levels
+        self._key = key
+        self._grid = np.array(key.grid)
+        self._shared = {innovation for innovation, uses in _uses(steps).items() if uses > 1}
+        self._scratch: Array | None = None
+
+    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+        """Write the copies of one block of rows; see ``Sampler``.
+
+        Goes through the block in chunks that the cache holds, so that a copy finds its parents there.
+        """
+        streams = {innovation: self._stream(index, innovation) for step in self._steps for innovation, _ in step.fresh}
+        rows = max(1, CHUNK_VALUES // x.shape[1])
+        if self._scratch is None:
+            self._scratch = np.empty((rows, x.shape[1]))
+        for start in range(0, len(x), rows):
+            self._chunk(x, out, slice(start, min(start + rows, len(x))), streams)
+
+    def _chunk(self, x: Array, out: Sequence[Array], rows: slice, streams: dict[int, Rng]) -> None:
+        assert self._scratch is not None
+        scratch = self._scratch[: rows.stop - rows.start]
+        kept: dict[int, Array] = {}
+        for step in self._steps:
+            y = out[step.copy - 1][rows]
+            parents = [((x if parent == ORIGINAL else out[parent - 1])[rows], weight) for parent, weight in step.parents]
+            if len(step.fresh) == 1 and step.fresh[0][0] not in self._shared:
+                innovation, scale = step.fresh[0]
+                self._root.draw(streams[innovation], scale, parents, y, scratch)
+            else:
+                parents += [(self._shared_draw(streams, innovation, kept, scratch), scale) for innovation, scale in step.fresh]
+                weighted_sum(parents, y)
+            if self._grid.size and step.fresh:  # the process is rounded, not its copies: later ones are drawn from what is released
+                snap(y, self._grid)
+
+    def _stream(self, block: int, copy: int) -> Rng:
+        """The level is part of the name: two alternative extensions of one release never share an innovation."""
+        key = self._key
+        return stream(key.seed, "noise", key.scheme, key.replicate, copy, float(self._levels[copy - 1]), block)
+
+    def _shared_draw(
+        self, streams: dict[int, Rng], copy: int, kept: dict[int, Array], scratch: Array
+    ) -> Array:
+        """Return ``g ~ N(0, K_0)`` of one copy's stream, kept while more than one copy of the chunk uses it."""
+        if copy not in kept:
+            kept[copy] = np.empty_like(scratch)
+            self._root.draw(streams[copy], 1.0, [], kept[copy], scratch)
+        return kept[copy]
+
+
+def _uses(steps: Sequence[Step]) -> dict[int, int]:
+    counts: dict[int, int] = {}
+    for step in steps:
+        for innovation, _ in step.fresh:
+            counts[innovation] = counts.get(innovation, 0) + 1
+    return counts
+
+
+class _Root:
+    """Multiplies standard normals by a root of ``K_0``, by the cheapest means its form allows."""
+
+    def __init__(self, K_0: Array, distribution: Distribution = "gaussian") -> None:
+        self._fill = fill_gaussian if distribution == "gaussian" else fill_uniform
+        diagonal = np.diag(K_0)
+        self._scale = np.sqrt(np.clip(diagonal, 0.0, None))
+        self._diagonal = not (K_0 - np.diag(diagonal)).any()
+        self._uniform = self._diagonal and bool((self._scale == self._scale[0]).all())
+        # Rows are multiplied as g·Rᵀ; the symmetric root is its own transpose.
+        self._product = SumOfProducts(psd_root(K_0).T.copy() if widely_scaled(K_0) else psd_root(K_0))
+
+    def draw(self, rng: Rng, scale: float, parents: Parents, out: Array, scratch: Array) -> None:
+        """Write rows of ``Σ weight · parent + scale · N(0, K_0)`` to ``out``, shape (b, N); ``scratch`` has the same shape.
+
+        The normals go to ``out`` first: its memory is in no cache yet, and is fetched while the generator computes.
+        """
+        self._fill(rng, out)
+        if not self._diagonal:
+            weighted_sum(parents, scratch)
+            self._product.add(out, scratch, scale)
+            np.copyto(out, scratch)
+            return
+        np.multiply(out, scale * (self._scale[0] if self._uniform else self._scale), out=out)
+        for parent, weight in parents:
+            add_scaled(parent, weight, out)
+
+
+def weighted_sum(parts: Parents, out: Array) -> None:
+    """Write ``Σ weight · part`` to ``out``; all of one shape and C-contiguous."""
+    if not parts:
+        out.fill(0.0)
+        return
+    (first, weight), *others = parts
+    np.multiply(first, weight, out=out)
+    for part, weight in others:
+        add_scaled(part, weight, out)
+
+
+def fill_gaussian(rng: Rng, out: Array) -> None:
+    """Fill an array with independent draws from N(0, 1)."""
+    rng.standard_normal(out=out)
+
+
+def fill_uniform(rng: Rng, out: Array) -> None:
+    """Fill an array with independent draws from the uniform distribution of mean 0 and variance 1, on ± √3."""
+    rng.random(out=out)
+    out -= 0.5
+    out *= np.sqrt(12.0)

@@ -1,0 +1,202 @@
+"""The law of the noise in a release, exactly as a scheme states it and as an attacker may know it.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``K_Z`` | joint covariance of the noise in all copies, copy by copy | (MN, MN) |
+| ``Sigma`` | covariance across copies (noise multiples, no unit) | (M, M) |
+| ``K_0`` | covariance across attributes, in squared data units | (N, N) |
+
+Every scheme of the papers has ``K_Z = Sigma ⊗ K_0`` (li2012, section 5.4, Lemma 1); ``DenseNoise`` is for copies that mix shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.numerics.combination import level_root
+from auditor.numerics.linear_algebra import EPS, in_own_units, widely_scaled
+from auditor.numerics.moments import attribute_index
+from auditor.types import Array
+
+Distribution = Literal["gaussian", "uniform"]
+
+BITS = 8
+"""Roundings that a stated covariance may have gone through."""
+
+UNIFORM_EXCESS = -6.0 / 5.0
+"""Excess kurtosis of the uniform distribution."""
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """Noise with covariance ``K_Z = Sigma ⊗ K_0``: jointly Gaussian, unless ``distribution`` says otherwise.
+
+    Attributes
+    ----------
+    level_covariance : ndarray of shape (M, M)
+        ``Sigma``; its diagonal holds the levels ``σ_i²``. Positive semi-definite, *not checked*.
+    shape : ndarray of shape (N, N)
+        ``K_0``. Positive semi-definite, *not checked*.
+    follows_data : bool
+        Whether ``K_0`` is the data's own covariance: whoever must estimate ``K_X`` must then estimate the noise's too.
+    distribution : 'gaussian' or 'uniform'
+        ``uniform``: ``Z = (Sigma^½ ⊗ K_0^½) u`` with u independent and uniform on ±√3, ``Sigma`` diagonal. Expected errors of linear
+        attacks are the same, as they need second moments only; their spread is not, and uncorrelated copies say nothing of
+        independence.
+    """
+
+    level_covariance: Array = field(repr=False)
+    shape: Array = field(repr=False)
+    follows_data: bool = False
+    distribution: Distribution = "gaussian"
+
+    @property
+    def copies(self) -> int:
+        """Number of copies ``M``."""
+        return int(self.level_covariance.shape[0])
+
+    @property
+    def width(self) -> int:
+        """Number of attributes ``N``."""
+        return int(self.shape.shape[0])
+
+    @cached_property
+    def covariance(self) -> Array:
+        """``K_Z``, shape (MN, MN)."""
+        return np.asarray(np.kron(self.level_covariance, self.shape))
+
+    def of(self, copies: Sequence[int]) -> GaussianNoise:
+        """Return the law of some copies alone; copy numbers count from 1."""
+        index = np.asarray(copies, dtype=np.intp) - 1
+        return replace(self, level_covariance=self.level_covariance[np.ix_(index, index)])
+
+    @property
+    def excess_kurtosis(self) -> float:
+        """Fourth cumulant of a component of u: 0 for Gaussian noise, −6/5 for uniform."""
+        return UNIFORM_EXCESS if self.distribution == "uniform" else 0.0
+
+    @cached_property
+    def passed_root(self) -> Array:
+        """A root of ``K_Z`` that keeps combinations free of noise so, shape (MN, MN) (``level_root``)."""
+        return np.asarray(np.kron(level_root(self.level_covariance), psd_root(self.shape)))
+
+    @cached_property
+    def root(self) -> Array:
+        """``Sigma^½ ⊗ K_0^½``, shape (MN, MN): the noise is this times u, whose components are independent with variance 1."""
+        return np.asarray(np.kron(psd_root(self.level_covariance), psd_root(self.shape)))
+
+
+@dataclass(frozen=True)
+class DenseNoise:
+    """Jointly Gaussian noise with any covariance.
+
+    Attributes
+    ----------
+    covariance : ndarray of shape (MN, MN)
+        ``K_Z``, positive semi-definite, *not checked*.
+    width : int
+        Number of attributes ``N``.
+    """
+
+    covariance: Array = field(repr=False)
+    width: int
+    follows_data: bool = False
+    distribution: ClassVar[Distribution] = "gaussian"
+    excess_kurtosis: ClassVar[float] = 0.0
+
+    @cached_property
+    def passed_root(self) -> Array:
+        """A root of ``K_Z`` that keeps combinations free of noise so, shape (MN, MN) (``level_root``)."""
+        return level_root(self.covariance)
+
+    @cached_property
+    def root(self) -> Array:
+        """``K_Z^½``, shape (MN, MN)."""
+        return psd_root(self.covariance)
+
+    @property
+    def copies(self) -> int:
+        """Number of copies ``M``."""
+        return int(self.covariance.shape[0]) // self.width
+
+    def of(self, copies: Sequence[int]) -> DenseNoise:
+        """Return the law of some copies alone; copy numbers count from 1."""
+        index = attribute_index(copies, self.width)
+        return DenseNoise(self.covariance[np.ix_(index, index)], self.width)
+
+
+NoiseLaw = GaussianNoise | DenseNoise
+
+
+def psd_root(K: Array) -> Array:
+    """Return a root R of a positive semi-definite matrix, ``R Rᵀ = K``, shape (N, N).
+
+    An eigen root, and not Cholesky's: official statistics hold totals beside their parts, so ``K_X`` is often exactly singular.
+    Eigenvalues that rounding made negative count as 0. The root is the symmetric one, and where attributes' sizes are far apart that of the
+    correlations in units of each attribute: of micrometres beside megametres the symmetric one is rounding.
+    """
+    if widely_scaled(K):
+        correlations, size = in_own_units(K)
+        return size[:, None] * psd_root(correlations)
+    values, vectors = np.linalg.eigh(K)
+    return np.asarray((vectors * np.sqrt(np.clip(values, 0.0, None))) @ vectors.T)
+
+
+def earliest_is_sufficient(law: NoiseLaw, copies: Sequence[int], tolerance: float = 1e-9) -> bool:
+    """Whether one of the copies makes all the others of a coalition useless, by the law alone.
+
+    Parameters
+    ----------
+    law : NoiseLaw
+        The law of all copies.
+    copies : sequence of int
+        The coalition, by copy number.
+    tolerance : float
+        As of ``makes_useless``.
+    """
+    return one_suffices(makes_useless(law, tolerance), copies)
+
+
+def one_suffices(useless: NDArray[np.bool_], copies: Sequence[int]) -> bool:
+    """Whether some copy of a coalition makes every other useless, by a table that ``makes_useless`` made."""
+    members = [copy - 1 for copy in copies]
+    return any(all(row[j] for j in members) for row in useless[members].tolist())
+
+
+def makes_useless(law: NoiseLaw, tolerance: float = 1e-9) -> NDArray[np.bool_]:
+    """Return, for each pair of copies, whether the first makes the second useless to whoever holds both, shape (M, M).
+
+    With jointly Gaussian noise, ``Cov(Z_b, Z_j) = Var(Z_b)`` for every j says that ``Z_j − Z_b`` is uncorrelated with, hence
+    independent of, ``Z_b`` and ``X``: every other copy is ``Y_b`` plus noise of its own, and *no* attack, linear or not, gains
+    from it (li2012, Theorems 1, 2 and 4, and Corollary 1). Of other noise the covariance cannot tell: the answer is then no.
+
+    Parameters
+    ----------
+    law : NoiseLaw
+        The law of all copies.
+    tolerance : float
+        Largest correlation of ``Z_b`` with ``Z_j − Z_b`` that counts as none. Against their own deviations: of copies that are nearly
+        the same the difference is small, and may still be the noise itself (``Z_i = σ_i G`` at nearly equal levels).
+    """
+    M = law.copies
+    if law.distribution != "gaussian":
+        return np.zeros((M, M), dtype=bool)
+    width = 1 if isinstance(law, GaussianNoise) else law.width
+    blocks = (law.level_covariance if isinstance(law, GaussianNoise) else law.covariance).reshape(M, width, M, width)
+    own = np.einsum("abac->abc", blocks)
+    variance = np.clip(np.einsum("abab->ab", blocks), 0.0, None)
+    deviation = np.sqrt(variance)
+    # Cov(Z_b, Z_j) − Var(Z_b), against the deviations of what is compared: a salary's noise must not hide an age's.
+    gaps = np.abs(blocks - own[:, :, None, :])
+    apart = variance[:, None] - 2.0 * np.einsum("abcb->acb", blocks) + variance[None]
+    rounding = BITS * EPS * np.maximum(deviation[None], deviation[:, None])
+    size = deviation[:, :, None, None] * (tolerance * np.sqrt(np.clip(apart, 0.0, None)) + rounding)[:, None]
+    # Var(Z_j − Z_b) = Var(Z_j) − Var(Z_b) then: a «law» in which it is negative, as with max for min, is none.
+    quieter = (deviation[:, None] <= deviation[None] * (1.0 + tolerance)).all(axis=2)
+    return np.asarray((gaps <= size).all(axis=(1, 3)) & quieter)

@@ -1,0 +1,198 @@
+"""How additive noise is spread over the attributes: ``K_0``, the covariance of one row's noise at level 1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from auditor.errors import AuditorError
+from auditor.numerics.linear_algebra import in_own_units
+from auditor.registry import PluginParameters
+from auditor.results.files import located
+from auditor.types import Array
+
+
+class VarianceShape(PluginParameters):
+    """Noise of one variance for all attributes, ``K_0 = v·I``, v in squared data units."""
+
+    variance: Annotated[float, Field(gt=0)]
+
+
+class SpectrumShape(PluginParameters):
+    """Noise with the data's eigenvectors (largest eigenvalue first) and eigenvalues of its own, in squared data units."""
+
+    spectrum: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)]
+
+
+class DissimilarShape(PluginParameters):
+    """Noise with the data's eigenvectors, from correlated as the data are to the opposite, at one total variance.
+
+    ``dissimilar`` 0: eigenvalues in proportion to the data's; 0.5: white; 1: the data's in reverse order, so that noise lies where
+    the data do not; linear in between. ``variance``: its mean over the attributes, in squared data units.
+    """
+
+    dissimilar: Annotated[float, Field(ge=0, le=1)]
+    variance: Annotated[float, Field(gt=0)]
+
+
+class MatrixShape(PluginParameters):
+    """Noise covariance ``K_0`` given as rows of numbers, or the path of a CSV file without a header that holds them."""
+
+    matrix: str | list[list[float]]
+
+    @field_validator("matrix")
+    @classmethod
+    def _positive_semidefinite(cls, matrix: str | list[list[float]]) -> str | list[list[float]]:
+        if not isinstance(matrix, str):
+            check_covariance(matrix)
+        return matrix
+
+
+NoiseShape = Literal["white", "data"] | VarianceShape | SpectrumShape | DissimilarShape | MatrixShape
+
+
+def check_covariance(rows: Any) -> Array:
+    """Return a covariance matrix as an array, symmetric to the last digit, or raise ValueError saying what is wrong with it."""
+    try:
+        K = np.asarray(rows, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("must be a square matrix of numbers, every row as long as the first") from None
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(f"must be a square matrix; got shape {K.shape}")
+    if not np.isfinite(K).all():
+        raise ValueError("must be finite and symmetric, as a covariance is")
+    C, _ = in_own_units(K)
+    if np.abs(C - C.T).max(initial=0.0) > 1e-9 * max(1.0, np.abs(C).max(initial=0.0)):
+        raise ValueError("must be finite and symmetric, as a covariance is")
+    if (np.diag(K) < 0).any() or np.linalg.eigvalsh(C).min(initial=0.0) < -1e-9 * len(C):
+        raise ValueError("must be positive semi-definite, as a covariance is")
+    return np.asarray((K + K.T) / 2)
+
+
+def noise_shape(shape: NoiseShape, K_X: Array, base: Path | None = None) -> Array:
+    """Return ``K_0``, the covariance across attributes of noise at level 1.
+
+    Parameters
+    ----------
+    shape : 'white', 'data' or a shape model
+        ``white``: ``(tr K_X / N)·I``; ``data``: ``K_X``; ``variance``: ``v·I``; ``spectrum``: the data's eigenvectors with
+        other eigenvalues; ``dissimilar``: the same, from the data's to the opposite; ``matrix``: given.
+    K_X : ndarray of shape (N, N)
+        The data's covariance.
+    base : Path, optional
+        Folder that a matrix file's path is relative to.
+
+    Returns
+    -------
+    ndarray of shape (N, N)
+
+    Raises
+    ------
+    AuditorError
+        A spectrum or matrix does not have N entries, or is no covariance.
+    """
+    N = K_X.shape[0]
+    if shape == "white":
+        return np.asarray(np.eye(N) * (np.trace(K_X) / N))
+    if shape == "data":
+        return K_X
+    if isinstance(shape, VarianceShape):
+        return np.eye(N) * shape.variance
+    if isinstance(shape, SpectrumShape):
+        if len(shape.spectrum) != N:
+            raise AuditorError(f"noise.spectrum must have one eigenvalue per attribute, {N}; got {len(shape.spectrum)}")
+        vectors = np.linalg.eigh(K_X)[1][:, ::-1]
+        return np.asarray((vectors * np.asarray(shape.spectrum)) @ vectors.T)
+    if isinstance(shape, DissimilarShape):
+        values, vectors = np.linalg.eigh(K_X)
+        return np.asarray((vectors * dissimilar_spectrum(values, shape.dissimilar, shape.variance)) @ vectors.T)
+    assert isinstance(shape, MatrixShape)
+    return _matrix(shape.matrix, N, base)
+
+
+def dissimilar_spectrum(values: Array, dissimilar: float, variance: float) -> Array:
+    """Return eigenvalues of noise that go from the data's (0) over equal ones (0.5) to the data's reversed (1), shape (N,).
+
+    Parameters
+    ----------
+    values : ndarray of shape (N,)
+        The data's eigenvalues, sorted either way; only their proportions count.
+    dissimilar : float
+        In [0, 1].
+    variance : float
+        Mean of the result, in squared data units, whatever ``dissimilar`` is.
+
+    Notes
+    -----
+    huang2005, section 8.2, changes the noise's eigenvalues and keeps the data's eigenvectors, without saying how; noise concentrates on
+    the principal components left of the white noise in its Fig. 4, and on the others right of it.
+
+    Examples
+    --------
+    >>> dissimilar_spectrum(np.array([3.0, 1.0]), 0.0, 10.0), dissimilar_spectrum(np.array([3.0, 1.0]), 0.75, 10.0)
+    (array([15.,  5.]), array([ 7.5, 12.5]))
+    """
+    share = np.clip(values, 0.0, None) / np.clip(values, 0.0, None).mean()
+    end, weight = (share, 1.0 - 2.0 * dissimilar) if dissimilar <= 0.5 else (share[::-1], 2.0 * dissimilar - 1.0)
+    return np.asarray(variance * (weight * end + (1.0 - weight)))
+
+
+def correlation_dissimilarity(C_X: Array, C_R: Array) -> float:
+    """Return the correlation dissimilarity of data and noise, ``√(1/(N²−N) Σ_{i≠j} (C_X − C_R)²)``.
+
+    Parameters
+    ----------
+    C_X, C_R : ndarrays of shape (N, N)
+        Correlation coefficients, N ≥ 2.
+
+    Returns
+    -------
+    float
+        From 0, correlated alike, to 2.
+
+    Notes
+    -----
+    Source: huang2005, Definition 8.1, with ERRATA's root.
+
+    Examples
+    --------
+    >>> correlation_dissimilarity(np.array([[1.0, 0.5], [0.5, 1.0]]), np.eye(2))
+    0.5
+    """
+    N = C_X.shape[0]
+    gaps = (C_X - C_R)[~np.eye(N, dtype=bool)]
+    return float(np.sqrt((gaps @ gaps) / (N * N - N)))
+
+
+def matrix_of_file(name: str, base: Path | None, field: str) -> Array:
+    """Return a matrix from a CSV file without a header, in the scenario's folder or else the current one.
+
+    Raises
+    ------
+    AuditorError
+        There is no such file, or it holds something else.
+    """
+    path = next((path for path in located(name, base) if path.is_file()), None)
+    if path is None:
+        raise AuditorError(f"{field}: there is no file {name!r}")
+    try:
+        return np.asarray(np.loadtxt(path, delimiter=",", ndmin=2, encoding="utf-8-sig"))
+    except (OSError, ValueError):
+        raise AuditorError(f"{field}: {name!r} cannot be read as a CSV file of numbers") from None
+
+
+def _matrix(source: str | list[list[float]], N: int, base: Path | None) -> Array:
+    if isinstance(source, str):
+        rows: Any = matrix_of_file(source, base, "noise.matrix")
+    else:
+        rows = source
+    try:
+        K = check_covariance(rows)
+    except ValueError as error:
+        raise AuditorError(f"noise.matrix {error}") from None
+    if K.shape[0] != N:
+        raise AuditorError(f"noise.matrix must be {N} × {N}, one row per attribute; got {K.shape[0]} × {K.shape[0]}")
+    return K

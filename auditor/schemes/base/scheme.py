@@ -1,0 +1,214 @@
+"""What a perturbation scheme is: levels and a table in, copies out, and beside that the law of what it draws."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
+
+import numpy as np
+
+from auditor.data.table import Table
+from auditor.errors import AuditorError
+from auditor.numerics.random_streams import Seed
+from auditor.numerics.read_only import seal
+from auditor.registry import Plugin
+from auditor.schemes.base.noise_law import NoiseLaw
+from auditor.schemes.base.transform import Turned
+from auditor.types import Array, Block, Coalition
+
+if TYPE_CHECKING:
+    from auditor.data.request import DataUse
+    from auditor.data.table import Table
+    from auditor.schemes.base.transform import Turned
+    from auditor.types import Coalition
+
+
+@dataclass(frozen=True)
+class TableMoments:
+    """Exact first and second moments of the table being released.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (N,)
+        ``mu_X``.
+    covariance : ndarray of shape (N, N)
+        ``K_X`` with divisor n: the table is the population.
+    rows : int
+        ``n``.
+    """
+
+    mean: Array
+    covariance: Array
+    rows: int
+
+    def __post_init__(self) -> None:
+        """Seal the moments: schemes and attacks are shown these very arrays."""
+        seal(self.mean, self.covariance)
+
+    @cached_property
+    def deviation(self) -> Array:
+        """Standard deviations, shape (N,)."""
+        return np.asarray(np.sqrt(np.clip(np.diag(self.covariance), 0.0, None)))
+
+
+@dataclass(frozen=True)
+class Key:
+    """Names every random stream of one release: the same key gives the same copies.
+
+    Attributes
+    ----------
+    seed, scheme, replicate
+        Of the release.
+    block : int
+        Number of the block of records, for schemes that are asked to perturb one block at a time: those of categories.
+    grid : tuple of N floats
+        What released values are multiples of, by attribute; empty in audits, whose copies nobody gets.
+    matrices : int or ReleaseKey, optional
+        Where secret matrices come from, when not from the seed: an extension has its own seed, and the matrices of the first copies.
+    """
+
+    seed: Seed
+    scheme: str
+    replicate: int = 1
+    block: int = 0
+    grid: tuple[float, ...] = ()
+    matrices: Seed | None = None
+
+    @property
+    def audit_seed(self) -> int:
+        """The seed of a release that is drawn to be audited: those for release have a secret key instead."""
+        assert isinstance(self.seed, int), "audits draw from seeds"
+        return self.seed
+
+
+class RowsOf(Sequence[Array]):
+    """Rows ``start`` to ``stop`` of each of many copies, cut only when asked for: a new copy reads two of a thousand."""
+
+    def __init__(self, copies: Sequence[Array], start: int, stop: int) -> None:
+        self._copies = copies
+        self._rows = slice(start, stop)
+
+    def __len__(self) -> int:
+        return len(self._copies)
+
+    @overload
+    def __getitem__(self, place: int) -> Array: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Array]: ...
+    def __getitem__(self, place: int | slice) -> Array | Sequence[Array]:
+        if isinstance(place, slice):
+            return [copy[self._rows] for copy in self._copies[place]]
+        return self._copies[place][self._rows]
+
+
+class Sampler(Protocol):
+    """Draws the copies of one release, block of rows by block of rows, in any order of blocks."""
+
+    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+        """Write the copies of one block of rows.
+
+        Parameters
+        ----------
+        index : int
+            Number of the block (``auditor.numerics.blocks.row_blocks``).
+        x : ndarray of shape (b, N)
+            The block's original rows.
+        out : sequence of M ndarrays of shape (b, N), or (b, output_width(N))
+            One array a copy, in order of release; the first ``existing`` hold copies released before, and are only read.
+        """
+
+
+class Scheme(Plugin):
+    """A way of making copies ``Y_1 … Y_M`` of a table ``X`` at given levels."""
+
+    kind = "scheme"
+    family: ClassVar[str]
+    """What attacks ask for: ``additive``, ``uniform`` …"""
+    claims: ClassVar[str] = ""
+    """What the scheme promises under collusion, or that it promises nothing."""
+    needs_levels: ClassVar[bool] = True
+    on_grid: ClassVar[bool] = False
+    """Whether its sampler rounds what it draws to ``Key.grid``."""
+    makes_copies: ClassVar[bool] = True
+    """Whether it draws the copies itself; otherwise they are there already, and there is nothing to perturb."""
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        """Refuse levels the scheme cannot use.
+
+        Raises
+        ------
+        AuditorError
+            A level is impossible; the message says which and what was expected.
+        """
+        for number, level in enumerate(levels, start=1):
+            if not (np.isfinite(level) and level >= 0):
+                raise AuditorError(f"level {number} must be a finite noise multiple σ² ≥ 0; got {level!r}")
+
+    def check_table(self, table: Table, asked: DataUse) -> None:
+        """Refuse a table the scheme cannot release; any will do, unless a scheme knows better.
+
+        Parameters
+        ----------
+        table : Table
+        asked : DataUse
+            How the scenario asked for it: what was selected, dropped or rescaled.
+
+        Raises
+        ------
+        AuditorError
+            Saying what was expected.
+        """
+
+    def default_levels(self) -> tuple[float, ...]:
+        """Return the levels of a release that was asked for without any; none unless a scheme knows better."""
+        return ()
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """What is no secret of the scheme: its name and its parameters."""
+        return {"name": self.name, **self.parameters.model_dump()}
+
+    def output_width(self, width: int) -> int:
+        """Return how many columns a copy of a table of that many attributes has; the table's own unless a scheme says otherwise."""
+        return width
+
+    @abstractmethod
+    def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
+        """Return the exact law of the noise in copies at these levels, or None when the scheme has none to state."""
+
+    def turned(self, levels: Sequence[float], table: TableMoments, key: Key) -> Turned | None:
+        """Return what was done to copies that are the original plus noise until a square matrix is applied; None for any others."""
+        return None
+
+    def facts(self, levels: Sequence[float], table: TableMoments) -> dict[str, float]:
+        """Return figures of the release itself that results should hold, metric → value; none unless a scheme has some."""
+        return {}
+
+    def promises(self, blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, dict[str, float]]:
+        """Return what each coalition's copies keep of promises that can be checked on copies alone; none unless a scheme makes some.
+
+        Parameters
+        ----------
+        blocks : iterable of (int, ndarray, list of M ndarrays)
+            Number of the block, original rows, all copies' rows.
+        coalitions : sequence of tuples of int
+
+        Returns
+        -------
+        dict
+            Metric → value, by coalition; a coalition that kept nothing has no entry.
+        """
+        return {}
+
+    @abstractmethod
+    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
+        """Return what draws copies ``existing + 1 … M`` given those released before, ``levels`` being those of all M."""
+
+
+def table_moments(table: Table) -> TableMoments:
+    """Return the table's exact mean and covariance (divisor n)."""
+    mean, covariance = table.moments()
+    return TableMoments(mean, covariance, table.rows)

@@ -1,0 +1,98 @@
+"""Copies multiplied by a matrix: the map of one copy, and of all copies of a release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from auditor.numerics.moments import Moments
+from auditor.numerics.random_streams import Rng
+from auditor.schemes.base.noise_law import NoiseLaw
+from auditor.types import Array
+
+
+@dataclass(frozen=True)
+class Transform:
+    """``x ↦ M x + t``.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (n', N)
+    shift : ndarray of shape (n',)
+    """
+
+    matrix: Array = field(repr=False)
+    shift: Array = field(repr=False)
+
+    def apply(self, x: Array, out: Array) -> None:
+        """Write ``x Mᵀ + t``, shape (b, n')."""
+        np.matmul(x, self.matrix.T, out=out)
+        out += self.shift
+
+    def undo(self, y: Array) -> Array:
+        """Return ``(y − t) M``, shape (b, N): the original rows when ``M`` is orthogonal."""
+        return np.asarray((y - self.shift) @ self.matrix)
+
+    def inverse(self, y: Array) -> Array:
+        """Return ``M⁻¹ (y − t)``, shape (b, N), of a square matrix.
+
+        Raises
+        ------
+        LinAlgError
+            It is singular, to the last bit; one that nearly is gives rounding back, and is *not checked* for.
+        """
+        if self.orthogonal:
+            return self.undo(y)
+        return np.asarray(np.linalg.solve(self.matrix, (y - self.shift).T).T)
+
+    @cached_property
+    def orthogonal(self) -> bool:
+        """Whether the matrix keeps lengths, to the last digits."""
+        return bool(np.allclose(self.matrix @ self.matrix.T, np.eye(len(self.matrix)), rtol=0.0, atol=1e-13))
+
+
+def haar(N: int, rng: Rng) -> Array:
+    """Return a uniformly random orthogonal matrix, shape (N, N), of either determinant.
+
+    QR of a normal matrix; with R's diagonal made positive Q is unique, and Haar (Mezzadri 2007, section 5).
+    """
+    Q, R = np.linalg.qr(rng.standard_normal((N, N)))
+    return np.asarray(Q * np.where(np.diag(R) < 0, -1.0, 1.0))
+
+
+@dataclass(frozen=True)
+class Turned:
+    """What was done to the copies of one release, and the law of the noise before it was.
+
+    Attributes
+    ----------
+    transforms : tuple of M Transform
+        Square, of the table's width; that they can be inverted is *not checked*.
+    law : NoiseLaw
+        Of ``Z``.
+    """
+
+    transforms: tuple[Transform, ...] = field(repr=False)
+    law: NoiseLaw
+
+    def undo(self, copies: Sequence[Array]) -> list[Array]:
+        """Return ``u_i`` of some rows of all copies, each of shape (b, N)."""
+        return [transform.inverse(copy) for transform, copy in zip(self.transforms, copies, strict=True)]
+
+    @property
+    def rigid(self) -> bool:
+        """Whether every copy was turned and moved only: other matrices blow rounding up when they are undone."""
+        return all(transform.orthogonal for transform in self.transforms)
+
+    def as_seen(self, moments: Moments) -> Moments:
+        """Return moments of ``[x, y_1 … y_M]``, of ``y`` about ``M_i μ + t_i``, given those of ``[x, u_1 … u_M]``."""
+        return Moments(moments.count, self._all @ moments.total, self._all @ moments.products @ self._all.T)
+
+    @cached_property
+    def _all(self) -> Array:
+        N = self.transforms[0].shift.size
+        return np.asarray(block_diag(np.eye(N), *(transform.matrix for transform in self.transforms)))

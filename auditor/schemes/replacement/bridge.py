@@ -1,0 +1,50 @@
+"""The bridge: a new copy from the two neighbouring ones, with every copy kept (or handed in) in full.
+
+The same draw as ``multi-pert`` without its history: given its neighbours a new copy is independent of all others (xiao2009, Lemma 1).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from auditor.schemes.replacement.draws import Draws, coins
+from auditor.types import Codes
+
+
+class Bridge:
+    """Copies of one table that are out, and the draw of the next.
+
+    Parameters
+    ----------
+    original : ndarray of shape (n,)
+    size : int
+        ``s``.
+    levels, copies : sequences
+        What is out already.
+    """
+
+    def __init__(self, original: Codes, size: int, levels: Sequence[float] = (), copies: Sequence[Codes] = ()) -> None:
+        self._original = original
+        self._size = size
+        self._levels: list[float] = []
+        self._copies: list[Codes] = []
+        for level, copy in zip(levels, copies, strict=True):
+            self._keep(level, copy)
+
+    def release(self, level: float, draws: Draws) -> Codes:
+        """Return the copy at a level, shape (n,); a level asked for twice gives the same copy."""
+        place = bisect_left(self._levels, level)
+        if place < len(self._levels) and self._levels[place] == level:
+            return self._copies[place]
+        high, left = (self._levels[place], self._copies[place]) if place < len(self._levels) else (1.0, self._original)
+        low, right = (self._levels[place - 1], self._copies[place - 1]) if place else (None, None)
+        copy = draws.pick(left, right, *coins(high, level, low, self._size))
+        self._keep(level, copy)
+        return copy
+
+    def _keep(self, level: float, copy: Codes) -> None:
+        place = bisect_left(self._levels, level)
+        if place == len(self._levels) or self._levels[place] != level:
+            self._levels.insert(place, level)
+            self._copies.insert(place, copy)

@@ -1,0 +1,123 @@
+"""The replacement process: every copy of a block of tuples as a look-up in one key-derived stream of events.
+
+At time ``t = −ln p`` replacements arrive at rate 1 per tuple, and each draws uniformly from the domain; the value released at ``p`` is
+the last one before ``−ln p``, or the original if there was none. So ``P(no event in (t_l, t)) = p/p_l`` and copies are the Markov chain of
+xiao2009, Lemma 1, whatever the order in which levels are asked for.
+
+Events of all tuples lie in one array sorted by time, cut into segments of equal length with a snapshot of every tuple's value at each
+segment's start; a release copies the snapshot before its time and replays what follows: the same work at m = 3 and m = 10,000.
+By superposition the events of b tuples are one Poisson stream of rate b with tuples drawn uniformly, and its times need no sorting.
+
+Levels below ``exp(−HORIZON)`` keep nothing: their values are found by going *back* from their time through regenerated segments until
+every tuple has met an event, on average ``ln b`` units of time, so that space is bounded for any level. At p = 0 there is no last
+event before infinity: the copy is an independent uniform draw.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.numerics.random_streams import Seed, stream
+from auditor.schemes.replacement.draws import code_type
+from auditor.types import Codes
+
+SEGMENTS = 32
+"""Snapshots. Twice as many would halve the replay and add 32 bytes a tuple."""
+HORIZON = 7.0
+"""In time: a retention probability of 0.0009; xiao2009 calls 0.001 the lowest that is of use."""
+STEP = HORIZON / SEGMENTS
+
+
+class Segment(NamedTuple):
+    """Events of one stretch of time, in order: when, whose, and what the new value is."""
+
+    times: NDArray[np.float64]
+    tuples: NDArray[np.unsignedinteger]
+    values: Codes
+
+
+class ReplacementProcess:
+    """The replacement process of one block of tuples.
+
+    Parameters
+    ----------
+    original : ndarray of shape (b,)
+        Values as codes.
+    size : int
+        ``s``.
+    seed : int or ReleaseKey
+        Of the release.
+    name : tuple
+        What the stream is for: scheme, replicate, block. Same seed and name, same copies.
+    """
+
+    def __init__(self, original: Codes, size: int, seed: Seed, name: tuple[object, ...]) -> None:
+        self._size = size
+        self._seed = seed
+        self._name = name
+        self._tuples = original.size
+        self._snapshots = [np.ascontiguousarray(original, dtype=code_type(size))]
+        self._segments: list[Segment] = []
+
+    @property
+    def bytes(self) -> int:
+        """Memory held for events and snapshots."""
+        events = sum(part.nbytes for segment in self._segments for part in segment)
+        return events + sum(snapshot.nbytes for snapshot in self._snapshots)
+
+    def release(self, level: float) -> Codes:
+        """Return the copy at a retention probability in [0, 1], shape (b,); any order, any number of times."""
+        if level >= 1:
+            return self._snapshots[0].copy()
+        if level <= 0:
+            rng = stream(self._seed, *self._name, "never")
+            return np.asarray(rng.integers(0, self._size, self._tuples, dtype=code_type(self._size)))
+        time = -math.log(level)
+        return self._backward(time) if time > HORIZON else self._forward(time)
+
+    def _forward(self, time: float) -> Codes:
+        place = min(int(time / STEP), SEGMENTS - 1)
+        while len(self._segments) <= place:
+            self._grow()
+        segment, values = self._segments[place], self._snapshots[place].copy()
+        stop = int(np.searchsorted(segment.times, time))
+        # numpy assigns in order, so that of several events of one tuple the last one stands
+        values[segment.tuples[:stop]] = segment.values[:stop]
+        return values
+
+    def _grow(self) -> None:
+        """Draw the next segment, and take the snapshot at its end."""
+        segment = self._segment(len(self._segments))
+        values = self._snapshots[-1].copy()
+        values[segment.tuples] = segment.values
+        self._segments.append(segment)
+        if len(self._segments) < SEGMENTS:
+            self._snapshots.append(values)
+
+    def _backward(self, time: float) -> Codes:
+        values = self._forward(HORIZON)
+        pending = np.ones(self._tuples, dtype=bool)
+        first = max(int(time / STEP), SEGMENTS)
+        for place in range(first, SEGMENTS - 1, -1):
+            segment = self._segment(place)
+            stop = int(np.searchsorted(segment.times, time)) if place == first else segment.times.size
+            new = np.flatnonzero(pending[segment.tuples[:stop]])
+            values[segment.tuples[new]] = segment.values[new]
+            pending[segment.tuples[new]] = False
+            if not pending.any():
+                break
+        return values
+
+    def _segment(self, place: int) -> Segment:
+        """Draw the events of time ``[place, place + 1)·STEP``: a function of seed, name and place alone."""
+        rng = stream(self._seed, *self._name, "segment", place)
+        count = int(rng.poisson(self._tuples * STEP))
+        # Order statistics of uniforms are partial sums of exponentials over the total.
+        sums = np.cumsum(rng.standard_exponential(count + 1))
+        times = (place + sums[:count] / sums[count]) * STEP
+        tuples = rng.integers(0, self._tuples, count, dtype=code_type(self._tuples))
+        return Segment(times, tuples, rng.integers(0, self._size, count, dtype=code_type(self._size)))

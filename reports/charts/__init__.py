@@ -1,0 +1,5 @@
+"""What reports draw: the rows behind each chart, the charts as specifications, and the plot in characters.
+
+Uses ``reports.figures`` and
+``reports.wording``.
+"""

@@ -1,0 +1,155 @@
+"""The figures that results give rise to, in the order of the page: what each draws, and how it is told in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from altair.utils.schemapi import debug_mode
+from markupsafe import Markup
+
+from auditor.results.renderer import clean
+from reports.charts.drawn import collusion_chart, cumulative_chart, histogram_chart, map_chart
+from reports.charts.drawn_along import frontier_chart, measure_chart, sweep_chart
+from reports.charts.inert import deflated, json_block, packed
+from reports.charts.parts import titled
+from reports.charts.rows import collusion_data, distribution_data, map_data
+from reports.charts.rows_along import frontier_data, measure_data, sweep_data
+from reports.figures.along import swept_paths
+from reports.figures.guesses import TRUTH
+from reports.figures.reading import Reading, Setting
+from reports.figures.series import ROWS, ChartData
+from reports.figures.strongest import leader
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A figure of the page: one view or two side by side over the same rows and controls."""
+
+    id: str
+    title: str
+    caption: str
+    alt: str
+    data: ChartData
+    views: list[dict[str, Any]]
+
+    @property
+    def rows(self) -> int:
+        """How many rows it draws."""
+        return len(next(iter(self.data.columns.values()), []))
+
+    @property
+    def block(self) -> dict[str, Any]:
+        """What the page's script needs to draw it."""
+        return {"columns": packed(self.data.columns), "views": self.views, "titles": self.data.titles}
+
+    @cached_property
+    def packed(self) -> Markup:
+        """The same as the page holds it."""
+        return deflated(json_block(self.block), id=f"{self.id}-data")
+
+
+def charts(reading: Reading, prefix: str, limit: int = ROWS) -> list[Chart]:
+    """Return every figure that has something to show; ``limit`` bounds the rows of each."""
+    with debug_mode(False):  # no comparison with the schema: see ``_chart_style.document``
+        return _all(reading, prefix, leader(reading), limit)
+
+
+def _all(reading: Reading, prefix: str, lead: Setting | None, limit: int) -> list[Chart]:
+    made = [
+        _collusion(reading, f"{prefix}-collusion", lead, limit),
+        _map(reading, f"{prefix}-map", lead, limit),
+        _spread(reading, f"{prefix}-errors", lead, limit),
+        _measure(reading, f"{prefix}-by-size", lead, limit),
+        _frontier(reading, f"{prefix}-frontier", lead, limit),
+    ]
+    for index, path in enumerate(swept_paths(reading)):
+        made.append(_sweep(reading, f"{prefix}-sweep-{index}", path, lead, limit))
+        made.append(_runtime(reading, f"{prefix}-runtime-{index}", path, limit))
+    return [chart for chart in made if chart is not None]
+
+
+def names(reading: Reading) -> list[str]:
+    """Return the schemes as charts name them."""
+    return [clean(name) for name in reading.schemes]
+
+
+def _count(reading: Reading) -> str:
+    return f"{len(reading.schemes)} scheme{'s' if len(reading.schemes) != 1 else ''}"
+
+
+def _collusion(reading: Reading, name: str, lead: Setting | None, limit: int) -> Chart | None:
+    data = collusion_data(reading, lead, limit)
+    if not data.facts["curves"]:
+        return None
+    prefix = "Copies are pooled in order of release."
+    which = prefix if data.facts["prefix"] else "At each size, the coalition with the lowest error."
+    caption = f"{which} Line and points: measured. Band: 95 % interval. Dashed: theory, where there is a closed form."
+    alt = f"Line chart: normalized error against the number of copies pooled, a line for each of {_count(reading)}."
+    return Chart(name, "Collusion curves", caption, alt, data, [collusion_chart(data, names(reading))])
+
+
+def _map(reading: Reading, name: str, lead: Setting | None, limit: int) -> Chart | None:
+    data = map_data(reading, lead, limit)
+    if not data.facts["coalitions"]:
+        return None
+    caption = "Every coalition that was measured, by size. Bars: 95 % interval. Short lines: theory. "
+    caption += "The ring marks the coalition with the lowest error in each scheme."
+    if data.left_out:
+        caption += f" {data.left_out:,} points between the lowest and the highest of their size are left out here."
+    alt = f"Scatter chart: normalized error of every coalition by the number of its copies, for {_count(reading)}."
+    return Chart(name, "Coalition map", caption, alt, data, [map_chart(data, names(reading))])
+
+
+def _spread(reading: Reading, name: str, lead: Setting | None, limit: int) -> Chart | None:
+    data = distribution_data(reading, lead, limit)
+    if not data.table:
+        return None
+    caption = "How the absolute errors are spread over the records: by bin, and cumulated with a 95 % band."
+    if data.left_out:
+        caption += " Shown here: the largest coalition, and single copies and prefixes as far as they fit."
+    alt = "Two line charts: share of the records by absolute error of the reconstruction, and share up to each error."
+    views = [histogram_chart(data, names(reading)), cumulative_chart(data, names(reading))]
+    return Chart(name, "Error distributions", caption, alt, data, views)
+
+
+def _measure(reading: Reading, name: str, lead: Setting | None, limit: int) -> Chart | None:
+    data = measure_data(reading, lead, limit)
+    if not data.table:
+        return None
+    caption = "What the attack achieves in other terms, at each size for the coalition that achieves most. "
+    caption += "Bars: 95 % interval. Dashed: theory."
+    alt = f"Line chart: a measure against the number of copies pooled, a line for each of {_count(reading)}."
+    guessed = any(metric == TRUTH for _, metric, _ in reading.keys())
+    title = "Guesses and beliefs by copies pooled" if guessed else "Other measures by copies pooled"
+    return Chart(name, title, caption, alt, data, [measure_chart(data, names(reading))])
+
+
+def _frontier(reading: Reading, name: str, lead: Setting | None, limit: int) -> Chart | None:
+    data = frontier_data(reading, lead, limit)
+    if not data.table:
+        return None
+    caption = "A point is a coalition's copies: upwards the attack leaves more unknown; across, what the copies are good for. "
+    caption += "Of accuracies more is better, of errors and losses less. Bars: 95 % intervals."
+    alt = f"Scatter chart: normalized error against utility, for {_count(reading)}."
+    return Chart(name, "Privacy and utility", caption, alt, data, [frontier_chart(data, names(reading))])
+
+
+def _sweep(reading: Reading, name: str, path: str, lead: Setting | None, limit: int) -> Chart | None:
+    data = sweep_data(reading, path, lead, limit)
+    if not data.table:
+        return None
+    theory = "Dashed: theory." if data.facts["numeric"] else "Short lines: theory."
+    caption = f"Errors at the worst coalition of each point, others at the largest. Bars: 95 % interval. {theory}"
+    alt = f"Line chart: a metric against the swept parameter {clean(path)}, a line for each of {len(data.facts['series'])} series."
+    return Chart(name, titled("Sweep of", path), caption, alt, data, [sweep_chart(data, data.facts["series"])])
+
+
+def _runtime(reading: Reading, name: str, path: str, limit: int) -> Chart | None:
+    data = sweep_data(reading, path, None, limit, runtime=True)
+    if not data.table:
+        return None
+    caption = "Processor seconds to make the copies, on the machine that ran the audit. Bars: 95 % interval over replicates."
+    alt = f"Line chart: seconds against the swept parameter {clean(path)}, a line for each of {_count(reading)}."
+    return Chart(name, titled("Runtime against", path), caption, alt, data, [sweep_chart(data, names(reading), "time (seconds)")])

@@ -1,0 +1,166 @@
+"""The page's charts as Altair charts, for notebooks and for pictures: the same rows, with colours written out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from auditor.errors import AuditorError
+from auditor.results.model import AuditResult
+from reports.charts.listing import Chart, charts, names
+from reports.charts.style import CONFIG
+from reports.figures.reading import Reading
+from reports.figures.series import ChartData
+
+if TYPE_CHECKING:
+    import altair as alt
+
+WIDTH, PAIR = 560, 360
+"""Pixels across, of a chart alone and of each of two side by side."""
+
+
+class Plots:
+    """Charts of one audit, each an Altair chart that can be changed further, saved or shown.
+
+    Each takes the choices that the page offers above the chart, by what they say there: ``attribute``, ``adversary``
+    (``"llse, perfect knowledge"``), ``point``, ``coalition``, ``figure``. What is not chosen opens as in the page.
+    """
+
+    def __init__(self, result: AuditResult) -> None:
+        self._reading = Reading(result)
+        self._charts = {chart.id.partition("-")[2]: chart for chart in charts(self._reading, "plot")}
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.startswith("_")]
+
+    def __repr__(self) -> str:
+        return f"Plots({', '.join(self.available)})"
+
+    @property
+    def available(self) -> list[str]:
+        """Names of the charts that the results give rise to."""
+        return [name for name in _METHODS if any(_METHODS[name](key) for key in self._charts)]
+
+    def collusion(self, **chosen: str) -> alt.Chart:
+        """Error against the number of copies pooled, with 95 % bands and theory."""
+        return self._chart("collusion", chosen)
+
+    def coalitions(self, **chosen: str) -> alt.Chart:
+        """Every coalition's error by its size, the worst of each scheme ringed."""
+        return self._chart("coalitions", chosen)
+
+    def errors(self, **chosen: str) -> alt.Chart:
+        """How absolute errors are spread over the records: by bin, and cumulated."""
+        return self._chart("errors", chosen)
+
+    def measures(self, **chosen: str) -> alt.Chart:
+        """Shares recovered, posteriors and breaches against the number of copies pooled."""
+        return self._chart("measures", chosen)
+
+    def frontier(self, **chosen: str) -> alt.Chart:
+        """Normalized error against utility."""
+        return self._chart("frontier", chosen)
+
+    def sweep(self, path: str | None = None, **chosen: str) -> alt.Chart:
+        """A metric along a swept path; the first one unless it is named."""
+        return self._chart("sweep", chosen, path)
+
+    def runtime(self, path: str | None = None, **chosen: str) -> alt.Chart:
+        """Seconds along a swept path; the first one unless it is named."""
+        return self._chart("runtime", chosen, path)
+
+    def _chart(self, name: str, chosen: dict[str, str], path: str | None = None) -> alt.Chart:
+        found = [chart for key, chart in self._charts.items() if _METHODS[name](key)]
+        found = [chart for chart in found if path is None or chart.data.facts.get("path") == path]
+        if not found:
+            raise AuditorError(f"these results have no {name} chart{f' along {path!r}' if path else ''}; they have {self.available}")
+        return drawn(found[0], chosen, names(self._reading))
+
+
+_METHODS: dict[str, Callable[[str], bool]] = {
+    "collusion": lambda key: key == "collusion",
+    "coalitions": lambda key: key == "map",
+    "errors": lambda key: key == "errors",
+    "measures": lambda key: key == "by-size",
+    "frontier": lambda key: key == "frontier",
+    "sweep": lambda key: key.startswith("sweep"),
+    "runtime": lambda key: key.startswith("runtime"),
+}
+
+
+def drawn(chart: Chart, chosen: dict[str, str], schemes: list[str]) -> alt.Chart:
+    """Return a figure of the page as one Altair chart, its views side by side."""
+    import altair as alt
+
+    values = _choices(chart.data, chosen)
+    width = WIDTH if len(chart.views) == 1 else PAIR
+    views = [{key: part for key, part in view.items() if key not in ("params", "$schema")} | {"width": width} for view in chart.views]
+    document = views[0] if len(views) == 1 else {"hconcat": views}
+    document |= {
+        "params": _parameters(chart.views, values), "datasets": {"rows": _rows(chart.data, values)}, "title": chart.title,
+        "config": CONFIG | {"background": "#ffffff"}, "$schema": chart.views[0]["$schema"],
+    }  # fmt: skip
+    made: alt.Chart = alt.Chart.from_dict(json.loads(_coloured(json.dumps(titled(document, chart.data, values)))))
+    return made
+
+
+def titled(part: Any, data: ChartData, values: dict[str, int]) -> Any:
+    """Return a document in which the titles that hang on a choice are those of the choices made."""
+    if isinstance(part, dict):
+        return {key: value if key == "datasets" else titled(value, data, values) for key, value in part.items()}
+    if isinstance(part, list):
+        known = {f"${name}": titles[values[name]] for name, titles in data.titles.items() if titles}
+        return [known[one] if isinstance(one, str) and one in known else titled(one, data, values) for one in part]
+    return part
+
+
+def _choices(data: ChartData, chosen: dict[str, str]) -> dict[str, int]:
+    """Return each control's number; a choice is named by what its option says."""
+    known = {control.name: control for control in data.controls}
+    for name, text in chosen.items():
+        if name not in known:
+            raise AuditorError(f"unknown choice {name!r}; this chart has {list(known)}")
+        if text not in known[name].options:
+            raise AuditorError(f"{name} must be one of {known[name].options}; got {text!r}")
+    return {name: control.options.index(chosen[name]) if name in chosen else control.chosen for name, control in known.items()}
+
+
+def _parameters(views: list[dict[str, Any]], values: dict[str, int]) -> list[dict[str, Any]]:
+    """Return the parameters of all views with the choices made; one that several views have speaks for all of them."""
+    merged: dict[str, dict[str, Any]] = {}
+    for parameter in (parameter for view in views for parameter in view.get("params", [])):
+        name = parameter["name"]
+        known = merged.setdefault(name, dict(parameter))
+        if name in values:
+            known["value"] = values[name]
+        elif known != parameter:
+            known["views"] = [*known["views"], *parameter["views"]]
+    return list(merged.values())
+
+
+FIELDS = {"attribute": "a", "adversary": "v", "point": "p", "coalition": "g", "figure": "f"}
+"""Which column each control filters by."""
+
+
+def _rows(data: ChartData, values: dict[str, int]) -> list[dict[str, Any]]:
+    """Return the rows of the choices made; a row of the release itself (-1) belongs to every adversary."""
+    wanted = {FIELDS[name]: (value, -1) for name, value in values.items()}
+    rows = (dict(zip(data.columns, row, strict=True)) for row in zip(*data.columns.values(), strict=True))
+    return [row for row in rows if all(row[field] in allowed for field, allowed in wanted.items())]
+
+
+def _coloured(text: str) -> str:
+    """Write the page's light colours out, as a notebook has no style sheet of ours."""
+    palette = _palette()
+    return re.sub(r"var\((--[\w-]+)\)", lambda found: palette[found[1]], text)
+
+
+@cache
+def _palette() -> dict[str, str]:
+    style = resources.files("reports").joinpath("templates", "report.css").read_text(encoding="utf-8")
+    light = style.partition("@media")[0]
+    return dict(re.findall(r"(--[\w-]+):\s*(#[0-9a-f]{6})", light))

@@ -1,0 +1,100 @@
+"""Rows of the charts of errors: collusion curves, the coalition map, distributions over the records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from auditor.results.renderer import clean
+from reports.figures.curves import coalition_map, curves
+from reports.figures.figures import braces, number, plus_minus
+from reports.figures.reading import Reading, Setting
+from reports.figures.series import (
+    FIGURE_HEADERS,
+    ROWS,
+    ChartData,
+    Choices,
+    Options,
+    cells,
+    columns,
+    setting_cells,
+    setting_headers,
+    values,
+)
+from reports.figures.spreads import Spread, spreads
+from reports.figures.units import data_unit
+
+
+def collusion_data(reading: Reading, leading: Setting | None = None, limit: int = ROWS) -> ChartData:
+    """Collusion curves: error against the number of copies pooled."""
+    choices, rows, table = Choices(reading, leading), [], []
+    everything = curves(reading)
+    found = everything[:limit]
+    for point in found:
+        rows.append({**choices.row(point.setting, point.attribute), "k": point.size, **values(point.shown)})
+        told = cells(point.shown)
+        told.insert(1, number(point.mean, point.shown.half))
+        table.append([*setting_cells(reading, point.setting, point.attribute), str(point.size), *told])
+    headers = [*setting_headers(reading), "copies pooled", "coalition", "mean of that size", *FIGURE_HEADERS[1:]]
+    several = len(found) > len({(point.setting, point.attribute) for point in found})
+    facts = {"prefix": all(point.prefix for point in found), "sizes": sorted({point.size for point in found}), "curves": several}
+    return ChartData(columns(rows), choices.controls(), headers, table, len(everything) - len(found), facts)
+
+
+def map_data(reading: Reading, leading: Setting | None = None, limit: int = ROWS) -> ChartData:
+    """The coalition map: every coalition by size."""
+    choices, rows, table = Choices(reading, leading), [], []
+    points, left_out = coalition_map(reading, limit)
+    for point in points:
+        marks = {"k": len(point.shown.coalition), "w": int(point.worst)}
+        rows.append({**choices.row(point.setting, point.attribute), **marks, **values(point.shown)})
+        note = "worst" if point.worst else ""
+        table.append([*setting_cells(reading, point.setting, point.attribute), *cells(point.shown), note])
+    table.sort(key=lambda told: told[-1] != "worst")
+    headers = [*setting_headers(reading), *FIGURE_HEADERS, "note"]
+    several = len(points) > len({(point.setting, point.attribute) for point in points})
+    return ChartData(columns(rows), choices.controls(), headers, table, left_out, {"coalitions": several})
+
+
+def distribution_data(reading: Reading, leading: Setting | None = None, limit: int = ROWS) -> ChartData:
+    """Error distributions: share of the records by absolute error, and up to it; in words where all errors are 0."""
+    choices, coalition = Choices(reading, leading), Options("coalition", "Coalition")
+    rows: list[dict[str, Any]] = []
+    table: list[list[str]] = []
+    exact: dict[tuple[int, ...], tuple[dict[str, Any], list[str]]] = {}
+    found, left_out = spreads(reading, limit)
+    for spread in found:
+        place = choices.row(spread.setting, spread.attribute) | {"g": coalition(braces(spread.coalition))}
+        if spread.exact:
+            key = tuple(place[field] for field in "avpg")
+            exact.setdefault(key, (place, []))[1].append(place["s"])
+        else:
+            rows += _bins(place, spread)
+        table += _table(reading, spread)
+    rows += [_empty_bin(place) | {"n": f"rebuilt exactly: {', '.join(names)}"} for place, names in exact.values()]
+    headers = [*setting_headers(reading), "coalition", "error from", "to", "share of records", "share up to", "± 95 %"]
+    controls = [*choices.controls(), coalition.control(0)]
+    titles = {"attribute": [clean(f"absolute error of {name} ({data_unit(reading)})") for name in choices.attribute.numbers]}
+    return ChartData(columns(rows), controls, headers, table, left_out, titles=titles)
+
+
+def _bins(place: dict[str, Any], spread: Spread) -> list[dict[str, Any]]:
+    """Return a row for each bin, after one where the cumulative curve starts."""
+    start = {"x": 0.0, "x2": 0.0, "y": 0.0, "u": 0.0, "e": 0.0, "b": 0.0, "n": None}
+    told = [
+        {"x": one.low, "x2": one.high, "y": one.share, "u": one.cumulative,
+         "e": spread.half(one.cumulative), "b": spread.half(one.share), "n": None}
+        for one in spread.bins
+    ]  # fmt: skip
+    return [place | row for row in (start, *told)]
+
+
+def _empty_bin(place: dict[str, Any]) -> dict[str, Any]:
+    return place | {"s": "", "x": 0.0, "x2": 0.0, "y": 0.0, "u": 0.0, "e": None, "b": None}
+
+
+def _table(reading: Reading, spread: Spread) -> Sequence[list[str]]:
+    names = [*setting_cells(reading, spread.setting, spread.attribute), clean(braces(spread.coalition))]
+    if spread.exact:
+        return [[*names, "0", "0", "1", "1", ""]]
+    return [[*names, *map(number, one), plus_minus(spread.half(one.cumulative), one.cumulative)] for one in spread.bins]

@@ -1,0 +1,121 @@
+"""Rows of the charts along something: a swept path, the number of copies, the usefulness of a copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from auditor.results.renderer import clean
+from reports.figures.along import frontier, measure_points, sweep_lines
+from reports.figures.figures import with_error
+from reports.figures.reading import ERROR, EVERYTHING, Reading, Setting, adversary_text, unique
+from reports.figures.series import (
+    FIGURE_HEADERS,
+    ROWS,
+    ChartData,
+    Choices,
+    Options,
+    attribute_text,
+    cells,
+    columns,
+    setting_cells,
+    setting_headers,
+    values,
+)
+from reports.figures.units import metric_title, path_title
+
+SECONDS = "seconds"
+
+
+class _Series:
+    """Who has a line of their own along a sweep: schemes, or the attacks when there is only one scheme to compare them on."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.by_attack = len(reading.schemes) == 1 and len({attack for _, attack in reading.adversaries}) > 1
+        attacks = unique(clean(attack) for _, attack in reading.adversaries)
+        itself = any(setting.attack is None for setting in reading.settings())
+        schemes = [clean(name) for name in reading.schemes]
+        self.names = unique([*attacks, *(schemes if itself else [])]) if self.by_attack else schemes
+        self.control = Options("adversary", "Knowledge" if self.by_attack else "Adversary")
+
+    def row(self, setting: Setting) -> dict[str, Any]:
+        """Return the fields that say whose line a row is on."""
+        if setting.attack is None:
+            return {"s": clean(setting.scheme), "i": self.names.index(clean(setting.scheme)), "v": -1}
+        name = clean(setting.attack if self.by_attack else setting.scheme)
+        return {"s": name, "i": self.names.index(name), "v": self.control(self.choice(setting))}
+
+    def choice(self, setting: Setting) -> str:
+        """Return what the control says of a setting."""
+        return str(setting.knowledge) if self.by_attack else adversary_text(setting.knowledge, setting.attack)
+
+
+def sweep_data(reading: Reading, path: str, leading: Setting | None = None, limit: int = ROWS, *, runtime: bool = False) -> ChartData:
+    """Every metric along one swept path; the seconds have a chart of their own (``runtime``)."""
+    figures, series = Options("figure", "Metric"), _Series(reading)
+    rows: list[dict[str, Any]] = []
+    table: list[list[str]] = []
+    points = [point for point in sweep_lines(reading) if point.path == path and (point.metric == SECONDS) == runtime]
+    # within the limit every metric of all attributes together has its place before single attributes do, and the first is the one
+    # that the scenario makes a statement of, as its figure is about it
+    stated = [record.expectation for record in reading.result.expectations if record.expectation in {p.metric for p in points}][:1]
+    points.sort(key=lambda point: (point.attribute != EVERYTHING, point.metric not in stated, point.metric != ERROR))
+    titles: dict[str, str] = {}
+    for point in points[:limit]:
+        setting, what = point.setting, f"{point.metric}, {attribute_text(point.attribute)}"
+        titles.setdefault(what, metric_title(point.metric, reading, point.attribute))
+        along = {"f": figures(what), "x": _axis_value(point.at), "o": clean(point.others)}
+        rows.append({**series.row(setting), **along, **values(point.shown)})
+        told = [setting.scheme, adversary_text(setting.knowledge, setting.attack), what, point.at, point.others]
+        table.append([*(clean(cell) for cell in told), *cells(point.shown)])
+    who = series.control.numbers.get(series.choice(leading), 0) if leading else 0
+    headers = ["scheme", "adversary", "metric", path, "other paths", *FIGURE_HEADERS]
+    controls = [figures.control(), series.control.control(who)]
+    facts = _axis(rows, path) | {"series": series.names if not runtime else [clean(name) for name in reading.schemes]}
+    return ChartData(columns(rows), controls, headers, table, len(points) - len(rows), facts, {"figure": list(titles.values())})
+
+
+def _axis(rows: list[dict[str, Any]], path: str) -> dict[str, Any]:
+    numeric = all(isinstance(row["x"], (int, float)) for row in rows)
+    at = unique(row["x"] for row in rows)
+    wide = numeric and min(at, default=0) > 0 and max(at) / min(at) >= 30
+    told = {"path": clean(path), "title": path_title(path), "others": any(row["o"] for row in rows)}
+    return told | {"numeric": numeric, "log": wide, "at": at}
+
+
+def _axis_value(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return clean(", ".join(map(str, value)))
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else clean(value)
+
+
+def measure_data(reading: Reading, leading: Setting | None = None, limit: int = ROWS) -> ChartData:
+    """Shares recovered, posteriors and breaches against the number of copies pooled."""
+    choices, figures = Choices(reading, leading), Options("figure", "Measure")
+    rows, table = [], []
+    points = measure_points(reading)
+    for point in points[:limit]:
+        place = choices.row(point.setting, point.attribute)
+        rows.append({**place, "f": figures(point.metric), "k": point.size, **values(point.shown)})
+        where = setting_cells(reading, point.setting, point.attribute)
+        table.append([*where, clean(point.metric), str(point.size), *cells(point.shown)])
+    headers = [*setting_headers(reading), "measure", "copies pooled", *FIGURE_HEADERS]
+    facts = {"sizes": sorted({point.size for point in points})}
+    titles = {"figure": [metric_title(metric, reading) for metric in figures.numbers]}
+    return ChartData(columns(rows), [figures.control(), *choices.controls()], headers, table, len(points) - len(rows), facts, titles)
+
+
+def frontier_data(reading: Reading, leading: Setting | None = None, limit: int = ROWS) -> ChartData:
+    """Normalized error against utility, coalition by coalition."""
+    choices, figures = Choices(reading, leading), Options("figure", "Utility")
+    rows, table = [], []
+    # accuracies first: their direction is the one that "useful" suggests
+    points = sorted(frontier(reading), key=lambda point: any(word in point.metric for word in ("error", "loss")))
+    for point in points[:limit]:
+        use = values(point.utility)
+        across = {"f": figures(point.metric), "x": use["y"], "xlo": use["lo"], "xhi": use["hi"], "n": with_error(point.utility)}
+        rows.append({**choices.row(point.setting, EVERYTHING), **across, **values(point.shown)})
+        where = setting_cells(reading, point.setting, EVERYTHING)
+        table.append([*where, clean(point.metric), with_error(point.utility), *cells(point.shown)])
+    headers = [*setting_headers(reading), "metric", "utility", *FIGURE_HEADERS]
+    titles = {"figure": [metric_title(metric, reading) for metric in figures.numbers]}
+    return ChartData(columns(rows), [figures.control(), *choices.controls()], headers, table, len(points) - len(rows), {}, titles)

@@ -1,0 +1,98 @@
+"""Series along something: metrics along a swept path, measures along the number of copies, errors along utility."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from reports.figures.figures import Figure
+from reports.figures.matrix import SHOWN_ELSEWHERE, telling
+from reports.figures.reading import ERROR, EVERYTHING, Reading, Setting, best, plain
+
+UTILITY = "utility_"
+
+
+class SweepPoint(NamedTuple):
+    """One metric at one value of one swept path; ``others`` writes the values of the other swept paths."""
+
+    path: str
+    at: Any
+    others: str
+    metric: str
+    setting: Setting
+    attribute: str
+    shown: Figure
+
+
+def swept_paths(reading: Reading) -> list[str]:
+    """Return the swept paths that take more than one value, in order."""
+    paths: dict[str, set[str]] = {}
+    for point in reading.points:
+        for path, value in point.items():
+            paths.setdefault(path, set()).add(json.dumps(value, sort_keys=True, default=str))
+    return [path for path, values in paths.items() if len(values) > 1]
+
+
+def sweep_lines(reading: Reading) -> list[SweepPoint]:
+    """Return every metric along every swept path: errors at their worst coalition, the rest at the largest."""
+    paths = swept_paths(reading)
+    points = []
+    for path in paths:
+        for setting, metric, attribute in reading.keys():
+            at = reading.points[setting.point]
+            found = reading.figures(setting, metric, attribute)
+            shown = telling(metric, found)
+            if path in at and shown is not None:
+                others = ", ".join(f"{other} = {plain(at[other])}" for other in paths if other != path and other in at)
+                points.append(SweepPoint(path, at[path], others, metric, setting, attribute, shown))
+    return points
+
+
+class MeasurePoint(NamedTuple):
+    """One measure at one number of copies: of the coalition of that size that has the highest for sure."""
+
+    metric: str
+    setting: Setting
+    attribute: str
+    size: int
+    shown: Figure
+
+
+def measure_points(reading: Reading) -> list[MeasurePoint]:
+    """Return what attacks achieve in other terms than the error, by number of copies; empty where a size does not vary."""
+    points = []
+    for setting, metric, attribute in reading.keys():
+        if metric in SHOWN_ELSEWHERE or setting.attack is None:
+            continue
+        sizes: dict[int, list[Figure]] = {}
+        for coalition, shown in reading.figures(setting, metric, attribute).items():
+            sizes.setdefault(len(coalition), []).append(shown)
+        points += [MeasurePoint(metric, setting, attribute, size, best(group)) for size, group in sorted(sizes.items())]
+    sizes_at: dict[int, set[int]] = {}
+    for point in points:
+        sizes_at.setdefault(point.setting.point, set()).add(point.size)
+    # where each sweep point has one size only, the chart along the sweep says all there is
+    return points if any(len(sizes) > 1 for sizes in sizes_at.values()) else []
+
+
+class FrontierPoint(NamedTuple):
+    """A coalition's copies: what they are good for, and what an attack leaves unknown of the original."""
+
+    metric: str
+    setting: Setting
+    utility: Figure
+    shown: Figure
+
+
+def frontier(reading: Reading) -> list[FrontierPoint]:
+    """Return every coalition with both a ``utility_*`` figure and a normalized error."""
+    points = []
+    for setting, metric, attribute in reading.keys():
+        if not metric.startswith(UTILITY) or attribute != EVERYTHING:
+            continue
+        useful = reading.figures(setting, metric, attribute)
+        for other in reading.settings(ERROR):
+            if other[:2] == setting[:2] and (setting.attack is None or setting == other):
+                errors = reading.figures(other)
+                points += [FrontierPoint(metric, other, useful[c], errors[c]) for c in useful if c in errors]
+    return points

@@ -1,0 +1,238 @@
+"""A figure with its error bar, pooled over replicates, and how figures are written in every report."""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+from auditor.results.records import Measurement, half_interval, pooled
+from auditor.results.renderer import clean
+
+Z95 = 1.959963984540054
+"""Half of a 95 % normal interval, in standard errors."""
+FEWEST_REPLICATES = 3
+"""From so many replicates on their spread is an error bar for what has none of its own."""
+SIGNED = frozenset({"collusion_gain"})
+"""Metrics that can be negative."""
+TINY, SMALL, HUGE = 5e-5, 1e-4, 1e6
+"""Values are written in powers of ten below ``TINY`` (``SMALL`` without an error bar) and from ``HUGE`` on."""
+
+_SPELLED = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+class Figure(NamedTuple):
+    """One number of the audit over all its replicates.
+
+    Attributes
+    ----------
+    low, high : float or None
+        The 95 % interval.
+    theory : float or None
+        The closed form for the same cell, averaged over replicates.
+    error_bar : str
+        Where the interval comes from.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    theory: float | None
+    coalition: tuple[int, ...]
+    levels: tuple[float, ...]
+    error_bar: str
+    replicates: int
+
+    @property
+    def half(self) -> float | None:
+        """Half the width of the interval; the ``±`` of every report."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2
+
+
+def figure(records: Sequence[Measurement]) -> Figure | None:
+    """Pool one cell's replicates; None when none of them has a value."""
+    measured = [record for record in records if record.status == "ok" and record.value is not None]
+    if not measured:
+        return None
+    value, error = pooled(measured)
+    if not math.isfinite(value):
+        return None
+    count, source = len(measured), str(measured[0].error_bar)
+    if error is None and count >= FEWEST_REPLICATES:
+        error, source = _spread([record.value or 0.0 for record in measured]), "replicates"
+    reach = Z95 if source != "replicates" or count < 2 else student(count - 1)
+    low, high = (None, None) if error is None else (value - reach * error, value + reach * error)
+    if low is not None and value >= 0 and source == "replicates" and measured[0].metric not in SIGNED:
+        low = max(0.0, low)
+    if count == 1 and measured[0].ci_low is not None and measured[0].ci_high is not None:
+        low, high = measured[0].ci_low, measured[0].ci_high  # its own interval may be asymmetric or Student's
+    theories = [record.theory for record in measured if record.theory is not None]
+    theory = math.fsum(theories) / len(theories) if theories else None
+    first = measured[0]
+    return Figure(value, low, high, theory, first.coalition, first.levels, source, count)
+
+
+def _spread(values: Sequence[float]) -> float | None:
+    """Return the standard error of a mean from the spread of its values; None when they do not differ."""
+    error = statistics.stdev(values) / math.sqrt(len(values))
+    return error or None
+
+
+@cache
+def student(degrees: int) -> float:
+    """Return half of a 95 % interval of Student's t, in standard errors: few replicates know their own spread badly."""
+    return half_interval(degrees)
+
+
+def number(value: float | None, half: float | None = None) -> str:
+    """Write a value to the precision that its error bar supports: ``0.0833``, ``2×10⁻¹⁶``, ``15,200``, ``1.285×10⁹``."""
+    if value is None:
+        return "–"
+    size = abs(value)
+    if size < (TINY if half else SMALL) and not (half and half > TINY):
+        return "0" if value == 0 else _power(value, 0)
+    if size >= HUGE:
+        return _power(value, _digits(value, half))
+    if size >= 1000:
+        return _minus(f"{round(value, -_last_place(value, half)):,.0f}")
+    if not half:
+        return _minus(f"{value:.{max(0, 2 - math.floor(math.log10(size)))}f}" if size else "0", strip=True)
+    return _minus(f"{value:.{_decimals(value, half)}f}")
+
+
+def plus_minus(half: float | None, value: float = 0.0) -> str:
+    """Write an error bar to the precision of its value: ``±0.0012``; empty when there is none."""
+    if not half or (abs(value) < TINY and half < TINY):
+        return ""
+    if abs(value) >= HUGE:
+        return f"±{_power(half, 0)}" if half >= 1e4 else f"±{number(half)}"
+    if abs(value) >= 1000:
+        return f"±{round(half, -_last_place(value, half)):,.0f}" if half >= 0.5 else "±<1"
+    decimals = _decimals(value, half)
+    return f"±{half:.{decimals}f}" if half >= 0.5 * 10**-decimals else f"±<{10**-decimals:.{decimals}f}"
+
+
+def with_error(shown: Figure | None) -> str:
+    """Write a figure and its error bar: ``0.0833 ±0.0012``, ``(1.285 ±0.003)×10⁹``."""
+    if shown is None:
+        return "–"
+    if abs(shown.value) >= HUGE and shown.half:
+        exponent, digits = _exponent(shown.value), _digits(shown.value, shown.half)
+        scaled = [f"{part / 10.0**exponent:.{digits}f}" for part in (shown.value, shown.half)]
+        return f"({_minus(scaled[0])} ±{scaled[1]})×10{_raised(exponent)}"
+    return f"{number(shown.value, shown.half)} {plus_minus(shown.half, shown.value)}".rstrip()
+
+
+def told_apart(first: float | None, *others: float) -> list[str]:
+    """Write numbers without error bars with as many digits as it takes to see that they differ."""
+    values = [value for value in (first, *others) if value is not None]
+    for digits in range(3, 8):
+        texts = [number(first), *map(number, others)] if digits == 3 else [_significant(v, digits) for v in (first, *others)]
+        if len(set(texts)) == len({f"{value:.7g}" for value in values}) + (first is None):
+            break
+    return texts
+
+
+def _significant(value: float | None, digits: int) -> str:
+    if value is None or abs(value) < TINY or abs(value) >= HUGE:
+        return number(value) if value is None or value == 0 else _power(value, digits - 1)
+    places = digits - 1 - _exponent(value)
+    return _minus(f"{round(value, places):,.{max(0, places)}f}", strip=True)
+
+
+def percent(share: float) -> str:
+    """Write a share: ``8.3 %``, ``0.04 %``, ``20 %``."""
+    scaled = round(100 * share, 9)  # 0.1 less rounding is 10 %, as 0.1 is
+    decimals = 0 if abs(scaled) >= 10 else 1 if abs(scaled) >= 0.1 or abs(scaled) < 5e-4 else 2
+    text = f"{scaled:.{decimals}f}"
+    return _minus(text.removesuffix(".0").replace("-0", "0") if float(text) == 0 else text) + " %"
+
+
+def times(ratio: float) -> str:
+    """Write a factor: ``2.4 times``, ``830 times``, ``over a million times``."""
+    if not math.isfinite(ratio) or ratio >= 1e6:
+        return "over a million times"
+    return f"{ratio:,.0f} times" if ratio >= 100 else f"{ratio:.3g} times"
+
+
+def copies(coalition: Sequence[int], total: int) -> str:
+    """Name a coalition in words: ``copy 1``, ``copies 1 and 3``, ``copies 1–4``, ``all five copies``."""
+    if len(coalition) == 1:
+        return f"copy {coalition[0]}"
+    if len(coalition) == total:
+        return "both copies" if total == 2 else f"all {spelled(total)} copies"
+    parts = _runs(coalition)
+    if len(parts) > 6:
+        return f"{spelled(len(coalition))} of the {spelled(total)} copies"
+    return "copies " + (" and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0])
+
+
+def spelled(count: int) -> str:
+    """Spell a small count out."""
+    return _SPELLED[count] if 0 <= count < len(_SPELLED) else f"{count:,}"
+
+
+def braces(coalition: Sequence[int]) -> str:
+    """Write a coalition as a set, runs shortened: ``{1–3, 5}``."""
+    return "{" + ", ".join(_runs(coalition)) + "}"
+
+
+def unbroken(text: str) -> str:
+    """Hold a figure, its error bar and its per cent sign together on one line of a page."""
+    return re.sub(r"(?<=\d) (?=[±%])|(?<=±) (?=[<\d])", "\u00a0", text)
+
+
+def clipped(text: object, width: int) -> str:
+    """Shorten cleaned text to a number of characters with an ellipsis."""
+    safe = clean(text)
+    return safe if len(safe) <= width else safe[: max(1, width - 1)].rstrip() + "…"
+
+
+def _runs(coalition: Sequence[int]) -> list[str]:
+    """Split into runs of three or more consecutive copies: ``[1, 2, 3, 5]`` → ``['1–3', '5']``."""
+    parts: list[list[int]] = []
+    for copy in sorted(coalition):
+        if parts and copy == parts[-1][-1] + 1:
+            parts[-1].append(copy)
+        else:
+            parts.append([copy])
+    return [text for run in parts for text in ([f"{run[0]}–{run[-1]}"] if len(run) > 2 else map(str, run))]
+
+
+def _decimals(value: float, half: float) -> int:
+    least, most = 0 if abs(value) >= 100 or half >= 1 else 2, 4 if abs(value) >= 0.01 else 6
+    return min(most, max(least, -_last_place(value, half)))
+
+
+def _last_place(value: float, half: float | None) -> int:
+    """Return the power of ten of the last digit worth writing: two of an error bar that begins with 1, else one of it."""
+    if not half:
+        return _exponent(value) - 3
+    leading = _exponent(half)
+    return leading - (half < 2 * 10.0**leading)
+
+
+def _digits(value: float, half: float | None) -> int:
+    """Return how many decimals a value in powers of ten has: three, or as its error bar allows."""
+    return 3 if not half else min(4, max(1, _exponent(value) - _last_place(value, half)))
+
+
+def _exponent(value: float) -> int:
+    return math.floor(math.log10(abs(value)))
+
+
+def _power(value: float, decimals: int) -> str:
+    mantissa, _, exponent = f"{value:.{decimals}e}".partition("e")
+    return f"{_minus(mantissa)}×10{_raised(int(exponent))}"
+
+
+def _raised(exponent: int) -> str:
+    return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def _minus(text: str, *, strip: bool = False) -> str:
+    text = text.rstrip("0").rstrip(".") if strip and "." in text else text
+    return text.replace("-", "−", 1) if text.startswith("-") else text

@@ -1,0 +1,100 @@
+"""Cells without a figure, gathered: each reason once, with everyone it holds for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from auditor.results.renderer import clean
+from reports.figures.figures import clipped
+from reports.figures.matrix import MatrixRow
+from reports.figures.reading import Gap, Reading
+
+
+class Gathered(NamedTuple):
+    """One attack's gaps of one reason.
+
+    Attributes
+    ----------
+    places : list of (list of str, list of str)
+        States of knowledge, and the schemes against which each of them has the gap; no pair is listed twice.
+    cells : int
+        Sweep points, coalitions and replicates of all of them.
+    """
+
+    status: str
+    attack: str | None
+    reason: str
+    places: list[tuple[list[str], list[str]]]
+    cells: int
+
+
+def gathered(gaps: Iterable[Gap]) -> list[Gathered]:
+    """Gather gaps by attack and reason, what failed first; otherwise in order of first appearance."""
+    found: dict[tuple[str, str | None, str], list[Gap]] = {}
+    for gap in gaps:
+        found.setdefault((gap.status, gap.attack, gap.reason), []).append(gap)
+    groups = [Gathered(*key, _places(group), sum(gap.cells for gap in group)) for key, group in found.items()]
+    return sorted(groups, key=lambda group: group.status != "failed")
+
+
+def apart(reading: Reading, rows: Sequence[MatrixRow]) -> tuple[list[Gathered], list[Gathered]]:
+    """Return the gaps of adversaries that make no sense against any scheme, which stand under the comparison, and all others.
+
+    Where there is no comparison to stand under, all are among the others.
+    """
+    unsuited = {(row.knowledge, row.attack) for row in rows if row.unsuited} if any(row.tells for row in rows) else set()
+    found = [(gap, (gap.knowledge, gap.attack) in unsuited) for gap in reading.gaps]
+    return gathered(gap for gap, folded in found if folded), gathered(gap for gap, folded in found if not folded)
+
+
+def _places(gaps: Sequence[Gap]) -> list[tuple[list[str], list[str]]]:
+    """Turn pairs of scheme and knowledge into products: schemes with the same states of knowledge stand together."""
+    knowledge: dict[str, dict[str, None]] = {}
+    for gap in gaps:
+        knowledge.setdefault(gap.scheme, {})[gap.knowledge or ""] = None
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for scheme, states in knowledge.items():
+        alike.setdefault(tuple(states), []).append(scheme)
+    return [([state for state in states if state], schemes) for states, schemes in alike.items()]
+
+
+def place_text(place: tuple[list[str], list[str]]) -> str:
+    """Write a place: ``perfect and estimated(rows=400) knowledge against rotation, k-anonymity``."""
+    states, schemes = ([clipped(name, 60) for name in names] for names in place)
+    who = f"{_listed(states)} knowledge " if states else ""
+    return f"{who}against {_listed(schemes)}"
+
+
+def gap_line(group: Gathered) -> str:
+    """Write a gathered gap in a line: its status, who it holds for, and the reason."""
+    return f"{'✗ failed' if group.status == 'failed' else 'not applicable'}: {gap_text(group)}: {clean(group.reason)}"
+
+
+def gap_text(group: Gathered) -> str:
+    """Write who a reason holds for: ``ica with perfect knowledge against rotation (3 cells)``."""
+    name = clean(group.attack) if group.attack else "the release"
+    where = "; ".join(f"{'with ' if states else ''}{place_text((states, schemes))}" for states, schemes in group.places)
+    return f"{name} {where} ({group.cells:,} {'cell' if group.cells == 1 else 'cells'})"
+
+
+def unsuited_text(count: int) -> str:
+    """Say how many adversaries the comparison folds away, because they make no sense against any scheme."""
+    return f"{count} {'adversary is' if count == 1 else 'adversaries are'} not applicable to any scheme"
+
+
+def untold_text(count: int) -> str:
+    """Say how many adversaries the comparison leaves out, because they measure no normalized error of any scheme."""
+    return f"{count} {'adversary has' if count == 1 else 'adversaries have'} no normalized error against any scheme"
+
+
+def given_text(states: str) -> str:
+    """Say that errors over all attributes flatter who was given some of them."""
+    return (
+        "Who was given attributes in clear may have no error in them, and the figures here are over all attributes: compare "
+        f"{clean(states)} by the attributes that remain, in a cell's detail."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""

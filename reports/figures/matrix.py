@@ -1,0 +1,215 @@
+"""The comparison: schemes across, attacks and knowledge down, worst coalition beside best single copy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from reports.figures.figures import Figure
+from reports.figures.guesses import Guesses, guesses, losses
+from reports.figures.reading import ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, ceiling, lowest
+from reports.figures.severity import Severity, severity
+from reports.figures.strongest import gain_of, leader, lowest_attribute
+
+
+class MatrixCell(NamedTuple):
+    """What one attack with one knowledge achieves against one scheme.
+
+    Attributes
+    ----------
+    status : str
+        ``ok``, ``not-applicable``, ``failed``, or ``missing`` for a pairing that was not in the scenario.
+    worst : Figure or None
+        Normalized error of the coalition with the lowest one (for categories: with the best guesses).
+    single : Figure or None
+        Normalized error of that coalition's best member alone.
+    attributes : list of (str, Figure)
+        The worst coalition's normalized error for each attribute.
+    span : tuple of (Figure, Figure) or None
+        Lowest and highest of the worst coalitions along the sweep.
+    guesses : Guesses or None
+        What that coalition guesses of categories.
+    given : tuple of str
+        Attributes that the adversary was given in clear.
+    exposed : tuple of (str, Figure) or None
+        The attribute that some coalition rebuilds best, where it is worse off than all attributes together.
+    """
+
+    scheme: str
+    status: str
+    reason: str
+    setting: Setting | None = None
+    worst: Figure | None = None
+    single: Figure | None = None
+    gain: Figure | None = None
+    attributes: tuple[tuple[str, Figure], ...] = ()
+    span: tuple[Figure, Figure] | None = None
+    guesses: Guesses | None = None
+    given: tuple[str, ...] = ()
+    exposed: tuple[str, Figure] | None = None
+
+    @property
+    def told(self) -> bool:
+        """Whether there is a figure to show."""
+        return self.worst is not None or self.guesses is not None
+
+    @property
+    def coalition(self) -> tuple[int, ...]:
+        """The copies held; empty without a figure."""
+        shown = self.worst or (self.guesses.right if self.guesses else None)
+        return () if shown is None else shown.coalition
+
+    @property
+    def pooled(self) -> bool:
+        """Whether the worst coalition did better than its best member: else the two are one figure, to be shown once."""
+        return self.single is not None and self.single.coalition != self.coalition
+
+    @property
+    def severity(self) -> Severity | None:
+        """How bad the reconstruction is: by the error, by the guesses or for the attribute most exposed, whichever is worse."""
+        return severity(ceiling(self.exposed[1])) if self.exposed else self.whole
+
+    @property
+    def whole(self) -> Severity | None:
+        """How bad it is for all attributes together."""
+        found = [self.worst.value] if self.worst else []
+        found += [self.guesses.left] if self.guesses else []
+        return severity(min(found)) if found else None
+
+    def grading(self, found: tuple[Setting, str, Figure] | None) -> MatrixCell:
+        """Return the cell with the attribute that is rebuilt best, if it is worse off than all together."""
+        if found is None or self.whole is None or severity(ceiling(found[2])).rank <= self.whole.rank:
+            return self
+        return self._replace(exposed=found[1:])
+
+    @property
+    def order(self) -> float:
+        """What a column is sorted by."""
+        return self.worst.value if self.worst else self.guesses.left if self.guesses else math.inf
+
+
+class MatrixRow(NamedTuple):
+    """One adversary against every scheme."""
+
+    knowledge: str
+    attack: str
+    cells: list[MatrixCell]
+
+    @property
+    def tells(self) -> bool:
+        """Whether there is a figure, or a failure, against any scheme."""
+        return any(cell.told or cell.status == "failed" for cell in self.cells)
+
+    @property
+    def unsuited(self) -> bool:
+        """Whether the attack makes no sense against any scheme: reports fold such rows under one line, with their reasons."""
+        return all(cell.status == "not-applicable" for cell in self.cells)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """Attributes that the adversary was given in clear."""
+        return next((cell.given for cell in self.cells if cell.given), ())
+
+
+def matrix(reading: Reading) -> list[MatrixRow]:
+    """Return the comparison at one sweep point, in the order of the scenario; empty when no attack ran.
+
+    All cells show the same point, so that neighbours can be compared, and it is not chosen cell by cell for the lowest
+    value, which would favour noisy points: see `reference_point`.
+    """
+    point = reference_point(reading)
+    return [
+        MatrixRow(knowledge, attack, [_cell(reading, Setting(point, scheme, knowledge, attack)) for scheme in reading.schemes])
+        for knowledge, attack in reading.adversaries
+    ]
+
+
+def reference_point(reading: Reading) -> int:
+    """Return the sweep point where the leading adversary rebuilds most for sure; 0 when nothing is swept."""
+    setting = leader(reading)
+    return 0 if setting is None else setting.point
+
+
+def _cell(reading: Reading, setting: Setting) -> MatrixCell:
+    found, errors = losses(reading, setting), reading.figures(setting)
+    worst = lowest(found.values())
+    if worst is None:
+        return _empty(reading, setting)
+    coalition, alone = worst.coalition, best_single(found, worst.coalition)
+    by_attribute = [(name, reading.figures(setting, ERROR, name).get(coalition)) for name in reading.attributes]
+    return MatrixCell(
+        setting.scheme, "ok", "", setting, errors.get(coalition),
+        None if alone is None else errors.get(alone.coalition), gain_of(reading, setting, coalition),
+        tuple((name, shown) for name, shown in by_attribute if shown is not None and name != EVERYTHING),
+        _span(reading, setting), guesses(reading, setting, coalition), tuple(sorted(reading.given(setting.knowledge))),
+    ).grading(lowest_attribute(reading, [setting]))  # fmt: skip
+
+
+def _span(reading: Reading, setting: Setting) -> tuple[Figure, Figure] | None:
+    """Return the lowest and the highest of the setting's worst coalitions along the sweep; None without one."""
+    along = [lowest(reading.figures(setting._replace(point=point)).values()) for point in range(len(reading.points))]
+    measured = [shown for shown in along if shown is not None]
+    return (min(measured, key=ceiling), max(measured, key=ceiling)) if len(measured) > 1 else None
+
+
+def _empty(reading: Reading, setting: Setting) -> MatrixCell:
+    """A cell without a normalized error: not applicable, failed, measured otherwise, or never asked for."""
+    gap = reading.gap_of(*setting[1:])
+    if gap is not None:
+        return MatrixCell(setting.scheme, gap.status, gap.reason)
+    return MatrixCell(setting.scheme, "missing", "no normalized error was measured for this pairing")
+
+
+class Measure(NamedTuple):
+    """One metric beyond the normalized error, for one adversary (or the release itself), scheme by scheme."""
+
+    metric: str
+    knowledge: str | None
+    attack: str | None
+    figures: list[Figure | None]
+
+
+ERRORS = frozenset({ERROR, "distortion", "rmse"})
+SHOWN_ELSEWHERE = ERRORS | {GAIN}
+
+
+def measures(reading: Reading) -> list[Measure]:
+    """Return the metrics the comparison does not show, each at the largest coalition of the comparison's sweep point."""
+    rows: dict[tuple[str, str | None, str | None], dict[str, Figure]] = {}
+    point = reference_point(reading)
+    for setting, metric, attribute in reading.keys():
+        if metric in SHOWN_ELSEWHERE or attribute != EVERYTHING or setting.point != point:
+            continue
+        found = reading.figures(setting, metric, attribute)
+        largest = found[max(found, key=len)]
+        rows.setdefault((metric, setting.knowledge, setting.attack), {}).setdefault(setting.scheme, largest)
+    return [Measure(*key, [row.get(scheme) for scheme in reading.schemes]) for key, row in rows.items()]
+
+
+def measured_schemes(rows: Sequence[Measure]) -> list[int]:
+    """Return the places of the schemes that have any of the measures."""
+    return [place for place in range(max((len(row.figures) for row in rows), default=0)) if any(row.figures[place] for row in rows)]
+
+
+class SweepRow(NamedTuple):
+    """One metric at one sweep point, scheme by scheme."""
+
+    point: int
+    figures: list[Figure | None]
+
+
+def sweep_table(reading: Reading, metric: str, knowledge: str | None, attack: str | None) -> list[SweepRow]:
+    """Return one metric of one adversary along the sweep, each figure the one that speaks for its setting."""
+    rows = []
+    for point in range(len(reading.points)):
+        found = [reading.figures(Setting(point, scheme, knowledge, attack), metric) for scheme in reading.schemes]
+        rows.append(SweepRow(point, [telling(metric, figures) for figures in found]))
+    return [row for row in rows if any(row.figures)]
+
+
+def telling(metric: str, found: dict[tuple[int, ...], Figure]) -> Figure | None:
+    """Return the figure that speaks for a setting: the lowest of an error, else that of the largest coalition."""
+    if metric in ERRORS:
+        return lowest(found.values())
+    return found[max(found, key=len)] if found else None

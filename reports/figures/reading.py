@@ -1,0 +1,244 @@
+"""What the results say: every figure pooled over replicates and found again by its cell.
+
+Terminal, HTML and the text exports all read through this one object, so they cannot show different numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from auditor.results.model import AuditResult
+from auditor.results.records import Measurement, cells
+from reports.figures.figures import Figure, figure
+from reports.figures.pairing import PAIRS, Replicates, paired_gain
+
+EVERYTHING = "*"
+"""The attribute that stands for all attributes together."""
+ERROR = "normalized_error"
+GAIN = "collusion_gain"
+BEYOND = "accuracy_gain"
+"""Right guesses beyond those without a copy: measured by attacks on categories alone."""
+
+
+class Setting(NamedTuple):
+    """Where an attack ran: everything of a cell but its coalition."""
+
+    point: int
+    scheme: str
+    knowledge: str | None
+    attack: str | None
+
+
+class Gap(NamedTuple):
+    """An adversary without figures against a scheme, and why; ``cells`` counts points, coalitions and replicates."""
+
+    scheme: str
+    knowledge: str | None
+    attack: str | None
+    status: str
+    reason: str
+    cells: int
+
+
+class Reading:
+    """The figures of one audit, by setting, metric and attribute.
+
+    Attributes
+    ----------
+    points : list of dict
+        The sweep points in order; one empty dict when nothing is swept.
+    schemes, attributes, metrics : list of str
+        In order of first appearance; ``*`` is the first attribute when it was measured.
+    adversaries : list of (str, str)
+        Pairs of knowledge and attack, in order of first appearance.
+    """
+
+    def __init__(self, result: AuditResult) -> None:
+        self.result = result
+        self._keys: dict[str, str] = {}
+        self.points: list[dict[str, Any]] = list(
+            {self._key(r.sweep): r.sweep for r in self._points_of(result)}.values()
+        ) or [{}]
+        self._numbers = {self._key(point): index for index, point in enumerate(self.points)}
+        self._figures: dict[tuple[Setting, str, str], dict[tuple[int, ...], Figure]] = {}
+        errors: dict[tuple[Setting, str], Replicates] = {}
+        for records in cells(result.measurements).values():
+            shown, first = figure(records), records[0]
+            if shown is not None:
+                setting = self._setting(first)
+                self._figures.setdefault((setting, first.metric, first.attribute), {})[first.coalition] = shown
+                if first.metric == ERROR and len(records) >= PAIRS:
+                    told = {record.replicate: record.value for record in records if record.value is not None}
+                    errors.setdefault((setting, first.attribute), {})[first.coalition] = told
+        self._pair(errors)
+        self._copies = self._count_copies()
+        measured = result.measurements
+        named = [*(release.scheme for release in result.releases), *(r.scheme for r in measured)]
+        self.schemes = unique([*named, *(spread.scheme for spread in result.distributions)])
+        self.adversaries = unique((str(r.knowledge), str(r.attack)) for r in measured if r.attack is not None)
+        self.attributes = sorted(unique(r.attribute for r in measured), key=lambda name: name != EVERYTHING)
+        self.metrics = unique(metric for _, metric, _ in self._figures)
+
+    def _pair(self, errors: dict[tuple[Setting, str], Replicates]) -> None:
+        """Put gains from paired replicates in the place of means of ratios, which a few odd draws can carry anywhere."""
+        for (setting, attribute), told in errors.items():
+            if (setting, BEYOND, EVERYTHING) in self._figures:
+                continue  # the gain of categories is one of probabilities, not of squared errors
+            gains = self._figures.get((setting, GAIN, attribute), {})
+            shown = self.figures(setting, ERROR, attribute)
+            for coalition in gains:
+                single = best_single(shown, coalition)
+                if single is not None and coalition in told and single.coalition in told:
+                    gain = paired_gain(shown[coalition], single, told)
+                    gains[coalition] = gain or gains[coalition]
+
+    @staticmethod
+    def _points_of(result: AuditResult) -> Iterator[Any]:
+        yield from result.measurements
+        yield from result.releases
+
+    def _setting(self, record: Measurement) -> Setting:
+        return Setting(self._numbers[self._key(record.sweep)], record.scheme, record.knowledge, record.attack)
+
+    def _key(self, sweep: dict[str, Any]) -> str:
+        """Write a sweep point as JSON, once for the many records that share it."""
+        told = repr(sweep)
+        if told not in self._keys:
+            self._keys[told] = json.dumps(sweep, sort_keys=True, default=str)
+        return self._keys[told]
+
+    def point_of(self, sweep: dict[str, Any]) -> int:
+        """Return the number of a sweep point; 0 for one that was never measured."""
+        return self._numbers.get(self._key(sweep), 0)
+
+    def figures(
+        self, setting: Setting, metric: str = ERROR, attribute: str = EVERYTHING
+    ) -> dict[tuple[int, ...], Figure]:
+        """Return coalition → figure; empty when nothing was measured."""
+        return self._figures.get((setting, metric, attribute), {})
+
+    def settings(self, metric: str | None = None) -> list[Setting]:
+        """Return every setting that has figures (of that metric)."""
+        return unique(setting for setting, measured, _ in self._figures if metric in (None, measured))
+
+    def keys(self) -> list[tuple[Setting, str, str]]:
+        """Return every (setting, metric, attribute) that has figures."""
+        return list(self._figures)
+
+    def given(self, knowledge: str | None) -> set[str]:
+        """Return the attributes whose true values a state of knowledge holds already: nobody rebuilds those."""
+        stated = self.result.scenario.get("knowledge")
+        found: set[str] = set()
+        for use in stated if isinstance(stated, list) else []:
+            known = use.get("known-attributes") if isinstance(use, dict) else None
+            if isinstance(known, list) and knowledge == f"known-attributes({', '.join(map(str, known))})":
+                found.update(map(str, known))
+        return found
+
+    def rows_of(self, point: int) -> int:
+        """Return how many records the table of a sweep point has; 0 where that is not told."""
+        return next((table.rows for table in self.result.data if self.point_of(table.sweep) == point), 0)
+
+    def copies_of(self, scheme: str, point: int = 0) -> int:
+        """Return how many copies a scheme released at a sweep point."""
+        return self._copies.get((point, scheme), 0)
+
+    def _count_copies(self) -> dict[tuple[int, str], int]:
+        """Count the copies at each sweep point of each scheme, as released and as any coalition holds them."""
+        counted: dict[tuple[int, str], int] = {}
+        for release in self.result.releases:
+            place = (self.point_of(release.sweep), release.scheme)
+            counted[place] = max(counted.get(place, 0), len(release.levels))
+        for (setting, _, _), found in self._figures.items():
+            highest = max((coalition[-1] for coalition in found if coalition), default=0)
+            counted[setting[:2]] = max(counted.get(setting[:2], 0), highest)
+        return counted
+
+    @cached_property
+    def gaps(self) -> list[Gap]:
+        """The settings that are not applicable or failed, each reason once, with the number of cells."""
+        found: dict[tuple[str, str | None, str | None, str, str], set[tuple[Any, ...]]] = {}
+        for record in self.result.measurements:
+            if record.status != "ok":
+                key = (*record[1:4], record.status, record.reason or "no reason was given")
+                found.setdefault(key, set()).add((self._key(record.sweep), record.coalition, record.replicate))
+        return [Gap(*key, len(where)) for key, where in found.items()]
+
+    def gap_of(self, scheme: str, knowledge: str | None, attack: str | None) -> Gap | None:
+        """Return why an adversary has no figures against a scheme; None where nothing says so."""
+        return self._first_gaps.get((scheme, knowledge, attack))
+
+    @cached_property
+    def _first_gaps(self) -> dict[tuple[str, str | None, str | None], Gap]:
+        return {gap[:3]: gap for gap in reversed(self.gaps)}
+
+    def point_text(self, point: int) -> str:
+        """Write a sweep point: ``data.rows = 1000, replicates = 3``; empty when nothing is swept."""
+        return ", ".join(f"{path} = {plain(value)}" for path, value in self.points[point].items())
+
+
+def lowest(found: Iterable[Figure]) -> Figure | None:
+    """Return the figure that is lowest for sure; among equals (to 1e-9) the smallest coalition's.
+
+    Taking the lowest of many measured values would favour the noisy ones (the winner's curse). So figures are ranked by
+    what noise does not move, their closed form, or by the upper end of their interval where there is none.
+    """
+    ordered = sorted(found, key=lambda shown: (len(shown.coalition), shown.coalition))
+    best: Figure | None = None
+    for shown in ordered:
+        if best is None or ceiling(shown) < ceiling(best) - 1e-9 * max(1e-9, abs(ceiling(best))):
+            best = shown
+    return best
+
+
+def ceiling(shown: Figure) -> float:
+    """Return what a figure surely does not exceed: its closed form where the measurement bears it out, else the interval's end."""
+    if shown.low is None or shown.high is None:
+        return shown.value
+    slack = shown.high - shown.low
+    if shown.theory is not None and shown.low - slack <= shown.theory <= shown.high + slack:
+        return shown.theory
+    return shown.high
+
+
+def best(found: Sequence[Figure]) -> Figure:
+    """Return the figure that is highest for sure, for measures of which more is worse; ranked as in `lowest`."""
+    return max(found, key=lambda shown: (floor(shown), -len(shown.coalition)))
+
+
+def floor(shown: Figure) -> float:
+    """Return what a figure surely reaches."""
+    turned = shown._replace(
+        value=-shown.value,
+        low=None if shown.high is None else -shown.high,
+        high=None if shown.low is None else -shown.low,
+        theory=None if shown.theory is None else -shown.theory,
+    )
+    return -ceiling(turned)
+
+
+def best_single(found: dict[tuple[int, ...], Figure], members: tuple[int, ...]) -> Figure | None:
+    """Return the surely lowest figure of one member alone: what the coalition had without pooling."""
+    return lowest(found[(copy,)] for copy in members if (copy,) in found)
+
+
+def unique(items: Iterable[Any]) -> list[Any]:
+    """Drop repetitions, keep the order."""
+    return list(dict.fromkeys(items))
+
+
+def plain(value: Any) -> str:
+    """Write a value of a scenario on one line, as YAML would have it: ``[llse, ndr]``, ``{known-records: 40}``."""
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(plain, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{name}: {plain(part)}' for name, part in value.items())}}}"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def adversary_text(knowledge: str | None, attack: str | None) -> str:
+    """Name who attacks: ``llse, perfect knowledge``."""
+    return f"{attack}, {knowledge} knowledge" if attack else "the release itself"

@@ -1,0 +1,150 @@
+"""What the page's charts draw, as columns of plain values, with the table that stands behind each chart.
+
+Field names are ours and fixed; names that come from data or a scenario are values only, never field names, so nothing
+in them can reach an expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from auditor.results.renderer import clean
+from reports.figures.figures import Figure, braces, number, plus_minus, with_error
+from reports.figures.reading import EVERYTHING, Reading, Setting, adversary_text
+
+ROWS = 8000
+"""Rows that one chart may hold, so that the page stays small."""
+TABLE_ROWS = 300
+"""Rows of a data table in the page; the results file holds all."""
+
+
+class Control(NamedTuple):
+    """A choice above a chart: ``name`` is the chart's parameter, whose value is the option's number."""
+
+    name: str
+    label: str
+    options: list[str]
+    chosen: int = 0
+
+
+@dataclass(frozen=True)
+class ChartData:
+    """Rows of a chart by column, the controls that filter them, and the same as a table to read."""
+
+    columns: dict[str, list[Any]]
+    controls: list[Control]
+    headers: list[str]
+    table: list[list[str]]
+    left_out: int = 0
+    facts: dict[str, Any] = field(default_factory=dict)
+    titles: dict[str, list[str]] = field(default_factory=dict)
+    """For a control whose options differ in unit: the title of the axis for each of them; see `title_of`."""
+
+    @property
+    def shown(self) -> list[list[str]]:
+        """The rows that the page's table shows."""
+        return self.table[:TABLE_ROWS]
+
+
+def title_of(control: str) -> list[str]:
+    """Return what stands in a chart's document for the title that a control's option gives its axis."""
+    return [f"${control}"]
+
+
+class Options:
+    """Numbers the options of a control in order of first appearance."""
+
+    def __init__(self, name: str, label: str, known: Iterable[str] = ()) -> None:
+        self.name, self.label = name, label
+        self.numbers: dict[str, int] = {}
+        for text in known:
+            self(text)
+
+    def __call__(self, text: str) -> int:
+        """Return a text's number, the next one where it is new."""
+        return self.numbers.setdefault(text, len(self.numbers))
+
+    def control(self, chosen: int = 0) -> Control:
+        """Return the control, with an option for every text seen so far."""
+        return Control(
+            self.name, self.label, [clean(text) for text in self.numbers], min(chosen, len(self.numbers) - 1)
+        )
+
+
+def attribute_text(attribute: str) -> str:
+    """Name an attribute; ``*`` is all of them together."""
+    return "all attributes" if attribute == EVERYTHING else attribute
+
+
+def columns(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Turn rows into columns."""
+    return {name: [_short(row[name]) for row in rows] for name in rows[0]} if rows else {}
+
+
+def _short(value: Any) -> Any:
+    """Six significant digits are more than a pixel; the table and the results file have the rest."""
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def values(shown: Figure) -> dict[str, Any]:
+    """Return a figure's fields in a chart's row."""
+    low, high = (shown.value, shown.value) if shown.low is None or shown.high is None else (shown.low, shown.high)
+    return {
+        "y": shown.value, "lo": low, "hi": high, "t": shown.theory,
+        "m": with_error(shown), "c": braces(shown.coalition),
+    }  # fmt: skip
+
+
+def cells(shown: Figure) -> list[str]:
+    """Return a figure's cells in the table behind a chart."""
+    return [
+        braces(shown.coalition), number(shown.value, shown.half), plus_minus(shown.half, shown.value),
+        number(shown.theory, shown.half), shown.error_bar,
+    ]  # fmt: skip
+
+
+FIGURE_HEADERS = ["coalition", "value", "± 95 %", "theory", "error bar from"]
+
+
+class Choices:
+    """The three choices that most charts share, attribute, adversary and sweep point, and which of them a chart opens with."""
+
+    def __init__(self, reading: Reading, leading: Setting | None = None) -> None:
+        self.reading, self.leading = reading, leading
+        self.attribute = Options("attribute", "Attribute")
+        self.adversary = Options("adversary", "Adversary")
+        self.point = Options("point", "Sweep point")
+
+    def row(self, setting: Setting, attribute: str) -> dict[str, Any]:
+        """Return the fields that say whose figure a row holds."""
+        return {
+            "s": clean(setting.scheme), "i": self.reading.schemes.index(setting.scheme), "a": self.attribute(attribute_text(attribute)),
+            "v": self.adversary(adversary_text(setting.knowledge, setting.attack)),
+            "p": self.point(self.reading.point_text(setting.point) or "–"),
+        }  # fmt: skip
+
+    def controls(self) -> list[Control]:
+        """Return the controls, open at the leading setting."""
+        lead = self.leading
+        who = adversary_text(lead.knowledge, lead.attack) if lead else ""
+        where = (self.reading.point_text(lead.point) or "–") if lead else ""
+        all_together = self.attribute.numbers.get(attribute_text(EVERYTHING), 0)
+        return [
+            self.attribute.control(all_together),
+            self.adversary.control(self.adversary.numbers.get(who, 0)),
+            self.point.control(self.point.numbers.get(where, 0)),
+        ]
+
+
+def setting_cells(reading: Reading, setting: Setting, attribute: str) -> list[str]:
+    """Return the cells that say whose figure a table's row holds."""
+    names = [setting.scheme, adversary_text(setting.knowledge, setting.attack), attribute_text(attribute)]
+    where = [reading.point_text(setting.point)] if len(reading.points) > 1 else []
+    return [clean(name) for name in (*names, *where)]
+
+
+def setting_headers(reading: Reading) -> list[str]:
+    """Return the headers of those cells."""
+    return ["scheme", "adversary", "attribute", *(["sweep point"] if len(reading.points) > 1 else [])]

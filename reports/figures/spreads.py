@@ -1,0 +1,108 @@
+"""How absolute errors are spread over the records: bins for the charts, quantiles for the terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from auditor.results.records import Distribution
+from reports.figures.figures import Z95
+from reports.figures.reading import ERROR, Reading, Setting, ceiling
+from reports.figures.strongest import EXACT
+
+
+class Bin(NamedTuple):
+    """One bin: share of the records with absolute error in [low, high), and share up to ``high``."""
+
+    low: float
+    high: float
+    share: float
+    cumulative: float
+
+
+class Spread(NamedTuple):
+    """The errors of one coalition in one attribute, averaged over replicates; ``exact`` when all of them are 0.
+
+    ``held`` is how many errors it holds, one a record and replicate; 0 where the size of the table is not known.
+    """
+
+    setting: Setting
+    coalition: tuple[int, ...]
+    attribute: str
+    bins: list[Bin]
+    exact: bool
+    held: int = 0
+
+    def half(self, share: float) -> float | None:
+        """Return half the 95 % interval of a share of the records, as if their errors were independent draws.
+
+        Noise that is drawn record by record varies less: the records' own chances differ, and ``mean p(1 − p) ≤ share (1 − share)``.
+        """
+        return Z95 * math.sqrt(max(0.0, share * (1 - share)) / self.held) if self.held else None
+
+    def quantile(self, share: float) -> float | None:
+        """Return the error that a share of the records stays below; None when it lies beyond the last bin."""
+        if self.exact:
+            return 0.0
+        for one in self.bins:
+            if one.cumulative >= share and one.share > 0:
+                return one.high - (one.cumulative - share) / one.share * (one.high - one.low)
+        return None
+
+
+def spreads(reading: Reading, limit: int) -> tuple[list[Spread], int]:
+    """Return the distributions within a limit of bins, and how many bins were left out.
+
+    Whole coalitions are left out, so that every scheme and adversary is there for those that stay: first the largest,
+    then singles and prefixes, then the rest.
+    """
+    groups: dict[tuple[int, ...], list[list[Distribution]]] = {}
+    for records in _cells(reading).values():
+        groups.setdefault(records[0].coalition, []).append(records)
+    kept: list[Spread] = []
+    left, room = 0, limit
+    for coalition in sorted(groups, key=_order(max(map(len, groups), default=0))):
+        found = [_spread(reading, records) for records in groups[coalition]]
+        count = sum(len(spread.bins) for spread in found)
+        room -= count
+        if room < 0 and kept:
+            left += count
+        else:
+            kept += found
+    return kept, left
+
+
+def _order(largest: int) -> Any:
+    def key(coalition: tuple[int, ...]) -> tuple[bool, bool, int, tuple[int, ...]]:
+        plain = len(coalition) == 1 or coalition == tuple(range(1, len(coalition) + 1))
+        return len(coalition) != largest, not plain, len(coalition), coalition
+
+    return key
+
+
+def _cells(reading: Reading) -> dict[tuple[Any, ...], list[Distribution]]:
+    groups: dict[tuple[Any, ...], list[Distribution]] = {}
+    for record in reading.result.distributions:
+        key = (reading.point_of(record.sweep), *record[1:5], record.attribute, record.edges)
+        groups.setdefault(key, []).append(record)
+    return groups
+
+
+def _spread(reading: Reading, records: list[Distribution]) -> Spread:
+    first = records[0]
+    setting = Setting(reading.point_of(first.sweep), first.scheme, first.knowledge, first.attack)
+    shown = reading.figures(setting, ERROR, first.attribute).get(first.coalition)
+    exact = shown is not None and ceiling(shown) < EXACT
+    held = reading.rows_of(setting.point) * len(records)
+    return Spread(setting, first.coalition, first.attribute, list(_bins(records)), exact, held)
+
+
+def _bins(records: list[Distribution]) -> Iterator[Bin]:
+    """Yield the bins up to the last that holds a record."""
+    first, cumulative = records[0], 0.0
+    shares = [math.fsum(record.shares[index] for record in records) / len(records) for index in range(len(first.shares))]
+    last = max((index for index, share in enumerate(shares) if share > 0), default=0)
+    for low, high, share in zip(first.edges, first.edges[1 : last + 2], shares, strict=False):
+        cumulative += share
+        yield Bin(low, high, share, cumulative)

@@ -1,0 +1,63 @@
+"""Titles of axes: what is measured, in which unit."""
+
+from __future__ import annotations
+
+from auditor.results.metrics import METRICS, base
+from auditor.results.renderer import clean
+from reports.figures.reading import EVERYTHING, Reading
+from reports.figures.series import attribute_text
+
+UTILITIES = {
+    "utility_mean_error": ("standard deviations", "root mean square difference between the means of copy and original"),
+    "utility_covariance_error": ("share", "‖K_Y − K_X‖ / ‖K_X‖ (Frobenius), of attributes in units of their standard deviation"),
+    "utility_correlation_error": ("correlation", "root mean square difference between the correlations of copy and original"),
+}
+"""Unit and meaning of the measures of usefulness that train no model."""
+LOSS, MODEL = "utility_loss_", "utility_"
+PATHS = {
+    "data.rows": "records",
+    "data.spectrum.attributes": "attributes",
+    "schemes[*].levels.count": "copies released",
+    "replicates": "replicates",
+}
+"""Plain words for the paths that are swept most."""
+
+
+def unit(metric: str, reading: Reading) -> str:
+    """Return the unit of a metric's values; errors of a standardized table are in standard deviations."""
+    if metric in UTILITIES:
+        return UTILITIES[metric][0]
+    if metric.startswith(MODEL):
+        return "accuracy or R² lost" if metric.startswith(LOSS) else "accuracy or R²"
+    known = METRICS.get(base(metric))
+    told = known.unit if known else ""
+    return told.replace("data units", data_unit(reading)).replace("squared standard deviations", "variances")
+
+
+def data_unit(reading: Reading) -> str:
+    """Return what errors of the reconstruction are counted in."""
+    data = reading.result.scenario.get("data")
+    return "standard deviations" if isinstance(data, dict) and data.get("standardize") else "data units"
+
+
+def utility_meaning(metric: str) -> str:
+    """Say what a measure of usefulness means."""
+    if metric in UTILITIES:
+        return UTILITIES[metric][1]
+    if metric.startswith(LOSS):
+        name = metric.removeprefix(LOSS).replace("_", " ")
+        return f"accuracy (of a class) or R² (of a number) of a {clean(name)} trained on the original, less that of one trained on the copy"
+    name = metric.removeprefix(MODEL).replace("_", " ")
+    return f"accuracy (of a class) or R² (of a number) of a {clean(name)} trained on the copy, by cross-validation"
+
+
+def metric_title(metric: str, reading: Reading, attribute: str = EVERYTHING) -> str:
+    """Return the title of a metric's axis: ``rmse of age (data units)``."""
+    of = "" if attribute == EVERYTHING else f" of {attribute_text(attribute)}"
+    what = unit(metric, reading)
+    return clean(f"{metric}{of} ({what})" if what and what != metric else f"{metric}{of}")
+
+
+def path_title(path: str) -> str:
+    """Return the title of a swept path's axis: ``records (data.rows)``."""
+    return clean(f"{PATHS[path]} ({path})" if path in PATHS else path)

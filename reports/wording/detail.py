@@ -1,0 +1,190 @@
+"""What a cell's detail says beyond its numbers: whether theory and measurement agree, and which assumptions held here."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from auditor.results.model import PluginSummary
+from reports.figures.figures import Z95, Figure, copies, number, percent, with_error
+from reports.figures.guesses import Guesses, losses
+from reports.figures.matrix import MatrixCell, MatrixRow, matrix
+from reports.figures.reading import Reading
+from reports.figures.strongest import strongest
+from reports.wording.sentences import share
+from reports.wording.verdict import MARGIN
+from reports.wording.winners import BEST, marks
+
+FAR = 4.0
+"""Standard errors between measurement and theory from which they do not agree; by chance once in 16,000 cells."""
+
+
+LEVELS = 12
+"""Levels of a coalition that are written out."""
+
+
+class Fact(NamedTuple):
+    """One line of a cell's detail; ``figure`` where it is a number, ``attribute`` where it is of one attribute."""
+
+    term: str
+    text: str
+    figure: bool = True
+    attribute: bool = False
+
+
+def facts(reading: Reading, knowledge: str, cell: MatrixCell) -> list[Fact]:
+    """Return what is known of a cell with a figure: from which copies, how well, how much better than from one, attribute by attribute."""
+    shown = cell.worst or (cell.guesses.right if cell.guesses else None)
+    if cell.setting is None or shown is None:
+        return []
+    where, alone = reading.point_text(cell.setting.point), len(cell.coalition) == 1
+    levels = ", ".join(map(number, shown.levels[:LEVELS])) + (" …" if len(shown.levels) > LEVELS else "")
+    return [
+        Fact("Knowledge", knowledge, False),
+        *([Fact("Sweep point", where, False)] if where else []),
+        Fact("Worst coalition", copies(cell.coalition, reading.copies_of(cell.scheme, cell.setting.point)), False),
+        Fact("Its level" if alone else "Its levels", levels),
+        *(_guessed(cell, cell.guesses) if cell.guesses else []),
+        *([Fact("Normalized error", with_error(cell.worst)), Fact("Theory", _theory(cell.worst), False)] if cell.worst else []),
+        Fact("Error bar from", f"{shown.error_bar}, {shown.replicates} replicate{'s' if shown.replicates != 1 else ''}", False),
+        *_pooled(cell),
+        *(Fact(name, with_error(one) + ", given in clear" * (name in cell.given), attribute=True) for name, one in cell.attributes),
+        *([Fact("Over the sweep", f"{with_error(cell.span[0])} to {with_error(cell.span[1])}")] if cell.span else []),
+    ]
+
+
+def shortened(found: list[Fact], attributes: int = 12) -> list[Fact]:
+    """Return the facts with at most so many of single attributes, for a report that is read line by line."""
+    after = next((place for place, fact in enumerate(found) if fact.attribute), len(found))
+    named = [fact for fact in found if fact.attribute]
+    left = len(named) - attributes
+    more = [Fact("…", f"{left:,} more attributes in the page")] if left > 0 else []
+    return [*found[:after], *named[:attributes], *more, *(fact for fact in found[after:] if not fact.attribute)]
+
+
+def strongest_cells(reading: Reading) -> list[tuple[MatrixRow, MatrixCell]]:
+    """Return the cell of the strongest adversary against each scheme that has any figure in the comparison."""
+    rows = [row for row in matrix(reading) if row.tells]
+    told, found = marks(reading, rows), []
+    for place, scheme in enumerate(reading.schemes):
+        measured = [(row, row.cells[place]) for row in rows if row.cells[place].told]
+        best = [pair for pair in measured if told.get((pair[0].knowledge, pair[0].attack, scheme)) == BEST] or measured
+        first = strongest(reading, scheme)
+        found += sorted(best, key=lambda pair: first is None or (pair[0].knowledge, pair[0].attack) != first[2:])[:1]
+    return found
+
+
+def _guessed(cell: MatrixCell, found: Guesses) -> list[Fact]:
+    single = [Fact("Right guesses from the best single copy", share(found.single))] if cell.pooled and found.single else []
+    return [
+        Fact("Right guesses", share(found.right)), *single, Fact("Right guesses without any copy", percent(found.blind)),
+        Fact("Probability given to the truth", _beside(found.truth)),
+        *([Fact("Information on a record", f"{with_error(found.bits)} bits")] if found.bits else []),
+    ]  # fmt: skip
+
+
+def _pooled(cell: MatrixCell) -> list[Fact]:
+    made = []
+    if cell.pooled and cell.single:
+        made.append(Fact("Best single copy", f"{with_error(cell.single)} ({copies(cell.single.coalition, 99)})"))
+    if cell.gain and len(cell.coalition) > 1:
+        counted = " (in 1 − probability of the truth)" if cell.guesses else ""
+        made.append(Fact(f"Collusion gain{counted}", _beside(cell.gain)))
+    return made
+
+
+def _beside(shown: Figure) -> str:
+    """Write a figure, and its theory beside it where there is one."""
+    return with_error(shown) + (f", theory {number(shown.theory, shown.half)}" if shown.theory is not None else "")
+
+
+def _theory(shown: Figure) -> str:
+    told = agreement(shown)
+    return told if shown.theory is None else f"{number(shown.theory, shown.half)}, {told}"
+
+
+class Assumption(NamedTuple):
+    """What an attack or a scheme assumes, and what this cell says of it."""
+
+    who: str
+    text: str
+    here: str
+
+
+def agreement(shown: Figure) -> str:
+    """Say how far measurement and closed form are apart."""
+    apart = _apart(shown)
+    if shown.theory is None:
+        return "no closed form"
+    if apart is None:
+        return "no error bar to judge it by"
+    if apart <= FAR:
+        return "agrees with the measurement" if apart < 0.05 else f"agrees, {apart:.1f} standard errors apart"
+    return f"disagrees, {apart:.0f} standard errors apart"
+
+
+def assumptions(reading: Reading, attack: str, knowledge: str, cell: MatrixCell) -> list[Assumption]:
+    """Return what the attack and the scheme of a cell assume, each with what the cell says of it, and when the attack wins and fails."""
+    found = []
+    for plugin in reading.result.plugins:
+        if (plugin.kind, plugin.id) not in (("attack", attack), ("scheme", cell.scheme)):
+            continue
+        if plugin.assumes:
+            found.append(Assumption(f"The {plugin.kind} assumes", plugin.assumes, _here(reading, plugin, knowledge, cell)))
+        if plugin.wins:
+            found.append(Assumption("When it wins and fails", plugin.wins, ""))
+    return found
+
+
+def _here(reading: Reading, plugin: PluginSummary, knowledge: str, cell: MatrixCell) -> str:
+    if plugin.kind == "attack":
+        shown = cell.worst or (cell.guesses.truth if cell.guesses else None)
+        return f"{_attack_here(shown)} {_known_here(knowledge)}".strip()
+    pooled = cell.setting is not None and any(len(coalition) > 1 for coalition in losses(reading, cell.setting))
+    if pooled and len(cell.coalition) == 1:
+        return "Its protection holds here: no coalition rebuilds more than this one copy."
+    return _scheme_here(cell.gain if len(cell.coalition) > 1 else None)
+
+
+def _attack_here(worst: Figure | None) -> str:
+    apart = None if worst is None else _apart(worst)
+    if apart is None:
+        return "Not checked here: there is no closed form to hold the measurement against."
+    if apart <= FAR:
+        return "Borne out here: the closed form that rests on it agrees with the measurement."
+    return "Does not hold here: the closed form that rests on it disagrees with the measurement."
+
+
+KNOWN = {
+    "perfect": "What it knows of the data is exact here.",
+    "estimated": "What it knows of the data is estimated here, from the rows released, and holds as far as the estimate does.",
+    "known-records": "What it knows of the data is learnt here from the records known, and holds as far as they tell.",
+    "unmatched-records": "What it knows of the data is learnt here from records known without their rows, and holds as far as they tell.",
+    "known-sample": "What it knows of the data is learnt here from a sample of the population, and holds as far as the sample tells.",
+    "known-attributes": "What it knows of the data is exact here, and so are the attributes it was given.",
+    "uniform-prior": "It takes all values for alike here, which holds only for data that are.",
+}
+"""How far each state of knowledge grants what an attack assumes to know."""
+
+
+def _known_here(knowledge: str) -> str:
+    return KNOWN.get(knowledge.partition("(")[0], "")
+
+
+def _scheme_here(gain: Figure | None) -> str:
+    if gain is None or gain.low is None or gain.high is None:
+        return "Not put to the test here: nobody pooled."
+    if gain.low > 0 and gain.value > MARGIN:
+        return f"Its protection does not hold here: this coalition gains {percent(gain.value)} by pooling."
+    if gain.high <= MARGIN:
+        return "Its protection holds here: this coalition gains nothing by pooling."
+    return "Not settled here: the gain's error bar is too wide."
+
+
+def _apart(shown: Figure) -> float | None:
+    """Return the distance of measurement and theory in standard errors; None where either is missing."""
+    if shown.theory is None or shown.half is None:
+        return None
+    distance = abs(shown.value - shown.theory)
+    if distance <= 1e-9 * max(1.0, abs(shown.theory)):
+        return 0.0
+    return distance / (shown.half / Z95) if shown.half else None

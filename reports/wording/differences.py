@@ -1,0 +1,141 @@
+"""What changed between two audits, as every format tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from auditor.results.renderer import clean
+from reports.figures.figures import Z95, number, plus_minus, told_apart
+
+if TYPE_CHECKING:
+    from auditor.results.comparison import Change, Comparison
+
+
+class Row(NamedTuple):
+    """The cell that differs most of its scheme, attack and knowledge: what it was and is, and how many more changed alike."""
+
+    cell: str
+    metric: str
+    old: str
+    new: str
+    change: str
+    more: int
+
+
+class Part(NamedTuple):
+    """One kind of difference: changed cells as rows, anything else as lines."""
+
+    key: str
+    title: str
+    rows: list[Row]
+    lines: list[str]
+    cells: int = 0
+
+    @property
+    def size(self) -> int:
+        """How many differences it holds."""
+        return self.cells or sum(1 + row.more for row in self.rows) + len(self.lines)
+
+
+def parts(comparison: Comparison) -> list[Part]:
+    """Return the differences, worst first; empty kinds are left out."""
+    made = [
+        _worsened(comparison),
+        Part("better", "Better", _rows(comparison.improved), [clean(line) for line in comparison.verdicts]),
+        Part("new", "Only in the new audit", [], *_counted(comparison.only_new, comparison.stated_new)),
+        Part("missing", "Only in the old audit", [], *_counted(comparison.only_old, comparison.stated_old)),
+    ]
+    return [part for part in made if part.size]
+
+
+def _worsened(comparison: Comparison) -> Part:
+    return Part("worse", "Worse", _rows(comparison.worsened), [clean(line) for line in comparison.broken], _count_worse(comparison))
+
+
+def _count_worse(comparison: Comparison) -> int:
+    return len(comparison.worsened) + len(comparison.broken) - len(comparison.lost) + sum(comparison.lost.values())
+
+
+def _counted(groups: Mapping[str, int], stated: Sequence[str]) -> tuple[list[str], int]:
+    """Return a line for each expectation, scheme, attack and knowledge, and how many expectations and cells they are together."""
+    lines = [clean(line) for line in stated] + [f"{clean(name)}: {_cells(count)}" for name, count in groups.items()]
+    return lines, len(stated) + sum(groups.values())
+
+
+def headline(comparison: Comparison) -> str:
+    """Say in one sentence how the audits compare."""
+    gone, stated = sum(comparison.only_old.values()), len(comparison.stated_old)
+    what = [_cells(gone)] if gone else []
+    what += [f"{stated:,} expectation{'' if stated == 1 else 's'}"] if stated else []
+    unseen = f"{' and '.join(what)} of the old audit {'is' if gone + stated == 1 else 'are'} not in the new one" if what else ""
+    if comparison.worse:
+        told = [part for part in _worse(comparison) if part]
+        count = _count_worse(comparison)
+        parted = ", and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
+        return f"{count:,} {'thing' if count == 1 else 'things'} got worse: {parted}."
+    better = len(comparison.improved) + len(comparison.verdicts)
+    found = [part for part in (f"{better:,} got better" if better else "", unseen) if part]
+    return f"Nothing got worse{', and ' if better else ', but ' if unseen else ''}{', but '.join(found)}."
+
+
+def _worse(comparison: Comparison) -> list[str]:
+    """Say what got worse, kind by kind; what is counted by no kind is said as it is."""
+    leaks, lost = len(comparison.worsened), sum(comparison.lost.values())
+    others = comparison.broken[comparison.refuted + len(comparison.lost) :]
+    stated = f"{comparison.refuted:,} expectation{' came out worse' if comparison.refuted == 1 else 's came out worse'}"
+    return [
+        f"{_cells(leaks)} {'leaks' if leaks == 1 else 'leak'} more" if leaks else "",
+        stated if comparison.refuted else "",
+        f"{_cells(lost)} {'is' if lost == 1 else 'are'} no longer measured" if lost else "",
+        *map(clean, others),
+    ]
+
+
+def _cells(count: int) -> str:
+    return f"{count:,} {'cell' if count == 1 else 'cells'}"
+
+
+def basis(comparison: Comparison) -> str:
+    """Say what was compared, and when a difference counts."""
+    told = f"{_cells(comparison.compared)} {'was' if comparison.compared == 1 else 'were'} compared"
+    return (
+        f"{told}, matched by sweep point, scheme, attack, knowledge, coalition, attribute and metric. "
+        "A difference counts when it is beyond both error bars: two-sided at 5 %, adjusted for the number of cells (Holm)."
+        f"{' ' if comparison.data else ''}{comparison.data}"
+    )
+
+
+def _rows(changes: Sequence[Change]) -> list[Row]:
+    groups: dict[tuple[str, str], list[Change]] = {}
+    for change in changes:
+        groups.setdefault((change.metric, change.group or change.cell), []).append(change)
+    return [_row(group[0], len(group) - 1) for group in groups.values()]
+
+
+def _row(change: Change, more: int) -> Row:
+    return Row(clean(change.cell), clean(change.metric), *_values(change), _relative(change), more)
+
+
+def more_text(row: Row) -> str:
+    """Say how many more cells changed alike."""
+    return f"and {row.more:,} more {'cell' if row.more == 1 else 'cells'} of the same scheme, attack and knowledge" if row.more else ""
+
+
+def _values(change: Change) -> tuple[str, str]:
+    if not change.old_error and not change.new_error:
+        old, new = told_apart(change.old, change.new)
+        return old, new
+    return _with_bar(change.old, change.old_error), _with_bar(change.new, change.new_error)
+
+
+def _with_bar(value: float, error: float | None) -> str:
+    half = None if error is None else Z95 * error
+    return f"{number(value, half)} {plus_minus(half, value)}".rstrip()
+
+
+def _relative(change: Change) -> str:
+    if change.old == 0:
+        return "from 0"
+    share = 100 * (change.new - change.old) / abs(change.old)
+    return f"{'+' if share > 0 else '−'}{abs(share):,.{0 if abs(share) >= 10 else 1}f} %"

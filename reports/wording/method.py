@@ -1,0 +1,86 @@
+"""The method in words: what each metric means, where error bars come from, what theory is."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from auditor.results.metrics import METRICS as KNOWN
+from auditor.results.metrics import base
+from reports.figures.reading import Reading, unique
+from reports.figures.units import utility_meaning
+
+
+class Definition(NamedTuple):
+    """A term, its formula if it has one, and what it means."""
+
+    term: str
+    formula: str
+    meaning: str
+
+
+METRICS = {
+    "distortion": (
+        "D = (1/nN) Σ (x̂ − x)²",
+        "mean squared error of the reconstruction over records and attributes, in squared data units",
+    ),
+    "rmse": ("√D", "square root of the distortion, in data units"),
+    "normalized_error": (
+        "N·D / tr K_X",
+        "squared error over the data's variance, both summed over attributes: 0 is exact, 1 no better than the mean",
+    ),
+    "collusion_gain": (
+        "1 − D(coalition) / min D(one member alone)",
+        "what pooling bought: 0 is nothing; 0.5 halves the squared error: 2 times more accurate, in the verdict. For categories D is "
+        "1 − the probability given to the true value",
+    ),
+    "within": ("", "share of the records reconstructed within a tolerance"),
+    "reconstruction_probability": (
+        "",
+        "probability that an attacker gives to a record's true value, averaged over records; the best guess is judged by accuracy",
+    ),
+    "posterior_max": ("", "largest posterior probability that an attacker gives to one value, averaged over records"),
+    "delta_growth": ("", "largest growth from prior to posterior probability of any property of one record"),
+    "rho_breach": ("", "share of the records where a belief below ρ₁ became one above ρ₂, or the other way round"),
+    "seconds": (
+        "",
+        "processor time of the step; it depends on the machine and is no part of the reproducible figures",
+    ),
+}
+
+ERROR_BARS = {
+    "closed-form": "from the closed form of the spread over noise draws, for linear attacks with known weights: "
+    "Var = (2 tr S² + 4 tr SA)/n, with A = (I − WH) K_X (I − WH)ᵀ and S = W K_Z Wᵀ",
+    "redraws": (
+        "from the spread between other draws of the same release, made for the purpose: of the noise, and of what the adversary was given"
+    ),
+    "jackknife": "from a jackknife: blocks of rows are left out in turn, the attack held, and the spread measured",
+    "sampling": "as if the records, or the folds of a cross-validation, were independent draws",
+    "replicates": "from the spread between replicates, each of which draws the noise anew",
+    "replicates-needed": (
+        "without an error bar, as one release does not tell what was drawn once for all its records (a learnt distribution, a matrix, "
+        "records given); five `replicates` or more do"
+    ),
+    "none": "without an error bar: the figure is exact, or no spread could be stated for it",
+}
+
+
+def metric_definitions(reading: Reading) -> list[Definition]:
+    """Define the metrics that occur in the results, each meaning as a sentence."""
+    found = [_definition(name) for name in reading.metrics]
+    return [one._replace(meaning=f"{one.meaning[:1].upper()}{one.meaning[1:].rstrip('.')}.") for one in found]
+
+
+def _definition(name: str) -> Definition:
+    """Define a metric: as told here, with its formula; else as the program's own list of metrics has it."""
+    if name in METRICS:
+        return Definition(name, *METRICS[name])
+    if name.startswith("utility_"):
+        return Definition(name, "", utility_meaning(name))
+    known = KNOWN.get(base(name))
+    return Definition(name, "", known.meaning if known else "as its plugin defines it")
+
+
+def error_bars(reading: Reading) -> list[tuple[str, str]]:
+    """Say where the error bars that occur in the results come from."""
+    kinds = unique(record.error_bar for record in reading.result.measurements if record.status == "ok")
+    return [(kind, f"{meaning[:1].upper()}{meaning[1:]}." if (meaning := ERROR_BARS.get(kind, "")) else "") for kind in kinds]

@@ -1,0 +1,72 @@
+"""The verdict's sentences: plain words around figures that the verdict has already weighed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from auditor.results.records import ExpectationRecord
+from reports.figures.figures import Figure, percent, spelled
+from reports.wording.words import where_text
+
+
+class Bound(NamedTuple):
+    """A collusion gain and its interval, widened for the number of gains looked at."""
+
+    gain: Figure
+    low: float | None
+    high: float | None
+
+
+def held(gain: Figure | None, said: str) -> str:
+    """The scenario's own test settled what the intervals alone would not."""
+    size = f" (largest gain measured here {percent(gain.value)})" if gain else ""
+    return f"Pooling buys nothing beyond the margin that the scenario states{size}. {said}"
+
+
+def expectation(record: ExpectationRecord) -> str:
+    """Say how an expectation came out."""
+    status = "is undecided" if record.status == "undecided" else record.status
+    return f"The expectation {record.expectation}{where_text(record.where)} {status}."
+
+
+def exposure(attribute: str, shown: Figure, rivals: Sequence[str], by: str = "") -> list[tuple[str, bool]]:
+    """Say which attribute is rebuilt best, in pieces; those with True are names, which a page sets apart."""
+    said = [("Most exposed: ", False), (attribute, True), (f" ({share(shown)} of its variance unknown", False)]
+    said += [(" to ", False), (by, True)] if by else []
+    said += [(")", False)]
+    if len(rivals) == 1:
+        said += [("; within the error bars, ", False), (rivals[0], True), (" is just as exposed", False)]
+    elif rivals:
+        said += [(f"; within the error bars, {spelled(len(rivals))} others are just as exposed", False)]
+    return [*said, (".", False)]
+
+
+def beside(shown: Figure, attack: str, given: Sequence[str]) -> list[tuple[str, bool]]:
+    """Say what is left to an adversary who was given some attributes in clear, in pieces; those with True are names.
+
+    That share is of all attributes, as every normalized error is: what was given counts as known in it.
+    """
+    names: list[tuple[str, bool]] = []
+    for place, name in enumerate(given):
+        names += [((", " if place < len(given) - 1 else " and ") if place else "", False), (name, True)]
+    told = f" of every record is left with {share(shown)} of the variance of all attributes unknown ({attack})."
+    return [("An adversary who already knows ", False), *names, (told, False)]
+
+
+def share(shown: Figure | None) -> str:
+    """Write a normalized error as a percentage of the variance with its error bar."""
+    if shown is None:
+        return "–"
+    if abs(shown.value) < 1e-4:
+        return percent(shown.value)
+    half = 100 * shown.half if shown.half else None
+    decimals = 1 if not half else min(2, max(0, -math.floor(math.log10(half))))
+    bar = "" if half is None else f" ± {half:.{decimals}f}" if half >= 0.005 else " ± <0.01"
+    return f"{100 * shown.value:.{decimals}f}{bar} %"
+
+
+def capital(text: str) -> str:
+    """Begin a sentence."""
+    return text[:1].upper() + text[1:]

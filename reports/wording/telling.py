@@ -1,0 +1,145 @@
+"""How a verdict tells what a coalition leaves: numbers by the variance that remains unknown, categories by the best guess."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reports.figures.figures import Figure, copies, number, percent, spelled, times
+from reports.figures.guesses import guesses
+from reports.figures.reading import Reading, Setting
+from reports.wording.sentences import Bound, capital, share
+
+
+class Numbers:
+    """Tells the share of the variance that is left unknown.
+
+    Parameters
+    ----------
+    total : int
+        Copies released.
+    given : sequence of str
+        Attributes that the adversary was given in clear: the error over all attributes counts them too.
+    """
+
+    def __init__(self, total: int, given: Sequence[str] = ()) -> None:
+        self.total, self.given = total, given
+
+    def leaves(self, shown: Figure, *, begin: bool = True) -> str:
+        """Say what a coalition leaves unknown."""
+        who = copies(shown.coalition, self.total)
+        verb = "leaves" if len(shown.coalition) == 1 else "leave"
+        return f"{capital(who) if begin else who} {verb} {share(shown)} of the variance unknown{self._given()}"
+
+    def _given(self) -> str:
+        if not self.given:
+            return ""
+        names = self.given[0] if len(self.given) == 1 else f"{', '.join(self.given[:-1])} and {self.given[-1]}"
+        verb = "counts" if len(self.given) == 1 else "count"
+        return f" to an adversary who was given {names} of every record, which {verb} in this share"
+
+    def paying(self, gain: Figure, pooled: Figure, single: Figure | None) -> str:
+        """Pooling reduces the error."""
+        factor, before = times(1 / max(1e-12, 1 - gain.value)), f" from {share(single)}" if single else ""
+        return (
+            f"Pooling {copies(gain.coalition, self.total)} rebuilds the records {factor} more accurately (in squared error) than the best "
+            f"single copy: the share of the variance left unknown falls{before} to {share(pooled)}{self._given()}."
+        )
+
+    def exact(self, worst: Figure, single: Figure | None) -> str:
+        """Nothing of the records remains unknown."""
+        who, error = copies(worst.coalition, self.total), f"normalized error {number(worst.value)}"
+        if len(worst.coalition) == 1:
+            return f"{capital(who)} alone rebuilds the records exactly ({error}){self._given()}."
+        before = f", while the best single copy leaves {share(single)} of the variance unknown" if single else ""
+        return f"Pooling {who} rebuilds the records exactly ({error}){before}{self._given()}."
+
+
+def paying_in_one(name: str, gain: Figure, pooled: Figure, single: Figure | None, total: int) -> str:
+    """Pooling reduces the error of one attribute, and not that of all together to speak of."""
+    factor, before = times(1 / max(1e-12, 1 - gain.value)), f" from {share(single)}" if single else ""
+    return (
+        f"Pooling {copies(gain.coalition, total)} rebuilds {name} {factor} more accurately (in squared error) than the best single copy: "
+        f"the share of its variance left unknown falls{before} to {share(pooled)}. All attributes together do not show it."
+    )
+
+
+class Classes(Numbers):
+    """Tells how many records the best guess gets right, against the guess that needs no copy; figures are of ``1 − truth``."""
+
+    def __init__(self, total: int, reading: Reading, setting: Setting) -> None:
+        super().__init__(total)
+        self.reading, self.setting = reading, setting
+
+    def leaves(self, shown: Figure, *, begin: bool = True) -> str:
+        """Say what the best guess from a coalition achieves."""
+        who, found = copies(shown.coalition, self.total), guesses(self.reading, self.setting, shown.coalition)
+        start = f"{'From' if begin else 'from'} {who} "
+        if found is None:
+            return f"{start}the true value is given {share(_turned(shown))} probability"
+        return f"{start}the best guess is right for {share(found.right)} of the records (without any copy: {percent(found.blind)})"
+
+    def paying(self, gain: Figure, pooled: Figure, single: Figure | None) -> str:
+        """Pooling puts more probability on the truth."""
+        found = guesses(self.reading, self.setting, gain.coalition)
+        before = share(_turned(single)) if single else percent(1 - pooled.value / max(1e-12, 1 - gain.value))
+        who = copies(gain.coalition, self.total)
+        rises = f"the probability given to a record's true value rises from {before} to {share(_turned(pooled))}"
+        if found is None:
+            return f"Pooling {who}, {rises}."
+        instead = f" instead of {share(found.single)} from the best single copy" if found.single else ""
+        return (
+            f"Pooling {who}, the best guess is right for {share(found.right)} of the records{instead} (without any copy: "
+            f"{percent(found.blind)}), and {rises}."
+        )
+
+    def exact(self, worst: Figure, single: Figure | None) -> str:
+        """Every record's value is known."""
+        who = copies(worst.coalition, self.total)
+        if len(worst.coalition) == 1:
+            return f"{capital(who)} alone names every record's value."
+        found = guesses(self.reading, self.setting, worst.coalition)
+        before = f", where the best single copy's guess is right for {share(found.single)} of the records" if found and found.single else ""
+        return f"Pooling {who} names every record's value{before}."
+
+
+def nothing(bounds: Sequence[Bound], single: Figure, told: Numbers) -> str:
+    """No coalition does better than its best member."""
+    ceiling, count = max(bound.high or 0.0 for bound in bounds), len(bounds)
+    who = "the one coalition measured gains" if count == 1 else f"none of the {spelled(count)} coalitions gains"
+    if ceiling < LEAST:
+        much = "nothing" if count == 1 else "anything"
+        return f"Pooling buys nothing: {who} {much} over its best copy alone; {told.leaves(single, begin=False)}."
+    most, bound = max(bound.gain.value for bound in bounds), "at most" if count == 1 else "more than"
+    measured = f"largest measured gain {percent(most)}"
+    gained = f"{who} {bound} {percent(ceiling)} over its best copy alone ({measured})"
+    return f"Pooling buys nothing: {gained}; {told.leaves(single, begin=False)}."
+
+
+def undecided(bounds: Sequence[Bound], worst: Figure, margin: float, told: Numbers) -> str:
+    """The intervals allow both that pooling pays and that it does not."""
+    gain, low, high = max(bounds, key=lambda bound: bound.gain.value if bound.high is None else bound.high)
+    who = copies(gain.coalition, told.total)
+    if low is None or high is None:
+        why = f"the gain of {who} is {percent(gain.value)}, measured without an error bar"
+    elif low < -1 and high > 1:
+        why = f"too little was measured to bound the gain of {who} at all"
+    else:
+        why = (
+            f"the gain of {who} lies between {percent(low)} and {percent(min(1.0, high))}, "
+            f"which settles neither that pooling pays nor that it gains less than {percent(margin)}"
+        )
+    return f"Undecided whether pooling pays: {why}; {told.leaves(worst, begin=False)}."
+
+
+LEAST = 5e-6
+"""Gains below this are written as none."""
+
+
+def alone(worst: Figure, told: Numbers) -> str:
+    """Nobody pooled."""
+    return f"No coalition of two or more was measured; {told.leaves(worst, begin=False)}."
+
+
+def _turned(shown: Figure | None) -> Figure | None:
+    """Turn ``1 − truth`` into the probability of the truth again."""
+    return None if shown is None else shown._replace(value=1 - shown.value)

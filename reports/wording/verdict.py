@@ -1,0 +1,210 @@
+"""The verdict: for each scheme one sentence in plain words, generated from the results and never contradicting them.
+
+It speaks of the strongest attack that was measured: the setting whose normalized error over all attributes is lowest for sure; for
+categories, whose guesses give the truth most probability for sure. An adversary who was given attributes in clear has a sentence apart.
+Pooling *pays* when the whole interval of a gain lies above 0, *buys nothing* when every interval ends below the margin,
+and is *undecided* otherwise. Intervals are widened for the number of coalitions looked at (Bonferroni). A
+``no-collusion-gain`` of the scenario about the same scheme has the last word, as its test is the stricter one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import NormalDist
+from typing import Any
+
+from auditor.results.records import ExpectationRecord
+from reports.figures.figures import Z95, Figure, braces, clipped
+from reports.figures.guesses import guesses, guesses_categories, losses
+from reports.figures.reading import ERROR, EVERYTHING, GAIN, Reading, Setting, adversary_text, best_single, ceiling, lowest
+from reports.figures.strongest import EXACT, gain_of, least, lowest_attribute, strongest
+from reports.wording import sentences as say
+from reports.wording import telling
+from reports.wording.card import Exposure, Verdict
+from reports.wording.sentences import Bound
+from reports.wording.telling import Classes, Numbers
+
+MARGIN = 0.01
+"""Gains below this share of the best single copy's error count as none: the margin of ``no-collusion-gain``."""
+
+NO_GAIN = ("no-collusion-gain", "theorem-4")
+LAW = "noise-follows-law"
+
+def verdicts(reading: Reading) -> list[Verdict]:
+    """Return the verdict on every scheme, in the order of the scenario."""
+    return [verdict(reading, scheme) for scheme in reading.schemes]
+
+
+def verdict(reading: Reading, scheme: str) -> Verdict:
+    """Return the verdict on one scheme."""
+    setting = strongest(reading, scheme)
+    if setting is None:
+        return Verdict(scheme, "not-measured", "No attack gave a normalized error for this scheme.")
+    found = losses(reading, setting)
+    worst = lowest(found.values())
+    assert worst is not None
+    errors, told = reading.figures(setting), _teller(reading, setting)
+    base = Verdict(
+        scheme, "alone", "", setting, errors.get(worst.coalition), _same_copy(errors, best_single(found, worst.coalition)),
+        gain_of(reading, setting, worst.coalition), _exposed(reading, setting, worst.coalition),
+        adversary_text(setting.knowledge, setting.attack), reading.point_text(setting.point),
+        guesses(reading, setting, worst.coalition), _given_more(reading, setting, worst),
+    )  # fmt: skip
+    gains = [gain_of(reading, setting, coalition) for coalition in found if len(coalition) > 1]
+    decided = _decided(base, found, worst, [gain for gain in gains if gain is not None], told)
+    if decided.finding in ("no-gain", "undecided"):
+        decided = _paying_in_one(reading, setting, decided) or decided
+    return heeding(decided, reading.result.expectations, told.leaves(worst))
+
+
+def _teller(reading: Reading, setting: Setting) -> Numbers:
+    total = reading.copies_of(setting.scheme, setting.point)
+    if guesses_categories(reading, setting):
+        return Classes(total, reading, setting)
+    return Numbers(total, [clipped(name, 60) for name in sorted(reading.given(setting.knowledge))])
+
+
+def _same_copy(errors: dict[tuple[int, ...], Figure], alone: Figure | None) -> Figure | None:
+    return None if alone is None else errors.get(alone.coalition)
+
+
+def _given_more(reading: Reading, setting: Setting, worst: Figure) -> tuple[tuple[str, bool], ...]:
+    """Tell of an adversary who was given attributes in clear, where that leaves less than the strongest of those who were not."""
+    if reading.given(setting.knowledge) or guesses_categories(reading, setting):
+        return ()
+    others = [one for one in reading.settings(ERROR) if one.scheme == setting.scheme and reading.given(one.knowledge)]
+    more = least(reading, others)
+    shown = None if more is None else lowest(reading.figures(more).values())
+    if more is None or shown is None or ceiling(shown) >= ceiling(worst):
+        return ()
+    return tuple(say.beside(shown, clipped(more.attack, 60), [clipped(name, 60) for name in sorted(reading.given(more.knowledge))]))
+
+
+def _decided(base: Verdict, found: dict[tuple[int, ...], Figure], worst: Figure, gains: list[Figure], told: Numbers) -> Verdict:
+    """Choose the finding and write its sentence."""
+    single = best_single(found, worst.coalition)
+    if worst.value < EXACT:
+        return replace(base, finding="exact", sentence=told.exact(worst, single))
+    if not gains:
+        return replace(base, finding="alone", sentence=telling.alone(worst, told))
+    bounds = [Bound(gain, *_simultaneous(gain, len(gains))) for gain in gains]
+    paying = [bound.gain for bound in bounds if bound.low is not None and bound.low > 0 and bound.gain.value > MARGIN]
+    if paying:
+        # the coalition with the lowest error speaks, if it is one that gains; else the one that gains most
+        gain = min(paying, key=lambda gain: (found[gain.coalition].value, len(gain.coalition)))
+        sentence = told.paying(gain, found[gain.coalition], best_single(found, gain.coalition))
+        return replace(base, finding="gain", gain=gain, sentence=sentence)
+    if all(bound.high is not None and bound.high <= MARGIN for bound in bounds):
+        return replace(base, finding="no-gain", sentence=telling.nothing(bounds, single or worst, told))
+    return replace(base, finding="undecided", sentence=telling.undecided(bounds, worst, MARGIN, told))
+
+
+def _paying_in_one(reading: Reading, setting: Setting, decided: Verdict) -> Verdict | None:
+    """Return the verdict that pooling pays in one attribute, where the error of all together, mostly another's, does not show it."""
+    given = reading.given(setting.knowledge)
+    names = [name for name in reading.attributes if name != EVERYTHING and name not in given]
+    gains = [(name, gain) for name in names for gain in reading.figures(setting, GAIN, name).values() if len(gain.coalition) > 1]
+    bounds = [(name, Bound(gain, *_simultaneous(gain, len(gains)))) for name, gain in gains]
+    paying = [(name, bound.gain) for name, bound in bounds if bound.low is not None and bound.low > 0 and bound.gain.value > MARGIN]
+    if not paying:
+        return None
+    name, gain = max(paying, key=lambda one: (one[1].value, -len(one[1].coalition)))
+    errors = reading.figures(setting, ERROR, name)
+    pooled = errors.get(gain.coalition)
+    if pooled is None:
+        return None
+    total = reading.copies_of(setting.scheme, setting.point)
+    sentence = telling.paying_in_one(clipped(name, 60), gain, pooled, best_single(errors, gain.coalition), total)
+    return replace(decided, finding="gain", sentence=sentence)
+
+
+def heeding(verdict: Verdict, expectations: list[ExpectationRecord], leaves: str) -> Verdict:
+    """Let the scenario's own test of the scheme have the last word; of several, the one that went worst. No law, no proof from it."""
+    broken = next((r for r in expectations if r.expectation == LAW and r.status == "fails" and _is_about(r.where, verdict)), None)
+    if broken is not None:
+        return _heeded(verdict, broken, leaves)
+    about = [record for record in expectations if record.expectation in NO_GAIN and _is_about(record.where, verdict)]
+    for status in ("fails", "undecided", "holds"):
+        record = next((record for record in about if record.status == status), None)
+        if record is not None:
+            return _heeded(verdict, record, leaves)
+    return verdict
+
+
+def _heeded(verdict: Verdict, record: ExpectationRecord, leaves: str) -> Verdict:
+    said, now = say.expectation(record), verdict.finding
+    if record.status == "fails" and now not in ("exact", "gain"):
+        return replace(verdict, finding="refuted", sentence=f"{said} {leaves}.")
+    if record.status == "undecided" and now in ("no-gain", "alone"):
+        return replace(verdict, finding="undecided", sentence=f"{said} {leaves}.")
+    if record.status == "holds" and now == "undecided":
+        if _covers(record.where, verdict):
+            return replace(verdict, finding="no-gain", sentence=say.held(verdict.gain, said))
+        return verdict
+    return (
+        verdict
+        if record.status == "holds" and now == "no-gain"
+        else replace(verdict, sentence=f"{verdict.sentence} {said}")
+    )
+
+
+def _is_about(where: dict[str, Any], verdict: Verdict) -> bool:
+    return _admits(where.get("scheme"), verdict.scheme)
+
+
+def _covers(where: dict[str, Any], verdict: Verdict) -> bool:
+    """Whether an expectation speaks of everything that the verdict does, so that its holding settles the question."""
+    setting = verdict.setting
+    if setting is None or any(field in where for field in ("coalition", "attribute", "sweep")):
+        return False
+    return _admits(where.get("attack"), setting.attack) and _admits(where.get("knowledge"), setting.knowledge)
+
+
+def _admits(wanted: Any, value: str | None) -> bool:
+    return wanted is None or value in (wanted if isinstance(wanted, list) else [wanted])
+
+
+def _simultaneous(gain: Figure, count: int) -> tuple[float | None, float | None]:
+    """Widen a 95 % interval so that all ``count`` of them hold together (Bonferroni)."""
+    if gain.low is None or gain.high is None:
+        return None, None
+    factor = NormalDist().inv_cdf(1 - 0.025 / count) / Z95
+    return gain.value - factor * (gain.value - gain.low), gain.value + factor * (gain.high - gain.value)
+
+
+def _exposed(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Exposure | None:
+    """Return the attribute that the verdict's own adversary rebuilds best, or one that another leaves clearly less of."""
+    here = _exposed_to(reading, setting, coalition)
+    if here is None:
+        return None
+    others = [one for one in reading.settings(ERROR) if one.scheme == setting.scheme and _peers(reading, one, setting)]
+    found = lowest_attribute(reading, others)
+    if found is None or not _apart(found[2], here.shown):
+        return here
+    other, name, shown = found
+    who = clipped(adversary_text(other.knowledge, other.attack), 60)
+    where = f" at {reading.point_text(other.point)}" if other.point != setting.point else ""
+    return Exposure(name, shown, (), f"{who}, copies {braces(shown.coalition)}{where}")
+
+
+def _peers(reading: Reading, other: Setting, setting: Setting) -> bool:
+    """Whether an adversary may speak beside the strongest: one who was given attributes in clear beside another such only."""
+    return not reading.given(other.knowledge) or bool(reading.given(setting.knowledge))
+
+
+def _exposed_to(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Exposure | None:
+    given = reading.given(setting.knowledge)
+    named = [name for name in reading.attributes if name != EVERYTHING and name not in given]
+    found = [(name, reading.figures(setting, ERROR, name).get(coalition)) for name in named]
+    measured = [(name, shown) for name, shown in found if shown is not None]
+    if len(measured) < 2:
+        return None
+    first, least = min(measured, key=lambda item: item[1].value)
+    rivals = [name for name, shown in measured if name != first and not _apart(least, shown)]
+    return Exposure(first, least, tuple(rivals))
+
+
+def _apart(least: Figure, other: Figure) -> bool:
+    """Whether two attributes' errors differ beyond their error bars."""
+    reach = ((least.half or 0.0) ** 2 + (other.half or 0.0) ** 2) ** 0.5
+    return bool(other.value - least.value > max(reach, EXACT))

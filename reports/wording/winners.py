@@ -1,0 +1,112 @@
+"""Who wins where: the strongest adversary against each scheme at the sweep point of the comparison, who is not told apart from it, and why.
+
+Adversaries who were given attributes in clear are left out, as in the verdict: an error that counts those as known is no larger
+by construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from reports.figures.figures import Figure, with_error
+from reports.figures.guesses import losses
+from reports.figures.matrix import MatrixCell, MatrixRow
+from reports.figures.reading import Reading, adversary_text, ceiling, lowest
+from reports.figures.strongest import judged, least
+from reports.wording.sentences import share
+
+ATTACKS = 3
+"""From so many attacks on a table of who wins where is worth its place; of fewer, the comparison says it at a glance."""
+BEST, NEAR = "★", "☆"
+MARKS = f"{BEST} strongest against its scheme  {NEAR} not told apart from it by the error bars"
+
+
+class Winner(NamedTuple):
+    """The strongest adversary against a scheme.
+
+    Attributes
+    ----------
+    who : str
+        Its attack and knowledge.
+    figure : str
+        What its worst coalition leaves.
+    rivals : list of str
+        Attacks whose error bars reach its own, each with the states of knowledge for which they do.
+    why : str
+        When its attack wins and fails, in its own words.
+    """
+
+    scheme: str
+    who: str
+    figure: str
+    rivals: list[str]
+    why: str
+
+
+def marks(reading: Reading, rows: Sequence[MatrixRow]) -> dict[tuple[str, str, str], str]:
+    """Return ★ or ☆ by knowledge, attack and scheme; nothing where only one adversary was measured against a scheme."""
+    found: dict[tuple[str, str, str], str] = {}
+    for place in range(len(reading.schemes)):
+        contest = _contest(reading, rows, place)
+        best = least(reading, [cell.setting for _, cell, _ in contest if cell.setting])
+        if best is None or sum(row.cells[place].told for row in rows) < 2:
+            continue
+        first = next(shown for _, cell, shown in contest if cell.setting == best)
+        for row, cell, shown in contest:
+            mark = BEST if _equal(shown, first) else NEAR if _near(shown, first) else ""
+            if mark:
+                found[row.knowledge, row.attack, cell.scheme] = mark
+    return found
+
+
+def winners(reading: Reading, rows: Sequence[MatrixRow]) -> list[Winner]:
+    """Return who wins against each scheme; empty for a few attacks."""
+    told = [row for row in rows if row.tells]
+    if len({row.attack for row in told}) < ATTACKS:
+        return []
+    found = marks(reading, told)
+    made = []
+    for place, scheme in enumerate(reading.schemes):
+        best = least(reading, [cell.setting for _, cell, _ in _contest(reading, told, place) if cell.setting])
+        if best is None:
+            continue
+        row = next(row for row in told if (row.knowledge, row.attack) == best[2:])
+        who, figure = adversary_text(best.knowledge, best.attack), _figure(row.cells[place])
+        made.append(Winner(scheme, who, figure, _rivals(found, scheme, row), _why(reading, row.attack)))
+    return made
+
+
+def _contest(reading: Reading, rows: Sequence[MatrixRow], place: int) -> list[tuple[MatrixRow, MatrixCell, Figure]]:
+    """Return who competes against a scheme, with what each is ranked by: as in the verdict, the guesses of categories or the error."""
+    found = [(row, row.cells[place]) for row in rows]
+    competing = set(judged(reading, [cell.setting for _, cell in found if cell.setting]))
+    found = [(row, cell) for row, cell in found if cell.setting in competing]
+    ranked = [(row, cell, lowest(losses(reading, cell.setting).values())) for row, cell in found if cell.setting]
+    return [(row, cell, shown) for row, cell, shown in ranked if shown is not None]
+
+
+def _equal(shown: Figure, best: Figure) -> bool:
+    """Whether two attacks are one, up to rounding: ``llse`` on a single copy is ``bayes-estimate``."""
+    return abs(ceiling(shown) - ceiling(best)) <= 1e-9 * max(1e-9, abs(ceiling(best))) and abs(shown.value - best.value) <= 1e-9
+
+
+def _near(shown: Figure, best: Figure) -> bool:
+    reach = ((shown.half or 0.0) ** 2 + (best.half or 0.0) ** 2) ** 0.5
+    return bool(shown.value - best.value <= reach)
+
+
+def _figure(cell: MatrixCell) -> str:
+    return f"{share(cell.guesses.right)} right" if cell.guesses else with_error(cell.worst)
+
+
+def _rivals(found: dict[tuple[str, str, str], str], scheme: str, winner: MatrixRow) -> list[str]:
+    states: dict[str, list[str]] = {}
+    for knowledge, attack, against in found:
+        if against == scheme and (knowledge, attack) != (winner.knowledge, winner.attack):
+            states.setdefault(attack, []).append(knowledge)
+    return [f"{attack}: {', '.join(known)}" for attack, known in states.items()]
+
+
+def _why(reading: Reading, attack: str) -> str:
+    return next((plugin.wins for plugin in reading.result.plugins if (plugin.kind, plugin.id) == ("attack", attack)), "")

@@ -1,0 +1,133 @@
+"""Words that every report shares: statuses, filters, bounds and the line of provenance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from auditor.results.model import AuditResult
+from auditor.results.records import ExpectationRecord
+from reports.figures.figures import braces, number, told_apart
+from reports.figures.reading import plain
+
+STATUS_MARKS = {"holds": "✓", "fails": "✗", "undecided": "?"}
+
+
+def where_text(where: dict[str, Any]) -> str:
+    """Write an expectation's filter: `` (scheme = corner-wave)``; empty when it has none."""
+    return f" ({', '.join(f'{field} = {_value(value)}' for field, value in where.items())})" if where else ""
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, (list, tuple)) and value and all(isinstance(item, int) for item in value):
+        return braces(value)
+    return plain(value)
+
+
+def observed_text(record: ExpectationRecord) -> str:
+    """Write what was observed, with the digits that set it apart from its bound."""
+    return _numbers(record)[0]
+
+
+def bound_text(record: ExpectationRecord) -> str:
+    """Write the bound, or both of them."""
+    return " to ".join(_numbers(record)[1:]) or number(None)
+
+
+def _numbers(record: ExpectationRecord) -> list[str]:
+    bounds = record.bound if isinstance(record.bound, list) else [] if record.bound is None else [record.bound]
+    return told_apart(record.observed, *bounds)
+
+
+def counts(result: AuditResult) -> str:
+    """Count the expectations by status: ``2 of 3 hold, 1 undecided``."""
+    statuses: list[str] = [record.status for record in result.expectations]
+    if not statuses:
+        return "none stated"
+    held, fail, open_ = (statuses.count(status) for status in ("holds", "fails", "undecided"))
+    parts = [f"{held} of {len(statuses)} {'holds' if held == 1 else 'hold'}"]
+    parts += [f"{fail} {'fails' if fail == 1 else 'fail'}"] if fail else []
+    return ", ".join([*parts, *([f"{open_} undecided"] if open_ else [])])
+
+
+def partial_text(result: AuditResult) -> str:
+    """Say that the audit did not come to its end, how far it came, and what that means; empty when it is whole."""
+    part = result.partial
+    if part is None:
+        return ""
+    done = f"{part.finished} of {part.tasks} task{'s' if part.tasks != 1 else ''} finished; {part.why}"
+    return f"Partial: {done}. Every figure is of these alone; what is missing leaves expectations undecided. Run again with --resume."
+
+
+def outcome(result: AuditResult) -> str:
+    """Return the outcome of an audit in a word or three."""
+    if result.partial is not None:
+        return "partial"
+    if result.failed:
+        return "failed"
+    if not result.expectations:
+        return "nothing expected"
+    return "holds" if result.holds else "does not hold"
+
+
+OUTCOMES = {
+    "holds": "Every expectation of the scenario holds",
+    "does not hold": "Not every expectation of the scenario holds",
+    "failed": "A part of the audit failed",
+    "partial": "Partial: not every task was finished",
+    "nothing expected": "No expectation was stated",
+}
+"""An outcome as a sentence."""
+
+
+def rows_text(result: AuditResult) -> str:
+    """Say which table was audited: ``cps, 20,000 rows × 2 attributes``."""
+    if not result.data:
+        return ""
+    first, rows = result.data[0], sorted({table.rows for table in result.data})
+    span = f"{rows[0]:,}" if len(rows) == 1 else f"{rows[0]:,} to {rows[-1]:,}"
+    counts = sorted({len(table.attributes) for table in result.data})
+    wide = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f"{first.source}, {span} rows × {wide} attribute{'s' if counts[-1] != 1 else ''}"
+
+
+def disclosure_text(result: AuditResult) -> str:
+    """Say how sharp the figures of private records are; empty for tables that are no secret."""
+    kinds = {table.disclosure for table in result.data}
+    rounded = "figures in data units are rounded to what their error bars need" if "rounded" in kinds else ""
+    withheld = "figures of tables with too few records are withheld" if "withheld" in kinds else ""
+    return "; ".join(filter(None, (rounded, withheld)))
+
+
+def provenance_terms(result: AuditResult) -> list[tuple[str, str]]:
+    """Say what was audited, on what, with which seed, when and where, a line each."""
+    made, told = result.provenance, []
+    for table in result.data[:1]:
+        told.append(("Data", f"{table.source}: {table.description}" if table.description else table.source))
+        told += [("Licence", table.licence)] if table.licence else []
+    under = f" (under the key {made.fingerprint_key}, which stays with the owner)" if made.fingerprint_key else ""
+    told += [("Disclosure", words) for words in (disclosure_text(result),) if words]
+    return [
+        *told, ("Table", rows_text(result)), ("Fingerprint", f"{made.fingerprint}{under}"), ("Seed", str(made.seed)),
+        ("Started", f"{made.start}, took {made.duration:.1f} s"), ("Platform", made.platform),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in made.versions.items())),
+    ]  # fmt: skip
+
+
+def provenance_line(result: AuditResult) -> str:
+    """Say in one line what ran, on what, with which seed and when."""
+    made = result.provenance
+    version = made.versions.get("auditor", "")
+    parts = [
+        f"auditor {version}".strip(),
+        rows_text(result),
+        f"seed {made.seed}",
+        made.start,
+        f"{made.duration:.1f} s",
+        made.fingerprint[:19],
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def reproduce(result: AuditResult) -> str:
+    """Return the one line that runs the audit again."""
+    return result.provenance.command or f"auditor run {result.name}.yaml --seed {result.provenance.seed}"

@@ -1,0 +1,159 @@
+"""The posterior attack against naive Bayes over the whole joint law, by hand, in its limits, and with estimated knowledge."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from attacks.posterior import Bayes, Posterior, learnt_retention, prior_by_inversion, prior_by_likelihood
+from auditor.adversary.categorical_attack import CategoricalView
+from auditor.adversary.knowledge import Estimated, Perfect, UniformPrior
+from auditor.audit.categorical.posterior_measures import (
+    Frame,
+    breaches,
+    expected,
+    growth_bound,
+    largest_retention_for_breach,
+    largest_retention_for_growth,
+    quantities,
+    retention_for_epsilon,
+    worst_growth,
+)
+from auditor.errors import AuditorError
+from auditor.schemes.replacement.law import UniformLaw, transition_matrix
+
+PRIOR = np.array([0.5, 0.3, 0.15, 0.05])
+
+
+def outcomes(size, copies):
+    grid = np.array(list(itertools.product(range(size), repeat=copies)), dtype=np.uint8)
+    return [np.ascontiguousarray(column) for column in grid.T]
+
+
+@pytest.mark.parametrize("multilevel", [True, False])
+@pytest.mark.parametrize("levels", [(0.5,), (0.3, 0.5), (0.3, 0.1, 0.5), (0.2, 0.0, 0.9)])
+def test_posterior_equals_bayes_over_the_whole_joint_law(multilevel, levels):
+    law = UniformLaw(levels, 4, multilevel)
+    joint = law.joint(PRIOR).reshape(4, -1)
+    np.testing.assert_allclose(Bayes(PRIOR, law).posterior(outcomes(4, len(levels))), (joint / joint.sum(axis=0)).T, atol=1e-14)
+
+
+def test_posterior_of_a_chain_is_that_of_its_best_copy():
+    law = UniformLaw((0.3, 0.1, 0.5), 4, True)
+    copies = outcomes(4, 3)
+    alone = Bayes(PRIOR, law.of([3])).posterior([copies[2]])
+    np.testing.assert_allclose(Bayes(PRIOR, law).posterior(copies), alone, atol=1e-15)
+
+
+@pytest.mark.parametrize("multilevel", [True, False])
+def test_a_copy_at_retention_one_is_the_original_and_one_at_zero_says_nothing(multilevel):
+    y = np.arange(4, dtype=np.uint8)
+    np.testing.assert_allclose(Bayes(PRIOR, UniformLaw((1.0, 0.0), 4, multilevel)).posterior([y, y]), np.eye(4))
+    nothing = Bayes(PRIOR, UniformLaw((0.0,), 4, multilevel)).posterior([y])
+    np.testing.assert_allclose(nothing, np.tile(PRIOR, (4, 1)))
+
+
+def test_thousands_of_fresh_copies_do_not_overflow():
+    y = np.zeros(3, np.uint8)
+    P = Bayes(PRIOR, UniformLaw((0.9,) * 2000, 4, False)).posterior([y] * 2000)
+    np.testing.assert_allclose(P[:, 0], 1.0)
+
+
+def test_copies_that_contradict_the_stated_law_are_refused():
+    law = UniformLaw((1.0, 1.0), 4, True)
+    with pytest.raises(AuditorError, match="impossible"):
+        Bayes(PRIOR, law).posterior([np.array([0], np.uint8), np.array([1], np.uint8)])
+
+
+def test_prior_is_recovered_by_inversion_and_by_em():
+    exact = transition_matrix(0.3, 4).T @ PRIOR
+    np.testing.assert_allclose(prior_by_inversion(exact * 1000, 0.3), PRIOR, atol=1e-12)
+    np.testing.assert_allclose(prior_by_likelihood(exact * 1000, 0.3), PRIOR, atol=1e-6)
+
+
+def test_em_has_a_likelihood_no_lower_than_inversion():
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(60, transition_matrix(0.2, 4).T @ PRIOR).astype(float)
+    likelihood = lambda q: (counts * np.log(transition_matrix(0.2, 4).T @ q)).sum()  # noqa: E731
+    assert likelihood(prior_by_likelihood(counts, 0.2)) >= likelihood(prior_by_inversion(counts, 0.2)) - 1e-9
+
+
+def test_estimated_knowledge_uses_the_best_copy():
+    counts = transition_matrix(0.5, 4).T @ PRIOR * 1000
+    view = CategoricalView((1, 2), UniformLaw((0.1, 0.5), 4, True), Estimated(1000), tuple("abcd"), sample=(np.ones(4), counts))
+    np.testing.assert_allclose(Posterior().infer(view).prior, PRIOR, atol=1e-6)
+    np.testing.assert_allclose(Posterior(prior="inversion").infer(view).prior, PRIOR, atol=1e-12)
+
+
+def test_uniform_prior_and_predicates():
+    view = CategoricalView((1,), UniformLaw((0.5,), 4, True), UniformPrior(), ("a", "b", "c", "d"), prior=PRIOR)
+    np.testing.assert_allclose(Posterior().infer(view).prior, 0.25)
+    assert Posterior(predicates={"q": ["b", "d"]}).predicates(view.labels)["q"].tolist() == [False, True, False, True]
+    assert Posterior(predicates={"q": [["a", 2]]}).predicates((("a", np.int64(1)), ("a", np.int64(2))))["q"].tolist() == [False, True]
+    with pytest.raises(AuditorError, match="not in the domain"):
+        Posterior(predicates={"q": ["x"]}).predicates(view.labels)
+    with pytest.raises(ValueError, match="at least 1 item"):
+        Posterior(predicates={"q": []})
+
+
+def test_learnt_retention():
+    x = np.zeros(1000, np.uint8)
+    y = np.r_[np.zeros(600, np.uint8), np.ones(400, np.uint8)]
+    assert learnt_retention(x, y, 4) == pytest.approx((0.6 - 0.25) / 0.75)
+    assert learnt_retention(x, x, 4) < 1.0
+
+
+# -- measures ------------------------------------------------------------------------------------------------------------
+
+
+def test_growth_bound_is_reached_and_never_passed():
+    law = UniformLaw((0.4,), 2, True)
+    R = law.odds()
+    priors = np.linspace(0.001, 0.999, 999)
+    grown = [worst_growth(np.array([q, 1 - q]), R) for q in priors]
+    assert max(grown) <= growth_bound(R) + 1e-15
+    assert max(grown) == pytest.approx(growth_bound(R), abs=1e-5)
+    assert worst_growth(np.array([1 / (1 + np.sqrt(R))] * 1), R) == pytest.approx(growth_bound(R))
+
+
+def test_worst_growth_equals_the_largest_over_all_outcomes():
+    for multilevel in (True, False):
+        law = UniformLaw((0.5, 0.3), 4, multilevel)
+        P = Bayes(PRIOR, law).posterior(outcomes(4, 2))
+        assert worst_growth(PRIOR, law.odds()) == pytest.approx((P - PRIOR).max(), abs=1e-14)
+
+
+def test_largest_admissible_retention_meets_its_bound():
+    for delta in (0.1, 0.5, 0.9):
+        p = largest_retention_for_growth(delta, 50)
+        assert growth_bound(UniformLaw((p,), 50, True).odds()) == pytest.approx(delta)
+    p, rho_1, rho_2 = largest_retention_for_breach(0.1, 0.5, 50), 0.1, 0.5
+    R = UniformLaw((p,), 50, True).odds()
+    assert rho_1 * R / (rho_1 * R + 1 - rho_1) == pytest.approx(rho_2)
+    assert UniformLaw((retention_for_epsilon(1.0, 25),), 25, True).epsilon() == pytest.approx(1.0)
+
+
+def test_breaches_go_up_and_down():
+    P, prior = np.array([[0.6, 0.4], [0.05, 0.95]]), np.array([0.05, 0.95])
+    assert breaches(P, prior, 0.1, 0.5).tolist() == [[True, False], [False, False]]
+    assert breaches(np.array([[0.95, 0.05]]), np.array([0.3, 0.7]), 0.1, 0.5).tolist() == [[False, True]]
+
+
+def test_reconstruction_probability_by_hand():
+    # s = 2, equal priors, p = 1/2: P(x|y) = 3/4 where y = x; E = 3/4·3/4 + 1/4·1/4 = 5/8; I = 1 − H(1/4) bits
+    law = UniformLaw((0.5,), 2, True)
+    prior = np.full(2, 0.5)
+    found = quantities(Bayes(prior, law).posterior(outcomes(2, 1)), Frame(prior, scores=np.array([0.0, 1.0])))
+    closed = expected(law.given_original(), prior, found, 100)
+    assert closed["reconstruction_probability"].value == pytest.approx(5 / 8)
+    assert closed["accuracy"].value == pytest.approx(3 / 4)
+    assert closed["mutual_information"].value == pytest.approx(1 + 0.25 * np.log2(0.25) + 0.75 * np.log2(0.75))
+    assert closed["squared_error"].value == pytest.approx(0.75 * 0.25**2 + 0.25 * 0.75**2)
+    # variance over the noise: P(x) is 3/4 or 1/4 with chances 3/4, 1/4
+    assert closed["reconstruction_probability"].std_error == pytest.approx(np.sqrt(0.25 * 0.1875 / 100))
+
+
+def test_perfect_knowledge_without_a_prior_does_not_apply():
+    view = CategoricalView((1,), UniformLaw((0.5,), 4, True), Perfect(), tuple("abcd"))
+    with pytest.raises(AuditorError, match="prior"):
+        Posterior().infer(view)

@@ -1,0 +1,234 @@
+"""Planted leaks in categorical copies are found at 20,000 records, honest ones are left alone, and p-values are no smaller than they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lying import _OwnCopies, shares, threes_only
+from scipy.stats import binom
+
+import auditor
+from auditor import registry
+from auditor.audit.counts.code_blocks import CodeBlock
+from auditor.audit.drawn_law.categorical import LawCounts, LawJob, _Tests, chain, fingerprints, law_tests, stretch
+from auditor.run.perturb import make_plugin
+from auditor.schemes.base.scheme import Key
+from auditor.schemes.replacement.base import UniformScheme
+from auditor.schemes.replacement.law import UniformLaw
+
+ROWS, LEVELS = 20_000, (0.5, 0.25, 0.125)
+LEVEL = 1e-4
+
+
+def column(size, rows=ROWS):
+    return np.minimum(np.random.default_rng(14).geometric(0.3, rows) - 1, size - 1)
+
+
+def found(x, size, law, copies, block=65_536):
+    job, counted = LawJob(size, tuple(chain(law, range(1, len(copies) + 1))), len(x)), LawCounts()
+    for index, start in enumerate(range(0, len(x), block)):
+        rows, part = slice(start, start + block), LawCounts()
+        job.take(CodeBlock(index, start, x[rows], lambda number, rows=rows: copies[number - 1][rows]), part)
+        counted.add(part)
+    return law_tests(job, counted)
+
+
+def made(x, size, scheme, levels, seed, **parameters):
+    plugin = make_plugin("scheme", scheme, parameters)
+    copies = plugin.blocked(x, size, Key(seed, scheme))
+    return [copies.ask(level) for level in levels], plugin.channel(levels, size)
+
+
+def least(tests):
+    """The least p-value over all statistics, by Bonferroni."""
+    return min(test.p for test in tests) * len(tests)
+
+
+# -- leaks: each returns copies that claim the multilevel law --------------------------------------------------------------
+
+
+def perturbed(x, size, p, rng):
+    return np.where(rng.random(x.size) < p, x, rng.integers(0, size, x.size))
+
+
+def history_ignored(x, size, rng):
+    """Each copy is a fresh draw: right alone, and more to whoever holds several."""
+    return [perturbed(x, size, p, rng) for p in LEVELS]
+
+
+def kept_too_often(x, size, rng):
+    first = perturbed(x, size, 0.52, rng)
+    return [first, second := perturbed(first, size, 0.5, rng), perturbed(second, size, 0.5, rng)]
+
+
+def one_value_kept_too_often(x, size, rng):
+    """The rarest value of all is kept three times out of four."""
+    first = np.where(x == size - 1, perturbed(x, size, 0.75, rng), perturbed(x, size, 0.5, rng))
+    return [first, second := perturbed(first, size, 0.5, rng), perturbed(second, size, 0.5, rng)]
+
+
+def neighbours_replace(x, size, rng):
+    """What replaces a value is near it."""
+    near = (x + rng.integers(-1, 2, x.size)) % size
+    first = np.where(rng.random(x.size) < 0.5 + 0.5 / size - 0.5 / 3, x, near)
+    return [first, second := perturbed(first, size, 0.5, rng), perturbed(second, size, 0.5, rng)]
+
+
+def from_the_original_again(x, size, rng):
+    """The third copy draws from the original where the second one was replaced."""
+    first = perturbed(x, size, 0.5, rng)
+    second = perturbed(first, size, 0.5, rng)
+    third = np.where(rng.random(x.size) < 0.5, second, np.where(rng.random(x.size) < 0.1, x, rng.integers(0, size, x.size)))
+    return [first, second, third]
+
+
+def a_period(x, size, rng):
+    """The coins and what they draw come again after 4,001 records, as differences from the value before."""
+    n, copies, before = 4001, [], x
+    for _ in LEVELS:
+        kept, other = rng.random(n) < 0.5, rng.integers(0, size, n)
+        change = np.where(kept, 0, other)
+        before = (before + np.resize(change, x.size)) % size
+        copies.append(before)
+    return copies
+
+
+def hangs_on_the_row_before(x, size, rng):
+    """Whether a value is kept goes with the row before, one time in ten."""
+    keep = rng.random(x.size) < 0.5
+    keep = np.where(rng.random(x.size) < 0.1, np.roll(keep, 1), keep)
+    first = np.where(keep, x, rng.integers(0, size, x.size))
+    return [first, second := perturbed(first, size, 0.5, rng), perturbed(second, size, 0.5, rng)]
+
+
+def one_in_a_hundred_as_it_is(x, size, rng):
+    first = perturbed(x, size, 0.5, rng)
+    second = perturbed(first, size, 0.5, rng)
+    third = perturbed(second, size, 0.5, rng)
+    return [first, second, np.where(rng.random(x.size) < 0.02, x, third)]
+
+
+LEAKS = [
+    history_ignored, kept_too_often, one_value_kept_too_often, neighbours_replace, from_the_original_again, a_period,
+    hangs_on_the_row_before, one_in_a_hundred_as_it_is, threes_only, shares,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("leak", LEAKS, ids=lambda leak: leak.__name__)
+def test_a_planted_leak_is_found(leak):
+    x = column(6)
+    copies = leak(x, 6, np.random.default_rng(1))
+    assert least(found(x, 6, UniformLaw(LEVELS, 6, True), copies)) <= LEVEL
+
+
+def test_copies_that_are_no_fresh_draws_are_found():
+    """A claim of independent copies, made by one process: they agree too often."""
+    x = column(6)
+    copies, _ = made(x, 6, "uniform-multilevel", LEVELS, 2)
+    assert least(found(x, 6, UniformLaw(LEVELS, 6, False), copies)) <= LEVEL
+
+
+def test_two_copies_at_one_level_must_be_one():
+    x, law = column(6), UniformLaw((0.5, 0.5), 6, True)
+    copies, _ = made(x, 6, "uniform-multilevel", (0.5, 0.5), 2)
+    assert least(found(x, 6, law, copies)) > LEVEL
+    copies[1] = copies[1].copy()
+    copies[1][17] = (copies[1][17] + 1) % 6
+    assert least(found(x, 6, law, copies)) == 0.0
+
+
+MAKERS = [("uniform", {}), *(("uniform-multilevel", {"implementation": name}) for name in ("process", "bridge", "multi-pert"))]
+
+
+@pytest.mark.parametrize("size", [1, 2, 6, 16, 40, 300])
+@pytest.mark.parametrize(("scheme", "parameters"), MAKERS)
+def test_honest_copies_are_left_alone(scheme, parameters, size):
+    """False alarms: 24 cases of 5 seeds at one in ten thousand each, so one run of this in 83."""
+    x = column(size, 5000)
+    for seed in range(5):
+        copies, law = made(x, size, scheme, (0.5, 0.2, 0.5, 0.9, 0.05, 0.0, 1.0), seed, **parameters)
+        assert least(found(x, size, law, copies)) > LEVEL
+
+
+def test_p_values_are_no_smaller_than_they_say():
+    x, p = column(5, 2000), {}
+    for seed in range(100):
+        for scheme in ("uniform", "uniform-multilevel"):
+            copies, law = made(x, 5, scheme, (0.5, 0.2), 1000 + seed)
+            for test in found(x, 5, law, copies):
+                p.setdefault(test.statistic, []).append(test.p)
+    for statistic, values in p.items():
+        for q in (0.05, 0.2, 0.5):
+            share = np.mean(np.array(values) <= q)
+            assert share <= q + 4 * np.sqrt(q * (1 - q) / len(values)), (statistic, q, share)
+
+
+def test_blocks_add_up():
+    x = column(6, 10_000)
+    copies, law = made(x, 6, "uniform-multilevel", LEVELS, 3)
+    whole, parts = found(x, 6, law, copies), found(x, 6, law, copies, block=2500)
+    assert [test for test in whole if test.statistic in ("values kept", "replacements")] == [
+        test for test in parts if test.statistic in ("values kept", "replacements")
+    ]
+
+
+def test_a_chain_by_hand():
+    drawn = chain(UniformLaw((0.25, 0.5, 0.125), 6, True), [1, 2, 3])
+    assert [(each.copy, each.source, each.retention, each.beside) for each in drawn] == [
+        (2, 0, 0.5, (0, 0)), (1, 2, 0.5, (0, 2)), (3, 1, 0.5, (0, 2)),
+    ]  # fmt: skip
+    fresh = chain(UniformLaw((0.25, 0.5, 0.125), 6, False), [1, 2, 3])
+    assert [(each.copy, each.source, each.retention, each.beside) for each in fresh] == [
+        (1, 0, 0.25, (0, 0)), (2, 0, 0.5, (1, 0)), (3, 0, 0.125, (2, 1)),
+    ]  # fmt: skip
+
+
+def test_binomial_counts_by_hand():
+    tests = _Tests()
+    tests.add(np.array([9, 0]), np.array([10, 0]), 0.5, "a share")
+    assert tests.tests == 1
+    assert tests.least[0] == pytest.approx(2 * binom.sf(8, 10, 0.5))
+    assert tests.told("values kept", 10).observed == 0.9
+
+
+def test_stretches_that_are_alike_have_one_fingerprint():
+    coins = np.random.default_rng(1).integers(0, 3, 1000).astype(np.uint64)
+    coins[500:600] = coins[100:200]
+    prints = fingerprints(coins, 64)
+    assert prints.size == 1000 - 63
+    assert np.flatnonzero(prints[500:537] == prints[100:137]).size == 37
+    assert np.unique(prints).size == prints.size - 37
+    assert stretch(0.0, 2, 1000) == 64
+    assert stretch(1.0, 6, 1000) is None
+    assert stretch(0.5, 1, 1000) is None
+
+
+# -- in an audit -----------------------------------------------------------------------------------------------------------
+
+
+class IgnoresHistory(UniformScheme):
+    """Claims the multilevel law, and draws every copy anew."""
+
+    name = "lie-ignores-history"
+    multilevel = True
+
+    def copies(self, original, size, key):
+        return _OwnCopies(original, size, key, lambda x, s, rng: [y.astype(x.dtype) for y in history_ignored(x, s, rng)])
+
+
+def test_an_audit_that_asks_for_nothing_tells_it():
+    registry.discover()
+    registry.register(IgnoresHistory)
+    try:
+        scenario = {
+            "schema": 1, "title": "test", "seed": 1, "attacks": ["posterior"], "coalitions": ["singles"],
+            "data": {"source": "occupation-like", "rows": ROWS},
+            "schemes": [{"name": name, "levels": list(LEVELS)} for name in ("lie-ignores-history", "uniform-multilevel", "uniform")],
+        }  # fmt: skip
+        result = auditor.run(scenario)
+    finally:
+        del registry._plugins["scheme"]["lie-ignores-history"]
+    assert [(r.expectation, r.where, r.status) for r in result.expectations] == [
+        ("noise-follows-law", {"scheme": "lie-ignores-history"}, "fails")
+    ]
+    assert result.exit_status == 1

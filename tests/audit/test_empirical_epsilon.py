@@ -1,0 +1,128 @@
+"""The empirical ε is below the true one at the stated rate, near it with enough trials, and quick."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+import auditor
+from auditor.audit.categorical.posterior_measures import retention_for_epsilon
+from auditor.audit.measures.empirical_epsilon import distinguish, empirical_epsilon, lower_bound, upper_bound
+from auditor.errors import AuditorError
+from auditor.registry import get
+
+
+def k_ary(value: int, k: int, epsilon: float, trials: int, rng: np.random.Generator) -> np.ndarray:
+    """k-ary randomized response: the truth with odds e^ε over each other value."""
+    outputs = rng.integers(0, k, trials)
+    return np.where(rng.random(trials) < retention_for_epsilon(epsilon, k), value, outputs)
+
+
+def test_a_million_trials_of_k_ary_randomized_response_take_less_than_a_second():
+    rng = np.random.default_rng(1)
+    start = time.process_time()
+    first, second = (k_ary(value, 25, 1.0, 500_000, rng) for value in (0, 1))
+    audit = empirical_epsilon(first, second, 25)
+    assert time.process_time() - start < 1.0
+    assert 0.93 < audit.epsilon < 1.0
+
+
+def test_the_bound_exceeds_the_truth_no_more_often_than_it_says():
+    # 2,000 audits at 50 % confidence of a true ε of ln 3: at most half may exceed it; Bonferroni makes it far fewer
+    rng, above = np.random.default_rng(2), 0
+    for _ in range(2000):
+        audit = empirical_epsilon(rng.random(300) < 0.75, rng.random(300) < 0.25, confidence=0.5)
+        above += audit.epsilon > math.log(3)
+    assert above / 2000 <= 0.5 + 4 * math.sqrt(0.25 / 2000)
+
+
+@pytest.mark.parametrize(("k", "trials", "confidence"), [(2, 300, 0.8), (5, 2000, 0.8), (25, 20_000, 0.8), (25, 400, 0.95)])
+def test_the_bound_corrected_for_the_search_stays_below_the_truth(k, trials, confidence):
+    # 1,000 audits of k-ary randomized response at ε = 1: the bound may exceed ε in a share 1 − confidence of them, and 4 standard errors
+    rng, runs, above = np.random.default_rng(k * trials), 1000, 0
+    for _ in range(runs):
+        audit = empirical_epsilon(k_ary(0, k, 1.0, trials, rng), k_ary(1, k, 1.0, trials, rng), k, confidence)
+        above += audit.epsilon > 1.0
+    assert above / runs <= (1 - confidence) + 4 * math.sqrt(confidence * (1 - confidence) / runs)
+
+
+def test_without_the_correction_for_the_search_the_bound_would_exceed_the_truth_too_often():
+    # the same audits, each event at the whole level: what the correction is for. The test above could fail, then.
+    from auditor.audit.measures.empirical_epsilon import _log_ratio, _split, events
+
+    rng, runs, above, confidence = np.random.default_rng(7), 400, 0, 0.8
+    for _ in range(runs):
+        counts = [_split(k_ary(value, 25, 0.0, 20_000, rng), 25) for value in (0, 1)]
+        masks = events(counts[0][0], counts[1][0])
+        hits = [masks @ judged for _, judged in counts]
+        n = int(counts[0][1].sum())
+        bounds = [_log_ratio(hits[i], n, hits[1 - i], n, (1 - confidence) / 2) for i in (0, 1)]
+        above += max(bound.max() for bound in bounds) > 0.0
+    assert above / runs > (1 - confidence) + 4 * math.sqrt(confidence * (1 - confidence) / runs)
+
+
+@pytest.mark.parametrize(("name", "together"), [("uniform-multilevel", math.log(1 + 5 * 0.5 / 0.5)), ("uniform", 2 * math.log(6.0))])
+def test_epsilon_of_a_coalition_is_that_of_the_best_copy_only_for_multilevel_copies(name, together):
+    scheme = get("scheme", name)()
+    audit = distinguish(scheme, (0.5, 0.5 if name == "uniform" else 0.3), 5, 200_000, seed=3)
+    assert scheme.channel((0.5, 0.5 if name == "uniform" else 0.3), 5).epsilon() == pytest.approx(together)
+    assert together - 0.15 < audit.epsilon <= together
+
+
+def test_empirical_epsilon_is_a_measure_and_below_the_stated_one():
+    document = {
+        "data": {"source": "uniform-values", "values": 5, "rows": 200},
+        "schemes": [{"name": name, "levels": [0.5, 0.3, 0.1, 0.2, 0.15, 0.25, 0.05]} for name in ("uniform", "uniform-multilevel")],
+        "coalitions": ["singles", "all"], "attacks": ["posterior"], "replicates": 2,
+        "measures": [{"empirical-epsilon": {"trials": 50_000, "confidence": 0.99}}],
+    }  # fmt: skip
+    frame = auditor.run(document).frame().query("metric == 'empirical_epsilon'")
+    assert len(frame) == 2 * 2 * 8
+    assert (frame.value <= frame.theory).all()
+    together = frame[frame.coalition.map(len) == 7].groupby("scheme").value.min()
+    best = frame[frame.coalition.map(list).map(lambda copies: copies == [1])].value
+    assert best.min() > math.log(6) - 0.15
+    assert together["uniform-multilevel"] <= math.log(6)
+    assert together["uniform"] > math.log(6) + 1.0
+    assert frame.query("scheme == 'uniform'").value.nunique() > 8  # replicates are trials of their own
+
+
+@pytest.mark.parametrize("options", [{"trials": 10}, {"trials": 1000.5}, {"confidence": 1.0}, {"confidence": 0}, {"rows": 3}])
+def test_trials_that_make_no_sense_are_refused(options):
+    document = {"data": {"source": "uniform-values", "values": 5, "rows": 200}, "attacks": ["posterior"],
+                "schemes": [{"name": "uniform", "levels": [0.5]}], "measures": [{"empirical-epsilon": options}]}  # fmt: skip
+    with pytest.raises(AuditorError, match=r"measures\[0\]"):
+        auditor.run(document)
+
+
+def test_a_scheme_that_keeps_more_than_it_states_is_above_its_stated_epsilon():
+    class Keeps(type(get("scheme", "uniform")())):
+        def copies(self, original, size, key):
+            made = super().copies(original, size, key)
+            skip = made.skip
+            made.skip = lambda level: skip((1 + level) / 2)
+            return made
+
+    assert distinguish(Keeps(), (0.5,), 5, 100_000, seed=3).epsilon > math.log(6) + 0.5
+
+
+def test_alike_inputs_give_zero():
+    rng = np.random.default_rng(0)
+    audit = auditor.empirical_epsilon(rng.integers(0, 4, 1000), rng.integers(0, 4, 1000))
+    assert audit.epsilon == 0.0
+    assert audit.event == ()
+
+
+def test_clopper_pearson_by_hand():
+    # k = n: the lower bound is α^(1/n); k = 0: the upper is 1 − α^(1/n)
+    assert lower_bound(10, 10, 0.05) == pytest.approx(0.05**0.1)
+    assert upper_bound(0, 10, 0.05) == pytest.approx(1 - 0.05**0.1)
+    assert lower_bound(0, 10, 0.05) == 0.0
+    assert upper_bound(10, 10, 0.05) == 1.0
+
+
+@pytest.mark.parametrize("outputs", [[0.5, 1.5], [-1, 2], [1]])
+def test_outputs_must_be_codes(outputs):
+    with pytest.raises(AuditorError, match="codes"):
+        empirical_epsilon(outputs, [0, 1])

@@ -1,0 +1,219 @@
+"""Shares, quantiles, intervals and entropies against definitions on rows, hand values, and the rule that no single record is told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import auditor
+from auditor.adversary.density import NoiseDensity
+from auditor.audit.measures.entropy import attribute_histogram, entropy, information, noise_entropy
+from auditor.audit.numeric.error_tally import Tally, Tolerance, size_quantile, tellable
+from auditor.errors import ScenarioError
+
+properties = settings(max_examples=40, deadline=None, derandomize=True)
+
+
+def filled(errors, x, scale, **options):
+    tally = Tally(scale, **options)
+    for part in np.array_split(np.arange(len(x)), 3):
+        tally.add(errors[part], x[part])
+    return tally
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@properties
+def test_shares_within_are_counted_as_defined(seed):
+    rng = np.random.default_rng(seed)
+    x, errors, scale = rng.normal(size=(50, 2)), rng.normal(size=(50, 3, 2)), np.array([2.0, 0.5])
+    tally = filled(errors, x, scale, tolerances=(Tolerance(0.3), Tolerance(0.3, "absolute"), Tolerance(0.3, "relative")))
+    size = np.abs(errors)
+    np.testing.assert_allclose(tally.hits[0], (size <= 0.3 * scale).sum(axis=0))
+    np.testing.assert_allclose(tally.hits[1], (size <= 0.3).sum(axis=0))
+    np.testing.assert_allclose(tally.hits[2], (size <= 0.3 * np.abs(x)[:, None]).sum(axis=0))
+
+
+@given(seed=st.integers(0, 2**32 - 1), probability=st.floats(0.05, 0.95))
+@properties
+def test_quantiles_are_within_a_grid_step_of_the_sorted_errors(seed, probability):
+    rng = np.random.default_rng(seed)
+    errors = rng.normal(size=(400, 1, 1)) * 10.0 ** rng.uniform(-3, 3)
+    tally = filled(errors, np.zeros((400, 1)), np.ones(1), sizes=True)
+    found = size_quantile(tally.size_counts, probability)[0, 0]
+    below, above = np.quantile(np.abs(errors), [max(0, probability - 0.01), min(1, probability + 0.01)])
+    assert below * 0.99 <= found <= above * 1.01
+
+
+def test_a_quantile_that_would_tell_of_single_records_is_not_told():
+    assert tellable(0.95, 200)
+    assert not tellable(0.95, 199)
+    assert not tellable(0.99, 10**6)
+    result = run("gaussian", rows=150, measures=[{"error-quantiles": [0.5, 0.95]}])
+    told = {r.metric: r.status for r in result.measurements if r.metric.startswith("error_quantile")}
+    assert told == {"error_quantile(0.5)": "ok", "error_quantile(0.95)": "not-applicable"}
+
+
+def run(source, rows=4000, scheme="independent", attacks=("ndr",), **more):
+    data = {"source": source, "rows": rows} | ({"spectrum": [4.0]} if source == "gaussian" else {})
+    return auditor.run({"seed": 1, "data": data, "schemes": [{"name": scheme, "levels": [1.0]}], "attacks": list(attacks), **more})
+
+
+def only(result, metric, attribute="*"):
+    return next(r for r in result.measurements if r.metric == metric and r.attribute == attribute)
+
+
+def test_agrawal_srikant_intervals_of_gaussian_noise_are_3_92_deviations_wide():
+    """And of uniform noise 0.95·2√3 = 3.29, both within three standard errors (agrawal2000, section 2)."""
+    for distribution, width in (("gaussian", 3.92), ("uniform", 0.95 * 2 * np.sqrt(3.0))):
+        result = auditor.run({
+            "seed": 1, "data": {"source": "gaussian", "rows": 20_000, "spectrum": [4.0]}, "attacks": ["ndr"],
+            "schemes": [{"name": "independent", "levels": [1.0], "distribution": distribution}], "measures": ["interval-privacy"],
+        })  # fmt: skip
+        found = only(result, "interval_privacy")
+        assert abs(found.value - width) < 3 * found.std_error + 0.01
+        assert found.ci_low < found.value < found.ci_high
+
+
+def test_within_has_exact_chances_for_every_kind_of_tolerance():
+    kinds = [0.5, {"tolerance": 1.0, "of": "absolute"}, {"tolerance": 0.5, "of": "relative"}]
+    result = run("census-like", attacks=["llse"], measures=[{"within": kinds}])
+    names = {"within(0.5 std)", "within(1 absolute)", "within(0.5 relative)"}
+    records = [r for r in result.measurements if r.metric in names]
+    assert {r.metric for r in records} == names
+    for r in records:
+        assert r.error_bar == "closed-form"
+        assert abs(r.value - r.theory) < 4 * r.std_error
+
+
+def test_one_tolerance_keeps_the_bare_name():
+    assert only(run("gaussian", measures=[{"within": 0.2}]), "within").status == "ok"
+    assert only(run("gaussian", measures=[{"within": [{"tolerance": 0.2, "of": "relative"}]}]), "within").status == "ok"
+
+
+def test_expectations_name_variants():
+    result = run("gaussian", measures=[{"within": [0.1, 0.5]}, "error-quantiles"],
+                 expect=[{"within(0.5 std)": {"between": [0.3, 0.45]}}, {"error-quantile(0.5)": {"between": [0.6, 0.75]}}])  # fmt: skip
+    assert [e.status for e in result.expectations] == ["holds", "holds"]
+
+
+@pytest.mark.parametrize(("measure", "message"), [
+    ({"error-quantiles": [0.99]}, "between 0.05 and 0.95"),
+    ({"interval-privacy": 0.2}, "between 0.5 and 0.95"),
+    ({"within": {"tolerance": 1, "of": "percent"}}, "must be one of std, absolute, relative"),
+    ({"within": [0.1, 0.1]}, "repeats tolerance"),
+    ({"within": -1}, "above 0"),
+])  # fmt: skip
+def test_measures_that_cannot_be_are_refused(measure, message):
+    with pytest.raises(ScenarioError, match=message):
+        run("gaussian", measures=[measure])
+
+
+def test_a_metric_that_is_not_measured_cannot_be_expected():
+    with pytest.raises(ScenarioError, match="needs interval-privacy"):
+        run("gaussian", expect=[{"localised_width": {"at-most": 1.0}}])
+
+
+# -- entropies ---------------------------------------------------------------------------------------------------------
+
+
+def test_entropies_by_hand():
+    """Uniform on [0, 8]: 3 bits; normal: ½ log₂ 2πe; uniform noise of reach ½: 0 bits."""
+    assert entropy(np.full(16, 1 / 16), 0.5) == pytest.approx(3.0)
+    assert noise_entropy(NoiseDensity("gaussian", 1.0)) == pytest.approx(2.0471, abs=1e-4)
+    assert noise_entropy(NoiseDensity("uniform", 0.5 / np.sqrt(3.0))) == pytest.approx(0.0)
+
+
+def test_information_of_uniform_data_under_uniform_noise_by_hand():
+    """X on [0, 1], Z on [−1, 1]: h(Y) = ½·1 + ½ + 1/(4 ln 2) and h(Z) = 1, so I = 0.3607 bits."""
+    found = information(np.linspace(0, 1, 21), np.full(20, 0.05), NoiseDensity("uniform", 1 / np.sqrt(3.0)))
+    assert found == pytest.approx(1 / (4 * np.log(2)), abs=2e-3)
+
+
+@pytest.mark.parametrize("level", [0.1, 1.0, 10.0])
+def test_gaussian_loss_is_that_of_the_channel(level):
+    """``I = ½ log₂(1 + 1/level)`` and so ``1 − 2^−I = 1 − (1 + 1/level)^−½``."""
+    edges = np.linspace(-8, 8, 1601)
+    mass = np.diff(NoiseDensity("gaussian", 1.0).cdf(edges))
+    loss = 1 - 2 ** -information(edges, mass / mass.sum(), NoiseDensity("gaussian", np.sqrt(level)))
+    assert loss == pytest.approx(1 - (1 + 1 / level) ** -0.5, abs=1e-3)
+
+
+def test_whole_numbers_make_no_comb():
+    edges, mass = attribute_histogram(np.repeat(np.arange(1.0, 9.0), 500))
+    assert len(mass) == 8
+    assert entropy(mass, edges[1] - edges[0]) == pytest.approx(3.0)
+
+
+def test_entropy_of_a_release_is_of_its_best_copy_under_corner_wave_noise():
+    result = auditor.run({
+        "data": {"source": "gaussian", "rows": 20_000, "spectrum": [4.0]}, "measures": ["entropy-privacy"], "attacks": ["ndr"],
+        "schemes": [{"name": "corner-wave", "levels": [1.0, 0.5]}], "coalitions": ["singles", "all"],
+    })  # fmt: skip
+    loss = {r.coalition: r for r in result.measurements if r.metric == "privacy_loss" and r.attribute == "*"}
+    left = {r.coalition: r for r in result.measurements if r.metric == "entropy_privacy" and r.attribute == "*"}
+    assert loss[1, 2].value == loss[2,].value > loss[1,].value
+    assert loss[2,].value == pytest.approx(1 - 3**-0.5, abs=0.01)
+    assert left[2,].value == pytest.approx(np.sqrt(2 * np.pi * np.e / 3), rel=0.02)  # 2^h(X|Y) of a normal with variance 1/3
+    assert all(r.attack is None and r.knowledge is None and r.std_error is None for r in loss.values())
+
+
+def entropies_of_uniform_noise(noise):
+    result = auditor.run({
+        "data": {"source": "gaussian", "rows": 5_000, "covariance": [[1.0, 0.8], [0.8, 1.0]]}, "measures": ["entropy-privacy"],
+        "schemes": [{"name": "independent", "distribution": "uniform", "levels": [1.0, 0.5], "noise": noise}], "attacks": ["ndr"],
+        "coalitions": ["subsets"],
+    })  # fmt: skip
+    return [r for r in result.measurements if r.metric == "privacy_loss" and r.attribute == "*"]
+
+
+def test_a_coalition_without_entropies_takes_none_from_single_copies():
+    status = {r.coalition: r.status for r in entropies_of_uniform_noise("white")}
+    assert status == {(1,): "ok", (2,): "ok", (1, 2): "not-applicable"}
+
+
+def test_uniform_noise_that_is_correlated_is_not_taken_for_uniform_in_one_attribute():
+    records = entropies_of_uniform_noise("data")
+    assert {r.status for r in records} == {"not-applicable"}
+    assert all("not uniform in any one of them" in r.reason for r in records)
+
+
+# -- the spread of a large table's errors ------------------------------------------------------------------------------
+
+
+def test_a_spread_from_the_heads_of_blocks_is_that_of_all_records_but_for_chance():
+    """Shares of cells: standard errors sqrt(p(1−p)/m) over m records, which are independent here; 4.5 of them at worst of 492."""
+    document = {
+        "seed": 3,
+        "data": {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 400_000},
+        "schemes": [{"name": "independent", "levels": [0.5, 1.0]}],
+        "attacks": ["llse", "udr"],
+        "knowledge": ["perfect", {"known-records": 3}],
+        "measures": [{"error-distribution": {"records": 400_000}}],
+    }
+    whole = auditor.run(document)
+    part = auditor.run(document | {"measures": [{"error-distribution": {"records": 50_000}}]})
+    assert whole.measurements == part.measurements
+    compared = 0
+    for all_, some in zip(whole.distributions, part.distributions, strict=True):
+        assert all_[:-3] == some[:-3]
+        p, q = np.array([*all_.shares, all_.above]), np.array([*some.shares, some.above])
+        compared += p.size
+        assert (np.abs(p - q) <= 4.5 * np.sqrt(np.maximum(p, 1e-3) / 50_000)).all()
+        assert not np.array_equal(p, q)
+    assert compared == 12 * 41
+
+
+def test_another_measure_changes_no_spread():
+    document = {
+        "seed": 3,
+        "data": {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 30_000},
+        "schemes": [{"name": "independent", "levels": [0.5, 1.0]}],
+        "attacks": ["llse"],
+        "measures": [{"error-distribution": {"records": 9_000}}],
+    }
+    more = auditor.run(document | {"measures": [*document["measures"], "within"]})
+    assert more.distributions == auditor.run(document).distributions
+    everything = auditor.run(document | {"measures": ["within"]})
+    assert [r for r in more.measurements if r.metric == "within"] == [r for r in everything.measurements if r.metric == "within"]

@@ -1,0 +1,126 @@
+"""Counts that are taken block by block: the same in any order, in any number of parts, and for combinations no integer can hold."""
+
+from __future__ import annotations
+
+import collections
+
+import numpy as np
+import pytest
+
+from auditor.audit.counts import outcome_counts as counts
+from auditor.audit.counts.outcome_counts import Counts, Packing, batches, chosen
+from auditor.audit.pooling import matching_records as alike
+from auditor.audit.pooling.matching_records import PatternCounts, ValueCounts
+from auditor.registry import get
+from auditor.schemes.base.scheme import Key
+
+
+@pytest.mark.parametrize("radices", [[3, 10, 2], [50] * 12 + [32], [10_000] * 9])
+def test_combinations_are_packed_and_counted_as_they_are(radices):
+    rng = np.random.default_rng(0)
+    columns = [rng.integers(0, radix, 4_000) * (rng.random(4_000) < 0.1) for radix in radices]
+    columns = [np.append(column, radix - 1) for column, radix in zip(columns, radices, strict=True)]  # the largest there can be
+    packing = Packing(radices)
+    assert packing.wide == (len(radices) > 3)
+    assert all(np.array_equal(a, b) for a, b in zip(packing.unpack(packing.pack(columns)), columns, strict=True))
+    naive = collections.Counter(zip(*(column.tolist() for column in columns), strict=True))
+    order = rng.permutation(4_001)
+    whole = Counts(packing.dtype)
+    for part in np.array_split(order, 7):
+        piece = Counts(packing.dtype)
+        for half in np.array_split(part, 2):
+            piece.take(packing.pack([column[half] for column in columns]))
+        whole.add(piece)
+    keys, found = whole.all()
+    assert dict(zip(zip(*(column.tolist() for column in packing.unpack(keys)), strict=True), found.tolist(), strict=True)) == naive
+    whole.map(packing.first)
+    without_last = collections.Counter()
+    for key, count in naive.items():
+        without_last[key[:-1]] += count
+    assert sorted(whole.all()[1].tolist()) == sorted(without_last.values())
+
+
+def test_no_counts_at_all():
+    assert Counts().all()[0].size == 0
+    empty = Counts()
+    empty.add(Counts())
+    empty.take(np.empty(0, dtype=np.int64))
+    assert empty.dense(3).tolist() == [0, 0, 0]
+
+
+def test_a_sample_is_the_stated_share_and_the_smaller_one_part_of_the_larger():
+    keys = np.arange(400_000)
+    wide = np.zeros(keys.size, dtype=[("w0", np.int64), ("w1", np.int64)])
+    wide["w1"] = keys
+    for each in (keys, wide):
+        assert chosen(each, 0).all()
+        for halvings in (1, 3, 6):
+            share = 2.0**-halvings
+            # five standard errors of a share of 400,000
+            assert abs(chosen(each, halvings).mean() - share) < 5 * np.sqrt(share * (1 - share) / keys.size)
+            assert not (chosen(each, halvings + 1) & ~chosen(each, halvings)).any()
+
+
+def test_passes_hold_no_more_than_they_may(monkeypatch):
+    monkeypatch.setattr(counts, "PASS_CELLS", 10)
+    dealt = batches([("a", 4), ("b", 6), ("c", 1), ("d", 50), ("e", 2)])
+    assert dealt == [["a", "b"], ["c"], ["d"], ["e"]]
+
+
+def drawn(n, size, levels, seed):
+    x = np.random.default_rng(seed).integers(0, size, n).astype(np.uint8)
+    copies = get("scheme", "uniform")().copies(x, size, Key(seed, "u"))
+    return x, [copies.ask(level) for level in levels]
+
+
+def in_parts(make, x, copies, groups, parts):
+    whole = make()
+    for part in np.array_split(np.arange(x.size), parts):
+        piece = make()
+        piece.take(x[part], [copy[part] for copy in copies], groups[part])
+        piece.shorten()
+        whole.add(piece)
+    return whole
+
+
+@pytest.mark.parametrize("most", [2**22, 2**10])
+@pytest.mark.parametrize("size", [3, 50])
+def test_looks_are_the_same_in_any_number_of_parts(monkeypatch, most, size):
+    """Also where row groups and patterns are given up in some part, which must not depend on the cut."""
+    monkeypatch.setattr(alike, "MOST_NUMBERS", most)
+    x, copies = drawn(6_000, size, (0.7, 0.5, 0.4, 0.3), 1)
+    groups = np.arange(x.size) % 32
+    values = {in_parts(lambda: ValueCounts(x.size, size, 4, 32), x, copies, groups, parts).gain() for parts in (1, 5, 60)}
+    patterns = {in_parts(lambda: PatternCounts(4, 32), x, copies, groups, parts).gain(size) for parts in (1, 5, 60)}
+    assert len(values) == len(patterns) == 1
+    assert (patterns == {None}) == (most == 2**10)
+
+
+def test_a_sample_of_outcomes_estimates_the_gain_of_all(monkeypatch):
+    x, copies = drawn(60_000, 8, (0.6, 0.5, 0.4), 2)
+    groups = np.arange(x.size) % 32
+    whole = in_parts(lambda: ValueCounts(x.size, 8, 3, 32), x, copies, groups, 3).gain()
+    monkeypatch.setattr(counts, "MOST_CELLS", 2**10)
+    some = in_parts(lambda: ValueCounts(x.size, 8, 3, 32), x, copies, groups, 3).gain()
+    assert some != whole
+    assert whole.gain > 20 * whole.std_error
+    assert abs(some.gain - whole.gain) < 4.5 * np.hypot(some.std_error, whole.std_error)
+
+
+@pytest.mark.parametrize("parameters", [None, {"implementation": "process"}, {"implementation": "bridge"}, {"implementation": "multi-pert"}])
+def test_every_block_has_a_stream_of_its_own_and_the_first_is_that_of_a_table_of_one_block(parameters):
+    scheme = get("scheme", "uniform")() if parameters is None else get("scheme", "uniform-multilevel")(**parameters)
+    x, levels, size = (np.arange(150_000) % 11).astype(np.uint8), (0.5, 0.2, 0.8), 2**16
+    whole, alone = scheme.blocked(x, 11, Key(3, "u", 2)), scheme.copies(x[:size], 11, Key(3, "u", 2))
+    third = scheme.copies(x[2 * size :], 11, Key(3, "u", 2, 2))
+    for number, level in enumerate(levels, start=1):
+        copy = whole.ask(level)
+        assert np.array_equal(copy[:size], alone.ask(level))
+        assert np.array_equal(copy[2 * size :], third.ask(level))
+        assert np.array_equal(copy, whole.copy(number))
+        kept = [np.asarray(part == y) for part, y in zip(np.split(copy, [size, 2 * size]), np.split(x, [size, 2 * size]), strict=True)]
+        # records kept in two blocks are independent: four standard errors of their agreement
+        p = level + (1 - level) / 11
+        agree = p * p + (1 - p) ** 2
+        assert abs((kept[0] == kept[1]).mean() - agree) < 4 * np.sqrt(agree * (1 - agree) / size)
+    assert np.array_equal(whole.history_sizes()[:size], alone.history_sizes())

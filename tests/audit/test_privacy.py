@@ -1,0 +1,228 @@
+"""Canaries: distinctive original values are planted, everything is made to fail, and no output may hold one."""
+
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from plugin_packages import BROKEN_ATTACKS, BROKEN_SCHEMES, install
+
+import auditor
+from auditor.cli import main
+from auditor.errors import AuditorError
+
+ROOT = Path(__file__).parents[2]
+
+NUMBER = 123456.789
+TEXT = "Gandalf the Grey"
+CANARIES = ("123456.789", "123456", "123,456", "1.2345", "Gandalf", "gandalf")
+"""As a number, rounded, grouped, in exponent form, and as text."""
+
+
+def people(rows=200):
+    """A table whose every value could be told if it turned up somewhere; one of them is the canary."""
+    rng = np.random.default_rng(11)
+    table = pd.DataFrame({"age": rng.normal(50, 12, rows), "pay": rng.normal(60_000, 9_000, rows)})
+    table.loc[17, "pay"] = NUMBER
+    return table
+
+
+def scenario(folder, **fields):
+    document = {
+        "title": "Canary",
+        "data": "people.csv",
+        "schemes": [{"name": "corner-wave", "levels": [0.25, 1.0]}],
+        "attacks": ["ndr", "llse"],
+        "coalitions": ["subsets"],
+        "measures": ["within", "error-distribution"],
+        "expect": ["matches-theory", "no-collusion-gain"],
+    } | fields
+    people().to_csv(folder / "people.csv", index=False)
+    (folder / "canary.yaml").write_text(json.dumps(document))
+
+
+def shell(folder, *arguments):
+    """Run the program with the broken plugins installed; return status and everything it printed."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(folder / "site")])}
+    environment.pop("AUDITOR_DEBUG", None)
+    command = [sys.executable, "-m", "auditor", *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def assert_no_canary(text):
+    found = [canary for canary in CANARIES if canary in text]
+    assert not found, [text[max(0, text.index(canary) - 80) : text.index(canary) + 40] for canary in found]
+
+
+def numbers(value):
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        yield from (number for item in value for number in numbers(item))
+    elif isinstance(value, float):
+        yield value
+    elif isinstance(value, str):
+        assert_no_canary(value)
+
+
+def assert_no_original(folder, originals):
+    """No file holds a canary as text, and no number in the results is an original value."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {path.name for path in files} >= {"results.json", "results.parquet", "report.html"}
+    known = np.sort(np.asarray(originals, dtype=float).ravel())
+    for path in files:
+        if path.suffix != ".html":  # the page holds the charts' program, whose digits are its own
+            assert_no_canary(path.read_bytes().decode("latin-1"))
+        else:
+            assert not any(canary in path.read_text(encoding="utf-8") for canary in ("123456.789", "123,456", TEXT))
+        rows = pq.read_table(path).to_pylist() if path.suffix == ".parquet" else []
+        values = np.fromiter(numbers(json.loads(path.read_text()) if path.suffix == ".json" else rows), dtype=float)
+        place = np.searchsorted(known, values)
+        for near in (known[place.clip(max=known.size - 1)], known[(place - 1).clip(min=0)]):
+            assert not np.isclose(values, near, rtol=1e-9, atol=0).any(), f"{path.name} holds an original value"
+
+
+def test_a_run_that_works_gives_no_value_away(tmp_path, capfd, monkeypatch):
+    scenario(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for form in ("table", "markdown", "json", "csv", "junit"):
+        with pytest.raises(SystemExit):
+            main(["run", "canary.yaml", "--format", form])
+        assert_no_canary("".join(capfd.readouterr()))
+    assert_no_original(tmp_path / "audit", people())
+
+
+def test_attacks_and_schemes_that_break_give_no_value_away_and_the_others_are_reported(tmp_path):
+    install(tmp_path / "site", "broken", attacks=BROKEN_ATTACKS, schemes=BROKEN_SCHEMES)
+    broken = ["raises", "not-a-number", "wrong-shape", "row-raises", "row-nan", "row-shape", "row-fit"]
+    schemes = ["corner-wave", "scheme-law", "scheme-raises", "scheme-nan"]
+    scenario(
+        tmp_path,
+        attacks=["ndr", *broken, "raises-on-pairs", "row-fine"],
+        schemes=[{"name": name, "levels": [0.25, 1.0, 0.5]} for name in schemes],
+    )
+    status, printed = shell(tmp_path, "run", "canary.yaml", "--workers", "2")
+    assert status == 3, printed
+    assert_no_canary(printed)
+    assert_no_original(tmp_path / "audit", people())
+    table = auditor.AuditResult.load(tmp_path / "audit/canary").frame()
+    cells = table.groupby(["scheme", "attack", table.coalition.map(len)]).status.agg(lambda s: ", ".join(sorted(set(s))))
+    sound = cells["corner-wave"]
+    assert set(sound[["ndr", "row-fine"]]) == {"ok"}
+    assert set(sound[broken]) == {"failed"}
+    assert sound["raises-on-pairs"].to_dict() == {1: "ok", 2: "failed", 3: "ok"}
+    assert set(cells[schemes[1:]]) == {"failed"}
+    # Every cell is told: seven coalitions for each attack, whatever became of it.
+    assert set(table.groupby(["scheme", "attack"]).coalition.nunique()) == {7}
+    reasons = table[table.status == "failed"].reason
+    assert reasons.str.contains("withheld|not finite|of shape").all()
+    assert "ValueError at attacks.py:" in " ".join(reasons)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (f"age,pay\n1,{NUMBER}\n2,{TEXT}\n3,4\n", "column 'pay' holds text, not numbers"),
+        (f"age,pay\n1,{NUMBER}\n2,3,{NUMBER}\n", "line 3 has 3 cells under 2 column names"),
+        (f"age,pay\n{TEXT},{NUMBER},{NUMBER}\n", "data row 1 has 3 cells under 2 column names"),
+        (f"age,pay\n1,{NUMBER}\n2,inf\n", "column 'pay' has 1 infinite value"),
+        (f"age,pay\n1,{NUMBER}\n2,\n", "column 'pay' has 1 missing value"),
+        (f"age,pay\n1,{NUMBER}\n2,{NUMBER}\n", "column 'pay' is constant"),
+        (f'age,pay\n1,{NUMBER}\n"{TEXT},2\n', "cannot be read as CSV"),
+        (f"age,pay\n1,{NUMBER}\n", "the table has 1 record"),
+        (f"{NUMBER},{NUMBER}5\n1,2\n3,4\n", "the first line holds numbers where the column names should be"),
+        (f"age;pay\n1;{NUMBER}\n2;3\n", "separated by semicolons"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_told_without_its_values(tmp_path, capfd, monkeypatch, content, told):
+    scenario(tmp_path)
+    (tmp_path / "people.csv").write_text(content)
+    monkeypatch.chdir(tmp_path)
+    for arguments in (["run", "canary.yaml"], ["check", "canary.yaml"], ["perturb", "people.csv", "--scheme", "corner-wave", "--levels", "1", "--output", "x"]):
+        with pytest.raises(SystemExit) as stopped:
+            main(arguments)
+        printed = "".join(capfd.readouterr())
+        assert stopped.value.code == 2
+        assert told in printed
+        assert_no_canary(printed)
+    assert not (tmp_path / "audit").exists()
+    with pytest.raises(AuditorError) as caught:
+        auditor.run(tmp_path / "canary.yaml")
+    assert_no_canary(str(caught.value))
+    assert caught.value.__cause__ is None
+
+
+def test_published_copies_that_cannot_be_read_are_told_without_their_values(tmp_path, capfd, monkeypatch):
+    scenario(tmp_path, schemes=[{"name": "published", "copies": ["copy.csv"]}])
+    monkeypatch.chdir(tmp_path)
+    for content in (f"age,pay\n1,{TEXT}\n", f"age,pay\n1,{NUMBER}\n2,3\n", f"age,pay\n1,2,{NUMBER}\n"):
+        (tmp_path / "copy.csv").write_text(content)
+        with pytest.raises(SystemExit) as stopped:
+            main(["run", "canary.yaml"])
+        assert stopped.value.code == 2
+        printed = "".join(capfd.readouterr())
+        assert "copy.csv" in printed
+        assert_no_canary(printed)
+
+
+def test_a_bug_keeps_its_traceback_and_not_its_text(tmp_path, capfd, monkeypatch):
+    from auditor.run import run_scenario as engine
+
+    def broken(*_, **__):
+        raise RuntimeError(f"{NUMBER} {TEXT}")
+
+    scenario(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(engine, "run_scenario", broken)
+    monkeypatch.delenv("AUDITOR_DEBUG", raising=False)
+    with pytest.raises(SystemExit) as stopped:
+        main(["run", "canary.yaml"])
+    printed = "".join(capfd.readouterr())
+    assert stopped.value.code == 3
+    assert "Traceback" in printed
+    assert "RuntimeError: message withheld" in printed
+    assert_no_canary(printed)
+    monkeypatch.setenv("AUDITOR_DEBUG", "1")
+    with pytest.raises(SystemExit):
+        main(["run", "canary.yaml"])
+    assert TEXT in capfd.readouterr().err
+
+
+def test_the_manifest_of_a_release_holds_neither_values_nor_the_seed(tmp_path, capfd, monkeypatch):
+    people().to_csv(tmp_path / "people.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        main(["perturb", "people.csv", "--scheme", "corner-wave", "--levels", "0.5", "--seed", "987654321", "--output", "out"])
+    assert_no_canary("".join(capfd.readouterr()))
+    written = [path.read_text() for path in (tmp_path / "out").iterdir()]
+    assert len(written) == 2
+    for text in written:
+        assert_no_canary(text)
+        assert "987654321" not in text
+
+
+def test_what_python_prints_of_our_objects_holds_no_values():
+    table = people()
+    release = auditor.perturb(table, "corner-wave", [0.5], seed=1)
+    estimate = auditor.attack("llse", release)
+    first = str(table["age"].iloc[0])[:7]
+    for shown in (repr(release), repr(estimate), repr(release.law), repr(release.extend([0.7]))):
+        assert_no_canary(shown)
+        assert first not in shown
+
+
+@pytest.mark.parametrize("broken", [[[1.0, NUMBER], [2.0, math.inf]], [[1.0, NUMBER], [2.0, math.nan]], [[1.0, NUMBER]], [[1.0, TEXT]]])
+def test_python_s_errors_hold_no_values(broken):
+    with pytest.raises(AuditorError) as caught:
+        auditor.perturb(broken, "corner-wave", [1.0])
+    assert_no_canary(str(caught.value))

@@ -1,0 +1,119 @@
+"""Records rebuilt as a whole, through the engine: success beside theory, copies of other widths, and who is given which rows."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from auditor.adversary.attack import Reconstruction
+from auditor.adversary.knowledge import KnownSample, UnmatchedRecords
+from auditor.audit.measures.geometry import kept
+from auditor.audit.measures.record_hits import WholeRecords
+from auditor.audit.numeric.views import Gathered
+from auditor.data.microdata import as_table
+from auditor.run.run_scenario import run_scenario
+from auditor.scenario.read import read_scenario, shipped_scenarios
+from auditor.schemes.base.scheme import table_moments
+
+BASE = {
+    "seed": 3,
+    "data": {"source": "components", "shapes": ["exponential", "uniform"], "attributes": 5, "mean": 1, "rows": 300},
+    "coalitions": ["all"],
+    "replicates": 5,
+}
+
+
+def measured(document):
+    return run_scenario(read_scenario(BASE | document)).measurements
+
+
+def test_success_is_the_exact_chance_and_the_most_exposed_record_is_told_by_its_chance_alone():
+    """200 guesses × 5 replicates; four standard errors."""
+    records = measured({
+        "schemes": ["rotation"], "knowledge": [{"known-records": 2}, {"known-records": 4}],
+        "attacks": [{"name": "known-io-rotation", "guesses": 200}], "measures": [{"records-within": {"tolerance": 0.5}}],
+    })  # fmt: skip
+    for knowledge in ("known-records(2)", "known-records(4)"):
+        for metric in ("records_within", "most_exposed"):
+            cell = [r for r in records if r.metric == metric and r.knowledge == knowledge]
+            gap = np.array([r.value - r.theory for r in cell])
+            assert abs(gap.mean()) < 4 * max(gap.std(ddof=1) / np.sqrt(5), 0.5 / np.sqrt(1000))
+
+
+@pytest.mark.parametrize("dimensions", [2, 5, 8])
+def test_copies_of_other_widths_go_through(dimensions):
+    records = measured({
+        "schemes": [{"name": "random-projection", "dimensions": dimensions}], "knowledge": ["perfect", {"known-records": 20}],
+        "attacks": ["known-io-projection", "llse", "known-io-regression"],
+    })  # fmt: skip
+    assert {r.status for r in records} == {"ok", "not-applicable"}
+    assert all(r.reason for r in records if r.status == "not-applicable")
+    exact = [r.value for r in records if r.attack == "known-io-projection" and r.metric == "normalized_error" and r.status == "ok"]
+    assert (max(exact) < 1e-9) == (dimensions >= 5)
+
+
+def test_same_seed_same_result_and_other_attacks_change_no_number():
+    document = {"schemes": ["rotation"], "knowledge": [{"known-records": 2}], "attacks": ["known-io-rotation"]}
+    alone = measured(document)
+    with_others = measured(document | {"attacks": ["known-io-regression", "known-io-rotation"]})
+    assert alone == [r for r in with_others if r.attack == "known-io-rotation"]
+
+
+def view_of(knowledge):
+    rng = np.random.default_rng(0)
+    table = as_table(rng.standard_normal((50, 3)))
+    copy = table.values + 100.0
+    gathered = Gathered(table, table_moments(table), (0.0,), None, lambda: iter([(0, table.values, [copy])]), [knowledge], 0, 1)
+    return table, gathered, gathered.view(knowledge)
+
+
+def test_unmatched_records_come_in_no_order_and_without_rows():
+    table, gathered, view = view_of(UnmatchedRecords(20))
+    rows = gathered.given_rows(UnmatchedRecords(20))
+    assert view.records is None
+    assert view.known is None
+    assert sorted(map(tuple, view.unmatched)) == sorted(map(tuple, table.values[rows]))
+    assert not np.array_equal(view.unmatched, table.values[rows])
+
+
+def test_a_known_sample_is_held_back_from_the_copies():
+    table, gathered, view = view_of(KnownSample(20))
+    seen = np.concatenate([x for _, x, _ in gathered.seen_rows(KnownSample(20))()])
+    assert len(seen) == view.released.count == 30
+    assert not {tuple(row) for row in seen} & {tuple(row) for row in view.population}
+    assert len(table.values) == 50
+
+
+def test_whole_records_by_hand():
+    class Fixed(Reconstruction):
+        def guesses(self, copies):
+            yield copies[0]
+            yield copies[0] + 10
+
+        def chances(self, copies, tolerance):
+            return np.array([0.25, 0.5])
+
+    counted = WholeRecords(0.1)
+    x = np.array([[3.0, 4.0], [0.0, 1.0]])
+    counted.add(Fixed(), [x + np.array([[0.3, 0.3], [0.3, 0.0]])], x)
+    assert counted.share[0] == 0.25  # the first record in the first guess: 0.42 of 5; the second is 0.3 of 1 off
+    assert counted.chance == 0.75
+    assert counted.exposed[2] == 0.5
+
+
+def test_geometry_of_a_scaled_and_of_a_shuffled_copy():
+    x = np.random.default_rng(0).standard_normal((60, 3))
+    assert kept(x, 5 * x + 1)["geometry_distances"] == pytest.approx(0, abs=1e-12)
+    shuffled = SimpleNamespace(**kept(x, x[::-1]))
+    assert shuffled.geometry_neighbours < 0.3
+    assert shuffled.geometry_clusters < 0.3
+
+
+@pytest.mark.parametrize("path", [path for path in shipped_scenarios() if path.stem.startswith("survey-")], ids=lambda path: path.stem)
+def test_survey_scenarios_are_valid(path):
+    assert read_scenario(path).expect
+
+
+def test_survey_kanonymity_holds():
+    result = run_scenario(read_scenario("survey-kanonymity"))
+    assert [record.status for record in result.expectations] == ["holds"] * len(result.expectations)

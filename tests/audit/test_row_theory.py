@@ -1,0 +1,136 @@
+"""Theory that needs the true rows: when it is asked for, of which rows, and that nothing else is read or changed."""
+
+import numpy as np
+import pytest
+from large_tables import figures, in_memory, write
+
+import auditor
+from auditor.adversary.attack import Reconstruction
+from auditor.adversary.knowledge import KnownSample
+from auditor.audit.numeric.row_theory import Originals, with_hindsight
+from auditor.data.table import Table
+from auditor.errors import NotApplicable
+from auditor.numerics.blocks import row_blocks
+from auditor.run.estimate import attack
+from auditor.run.perturb import perturb
+
+NONE = np.empty(0, dtype=np.intp)
+SCENARIO = {
+    "schema": 1, "seed": 3,
+    "data": {"source": "components", "shapes": ["exponential", "uniform", "laplace"], "rows": 3000, "mean": 2, "ratio": 1.2},
+    "schemes": ["rotation", {"name": "random-projection", "dimensions": 4}],
+    "knowledge": [{"known-records": 30}, {"known-sample": 800}, {"unmatched-records": 800}],
+    "coalitions": ["all"], "attacks": ["ica", {"id": "guo-wu", "name": "ica", "components": "latent"}], "replicates": 2,
+}  # fmt: skip
+
+
+def numbered(rows, width=2):
+    return Table(tuple(f"x{k}" for k in range(width)), np.arange(rows * width, dtype=float).reshape(rows, width), source="array")
+
+
+@pytest.mark.parametrize("without", [[], [0], [5, 6, 131_071, 131_072, 199_999]])
+def test_originals_are_all_rows_but_those_left_out_as_often_as_wanted(without):
+    table = numbered(200_000)
+    originals = Originals(table, np.array(without, dtype=np.intp))
+    expected = np.delete(table.values, without, axis=0)
+    assert len(row_blocks(200_000, 2)) > 1
+    for _ in range(2):
+        assert np.array_equal(np.concatenate(list(originals)), expected)
+
+
+def test_originals_cannot_be_written_to():
+    for without in (NONE, np.array([3])):
+        x = next(iter(Originals(numbered(50), without)))
+        with pytest.raises(ValueError, match="read-only"):
+            x[0] = 0.0
+
+
+class Plain(Reconstruction):
+    def rows(self, copies):
+        return copies[0]
+
+
+class Remembering(Plain):
+    """Expects the mean of what it learnt from, for each record."""
+
+    def hindsight(self, seen):
+        mean = float(np.concatenate(list(seen)).mean())
+        return lambda x: np.full(len(x), mean)
+
+
+def test_nothing_is_read_for_attacks_without_hindsight():
+    class Unread:
+        def __iter__(self):
+            raise AssertionError("read")
+
+    own = np.array([np.nan, 4.0])
+    assert with_hindsight(own, [Plain(), Plain()], Unread(), Unread()) == pytest.approx(own, nan_ok=True)
+
+
+def test_hindsight_is_summed_over_the_rows_judged_and_takes_the_place_of_what_is_expected_without():
+    table, given = numbered(10, 1), np.array([0, 9])
+    found = with_hindsight(np.array([np.nan, 7.0]), [Remembering(), Plain()], Originals(table, NONE), Originals(table, given))
+    assert found.tolist() == [8 * 4.5, 7.0]
+
+
+def test_an_adversary_with_a_sample_learnt_from_the_rows_it_is_judged_on_others_from_all():
+    from auditor.audit.numeric.views import Gathered  # what the audit asks
+    from auditor.scenario.read_knowledge import parse_knowledge
+
+    X = np.random.default_rng(0).standard_normal((300, 2))
+    asked = {}
+
+    class Spy(Gathered):
+        def true_rows(self, knowledge):
+            asked[knowledge.label] = super().true_rows(knowledge)
+            return asked[knowledge.label]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("auditor.run.perturb.Gathered", Spy)
+        for knowledge in ({"known-sample": 40}, {"known-records": 40}, {"unmatched-records": 40}):
+            attack("ica", perturb(X, "rotation", [0], seed=1), knowledge=knowledge)
+    assert isinstance(parse_knowledge({"known-sample": 40}), KnownSample)
+    sizes = {label: tuple(sum(map(len, rows)) for rows in pair) for label, pair in asked.items()}
+    assert sizes == {"known-sample(40)": (260, 260), "known-records(40)": (300, 260), "unmatched-records(40)": (300, 260)}
+
+
+def test_the_original_is_shown_after_every_estimate_has_been_made(monkeypatch):
+    """In the engine too, and for a table of many blocks: a plugin could keep what it is shown."""
+    from attacks import ica
+
+    told = []
+    rows, hindsight = ica.Unmixed.rows, ica.Unmixed.hindsight
+    monkeypatch.setattr(ica.Unmixed, "rows", lambda self, copies: told.append("rows") or rows(self, copies))
+    monkeypatch.setattr(ica.Unmixed, "hindsight", lambda self, seen: told.append("hindsight") or hindsight(self, seen))
+    document = SCENARIO | {"data": SCENARIO["data"] | {"rows": 200_000}, "attacks": ["ica"], "knowledge": [{"known-records": 30}],
+                           "schemes": ["rotation"], "replicates": 1}  # fmt: skip
+    auditor.run(document)
+    assert told[: told.index("hindsight")].count("rows") == len(row_blocks(200_000, 3))
+
+
+def test_theory_in_an_audit_is_what_is_measured_for_any_number_of_workers():
+    one, two = auditor.run(SCENARIO, workers=1), auditor.run(SCENARIO, workers=2)
+    assert figures(one) == figures(two)
+    cells = [m for m in one.measurements if m.metric == "distortion" and m.attribute == "*"]
+    assert len(cells) == 2 * 2 * (3 + 2) + 2 * 2  # Guo and Wu's variant does not apply to known records, and is listed
+    known = [m for m in cells if m.status == "ok"]
+    assert [m.theory for m in known] == pytest.approx([m.value for m in known], rel=1e-8)
+
+
+def test_theory_of_a_table_in_its_file_is_that_of_the_table_in_memory(monkeypatch, tmp_path):
+    rng = np.random.default_rng(1)
+    import pandas as pd
+
+    frame = pd.DataFrame({"a": rng.exponential(size=100_000), "b": rng.uniform(size=100_000) + 2, "c": rng.laplace(size=100_000) + 1})
+    file = write(frame, tmp_path, "groups.parquet")
+    document = SCENARIO | {"data": {"source": str(file)}, "replicates": 1, "schemes": ["rotation"], "attacks": ["ica"]}
+    held = in_memory(monkeypatch, document)
+    assert figures(held) == figures(auditor.run(document))
+    cells = [m for m in held.measurements if m.metric == "distortion" and m.attribute == "*" and m.knowledge == "known-records(30)"]
+    assert [m.theory for m in cells] == pytest.approx([m.value for m in cells], rel=1e-8)
+
+
+def test_a_pairing_that_makes_no_sense_has_no_theory_either():
+    with pytest.raises(NotApplicable):
+        attack("ica", perturb(np.random.default_rng(0).standard_normal((99, 3)), "random-projection", [0], seed=1, dimensions=2),
+               knowledge={"known-records": 9})  # fmt: skip

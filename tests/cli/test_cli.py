@@ -1,0 +1,557 @@
+"""The command line as its users and their scripts meet it: exit statuses, streams, files, and one message for each mistake."""
+
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from auditor import registry
+from auditor.cli import main
+from auditor.scenario.read import shipped_scenarios
+
+ROOT = Path(__file__).parents[2]
+
+HOLDS = """\
+title: Small and quick
+seed: 1
+data: {source: cps, columns: [age, salary], rows: 400}
+schemes:
+  - {name: correlated, levels: [0.25, 1.0]}
+  - {name: corner-wave, levels: [0.25, 1.0]}
+attacks: [ndr, llse]
+expect:
+  - collusion-gain: {scheme: correlated, attack: llse, at-least: 0.05}
+  - matches-theory
+"""
+FAILS = HOLDS.replace("at-least: 0.05", "at-least: 0.9")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("holds.yaml").write_text(HOLDS)
+    Path("fails.yaml").write_text(FAILS)
+    return tmp_path
+
+
+@pytest.fixture
+def auditor(capfd):
+    """Run a command; return exit status, standard output and standard error."""
+
+    def run(*arguments):
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        return stopped.value.code or 0, out, err
+
+    return run
+
+
+def shell(*arguments, folder):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, "-m", "auditor", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+# -- run ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_from_the_shell_prints_the_report_writes_three_files_and_exits_0(folder):
+    done = shell("run", "holds.yaml", folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert "Small and quick" in done.stdout
+    assert "2 of 2 hold" in done.stdout
+    assert "2 of 2 done" in done.stderr
+    assert sorted(path.name for path in (folder / "audit" / "holds").iterdir()) == [
+        "journal.jsonl", "report.html", "results.json", "results.parquet",
+    ]  # fmt: skip
+    assert json.loads((folder / "audit/holds/results.json").read_text())["provenance"]["command"] == "auditor run holds.yaml"
+
+
+def test_a_wrong_request_from_the_shell_is_one_message_on_standard_error(folder):
+    done = shell("run", "holds.yaml", "--set", "schemes[0].nam=x", folder=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: schemes[0].nam is not a known field; did you mean 'name'?\n"
+    assert not (folder / "audit").exists()
+
+
+def test_an_expectation_that_does_not_hold_exits_1(folder, auditor):
+    assert auditor("run", "fails.yaml", "--quiet")[0] == 1
+    assert auditor("run", "holds.yaml", "--set", "expect=[no-collusion-gain: {scheme: correlated}]", "--quiet")[0] == 1
+    assert (folder / "audit/fails/report.html").exists()
+
+
+def test_too_little_data_is_undecided_and_exits_1(folder, auditor):
+    few = ("--set", "data.rows=60", "--set", "expect=[no-collusion-gain: {scheme: corner-wave}]")
+    status, out, _ = auditor("run", "holds.yaml", "--quiet", *few)
+    assert status == 1
+    assert out.startswith("holds: undecided: no-collusion-gain:")
+    assert "rows would settle it" in out
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("data.columns=[age, salry]", "there is no column 'salry'; did you mean 'salary'?"),
+        ("knowledge=[{estimated: {rows: 401}}]", "needs 401 released rows"),
+        ("schemes[1].levels=[1, -1]", "level 2 must be"),
+        ("coalitions=[[1, 3]]", "only 2 copies are released"),
+        ("data.rows=many", "data.rows must be an integer from 2 to 1,000,000,000; got 'many'"),
+        ("data.rows", "--set needs PATH=VALUE, as data.rows=1000; got 'data.rows'"),
+        ("attacks[7]=llse", "attacks has 2 items, numbered from 0; got [7]"),
+        ("title=[", "not valid YAML"),
+    ],
+)
+def test_a_request_that_cannot_be_met_exits_2_and_runs_nothing(folder, auditor, change, told):
+    status, out, err = auditor("run", "holds.yaml", "--set", change)
+    assert (status, out) == (2, "")
+    assert told in err
+    assert "Traceback" not in err
+    assert not (folder / "audit").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run",), ("run", "nothere.yaml"), ("run", "holds.yaml", "--workers", "0"), ("run", "holds.yaml", "--format", "pdf"),
+        ("run", "holds.yaml", "--seed", "-1"), ("run", "holds.yaml", "--nonsense"), ("nonsense",), ("list", "planets"),
+        ("show", "nothing"), ("check", "nothere.yaml"), ("report", "nothere"), ("compare", "nothere", "nothere"), ("compare", "x"),
+        ("perturb", "cps"), ("run", "."), ("run", "holds.yaml", "--output", "holds.yaml"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_every_wrong_command_exits_2(folder, auditor, arguments):
+    status, out, err = auditor(*arguments)
+    assert (status, out) == (2, "")
+    assert err
+    assert "Traceback" not in err
+
+
+def test_a_misspelt_name_of_a_scenario_is_told_with_the_nearest(auditor):
+    assert "did you mean 'quickstart'" in auditor("run", "quickstrat")[2]
+
+
+def test_several_scenarios_are_reported_together_and_the_worst_decides(folder, auditor):
+    status, out, _ = auditor("run", "holds.yaml", "fails.yaml", "--output", "out", "--quiet")
+    assert status == 1
+    assert [line.split(": ")[0] for line in out.splitlines()] == ["holds", "holds", "fails", "fails"]
+    assert (folder / "out/holds/results.json").exists()
+    assert (folder / "out/fails/results.json").exists()
+
+
+def test_one_wrong_scenario_of_several_runs_none_and_every_mistake_is_told(folder, auditor):
+    Path("wrong.yaml").write_text(HOLDS.replace("seed: 1", "sed: 1"))
+    Path("greedy.yaml").write_text(HOLDS.replace("rows: 400", "rows: 400000"))
+    status, _, err = auditor("run", "holds.yaml", "wrong.yaml", "nothere.yaml")
+    assert status == 2
+    assert "wrong.yaml:2:1: sed is not a known field; did you mean 'seed'?" in err
+    assert "nothere.yaml: no such scenario file" in err
+    status, _, err = auditor("run", "holds.yaml", "greedy.yaml")
+    assert status == 2
+    assert "greedy.yaml:3:51: data.rows cannot be used" in err
+    assert not (folder / "audit").exists()
+
+
+def test_two_scenarios_of_one_name_would_overwrite_each_other(folder, auditor):
+    (folder / "other").mkdir()
+    (folder / "other/holds.yaml").write_text(HOLDS)
+    status, _, err = auditor("run", "holds.yaml", "other/holds.yaml")
+    assert status == 2
+    assert "two scenarios are called 'holds'" in err
+    assert not (folder / "audit").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_the_run(folder, auditor):
+    status, out, err = auditor("run", "holds.yaml", "--output", "fails.yaml/sub")
+    assert (status, out) == (2, "")
+    assert "fails.yaml/sub/holds: cannot be written (Not a directory)" in err
+
+
+def test_seed_and_set_change_the_scenario_and_are_kept_in_the_results(folder, auditor):
+    auditor("run", "holds.yaml", "--quiet", "--seed", 9, "--set", "data.rows=300", "--set", "schemes[corner-wave].levels=[0.5, 2]")
+    results = json.loads(Path("audit/holds/results.json").read_text())
+    assert results["scenario"]["seed"] == results["provenance"]["seed"] == 9
+    assert results["scenario"]["data"]["rows"] == results["data"][0]["rows"] == 300
+    assert results["scenario"]["schemes"][1]["levels"] == [0.5, 2.0]
+    command = "auditor run holds.yaml --set data.rows=300 --set 'schemes[corner-wave].levels=[0.5, 2]' --seed 9"
+    assert results["provenance"]["command"] == command
+
+
+def test_quiet_says_the_verdict_and_nothing_else(folder, auditor):
+    status, out, err = auditor("run", "holds.yaml", "--quiet")
+    assert (status, err) == (0, "")
+    assert [line.split(": ")[1] for line in out.splitlines()] == ["holds", "holds"]
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "json", "csv", "junit"])
+def test_every_format_of_a_run_goes_to_standard_output_alone(folder, auditor, form):
+    status, out, _ = auditor("run", "holds.yaml", "--format", form)
+    assert status == 0
+    again = auditor("report", "audit/holds", "--format", form)
+    assert again[:2] == (0, out)
+    if form == "json":
+        assert json.loads(out)["schema_version"] == 1
+    elif form == "junit":
+        assert len(ElementTree.fromstring(out).findall(".//testcase")) >= 2
+    elif form == "csv":
+        assert len(out.splitlines()) > 100
+    else:
+        assert "Small and quick" in out
+
+
+def test_a_shipped_scenario_is_run_by_its_bare_name(folder, auditor):
+    status, _, err = auditor("run", "li2012-example", "--set", "replicates=2", "--set", "expect=[]", "--quiet")
+    assert (status, err) == (0, "")
+    assert Path("audit/li2012-example/report.html").exists()
+
+
+def test_the_same_results_for_one_and_two_workers(folder, auditor):
+    for workers in (1, 2):
+        auditor("run", "holds.yaml", "--quiet", "--workers", workers, "--output", f"w{workers}", "--set", "replicates=3")
+    first, second = (json.loads(Path(f"w{workers}/holds/results.json").read_text()) for workers in (1, 2))
+    for results in (first, second):
+        del results["provenance"]["start"], results["provenance"]["duration"]
+    assert first == second
+    assert Path("w1/holds/results.parquet").read_bytes() == Path("w2/holds/results.parquet").read_bytes()
+
+
+# -- check, list, show, new, schema ------------------------------------------------------------------------------------
+
+
+def test_check_prints_the_plan_and_runs_nothing(folder, auditor):
+    status, out, err = auditor("check", "holds.yaml", "fails.yaml")
+    assert (status, err) == (0, "")
+    assert "holds: Small and quick" in out
+    assert "valid; 2 releases × 1 replicates, 12 cells, 2 expectations" in out
+    assert "corner-wave: 400 rows × 2, 2 copies, 3 coalitions, 6 cells" in out
+    assert not (folder / "audit").exists()
+
+
+def test_check_tells_what_the_data_cannot_give_of_every_scenario(folder, auditor):
+    Path("greedy.yaml").write_text(HOLDS.replace("rows: 400", "rows: 400000"))
+    Path("absent.yaml").write_text(HOLDS.replace("salary", "celery"))
+    status, _, err = auditor("check", "greedy.yaml", "absent.yaml")
+    assert status == 2
+    assert "greedy.yaml:3:51: data.rows" in err
+    assert "absent.yaml:3:36: data.columns[1]" in err
+
+
+@pytest.mark.parametrize("what", ["attacks", "schemes", "sources", "expectations", "scenarios"])
+def test_list_gives_one_line_for_each(auditor, what):
+    status, out, _ = auditor("list", what)
+    assert status == 0
+    listed = [line.split()[0] for line in out.splitlines()]
+    if what == "scenarios":
+        assert listed == [path.stem for path in shipped_scenarios()]
+    else:
+        assert set(registry.names(what.removesuffix("s"))) - {"metric"} <= set(listed)
+    assert all(len(line.split(maxsplit=1)) == 2 for line in out.splitlines())
+    assert what in auditor("list")[1]
+
+
+@pytest.mark.parametrize("kind", ["attack", "scheme", "source", "expectation"])
+def test_show_explains_every_plugin(auditor, kind):
+    for name in registry.names(kind):
+        status, out, err = auditor("show", name)
+        assert (status, err) == (0, "")
+        cls = registry.get(kind, name)
+        assert f"{name}: {kind}" in out
+        assert cls.summary() in out
+        for field, info in cls.Parameters.model_fields.items():
+            assert (info.alias or field) in out
+
+
+def test_show_says_what_an_attack_assumes_needs_and_stands_on(auditor):
+    out = auditor("show", "llse")[1]
+    for part in ("Assumes:", "Needs to know:", "perfect or estimated", "Reference:", "li2012, eq. 6. Y. Li", "Applies to:"):
+        assert part in out
+    assert "algorithm" in auditor("show", "corner-wave")[1]
+    assert "bridge | parallel | sequential | on-demand" in auditor("show", "corner-wave")[1]
+    assert "no-collusion-gain: expectation" in auditor("show", "theorem-4")[1]
+    assert auditor("show", "normalized-error")[1].startswith("normalized_error: a metric")
+    assert "corner-wave" in auditor("show", "quickstart")[1]
+    assert "did you mean 'llse'" in auditor("show", "lsse")[2]
+
+
+def test_a_new_scenario_is_valid_commented_and_runs(folder, auditor):
+    status, out, _ = auditor("new", "mine.yaml")
+    assert status == 0
+    assert "auditor check mine.yaml" in out
+    assert Path("mine.yaml").read_text().count("#") > 10
+    assert auditor("check", "mine.yaml")[0] == 0
+    assert auditor("run", "mine.yaml", "--quiet")[0] == 0
+    Path("mine.yaml").write_text("precious")
+    assert auditor("new", "mine.yaml")[0] == 2
+    assert Path("mine.yaml").read_text() == "precious"
+    assert auditor("new", "mine.yaml", "--force")[0] == 0
+    for impossible in ("nofolder/mine.yaml", "mine.yaml/sub.yaml"):
+        assert auditor("new", impossible)[0] == 2
+
+
+def test_the_schema_takes_every_shipped_scenario_and_refuses_broken_ones(auditor):
+    schema = json.loads(auditor("schema")[1])
+    jsonschema.Draft202012Validator.check_schema(schema)
+    check = jsonschema.Draft202012Validator(schema)
+    template = ROOT / "auditor/scenario/template.yaml"
+    for path in [*shipped_scenarios(), template]:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert list(check.iter_errors(document)) == []
+        for broken in (
+            {"attaks": ["llse"]}, {"data": {"source": "cps", "colums": ["age"]}}, {"schemes": [{"name": "corner-wav", "levels": [1]}]},
+            {"schemes": [{"name": "corner-wave", "levels": [-1]}]}, {"schemes": [{"name": "corner-wave", "levels": [1], "algorithm": "x"}]},
+            {"attacks": []}, {"attacks": ["lsse"]}, {"knowledge": ["perfekt"]}, {"knowledge": [{"estimated": {"rows": 1}}]},
+            {"coalitions": ["single"]}, {"seed": -1}, {"replicates": 0}, {"expect": [{"no-such": {}}]}, {"schema": 2},
+            {"expect": [{"distortion": {"atleast": 1}}]}, {"data": {"source": "cps", "rows": 1}}, {"cite": ["x"]},
+        ):  # fmt: skip
+            assert not check.is_valid(document | broken), broken
+        assert not check.is_valid({key: value for key, value in document.items() if key != "data"})
+
+
+def test_the_schema_takes_what_a_run_resolves(folder, auditor):
+    auditor("run", "holds.yaml", "--quiet")
+    resolved = json.loads(Path("audit/holds/results.json").read_text())["scenario"]
+    jsonschema.validate(resolved, json.loads(auditor("schema")[1]))
+
+
+# -- report and compare ------------------------------------------------------------------------------------------------
+
+
+def test_reports_are_made_again_without_the_data(folder, auditor):
+    auditor("run", "holds.yaml", "fails.yaml", "--quiet")
+    page = Path("audit/holds/report.html").read_text(encoding="utf-8")
+    status, out, _ = auditor("report", "audit/holds", "--format", "html", "--output", "again.html")
+    assert (status, out) == (0, "")
+    assert Path("again.html").read_text(encoding="utf-8") == page
+    status, out, _ = auditor("report", "audit/holds/results.json", "audit/fails")
+    assert status == 0
+    assert "holds" in out
+    assert "fails" in out
+    for impossible in ("nofolder/x.html", "holds.yaml/x.html"):
+        assert auditor("report", "audit/holds", "--output", impossible)[0] == 2
+    assert auditor("report", "holds.yaml")[0] == 2
+
+
+@pytest.mark.parametrize("output", ["audit/holds/results.json", "audit/../audit/holds/results.json", "link.json"])
+def test_a_document_is_not_written_over_the_results_it_is_made_of(folder, auditor, output):
+    auditor("run", "holds.yaml", "fails.yaml", "--quiet")
+    results = Path("audit/holds/results.json")
+    Path("link.json").symlink_to(results)
+    before = results.read_bytes()
+    for command in (("report", "audit/holds"), ("report", "audit/fails", "audit/holds/results.json"), ("compare", "audit/fails", "audit/holds")):
+        status, _, err = auditor(*command, "--format", "markdown", "--output", output)
+        assert (status, "holds the results themselves" in err) == (2, True), err
+    assert results.read_bytes() == before
+
+
+def test_compare_tells_worse_from_better_from_the_same(folder, auditor):
+    auditor("run", "holds.yaml", "--quiet", "--output", "old")
+    auditor("run", "holds.yaml", "--quiet", "--output", "same", "--seed", 1)
+    louder = ("--set", "schemes[*].levels=[2.0, 4.0]", "--set", "expect=[]")
+    auditor("run", "holds.yaml", "--quiet", "--output", "new", *louder)
+    status, out, _ = auditor("compare", "old/holds", "same/holds/results.json")
+    assert status == 0
+    assert "Nothing got worse." in out
+    status, out, _ = auditor("compare", "new/holds", "old/holds")
+    assert status == 1
+    assert "things got worse" in out
+    assert "normalized_error" in out
+    assert auditor("compare", "old/holds", "new/holds")[0] == 0
+    assert auditor("compare", "old/holds", "holds.yaml")[0] == 2
+
+
+def test_compare_counts_an_expectation_that_no_longer_holds_as_worse(folder, auditor):
+    auditor("run", "holds.yaml", "--quiet", "--output", "old", "--set", "expect=[{distortion: {at-least: 1}}]")
+    results = json.loads(Path("old/holds/results.json").read_text())
+    results["expectations"][0]["status"] = "fails"
+    Path("new.json").write_text(json.dumps(results))
+    status, out, _ = auditor("compare", "old/holds", "new.json")
+    assert status == 1
+    assert "holds → fails" in out
+
+
+# -- perturb and published copies --------------------------------------------------------------------------------------
+
+
+def table(rows=3000):
+    rng = np.random.default_rng(5)
+    x = rng.normal(50, 12, rows)
+    return pd.DataFrame({"age": x, "pay": 900 * x + rng.normal(0, 9000, rows)})
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_copies_written_are_copies_audited(folder, auditor, form):
+    original = table()
+    original.to_csv("people.csv", index=False)
+    arguments = ("people.csv", "--scheme", "corner-wave", "--levels", "0.25,1.0", "--seed", 3, "--output", "out", "--format", form)
+    status, out, _ = auditor("perturb", *arguments)
+    assert status == 0
+    assert out.splitlines() == [f"written: out/copy-1.{form}", f"written: out/copy-2.{form}", "written: out/release.json"]
+    manifest = json.loads(Path("out/release.json").read_text())
+    assert (manifest["scheme"], manifest["levels"], manifest["rows"]) == ("corner-wave", [0.25, 1.0], 3000)
+    assert "seed" not in manifest
+    read = pd.read_csv if form == "csv" else pd.read_parquet
+    copies = [read(f"out/copy-{k}.{form}") for k in (1, 2)]
+    noise = [(copy - original).var() / original.var() for copy in copies]
+    # The relative variance of n draws has standard deviation sqrt(2/n): 2.6 %; false alarm of 5 sigma below 1e-5 for the four.
+    assert np.allclose(noise, [[0.25] * 2, [1.0] * 2], rtol=5 * np.sqrt(2 / 3000))
+
+    Path("audit.yaml").write_text(
+        "data: people.csv\ncoalitions: subsets\nattacks: [ndr, llse]\nschemes:\n"
+        f"  - {{name: published, id: unknown, copies: [out/copy-1.{form}, out/copy-2.{form}]}}\n"
+        f"  - {{name: published, id: stated, copies: [out/copy-1.{form}, out/copy-2.{form}], levels: [0.25, 1], law: {{scheme: corner-wave}}}}\n"
+        "expect:\n  - matches-theory: {scheme: stated}\n  - normalized_error: {scheme: stated, attack: llse, at-least: 0.18}\n"
+    )
+    status, out, err = auditor("run", "audit.yaml", "--quiet")
+    assert (status, err) == (0, ""), out
+    frame = pd.read_parquet("audit/audit/results.parquet").query("attribute == '*' and metric == 'distortion'")
+    unknown, stated = (frame[frame.scheme == name].assign(coalition=lambda f: f.coalition.map(tuple)).set_index(["attack", "coalition"]) for name in ("unknown", "stated"))
+    assert set(unknown.loc["llse"].status) == {"not-applicable"}
+    assert "law of the noise" in unknown.loc["llse"].reason.iloc[0]
+    assert set(unknown.loc["ndr"].status) == {"ok"}
+    assert unknown.theory.isna().all()
+    assert set(stated.status) == {"ok"}
+    measured = float(((copies[0] - original) ** 2).to_numpy().mean())
+    assert stated.loc[("ndr", (1,)), "value"] == pytest.approx(measured, rel=1e-9)
+    assert auditor("report", "audit/audit")[0] == 0
+
+
+def test_a_false_law_of_published_copies_is_found_out(folder, auditor):
+    table().to_csv("people.csv", index=False)
+    auditor("perturb", "people.csv", "--scheme", "correlated", "--levels", "0.5,1", "--seed", 3, "--output", "out")
+    Path("audit.yaml").write_text(
+        "data: people.csv\ncoalitions: subsets\nattacks: [ndr]\nexpect: [matches-theory, no-collusion-gain]\n"
+        "schemes: {name: published, copies: [out/copy-1.csv, out/copy-2.csv], levels: [0.5, 1], law: {scheme: corner-wave}}\n"
+    )
+    status, out, _ = auditor("run", "audit.yaml", "--quiet")
+    assert status == 1
+    assert "fails: no-collusion-gain" in out
+
+
+def test_a_law_of_published_copies_may_be_a_covariance_in_a_file(folder, auditor):
+    table().to_csv("people.csv", index=False)
+    auditor("perturb", "people.csv", "--scheme", "corner-wave", "--levels", "0.5,1", "--seed", 3, "--output", "out")
+    K_X = np.cov(table().to_numpy(), rowvar=False, bias=True)
+    np.savetxt("law.csv", np.kron([[0.5, 0.5], [0.5, 1.0]], K_X), delimiter=",")
+    Path("audit.yaml").write_text(
+        "data: people.csv\ncoalitions: subsets\nattacks: [llse]\nexpect: [matches-theory]\n"
+        "schemes: {name: published, copies: [out/copy-1.csv, out/copy-2.csv], levels: [0.5, 1], law: {covariance: law.csv}}\n"
+    )
+    status, out, _ = auditor("run", "audit.yaml", "--quiet")
+    assert status == 0, out
+    for broken in ("1,2\n3,4\n", "1,2\nx,4\n"):
+        Path("law.csv").write_text(broken)
+        assert auditor("run", "audit.yaml")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("schemes[0].copies=[out/copy-1.csv, out/copy-9.csv]", "copies: no such file: 'out/copy-9.csv'"),
+        ("schemes[0].copies=[short.csv]", "short.csv: has 5 rows where the original has 300; rows must match one to one"),
+        ("schemes[0].copies=[long.csv]", "long.csv: has 301 rows where the original has 300; rows must match one to one"),
+        ("schemes[0].copies=[other.csv]", "other.csv: there is no column 'pay'"),
+        ("schemes[0].levels=[1]", "2 copies need as many levels; got 1"),
+        ("schemes[0].law={scheme: corner-wav}", "schemes[0].law names an unknown scheme 'corner-wav'; did you mean 'corner-wave'?"),
+        ("schemes[0].law={scheme: corner-wave, algoritm: x}", "schemes[0].law is wrong: algoritm is not a known field; did you mean 'algorithm'?"),
+        ("schemes[0].law={scheme: corner-wave}", "a law by scheme needs the copies' levels"),
+        ("schemes[0].law={covariance: law.csv}", "law.covariance: there is no file 'law.csv'"),
+        ("schemes[0].law={}", "schemes[0].law must have `scheme` or `covariance`, and not both"),
+        ("data.standardize=true", "`standardize` must be false"),
+    ],
+)
+def test_published_copies_that_do_not_match_are_refused_before_the_run(folder, auditor, change, told):
+    table(300).to_csv("people.csv", index=False)
+    table(301).to_csv("long.csv", index=False)
+    table(5).to_csv("short.csv", index=False)
+    table(300)[["age"]].to_csv("other.csv", index=False)
+    auditor("perturb", "people.csv", "--scheme", "corner-wave", "--levels", "0.5,1", "--seed", 3, "--output", "out")
+    Path("audit.yaml").write_text("data: {source: people.csv}\nattacks: [ndr]\nschemes: {name: published, copies: [out/copy-1.csv, out/copy-2.csv]}\n")
+    status, out, err = auditor("run", "audit.yaml", "--set", change)
+    assert (status, out) == (2, "")
+    assert told in err
+    assert not Path("audit").exists()
+
+
+def test_perturb_keeps_every_level_of_a_repeated_option(folder, auditor):
+    """The last one alone used to count, without a word."""
+    arguments = ("--levels", "0.5,1", "--levels", "0.25", "--seed", 3, "--output", "out")
+    assert auditor("perturb", "iris", "--scheme", "corner-wave", *arguments)[0] == 0
+    assert sorted(path.name for path in (folder / "out").glob("copy-*")) == ["copy-1.csv", "copy-2.csv", "copy-3.csv"]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "levels", "warned"), [("correlated", "1,0", True), ("correlated", "1,0.1", False), ("rotation", "0,0", False)]
+)
+def test_perturb_warns_of_a_copy_that_is_the_data(folder, auditor, scheme, levels, warned):
+    status, _, err = auditor("perturb", "iris", "--scheme", scheme, "--levels", levels, "--seed", 1, "--output", "out")
+    assert status == 0
+    assert ("level 0 perturbs nothing: copy 2 is the data as they are" in err) == warned
+
+
+def test_a_seed_is_said_to_be_for_study_only_and_two_runs_to_average_out(folder, auditor):
+    arguments = ("perturb", "iris", "--scheme", "corner-wave", "--levels", "1,0.5", "--output", "out")
+    status, out, err = auditor(*arguments, "--seed", 12_345)
+    assert (status, len(out.splitlines())) == (0, 3)
+    assert "FOR STUDY ONLY" in err
+    assert "12345" not in out + err + Path("out/release.json").read_text()
+    status, _, err = auditor(*arguments)
+    assert status == 0
+    assert "STUDY" not in err
+    assert "the copies of two runs average out" in err
+    assert "read_release(X, FOLDER).extend([LEVEL])" in err
+    first = Path("out/copy-1.csv").read_bytes()
+    auditor(*arguments)
+    assert Path("out/copy-1.csv").read_bytes() != first
+    assert "average out" not in auditor("perturb", "iris", "--scheme", "rotation", "--levels", "0", "--output", "turned")[2]
+
+
+def test_perturb_takes_sources_columns_rows_and_parameters(folder, auditor):
+    common = ("--levels", "1,0.5", "--output", "out", "--columns", "age,salary", "--rows", 50, "--format", "csv", "--seed", 1)
+    assert auditor("perturb", "cps", "--scheme", "independent", *common)[0] == 0
+    copy = pd.read_csv("out/copy-1.csv")
+    assert (list(copy.columns), len(copy)) == (["age", "salary"], 50)
+    parameters = ("--param", "noise={variance: 25.0}", "--param", "algorithm=sequential")
+    assert auditor("perturb", "cps", "--scheme", "corner-wave", *common, *parameters)[0] == 0
+    assert json.loads(Path("out/release.json").read_text())["parameters"] == {"noise": {"variance": 25.0}, "algorithm": "sequential"}
+    first = Path("out/copy-1.csv").read_bytes()
+    auditor("perturb", "cps", "--scheme", "corner-wave", *common, *parameters)
+    assert Path("out/copy-1.csv").read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("cps", "--scheme", "corner-wav", "--levels", "1"), "did you mean 'corner-wave'"),
+        (("cps", "--scheme", "corner-wave", "--levels", "1,x"), "--levels must be numbers separated by commas, as 0.25,0.5,1; got '1,x'"),
+        (("cps", "--scheme", "corner-wave", "--levels", "-1"), "level 1 must be"),
+        (("cps", "--scheme", "corner-wave", "--levels", "nan"), "level 1 is nan"),
+        (("cps", "--scheme", "corner-wave", "--levels", "1", "--columns", "agee"), "did you mean 'age'"),
+        (("cps", "--scheme", "corner-wave", "--levels", "1", "--param", "algoritm=bridge"), "did you mean 'algorithm'"),
+        (("nothere.csv", "--scheme", "corner-wave", "--levels", "1"), "there is no file 'nothere.csv'"),
+        (("cps", "--scheme", "published", "--levels", "1", "--param", "copies=[x.csv]"), "there is nothing to perturb"),
+    ],
+)
+def test_perturb_refuses_what_it_cannot_do(folder, auditor, arguments, told):
+    status, out, err = auditor("perturb", *arguments, "--output", "out")
+    assert (status, out) == (2, "")
+    assert told in err
+    assert not Path("out").exists()
+
+
+def test_perturb_into_a_place_that_is_none(folder, auditor):
+    status, _, err = auditor("perturb", "cps", "--scheme", "corner-wave", "--levels", "1", "--rows", 9, "--output", "holds.yaml/x")
+    assert status == 2
+    assert "cannot be written (Not a directory)" in err

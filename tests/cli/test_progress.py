@@ -1,0 +1,78 @@
+"""Progress: in a terminal the figures keep their place, a log file hears of it calmly, and both name a cell that is under way."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from auditor.progress import bar, calm
+from auditor.run.run_scenario import Progress, run_scenario
+from auditor.scenario.read import read_scenario
+
+TITLE = "A title that alone would fill most of a terminal of eighty characters, and more"
+SCENARIO = {
+    "seed": 1,
+    "data": {"source": "gaussian", "covariance": [[1.0]], "rows": 50},
+    "schemes": [{"name": "corner-wave", "id": "first", "levels": [1.0]}, {"name": "correlated", "id": "second", "levels": [1.0]}],
+    "attacks": ["ndr"],
+    "sweep": {"data.rows": [50, 60]},
+}
+
+
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_a_terminal_shows_figures_time_left_and_the_cell_under_way_whatever_the_names(width: int) -> None:
+    file = io.StringIO()
+    with bar(TITLE, Console(file=file, width=width, force_terminal=True, color_system=None)) as listen:
+        listen(Progress(3, 40, "corner-wave at a.very.long.path.of.a.sweep=12345, replicate 7"))
+    shown = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", file.getvalue()))
+    moved = [line for line in shown if "3/40" in line]
+    assert moved
+    assert all(re.search(r"3/40 .*(\d:\d\d:\d\d|-:--:--) left corner", line) for line in moved)
+    assert max(map(len, shown)) <= width
+
+
+def test_names_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    file = io.StringIO()
+    with bar("\x1b]0;title\x07", Console(file=file, width=80, force_terminal=True, color_system=None)) as listen:
+        listen(Progress(1, 2, "\u202eevil\x1b[2J\x9b31m"))
+    calm("\x1b[2J")(Progress(1, 2, "\u202e\x9b"))
+    printed = file.getvalue() + capsys.readouterr().err
+    assert not {"\u202e", "\x9b", "\x07"} & set(printed)
+    assert "\x1b[2J" not in printed
+    assert "\x1b]" not in printed
+
+
+def test_a_log_file_hears_at_the_start_at_the_end_and_seldom_between(capsys: pytest.CaptureFixture[str]) -> None:
+    seconds = iter(range(1000))
+    listen = calm("Audit", lambda: float(next(seconds)))
+    for done in range(101):
+        listen(Progress(done, 100, f"cell {done + 1}"))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "Audit: 0 of 100 done; cell 1"
+    assert lines[1] == "Audit: 10 of 100 done, about 99 s left; cell 11"  # 11 s for 10 cells
+    assert lines[-1] == "Audit: 100 of 100 done, took 101 s"
+    assert len(lines) == 11
+
+
+def test_the_time_left_is_by_the_pace_of_this_run_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    times = iter([0.0, 0.0, 10.0])
+    listen = calm("Audit", lambda: next(times))
+    listen(Progress(50, 100, "taken from an earlier run"))
+    listen(Progress(60, 100, "cell 61"))
+    assert capsys.readouterr().err.splitlines()[1] == "Audit: 60 of 100 done, about 40 s left; cell 61"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_is_told_is_under_way_and_named_as_in_the_scenario(workers: int) -> None:
+    told: list[Progress] = []
+    run_scenario(read_scenario(SCENARIO, [], None), workers=workers, listener=told.append)
+    assert [one.done for one in told] == [0, 1, 2, 3, 4]
+    assert {one.total for one in told} == {4}
+    assert told[0].current == "first at data.rows=50, replicate 1"
+    if workers == 1:
+        assert [one.current.partition(",")[0] for one in told[1:4]] == [
+            "second at data.rows=50", "first at data.rows=60", "second at data.rows=60",
+        ]  # fmt: skip

@@ -1,0 +1,191 @@
+"""The pytest plugin: what is collected, what fails and why, and that it costs nothing until a scenario is met."""
+
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import auditor.api  # noqa: F401 - pytester forgets what is imported inside, and numpy cannot be imported twice
+from auditor import registry
+
+registry.discover()
+pytest_plugins = ["pytester"]
+
+ROOT = Path(__file__).parents[2]
+
+SCENARIO = """\
+data: {source: gaussian, covariance: [[1.0, 0.5], [0.5, 2.0]], rows: 300}
+schemes: [{name: correlated, levels: [0.25, 1.0]}]
+attacks: [llse]
+expect:
+  - matches-theory
+  - no-collusion-gain: {scheme: correlated}
+  - collusion_gain: {coalition: all, at-least: 0.1}
+"""
+
+
+@pytest.fixture
+def folder(pytester, monkeypatch):
+    """A test folder for a pytest that loads this plugin and no other package's."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    pytester.makeini("[pytest]\naddopts = -p no:cacheprovider -p auditor.pytest_plugin")
+    return pytester
+
+
+def write(folder, **files):
+    for name, text in files.items():
+        (folder.path / f"{name}.yaml").write_text(text, encoding="utf-8")
+
+
+def test_each_expectation_is_an_item_and_its_reason_is_the_failure(folder):
+    write(folder, mine=SCENARIO)
+    done = folder.runpytest_inprocess("-v")
+    done.assert_outcomes(passed=3, failed=1)
+    done.stdout.fnmatch_lines([
+        "mine.yaml::runs PASSED*",
+        "mine.yaml::matches-theory[[]0[]] PASSED*",
+        "mine.yaml::no-collusion-gain[[]1[]] FAILED*",
+        "mine.yaml::collusion_gain[[]2[]] PASSED*",
+        "fails: by law: in correlated, no copy of 1, 2 makes the others useless*",
+    ])  # fmt: skip
+    done.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_items_can_be_chosen_by_name(folder):
+    write(folder, mine=SCENARIO)
+    folder.runpytest_inprocess("-k", "theory").assert_outcomes(passed=1, deselected=3)
+    folder.runpytest_inprocess("mine.yaml::collusion_gain[2]").assert_outcomes(passed=1)
+
+
+def test_a_scenario_is_run_once_for_all_its_items(folder, monkeypatch):
+    from auditor.run import run_scenario as engine
+
+    write(folder, mine=SCENARIO, other=SCENARIO)
+    ran = []
+    run = engine.run_scenario
+    monkeypatch.setattr(engine, "run_scenario", lambda scenario, **options: ran.append((scenario.name, options)) or run(scenario, **options))
+    folder.runpytest_inprocess().assert_outcomes(passed=6, failed=2)
+    assert ran == [("mine", {"workers": 1}), ("other", {"workers": 1})]
+    ran.clear()
+    folder.runpytest_inprocess("--auditor-workers", "2", "mine.yaml")
+    assert ran == [("mine", {"workers": 2})]
+
+
+def test_collecting_runs_nothing(folder, monkeypatch):
+    from auditor.run import run_scenario as engine
+
+    monkeypatch.setattr(engine, "run_scenario", None)
+    write(folder, mine=SCENARIO)
+    done = folder.runpytest_inprocess("--collect-only", "-q")
+    assert done.ret == 0
+    done.stdout.fnmatch_lines(["mine.yaml::runs", "mine.yaml::matches-theory?0?"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "data: 1", "- data\n- schemes\n- attacks\n", "a: {data: 1, schemes: 2, attacks: 3}", "# data: schemes: attacks:", "data schemes attacks: [",
+        "text: |\n  data: x\n  schemes: y\n  attacks: z\n", "\x00data schemes attacks", "data: 1\nschemes: 2\nattack: 3\n",
+    ],
+)  # fmt: skip
+def test_other_yaml_files_are_left_alone(folder, text):
+    write(folder, other=text)
+    folder.runpytest_inprocess().assert_outcomes()
+
+
+def test_items_can_be_skipped(folder):
+    folder.makeconftest("import pytest\n\ndef pytest_collection_modifyitems(items):\n    for item in items:\n        item.add_marker(pytest.mark.skip('no time'))")
+    write(folder, mine=SCENARIO)
+    done = folder.runpytest_inprocess("-rs")
+    done.assert_outcomes(skipped=4)
+    done.stdout.fnmatch_lines(["*mine.yaml*no time*"])
+
+
+def test_other_files_are_left_alone(folder):
+    (folder.path / "mine.txt").write_text(SCENARIO)
+    (folder.path / "broken.yaml").write_bytes(b"\xff\xfe data schemes attacks")
+    folder.runpytest_inprocess().assert_outcomes()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (SCENARIO.replace("[llse]", "[lsse]"), "*mine.yaml:3:11: attacks[[]0[]] names an unknown attack 'lsse'; did you mean 'llse'?"),
+        (SCENARIO.replace("expect:", "expext:"), "*mine.yaml:4:1: expext is not a known field; did you mean 'expect'?"),
+        (SCENARIO.replace("[llse]", "[llse"), "*mine.yaml:4:7: not valid YAML*"),
+        ('{"data": "cps", "schemes": [], "attacks": ["llse"]}', "*mine.yaml:1:28: schemes must name at least one"),
+    ],
+)
+def test_an_invalid_scenario_is_a_collection_error_with_its_place(folder, text, told):
+    write(folder, mine=text)
+    done = folder.runpytest_inprocess()
+    done.assert_outcomes(errors=1)
+    done.stdout.fnmatch_lines([told])
+    done.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_data_that_cannot_be_audited_fail_every_item_with_the_place(folder):
+    write(folder, mine=SCENARIO.replace("rows: 300", "rows: 300, columns: [x1, x9]"))
+    done = folder.runpytest_inprocess()
+    done.assert_outcomes(failed=4)
+    done.stdout.fnmatch_lines(["*mine.yaml:1:89: data.columns[[]1[]] cannot be used: there is no column 'x9'*"])
+
+
+def test_a_cell_that_fails_fails_the_item_that_says_it_runs(folder, monkeypatch):
+    from attacks.llse import JointLLSE
+
+    def broken(self, view, coalitions):
+        raise ValueError(f"secret {view.centre}")
+
+    monkeypatch.setattr(JointLLSE, "affine_batch", broken)
+    write(folder, mine=SCENARIO)
+    done = folder.runpytest_inprocess("-v")
+    done.stdout.fnmatch_lines(["mine.yaml::runs FAILED*", "*cells failed", "correlated, llse, perfect: ValueError at test_pytest_plugin.py*"])
+    done.stdout.no_fnmatch_line("*secret*")
+
+
+def test_a_bug_is_told_by_place_and_not_by_text(folder, monkeypatch):
+    from auditor.run import run_scenario as engine
+
+    def broken(scenario, **options):
+        raise RuntimeError("secret 123456.789")
+
+    monkeypatch.setattr(engine, "run_scenario", broken)
+    write(folder, mine=SCENARIO)
+    done = folder.runpytest_inprocess()
+    done.assert_outcomes(failed=4)
+    done.stdout.fnmatch_lines(["*RuntimeError (its message is withheld*"])
+    done.stdout.no_fnmatch_line("*123456.789*")
+
+
+@pytest.mark.parametrize("workers", ["0", "-1"])
+def test_a_wrong_number_of_workers_is_told(folder, workers):
+    write(folder, mine=SCENARIO)
+    done = folder.runpytest_inprocess("--auditor-workers", workers)
+    done.assert_outcomes(failed=4)
+    done.stdout.fnmatch_lines(["*auditor-workers must be an integer of at least 1*"])
+
+
+def test_the_number_of_workers_may_stand_in_the_ini_file(folder):
+    folder.makeini("[pytest]\naddopts = -p auditor.pytest_plugin\nauditor_workers = many")
+    write(folder, mine=SCENARIO)
+    folder.runpytest_inprocess("-k", "runs").stdout.fnmatch_lines(["*auditor-workers must be an integer of at least 1*"])
+
+
+def test_a_session_without_scenarios_pays_nothing(tmp_path):
+    (tmp_path / "other.yaml").write_text("a: 1")
+    (tmp_path / "test_light.py").write_text(
+        "import sys\n\ndef test_light():\n"
+        "    assert 'auditor.pytest_plugin' in sys.modules\n"
+        "    assert not {'numpy', 'pandas', 'pydantic', 'yaml', 'auditor.run.run_scenario'} & set(sys.modules)\n"
+    )
+    # Only this plugin is loaded, and not those of other packages, some of which import numpy themselves.
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    command = [sys.executable, "-m", "pytest", "-p", "auditor.pytest_plugin", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,86 @@
+"""Schemes that claim the multilevel law and draw otherwise, so that only some coalitions can tell."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from auditor.schemes.replacement.base import Copies, UniformScheme
+
+LEVELS = (0.5, 0.25, 0.125)
+"""Each copy keeps half of the one before."""
+
+
+class _OwnCopies(Copies):
+    """Draws every copy at once from the levels of ``LEVELS``, and goes on from the last one by the true law."""
+
+    def __init__(self, original, size, key, draw):
+        super().__init__(original, size, key)
+        self._kept = draw(self.original, size, self._rng(key))
+
+    def _draw(self, level, key):
+        number = len(self.levels)
+        if number > len(self._kept):
+            rng, before = self._rng(key), self._kept[-1]
+            keep = rng.random(before.size) < level / self.levels[-2]
+            self._kept.append(np.where(keep, before, rng.integers(0, self.size, before.size)).astype(before.dtype))
+        return self._kept[number - 1]
+
+    def copy(self, number):
+        return self._kept[number - 1]
+
+
+def threes_only(x, size, rng, leak=0.5):
+    """Three copies of which one, two and any pair together with X follow the law exactly, and all three do not.
+
+    Copy 1 keeps X where the coin H says, copy 2 keeps copy 1 (A), copy 3 keeps copy 2 (C). The law has C independent of H; here it is so
+    where A holds, and where it does not ``P(C | H) = 1/2 ± leak``. Who sees all three sees A fail and C, and so learns of H. Without copy 1, A
+    cannot be told from a coincidence that does not depend on H; without copy 2 or 3, C cannot be told.
+    """
+    n = x.size
+    H, A = rng.random((2, n)) < 0.5
+    C = rng.random(n) < np.where(A, 0.5, np.where(H, 0.5 + leak, 0.5 - leak))
+    fresh = rng.integers(0, size, (3, n))
+    y_1 = np.where(H, x, fresh[0])
+    y_2 = np.where(A, y_1, fresh[1])
+    return [y.astype(x.dtype) for y in (y_1, y_2, np.where(C, y_2, fresh[2]))]
+
+
+def threes_only_law(size, leak):
+    """Return ``P(y_1, y_2, y_3 | x)``, shape (s, s, s, s), by going through every outcome of the coins."""
+    law = np.zeros((size,) * 4)
+    for x, f, g, h in itertools.product(range(size), repeat=4):
+        for H, A, C in itertools.product((True, False), repeat=3):
+            c = 0.5 if A else 0.5 + leak if H else 0.5 - leak
+            y_1 = x if H else f
+            y_2 = y_1 if A else g
+            law[x, y_1, y_2, y_2 if C else h] += 0.25 * (c if C else 1 - c) / size**3
+    return law
+
+
+def shares(x, size, rng):
+    """Three copies where what replaces copy 2's value in copy 3 is no chance: ``X + Y_2`` modulo s. No pattern of agreement shows it."""
+    n = x.size
+    H, A, C = rng.random((3, n)) < 0.5
+    fresh = rng.integers(0, size, (2, n))
+    y_1 = np.where(H, x, fresh[0])
+    y_2 = np.where(A, y_1, fresh[1])
+    # where copy 2 was drawn afresh its sum with X is as good as a fresh draw to anybody without it
+    secret = np.where(A, rng.integers(0, size, n), (x.astype(np.intp) + y_2) % size)
+    return [y.astype(x.dtype) for y in (y_1, y_2, np.where(C, y_2, secret))]
+
+
+def scheme(name_, draw):
+    """Return an unregistered scheme class that claims the multilevel law and draws by ``draw``."""
+
+    class Lying(UniformScheme):
+        """Broken on purpose: claims the multilevel law."""
+
+        name = name_
+        multilevel = True
+
+        def copies(self, original, size, key):
+            return _OwnCopies(original, size, key, draw)
+
+    return Lying

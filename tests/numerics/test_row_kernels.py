@@ -1,0 +1,143 @@
+"""Maps over rows come out the same by whatever means, and as exactly as the copies are stored."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import auditor
+from attacks.llse import llse_weights
+from auditor.adversary.affine import Affine
+from auditor.numerics.combination import best_unbiased_combination
+from auditor.numerics.row_kernels import RowProduct, factored, write_estimates
+
+N = 10
+
+
+def at_once(weights, offset, centre, copies):
+    y = np.hstack([copy - centre for copy in copies])
+    return centre + offset + y @ weights.T
+
+
+def projection(rng, rank, N=N):
+    V = np.linalg.qr(rng.standard_normal((N, N)))[0][:, :rank]
+    return V @ V.T
+
+
+@pytest.mark.parametrize("rank", [0, 1, 4, 5, 7, 9, 10])
+def test_rows_are_multiplied_the_same_by_whatever_means(rank):
+    rng = np.random.default_rng(15)
+    rows = rng.standard_normal((33, N))
+    general = rng.standard_normal((N, rank)) @ rng.standard_normal((rank, N))
+    diagonal = np.diag(rng.standard_normal(N) * (np.arange(N) < rank))
+    for W in (general, 1e-20 * general, diagonal, projection(rng, rank), np.eye(N) - general, 2 * np.eye(N)):
+        found = RowProduct(W).of(rows.copy(), np.empty_like(rows))
+        np.testing.assert_allclose(found, rows @ W.T, rtol=1e-12, atol=1e-13 * np.abs(W).max())
+
+
+def test_a_projection_is_two_thin_products_whether_it_keeps_or_drops_little():
+    rng = np.random.default_rng(16)
+    for rank, thin in ((2, 2), (8, 2), (10, 0)):
+        assert RowProduct(projection(rng, rank))._thin[0].shape == (N, thin)
+    assert RowProduct(projection(rng, 5))._thin is None
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 100])
+@pytest.mark.parametrize("n", [1, 15, 16, 5000])
+@pytest.mark.parametrize("form", ["mixed", "factored", "one", "nothing"])
+def test_maps_are_applied_piece_by_piece_as_they_would_be_at_once(form, n, width):
+    rng = np.random.default_rng(17)
+    centre, offset, copies = rng.standard_normal(width), rng.standard_normal(width), list(rng.standard_normal((3, n, width)))
+    copies[1] = np.asfortranarray(copies[1])
+    weights = {
+        "mixed": rng.standard_normal((width, 3 * width)),
+        "factored": np.kron(rng.standard_normal(3), rng.standard_normal((width, width))),
+        "one": np.kron([0.0, 0.7, 0.0], rng.standard_normal((width, width))),
+        "nothing": np.zeros((width, 3 * width)),
+    }[form]
+    before = [copy.copy() for copy in copies]
+    found = Affine(weights, offset).apply(copies, centre, np.empty((n, width)))
+    np.testing.assert_allclose(found, at_once(weights, offset, centre, copies), rtol=0, atol=1e-11)
+    assert all((was == copy).all() for was, copy in zip(before, copies, strict=True))
+
+
+def test_blocks_are_factors_only_if_they_are_multiples_of_one_another():
+    rng = np.random.default_rng(18)
+    F, w = rng.standard_normal((3, 3)), np.array([0.2, -3.0, 1e-9])
+    found = factored([w_i * F for w_i in w])
+    assert found is not None
+    np.testing.assert_allclose([w_i * found[1] for w_i in found[0]], [w_i * F for w_i in w], rtol=1e-14)
+    bent = 1e-9 * F
+    bent[0, 1] *= 1 + 1e-13
+    assert factored([F, bent]) is None
+
+
+def test_a_copy_without_weight_is_not_read():
+    unreadable = np.full((40, 2), np.nan)
+    F = np.array([[0.5, 0.1], [0.1, 0.4]])
+    weights = np.kron([0.0, 1.0], F)
+    out = write_estimates(weights, np.zeros(2), np.ones(2), [unreadable, np.ones((40, 2))], np.empty((40, 2)))
+    np.testing.assert_array_equal(out, 1.0)
+
+
+def test_under_corner_wave_noise_only_the_best_copy_is_read():
+    """Its weights are those of an eigen-decomposition: the others' are not 0, but rounding."""
+    X = np.random.default_rng(20).standard_normal((200, 2)) @ np.array([[1.0, 0.4], [0.0, 0.7]])
+    release = auditor.perturb(X, "corner-wave", np.random.default_rng(1).uniform(0.25, 1.0, 10).tolist(), noise="white", seed=3)
+    best = int(np.argmin(release.levels))
+    W = llse_weights(np.cov(X.T, ddof=0), release.law)
+    copies = [copy if place == best else np.full_like(copy, np.nan) for place, copy in enumerate(release.copies)]
+    out = write_estimates(W, np.zeros(2), X.mean(axis=0), copies, np.empty((200, 2)))
+    alone = at_once(W[:, 2 * best : 2 * best + 2], 0.0, X.mean(axis=0), [copies[best]])
+    np.testing.assert_allclose(out, alone, rtol=1e-12)
+
+
+def test_far_from_zero_an_estimate_is_as_exact_as_the_copies():
+    """At an offset of 10⁷ with nearly equal levels (weights 1.5 and −0.5 times 10³), against rational arithmetic on the stored copies."""
+    rng = np.random.default_rng(19)
+    centre, levels = np.array([1e7, -3e6]), np.array([1.0, 1.002])
+    w, _ = best_unbiased_combination(np.sqrt(np.outer(levels, levels)))
+    copies = [centre + rng.standard_normal((20, 2)) for _ in levels]
+    F = np.array([[0.9, 0.3], [-0.2, 0.8]])
+    out = write_estimates(np.kron(w, F), np.zeros(2), centre, copies, np.empty((20, 2)))
+    # Every stored value is off by up to half its last digit; what that comes to in an estimate:
+    inherent = np.abs(np.kron(w, F)) @ np.spacing(np.abs(np.tile(centre, 2))) / 2
+    for row in range(20):
+        y = [Fraction(copy[row, j]) - Fraction(centre[j]) for copy in copies for j in range(2)]
+        for i in range(2):
+            exact = Fraction(centre[i]) + sum(Fraction(W) * value for W, value in zip(np.kron(w, F)[i], y, strict=True))
+            assert abs(float(Fraction(out[row, i]) - exact)) <= 4 * inherent[i]
+
+
+@pytest.mark.parametrize("rank", [0, 1, 4, 5, 7, 9, 10])
+@pytest.mark.parametrize("rows", [1, 15, 16, 33])
+def test_what_every_row_gets_is_added_whatever_form_the_product_takes(rank, rows):
+    rng = np.random.default_rng(21)
+    y, row = rng.standard_normal((rows, N)), rng.standard_normal(N)
+    general = rng.standard_normal((N, rank)) @ rng.standard_normal((rank, N))
+    for W in (general, np.diag(np.arange(N) < rank) * 3.0, projection(rng, rank), np.eye(N) - general, np.eye(N), np.zeros((N, N))):
+        before, out = y.copy(), np.full_like(y, np.nan)  # what was in the memory before must not shine through
+        RowProduct(W).shifted(y, row, out)
+        np.testing.assert_allclose(out, row + y @ W.T, rtol=1e-12, atol=1e-12 * max(1.0, np.abs(W).max()))
+        np.testing.assert_array_equal(y, before)
+
+
+def test_estimates_are_not_written_where_they_would_be_lost():
+    with pytest.raises(ValueError, match="contiguous"):
+        write_estimates(np.eye(N), np.zeros(N), np.zeros(N), [np.ones((5, N))], np.empty((5, N), order="F"))
+
+
+def test_a_single_copy_far_from_zero_is_as_exact_as_it_is_stored():
+    """At an offset of 10⁷ with attributes of very different sizes, against rational arithmetic on the stored copy."""
+    rng = np.random.default_rng(22)
+    size = np.array([1.0, 1e-3, 1e4, *np.ones(7)])
+    centre = 1e7 * size
+    copy, W = centre + size * rng.standard_normal((20, N)), size[:, None] * rng.standard_normal((N, N)) / size
+    out = write_estimates(W, np.zeros(N), centre, [copy], np.empty((20, N)))
+    inherent = np.abs(W) @ np.spacing(centre) / 2
+    for r in range(20):
+        for i in range(N):
+            parts = (Fraction(W[i, j]) * (Fraction(copy[r, j]) - Fraction(centre[j])) for j in range(N))
+            assert abs(float(Fraction(out[r, i]) - Fraction(centre[i]) - sum(parts))) <= 4 * inherent[i]

@@ -1,0 +1,571 @@
+"""Whatever a plugin of any kind does, a run ends in an honest status: 0 only with the results of everything it was asked for."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from auditor import registry
+from auditor.adversary.attack import Inferred
+from auditor.audit.anonymity.inferences import check_inferred
+from auditor.cli import main
+from auditor.errors import AuditorError, NotApplicable, PluginError, StorageError, WorkersLost
+from auditor.process.containment import contained, failure_reason, known
+from auditor.process.interrupt import CtrlC
+from auditor.run import schedule as tasks
+from tests.misbehaving import NOW, PLUGINS, Manners
+
+ROOT = Path(__file__).parents[2]
+CELL = "87654321.125"
+"""Stands for an original value: no file and no message may hold it."""
+NUMBERS = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 200}
+CLASSES = {**NUMBERS, "bin": {"x1": {"quantile": 3}}, "columns": ["x1"]}
+NUMERIC = {"data": NUMBERS, "schemes": [{"name": "corner-wave", "levels": [0.5, 0.25]}], "attacks": ["llse"]}
+CATEGORICAL = {"data": CLASSES, "schemes": [{"name": "uniform", "levels": [0.5, 0.25]}], "attacks": ["posterior"]}
+SCENARIOS = {
+    "odd-linear": NUMERIC | {"attacks": ["odd-linear", "llse"]},
+    "odd-rows": NUMERIC | {"attacks": ["odd-rows", "llse"]},
+    "odd-categorical": CATEGORICAL | {"attacks": ["odd-categorical", "posterior"]},
+    "odd-additive": NUMERIC | {"schemes": [{"name": "odd-additive", "levels": [0.5, 0.25]}, *NUMERIC["schemes"]]},
+    "odd-uniform": CATEGORICAL | {"schemes": [{"name": "odd-uniform", "levels": [0.5, 0.25]}, *CATEGORICAL["schemes"]]},
+    "odd-source": NUMERIC | {"data": "odd-source"},
+    "odd-expectation": NUMERIC | {"expect": ["odd-expectation"]},
+    "html": NUMERIC,
+}
+LEVELLED = {"odd-levels": NUMERIC | {"schemes": ["odd-levels", *NUMERIC["schemes"]]}}
+
+
+class Ended(BaseException):
+    pass
+
+
+def raising(error):
+    def act(*shown):
+        raise error() if isinstance(error, type) else error
+
+    return act
+
+
+def named_after_data(*shown):
+    raise type(f"Cell_{CELL}", (BaseException,), {})(CELL)
+
+
+def deep(*shown):
+    return deep()
+
+
+def dropped(*shown):
+    class Last:
+        def __del__(self):
+            raise ValueError(CELL)
+
+    Last()
+
+
+def in_a_thread(act):
+    def start(*shown):
+        thread = threading.Thread(target=act)
+        thread.start()
+        thread.join()
+
+    return start
+
+
+def forked(*shown):
+    if os.fork() == 0:
+        return  # and goes on as if it were the audit
+
+
+def moved(*shown):
+    os.chdir("/")
+
+
+def said(*shown):
+    print(CELL)  # noqa: T201
+    os.write(1, b"87654321.125\n")
+    subprocess.run([sys.executable, "-S", "-c", f"print({CELL})"], check=False)
+
+
+def closed(*shown):
+    sys.stdout.close()
+
+
+def replaced(*shown):
+    sys.stdout = sys.stderr = None
+
+
+def deafened(*shown):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def strict(*shown):
+    np.seterr(all="raise")
+    np.random.seed(0)  # noqa: NPY002
+    random.seed(0)
+
+
+def lingering(*shown):
+    threading.Thread(target=time.sleep, args=(0.2,)).start()
+
+
+def written_to(*shown):
+    for part in shown:
+        part.clear() if isinstance(part, list) else part.fill(7)
+
+
+class Grim:
+    """Breaks whatever is done with it."""
+
+    def __getattribute__(self, name):
+        raise ValueError(CELL)
+
+    def __repr__(self):
+        raise ValueError(CELL)
+
+    __array__ = __len__ = __iter__ = __str__ = __repr__
+
+
+def wrong(change):
+    """Change an array; of what else plugins return make nothing."""
+    return lambda value: change(value) if isinstance(value, np.ndarray) else None
+
+
+def first(number):
+    def change(array):
+        array = array.astype(np.result_type(array, type(number)))
+        array.flat[0] = number
+        return array
+
+    return change
+
+
+def below_zero(array):
+    array = array.copy()
+    array[:, 0], array[:, 1] = -0.5, array[:, 1] + 0.5 + array[:, 0]
+    return array
+
+
+RAISES = {
+    "an exception": raising(ValueError(CELL)),
+    "an error of ours": raising(AuditorError(f"the value is {CELL}")),
+    "SystemExit(0)": raising(SystemExit(0)),
+    "SystemExit(text)": raising(SystemExit(CELL)),
+    "SystemExit(7)": raising(SystemExit(7)),
+    "KeyboardInterrupt": raising(KeyboardInterrupt(CELL)),
+    "GeneratorExit": raising(GeneratorExit(CELL)),
+    "a BaseException": raising(Ended(CELL)),
+    "a type named after data": named_after_data,
+    "StopIteration": raising(StopIteration(CELL)),
+    "MemoryError": raising(MemoryError(CELL)),
+    "RecursionError": deep,
+    "AssertionError": raising(AssertionError(CELL)),
+    "EOFError": raising(EOFError(CELL)),
+    "lost workers": raising(WorkersLost(CELL)),
+    "a full disk": raising(StorageError(CELL)),
+    "os._exit(0)": lambda *shown: os._exit(0),
+}
+CHANGES = {
+    "exits in a thread": in_a_thread(lambda: sys.exit(0)),
+    "raises in a thread": in_a_thread(raising(ValueError(CELL))),
+    "raises in __del__": dropped,
+    "forks": forked,
+    "changes the folder": moved,
+    "closes standard output": closed,
+    "replaces standard streams": replaced,
+    "changes signal handlers": deafened,
+    "sets error state and seeds": strict,
+    "leaves a thread running": lingering,
+}
+RETURNS = {
+    "nothing": lambda value: None,
+    "what breaks": lambda value: Grim(),
+    "the wrong shape": wrong(lambda array: array[:-1]),
+    "no number": wrong(lambda array: np.full(array.shape, np.nan)),
+    "infinity": wrong(first(np.inf)),
+    "objects": wrong(lambda array: np.full(array.shape, Grim(), dtype=object)),
+    "text": wrong(lambda array: np.full(array.shape, f"{CELL}x")),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _plugins():
+    registry.discover()
+    page = registry._plugins["renderer"].pop("html")
+    for plugin in PLUGINS:
+        registry.register(plugin)
+    yield
+    for plugin in PLUGINS:
+        del registry._plugins[plugin.kind][plugin.name]
+    registry._plugins["renderer"]["html"] = page
+
+
+@pytest.fixture
+def audit(tmp_path, monkeypatch, capfd):
+    """Run the scenario of one kind of plugin, which behaves as told; return status, standard output and error, and the folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(kind, *options, command="run", **manners):
+        Path("x.yaml").write_text(yaml.safe_dump((SCENARIOS | LEVELLED)[kind]))
+        for name, value in vars(Manners(kind, **manners)).items():
+            monkeypatch.setattr(NOW, name, value)
+        tasks._table.cache_clear()
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as done:
+            main([command, "x.yaml", *options])
+        gc.collect()
+        out, err = capfd.readouterr()
+        return done.value.code or 0, out, err
+
+    return run
+
+
+def results(folder):
+    path = folder / "audit/x/results.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def assert_nothing_leaked(folder, *texts):
+    files = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+    assert not any(CELL.encode() in content for content in (*files, *(text.encode() for text in texts)))
+
+
+def assert_others_finished(kind, found):
+    """The cells of whatever is not at fault are measured."""
+    attacks = {"odd-linear": "llse", "odd-rows": "llse", "odd-categorical": "posterior"}
+    schemes = {"odd-additive": "corner-wave", "odd-uniform": "uniform"}
+    fair = [r for r in found["measurements"] if r["attack"] == attacks.get(kind, r["attack"]) and r["scheme"] == schemes.get(kind, r["scheme"])]
+    assert any(r["metric"] == "distortion" and r["attack"] for r in fair)
+    assert {r["status"] for r in fair} == {"ok"}
+
+
+@pytest.mark.parametrize("kind", SCENARIOS)
+@pytest.mark.parametrize("how", RAISES)
+def test_what_a_plugin_raises_ends_in_3_and_the_others_are_finished(kind, how, audit, tmp_path):
+    status, out, err = audit(kind, "--format", "json", "--quiet", act=RAISES[how])
+    assert status == (2 if (kind, how) == ("odd-source", "MemoryError") else 3), err  # fewer rows could be asked for
+    assert_nothing_leaked(tmp_path, out, err)
+    assert "Traceback" not in err
+    if kind == "odd-source":
+        assert out == ""
+        assert results(tmp_path) is None
+    else:
+        assert json.loads(out)["measurements"] == results(tmp_path)["measurements"]
+        assert_others_finished(kind, results(tmp_path))
+
+
+@pytest.mark.parametrize("kind", SCENARIOS)
+@pytest.mark.parametrize("how", ["an error of ours", "SystemExit(0)", "a BaseException", "KeyboardInterrupt"])
+def test_a_plugin_that_cannot_be_made_ends_in_3_and_the_others_are_finished(kind, how, audit, tmp_path):
+    status, out, err = audit(kind, "--format", "json", "--quiet", made=RAISES[how])
+    assert status == (2 if how == "an error of ours" and kind not in ("odd-source", "odd-expectation", "html") else 3), err
+    assert_nothing_leaked(tmp_path, out, err)
+    if status == 3 and kind != "odd-source":
+        assert_others_finished(kind, results(tmp_path))
+
+
+@pytest.mark.parametrize("kind", SCENARIOS)
+@pytest.mark.parametrize("how", CHANGES)
+def test_what_a_plugin_changes_is_put_back_and_the_run_is_whole(kind, how, audit, tmp_path):
+    handler, streams, errors = signal.getsignal(signal.SIGINT), (sys.stdout, sys.stderr), np.geterr()
+    status, out, err = audit(kind, "--format", "json", "--quiet", act=CHANGES[how])
+    assert status == 0, err
+    assert json.loads(out)["measurements"] == results(tmp_path)["measurements"]
+    assert {r["status"] for r in results(tmp_path)["measurements"]} == {"ok"}
+    assert_nothing_leaked(tmp_path, out, err)
+    assert (signal.getsignal(signal.SIGINT), (sys.stdout, sys.stderr), np.geterr()) == (handler, streams, errors)
+    assert Path.cwd() == tmp_path
+
+
+@pytest.mark.parametrize("kind", SCENARIOS)
+def test_what_a_plugin_prints_is_no_part_of_the_report(kind, audit, tmp_path):
+    status, out, err = audit(kind, "--format", "json", "--quiet", act=said)
+    assert status == 0
+    assert json.loads(out)["measurements"] == results(tmp_path)["measurements"]
+    assert err.count(CELL) >= 3
+    assert_nothing_leaked(tmp_path, out)
+
+
+@pytest.mark.parametrize("kind", SCENARIOS)
+@pytest.mark.parametrize("how", RETURNS)
+def test_what_a_plugin_hands_back_is_checked(kind, how, audit, tmp_path):
+    status, out, err = audit(kind, "--format", "json", "--quiet", spoil=RETURNS[how])
+    if (kind, how) == ("odd-source", "the wrong shape"):  # a source may have any number of rows
+        return
+    assert status in ((2, 3) if kind == "odd-source" else (3,)), (out, err)
+    assert "Traceback" not in err
+    assert_nothing_leaked(tmp_path, out, err)
+    if kind != "odd-source":
+        assert_others_finished(kind, results(tmp_path))
+
+
+@pytest.mark.parametrize("spoil", [below_zero, lambda P: P * 0.5, lambda P: P.astype(complex), lambda P: P * np.nan, lambda P: P[:, :-1]])
+def test_probabilities_are_not_below_0_and_sum_to_1(spoil, audit, tmp_path):
+    status, _, err = audit("odd-categorical", "--quiet", spoil=spoil)
+    assert status == 3, err
+    failed = [r for r in results(tmp_path)["measurements"] if r["status"] == "failed"]
+    assert {r["attack"] for r in failed} == {"odd-categorical"}
+    assert_others_finished("odd-categorical", results(tmp_path))
+
+
+@pytest.mark.parametrize("codes", [lambda y: y + 3, lambda y: y.astype(float), lambda y: y.astype(np.int64) - 1, lambda y: y[:-1]])
+def test_codes_are_those_of_the_domain(codes, audit, tmp_path):
+    assert audit("odd-uniform", "--quiet", spoil=codes)[0] == 3
+    assert_others_finished("odd-uniform", results(tmp_path))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in SCENARIOS if kind != "odd-source"])
+def test_what_a_plugin_is_shown_cannot_be_changed_for_others(kind, audit, tmp_path):
+    audit(kind, "--quiet")
+    before = results(tmp_path)["measurements"]
+    status, _, err = audit(kind, "--quiet", act=written_to)
+    assert status == (0 if kind in ("odd-expectation", "html") else 3), err
+    sound = [r for r in results(tmp_path)["measurements"] if r["status"] == "ok"]
+    at_fault = {r["attack"] if kind in ("odd-linear", "odd-rows", "odd-categorical") else r["scheme"]
+                for r in results(tmp_path)["measurements"] if r["status"] == "failed"}  # fmt: skip
+    assert sound == [r for r in before if not {r["attack"], r["scheme"]} & at_fault]
+
+
+@pytest.mark.parametrize("manners", [{"act": RAISES["SystemExit(0)"]}, {"made": RAISES["GeneratorExit"]}])
+@pytest.mark.parametrize("form", ["json", "table", "csv"])
+def test_a_scheme_that_fails_to_say_its_levels_is_one_that_failed(manners, form, audit, tmp_path):
+    assert audit("odd-levels")[0] == 0
+    status, out, err = audit("odd-levels", "--format", form, **manners)
+    assert status == 3, err
+    assert_nothing_leaked(tmp_path, out, err)
+    assert {(r["scheme"], r["status"]) for r in results(tmp_path)["measurements"]} == {("odd-levels", "failed"), ("corner-wave", "ok")}
+
+
+def test_levels_that_are_none_are_refused_before_anything_runs(audit, tmp_path):
+    status, out, err = audit("odd-levels", spoil=lambda levels: CELL)
+    assert status == 2
+    assert "default levels are no tuple of numbers" in err
+    assert_nothing_leaked(tmp_path, out, err)
+
+
+@pytest.mark.parametrize("how", RAISES)
+def test_a_module_that_raises_when_imported_is_reported(how, tmp_path, monkeypatch):
+    (tmp_path / "grim_module.py").write_text("from tests.test_containment import NOW\nNOW.made()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(NOW, "made", RAISES[how])
+    monkeypatch.setattr(registry, "failures", [])
+    assert registry._import("grim", "grim_module") is None
+    (failure,) = registry.failures
+    assert "grim_module" in str(failure)
+    assert CELL not in str(failure)
+
+
+@pytest.mark.parametrize("kind", SCENARIOS)
+@pytest.mark.parametrize("how", ["SystemExit(0)", "KeyboardInterrupt", "GeneratorExit", "os._exit(0)"])
+def test_a_plugin_cannot_end_check_in_0_before_the_plan_is_printed(kind, how, audit):
+    status, out, err = audit(kind, command="check", made=RAISES[how])
+    assert status == 3 or (status == 0 and "cells" in out), err
+
+
+INFERRED = {
+    "attribute": 0, "values": np.array([1.0, 2.0]), "groups": np.array([0, 1]), "posterior": np.array([[0.5, 0.5], [1.0, 0.0]]),
+    "prior": np.array([0.75, 0.25]), "claims": np.array([-1, 0]), "linked": np.array([0.5, 1.0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", [
+    {"attribute": 2}, {"attribute": "x1"}, {"values": np.array([2.0, 1.0])}, {"values": np.array([1.0, np.nan])}, {"groups": np.array([0, 2])},
+    {"posterior": np.array([[1.5, -0.5], [1.0, 0.0]])}, {"posterior": np.array([[0.5, 0.4], [1.0, 0.0]])}, {"posterior": np.eye(3)},
+    {"prior": np.array([1.5, -0.5])}, {"claims": np.array([-2, 0])}, {"claims": np.array([0.5, 0.5])}, {"linked": np.array([0.5, 1.5])},
+])  # fmt: skip
+def test_what_an_attack_infers_of_values_is_checked(change):
+    check_inferred(Inferred(**INFERRED), 2, 2)
+    with pytest.raises(PluginError):
+        check_inferred(Inferred(**INFERRED | change), 2, 2)
+
+
+# -- Ctrl-C, threads, workers ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["odd-linear", "odd-categorical", "odd-additive", "odd-expectation"])
+def test_a_real_ctrl_c_is_130_while_a_plugin_runs(kind, audit):
+    assert audit(kind, "--quiet", act=lambda *shown: os.kill(os.getpid(), signal.SIGINT))[0] == 130
+
+
+def test_a_real_ctrl_c_is_130_while_a_scenario_is_checked(audit):
+    assert audit("odd-source", command="check", act=lambda *shown: os.kill(os.getpid(), signal.SIGINT))[0] == 130
+
+
+def test_a_real_ctrl_c_passes_in_python_too():
+    with pytest.raises(KeyboardInterrupt), contained():
+        os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def grim_site(tmp_path, **modules):
+    from tests.plugin_packages import install
+
+    return install(tmp_path / "site", "grim", **modules)
+
+
+ATTACK = '''
+    """Leaves."""
+    import ctypes, os, threading, time
+    import numpy as np
+    from auditor.adversary.attack import LinearAttack
+    from auditor.adversary.affine import Affine
+    from auditor.registry import register
+
+    @register
+    class Leaves(LinearAttack):
+        """Leaves."""
+        name = "leaves"
+
+        def affine(self, view):
+            {act}
+            return Affine(np.kron(view.weights, np.eye(view.width)), np.zeros(view.width))
+'''
+
+
+def command(tmp_path, act, *options):
+    site = grim_site(tmp_path, leaves=ATTACK.format(act=act))
+    two = [{"name": "corner-wave", "id": name, "levels": [0.5, 0.25]} for name in ("one", "two")]
+    (tmp_path / "x.yaml").write_text(yaml.safe_dump(NUMERIC | {"attacks": ["leaves", "llse"], "schemes": two}))
+    path = os.pathsep.join([str(site), str(ROOT)])
+    run = [sys.executable, "-m", "auditor", "run", "x.yaml", "--format", "json", "--quiet", *options]
+    return subprocess.run(run, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False, timeout=100)
+
+
+def test_a_thread_left_running_does_not_keep_the_process(tmp_path):
+    act = "threading.Thread(target=time.sleep, args=(600,)).start()"
+    done = command(tmp_path, act)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["measurements"] == results(tmp_path)["measurements"]
+    assert "still running" in done.stderr
+
+
+def test_what_is_left_for_the_end_adds_nothing_to_the_report(tmp_path):
+    act = "import atexit; atexit.register(print, 87654321.125); atexit.register(os.write, 1, b'87654321.125')"
+    done = command(tmp_path, act)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["measurements"] == results(tmp_path)["measurements"]
+
+
+def test_os_exit_in_a_worker_is_a_cell_that_failed(tmp_path):
+    done = command(tmp_path, "os._exit(0)", "--workers", "2")
+    assert done.returncode == 3, done.stderr
+    assert {(r["attack"], r["status"]) for r in json.loads(done.stdout)["measurements"]} == {("leaves", "failed"), ("llse", "ok")}
+
+
+@pytest.mark.slow
+def test_a_worker_that_compiled_code_ends_is_noticed(tmp_path):
+    done = command(tmp_path, "ctypes.CDLL(None)._exit(0)", "--workers", "2")
+    assert done.returncode == 3, done.stderr
+    assert "PARTIAL" in done.stderr
+
+
+# -- what is told ----------------------------------------------------------------------------------------------------------
+
+
+def told(act):
+    with contained() as failure:
+        act()
+    return failure
+
+
+def test_of_a_foreign_exception_kind_and_place_are_told():
+    assert told(raising(ValueError(CELL))).reason.startswith("ValueError at test_containment.py:")
+    assert told(raising(Ended(CELL))).reason.startswith("BaseException at ")
+    assert told(named_after_data).reason.startswith("BaseException at ")
+    assert told(raising(np.linalg.LinAlgError(CELL))).reason.startswith("LinAlgError at ")
+    assert known(type(CELL, (KeyError,), {"__module__": "builtins"})) is KeyError
+
+
+def test_a_reason_that_stands_in_the_code_is_told_and_one_put_together_is_not():
+    def constant():
+        raise NotApplicable("needs three copies\x1b[2J")
+
+    def together():
+        raise NotApplicable(f"needs {CELL}")
+
+    found = told(constant)
+    assert (found.status, found.reason) == ("not-applicable", "needs three copies�[2J")
+    found = told(together)
+    assert found.status == "not-applicable"
+    assert found.reason.startswith("NotApplicable at test_containment.py:")
+
+
+def test_an_error_that_our_own_code_raises_is_told_as_it_is():
+    failure = told(lambda: registry.get("attack", "ll5e"))
+    assert isinstance(failure.error, PluginError)
+    assert "did you mean 'llse'" in failure.reason
+
+
+NEEDS = "needs " * 80
+
+
+def test_a_long_reason_is_cut():
+    def long():
+        raise NotApplicable(NEEDS)
+
+    long.__code__ = long.__code__.replace(co_consts=(*long.__code__.co_consts, NEEDS))
+
+    assert len(told(long).reason) == 302
+
+
+def test_blocks_nest_and_leave_everything_as_it_was():
+    before = os._exit
+    with contained() as outer:
+        with contained() as inner:
+            os._exit(0)
+        assert inner.reason.startswith("SystemExit at containment.py:")
+        os._exit(0)
+    assert outer.error is not None
+    assert os._exit is before
+
+
+def test_a_child_that_goes_on_does_not_fork_again(tmp_path):
+    """Of calls one after the other within a block; children that went on would double with each, to 2¹² here and to millions in an audit."""
+    noted, here, children = tmp_path / "forks", os.getpid(), []
+
+    def plugin() -> None:
+        children.append(os.fork())
+        if children[-1] == 0:
+            with noted.open("a") as file:
+                file.write(f"{os.getppid()}\n")
+
+    namespace = {"__name__": "auditor.audit.engine", "plugin": plugin, "contained": contained}
+    calls = "def audit():\n    with contained():\n        for _ in range(12):\n            plugin()\n"
+    exec(compile(calls, "audit", "exec"), namespace)  # as code of ours would call it
+    namespace["audit"]()
+    assert os.getpid() == here, "a child went on"
+    for child in children:
+        os.waitpid(child, 0)
+    assert noted.read_text().split() == [str(here)] * 12
+
+
+def test_blocks_in_several_threads_give_os_exit_back():
+    before, inside = os._exit, threading.Barrier(2)
+
+    def one(first):
+        with contained():
+            inside.wait()
+            time.sleep(0 if first else 0.1)
+
+    threads = [threading.Thread(target=one, args=(first,)) for first in (True, False)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert os._exit is before
+
+
+def test_failure_reason_of_an_error_without_a_traceback():
+    assert failure_reason(ValueError(CELL)) == "ValueError (its message is withheld: it might hold original values)"
+    assert issubclass(CtrlC, KeyboardInterrupt)

@@ -1,0 +1,321 @@
+"""What leaves of a private table: the attacks that gave its records back from the results, on results in full and on those written."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import auditor
+from auditor import registry
+from auditor.audit.base.release import open_release
+from auditor.cli import main
+from auditor.results.comparison import compare_results
+from auditor.results.disclosure import FEWEST_RECORDS, half_step
+from auditor.results.model import AuditResult
+from auditor.run.tables import table_of
+from auditor.scenario.read import read_scenario
+from auditor.schemes.base.scheme import table_moments
+from reports.charts.inert import inflated
+
+FORMATS = ("table", "markdown", "json", "csv", "junit", "html", "notebook")
+SCENARIO = {
+    "title": "Private",
+    "seed": 7,
+    "schemes": [{"name": "corner-wave", "levels": [0.5, 1.0]}, {"name": "independent", "levels": [0.5], "noise": {"variance": 0.3}}],
+    "coalitions": ["subsets"],
+    "attacks": ["ndr", "llse"],
+    "measures": ["error-distribution", {"within": 0.1}, "entropy-privacy", "error-quantiles", "interval-privacy"],
+    "utility": {},
+    "expect": ["matches-theory", {"distortion": {"at-least": 1e-9}}, {"normalized_error": {"at-least": 0.0}}],
+}
+
+
+def audit(folder, records, names=("pay", "tax"), **changes):
+    file = folder / "people.csv"
+    pd.DataFrame(records, columns=list(names)).to_csv(file, index=False)
+    return auditor.run(SCENARIO | {"data": {"source": str(file), "disclosure": "figures"}} | changes)
+
+
+def people(rows, seed=5):
+    return np.random.default_rng(seed).normal([4000.0, 0.3], [900.0, 0.1], (rows, 2))
+
+
+def in_full(result):
+    """The results as they were written before anything was rounded."""
+    return json.loads(result._json())
+
+
+def written(result):
+    return json.loads(result.to_json())
+
+
+def variances(document, column):
+    """Every variance of one attribute that a reader can work out: stated, or the quotient of two figures."""
+    name = document["data"][0]["attributes"][column]["name"]
+    found = [document["data"][0]["attributes"][column]["variance"]]
+    cells = {}
+    for r in document["measurements"]:
+        if r["attribute"] == name and r["value"] is not None:
+            cells.setdefault((r["scheme"], r["attack"], str(r["coalition"])), {})[r["metric"]] = r
+    for cell in cells.values():
+        if "distortion" in cell:
+            for field in ("value", "theory", "std_error"):
+                found.append(cell["distortion"][field] / cell["normalized_error"][field])
+            found.append(cell["rmse"]["value"] ** 2 / cell["normalized_error"]["value"])
+    for scheme, attack, coalition in cells:
+        cell = cells[scheme, attack, coalition]
+        if (attack, coalition) == ("ndr", "[1]") and scheme == "corner-wave":
+            found.append(cell["distortion"]["theory"] / cell["distortion"]["levels"][0])
+        if (attack, coalition) == ("ndr", "[1]") and scheme == "independent":
+            found.append(0.3 * cell["distortion"]["levels"][0] / cell["normalized_error"]["theory"])
+    found += [(d["edges"][-1] / 3.0) ** 2 for d in document["distributions"] if d["attribute"] == name]
+    return [each for each in found if each is not None and math.isfinite(each)]
+
+
+def test_two_records_were_their_mean_and_standard_deviation_apart_and_are_withheld(tmp_path):
+    records = people(2)
+    result = audit(tmp_path, records)
+    full, told = in_full(result), written(result)
+    for column in (0, 1):
+        truth = np.sort(records[:, column])
+        mean = full["data"][0]["attributes"][column]["mean"]
+        for variance in variances(full, column):
+            assert np.allclose(mean + math.sqrt(variance) * np.array([-1, 1]), truth, rtol=1e-6)
+        assert variances(told, column) == []
+        assert told["data"][0]["attributes"][column]["mean"] is None
+    assert told["data"][0]["correlation"] == told["distributions"] == []
+    figures = [r for r in told["measurements"] if r["metric"] != "seconds"]
+    assert all(r[field] is None for r in figures for field in ("value", "std_error", "ci_low", "ci_high", "theory"))
+    assert {r["status"] for r in figures} == {"not-applicable"}
+    assert any("fewer than 10 records; it has 2" in r["reason"] for r in figures)
+    assert [e["status"] for e in told["expectations"]] == [e.status for e in result.expectations]
+    assert {e["observed"] for e in told["expectations"]} == {None}
+    assert [e["bound"] for e in told["expectations"]] == [None, 1e-9, 0.0]
+    assert result.disclosed().exit_status == result.exit_status
+
+
+def test_unless_asked_for_only_moments_are_rounded(tmp_path):
+    """Errors in data units are written in full, so that they can be compared with other programs'; moments are not."""
+    records = people(200)
+    result = audit(tmp_path, records, data=str(tmp_path / "people.csv"))
+    full, told = in_full(result), written(result)
+    assert told["data"][0]["disclosure"] == "rounded"
+    assert told["measurements"] == full["measurements"]
+    for before, after in zip(full["data"][0]["attributes"], told["data"][0]["attributes"], strict=True):
+        assert 0 < abs(after["mean"] - before["mean"]) < 0.26 * math.sqrt(before["variance"] / 200)
+
+
+@pytest.mark.parametrize("rows", [FEWEST_RECORDS, 200])
+def test_two_audits_that_differ_by_one_record_do_not_give_it(tmp_path, rows):
+    """The reader knows all other records: ``x = n·mean − Σo``, or from the variance ``n·V = Σ(o − m)² + (n − 1)/n·(x − m)²``."""
+
+    def misses(document, records):
+        """How far off each route leads, in standard deviations; of two roots the reader is given the right one."""
+        for column in (0, 1):
+            x, others = records[-1, column], records[:-1, column]
+            known = variances(document, column)
+            found = [rows * document["data"][0]["attributes"][column]["mean"] - others.sum()]
+            for variance in [*known, float(np.mean(known))]:
+                square = (rows * variance - others.var() * len(others)) * rows / (rows - 1)
+                found.append(others.mean() + math.copysign(math.sqrt(max(square, 0.0)), x - others.mean()))
+            yield from (abs(guess - x) / records[:, column].std() for guess in found)
+
+    before, after = [], []
+    for seed in range(8):
+        records = people(rows, seed)
+        result = audit(tmp_path, records)
+        before += misses(in_full(result), records)
+        after += misses(written(result), records)
+    assert max(before) < 1e-6
+    # a guess may be near by chance, as any is: uniform over a step of 0.2 √n standard deviations, within 0.02 of the truth with chance 1/15
+    assert np.median(after) > 0.1
+    assert np.mean(np.array(after) < 0.02) < 0.2
+
+
+def test_no_quotient_of_figures_is_sharper_than_the_variance_that_is_stated(tmp_path):
+    """Were each figure rounded by itself, the mean over many cells would be the variance again."""
+    told = written(audit(tmp_path, people(50), schemes=SCENARIO["schemes"][:1]))
+    for column in (0, 1):
+        stated, *implied = variances(told, column)
+        assert np.allclose(implied, stated, rtol=1e-9)
+
+
+def test_records_are_not_the_solution_of_the_figures(tmp_path):
+    """With noise that a reader can draw again every copy's error is a linear equation in the records; as many copies, and they are known."""
+    rows, copies = 14, 40
+    records = people(rows)[:, :1]
+    schemes = [{"name": "correlated", "levels": np.linspace(0.3, 1.5, copies).round(4).tolist()}]
+    plain = {"schemes": schemes, "attacks": ["llse"], "coalitions": ["singles"], "measures": [], "expect": []}
+    result = audit(tmp_path, records, ("pay",), **plain)
+
+    def noise(source):
+        """Standard normal noise of every copy, shape (copies, rows), drawn by the program itself beside another table."""
+        scenario = read_scenario(SCENARIO | plain | {"data": source})
+        table, moments = table_of(scenario)
+        release = open_release(scenario, table, table_moments(table), scenario.schemes[0], tuple(schemes[0]["levels"]), 1)
+        (_, x, drawn), = ((k, x.copy(), [y.copy() for y in ys]) for k, x, ys in release.blocks())
+        std = np.sqrt(moments.covariance[0, 0] * np.array(schemes[0]["levels"]))
+        return np.array([(y - x)[:, 0] for y in drawn]) / std[:, None]
+
+    def solved(document, g):
+        """D/K = (1 − w)² + w²σ²·mean(g²) − 2w(1 − w)σ·mean(g·u), with u the standardised records and w = 1/(1 + σ²)."""
+        value = {r["coalition"][0]: r["value"] for r in document["measurements"] if (r["metric"], r["attribute"]) == ("normalized_error", "pay")}
+        level = np.array(schemes[0]["levels"])
+        w = 1 / (1 + level)
+        y = np.array([value[copy] for copy in range(1, copies + 1)])
+        left = (1 - w) ** 2 + w**2 * level * (g**2).mean(axis=1) - y
+        u, *_ = np.linalg.lstsq(g * (2 * w * (1 - w) * np.sqrt(level))[:, None] / rows, left, rcond=None)
+        return u
+
+    truth = (records[:, 0] - records.mean()) / records.std()
+    own = noise(str(tmp_path / "people.csv"))
+    assert np.abs(solved(written(result), own) - truth).max() < 1e-6  # who has the table has the noise: the equations are right
+    public = noise({"source": "inline", "values": {"pay": list(range(rows))}})
+    assert np.abs(solved(written(result), public) - truth).max() > 1.0
+    assert abs(np.corrcoef(public.ravel(), own.ravel())[0, 1]) < 5 / math.sqrt(public.size)
+
+
+def text_of(document):
+    return inflated_parts(document) if "application/x-deflate" in document else document
+
+
+def inflated_parts(page):
+    import re
+
+    return re.sub(r'<script type="application/x-deflate"[^>]*>[^<]*</script>', lambda found: inflated(found.group()), page)
+
+
+def holds(text, secret):
+    """Whether a text holds a number to seven digits, the last of them rounded or not."""
+    whole = f"{abs(secret):.9f}".replace(".", "").lstrip("0")
+    digits = f"{abs(secret):.9f}"
+    cut = digits[: len(digits) - len(whole) + 7]
+    return cut in text or f"{abs(secret):.{max(0, len(cut.partition('.')[2]))}f}" in text
+
+
+@pytest.mark.parametrize("rows", [2, 5, FEWEST_RECORDS, 40])
+def test_no_format_holds_a_record_or_a_moment_of_a_short_file(tmp_path, rows):
+    records = people(rows)
+    result = audit(tmp_path, records)
+    secrets = [*records.ravel(), *records.mean(axis=0), *records.var(axis=0), *records.std(axis=0)]
+    secrets += [] if rows == 2 else [np.corrcoef(records.T)[0, 1]]  # of two records it is 1 or -1
+    shown = {form: text_of(registry.get("renderer", form)().render([result])) for form in FORMATS}
+    folder = result.save(tmp_path / "out")
+    other = audit(tmp_path, people(rows, seed=6))
+    compared = compare_results(AuditResult.load(folder), other.disclosed())
+    shown |= {f"compare {form}": registry.get("renderer", form)().render_comparison(compared) for form in ("table", "markdown", "json", "html")}
+    shown |= {"frame": pq.read_table(folder / "results.parquet").to_pandas().to_csv(), "results.json": (folder / "results.json").read_text()}
+    shown |= {"notebook repr": result._repr_html_(), "verdicts": str(result.disclosed().expectations)}
+    assert any(told.strip() for told in shown.values())
+    for form, text in shown.items():
+        assert [secret for secret in secrets if holds(text, secret)] == [], form
+    assert all(holds(result._json(), secret) for secret in (*records.mean(axis=0), *records.var(axis=0)) if secret > 1e-2)  # the search finds what is there
+
+
+def test_the_command_writes_and_prints_what_is_disclosed(tmp_path, monkeypatch, capfd):
+    records = people(3)
+    pd.DataFrame(records, columns=["pay", "tax"]).to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "short.yaml").write_text(json.dumps(SCENARIO | {"data": "people.csv"}))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        main(["run", "short.yaml", "--format", "markdown"])
+    printed = capfd.readouterr().out
+    assert "figures of tables with too few records are withheld" in printed
+    folder = tmp_path / "audit" / "short"
+    texts = [printed, (folder / "results.json").read_text(), text_of((folder / "report.html").read_text())]
+    texts.append(pq.read_table(folder / "results.parquet").to_pandas().to_csv())
+    secrets = [*records.ravel(), *records.mean(axis=0), *records.var(axis=0), *records.std(axis=0)]
+    assert [secret for secret in secrets for text in texts if holds(text, secret)] == []
+
+
+def test_a_table_in_the_scenario_and_a_source_that_is_public_are_told_in_full():
+    values = {"pay": [3.0, 5.0], "tax": [1.0, 4.0]}
+    short = auditor.run(SCENARIO | {"data": {"source": "inline", "values": values}})
+    assert short.disclosed() is short
+    assert written(short)["data"][0]["attributes"][0]["variance"] == 1.0
+    assert written(short)["data"][0]["disclosure"] == "public"
+
+
+def test_sources_say_for_themselves_that_they_are_public():
+    assert all(registry.get("source", name).public for name in registry.names("source"))
+    from auditor.data.source import Source, is_public
+
+    assert not Source.public  # of another's, as one that reads a database, nobody has said so
+    assert not is_public("people.csv")
+
+
+def test_what_is_disclosed_is_disclosed_once_and_read_back(tmp_path):
+    result = audit(tmp_path, people(40))
+    told = result.disclosed()
+    assert told != result
+    assert told.disclosed() is told
+    assert AuditResult.load(result.save(tmp_path / "a")) == told
+    told.save(tmp_path / "b")
+    for name in ("results.json", "results.parquet"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_figures_without_a_unit_are_in_full_unless_the_noise_has_one(tmp_path):
+    result = audit(tmp_path, people(40))
+    for exact, told in zip(result.measurements, result.disclosed().measurements, strict=True):
+        if exact.metric == "normalized_error":
+            assert (exact == told) == (exact.scheme == "corner-wave")
+        if told.value is not None and told.std_error is not None:
+            assert told.ci_low <= told.value <= told.ci_high
+
+
+def test_a_verdict_in_data_units_tells_two_digits(tmp_path):
+    result = audit(tmp_path, people(40))
+    exact, told = result.expectations[0], result.disclosed().expectations[0]
+    assert told.status == exact.status
+    assert told.observed == half_step(exact.observed, exact.observed * math.sqrt(2 / 40))
+    assert told.bound == half_step(exact.bound, exact.bound * math.sqrt(2 / 40))  # it is the closed form
+    assert f"{exact.observed:.6g}" in exact.why
+    assert f"{exact.observed:.6g}" not in told.why
+    assert result.disclosed().expectations[1].bound == 1e-9  # as the scenario has it
+    assert result.disclosed().expectations[2] == result.expectations[2]
+
+
+def test_tables_of_a_sweep_are_each_treated_as_their_own_size_asks(tmp_path):
+    file = tmp_path / "people.csv"
+    pd.DataFrame(people(40), columns=["pay", "tax"]).to_csv(file, index=False)
+    told = auditor.run(SCENARIO | {"data": str(file), "sweep": {"data.rows": [5, 40]}}).disclosed()
+    assert [table.disclosure for table in told.data] == ["withheld", "rounded"]
+    values = {rows: {r.value is None for r in told.measurements if r.sweep["data.rows"] == rows and r.metric == "rmse"} for rows in (5, 40)}
+    assert values == {5: {True}, 40: {False}}
+
+
+@pytest.mark.parametrize(("value", "error", "wanted"), [(3.14159, 0.1, 3.15), (-3.14159, 0.1, -3.15), (7.0, 0.0, 7.0), (0.0, 1.0, 0.0), (1e9, 3e8, 1e9)])
+def test_rounding_by_hand(value, error, wanted):
+    assert half_step(value, error) == wanted
+
+
+def test_rounding_adds_at_most_two_per_cent_to_a_squared_error():
+    rng = np.random.default_rng(3)
+    for error in 10.0 ** rng.uniform(-9, 9, 200):
+        value = rng.normal() * error * 10
+        assert abs(half_step(value, error) - value) <= error / 4 * (1 + 1e-9)
+        assert half_step(half_step(value, error), error) == half_step(value, error)
+    assert (0.5**2 / 12) < 0.0209
+
+
+NASTY = "tax\x1b[2J\n\u202eevil"
+
+
+def test_names_that_steer_a_terminal_are_escaped_in_every_table(tmp_path):
+    result = audit(tmp_path, people(40), ("pay", NASTY), schemes=[{"name": "corner-wave", "levels": [0.5], "id": "a\x9bb"}])
+    folder = result.save(tmp_path / "out")
+    frame = pq.read_table(folder / "results.parquet").to_pandas()
+    assert set(frame.attribute) == {"pay", "*", "tax\\u001b[2J\\n\\u202eevil"}
+    assert set(frame.scheme) == {"a\\u009bb"}
+    assert b"\x1b[2J" not in (folder / "results.parquet").read_bytes()  # nor in the metadata
+    assert NASTY.encode() not in (folder / "results.json").read_bytes()
+    assert {r["attribute"] for r in json.loads((folder / "results.json").read_text())["measurements"]} == {"pay", "*", NASTY}
+    for form in FORMATS:
+        text = text_of(registry.get("renderer", form)().render([result]))
+        assert not any(steering in text for steering in ("\x1b", "\x9b", "\u202e")), form

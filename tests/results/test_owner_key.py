@@ -1,0 +1,137 @@
+"""Fingerprints of private tables: nobody without the owner's key can guess the table from one, and two audits can still be compared."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import auditor
+from auditor import registry
+from auditor.data.table import Table
+from auditor.results import owner_key as owner
+from auditor.results.comparison import compare_results
+
+SCENARIO = {"seed": 1, "schemes": [{"name": "corner-wave", "levels": [1.0]}], "attacks": ["ndr"]}
+
+
+@pytest.fixture
+def state(tmp_path, monkeypatch):
+    """A folder for the key that is not there yet."""
+    folder = tmp_path / "state"
+    monkeypatch.setenv("AUDITOR_STATE", str(folder))
+    owner._key.cache_clear()
+    yield folder
+    owner._key.cache_clear()
+
+
+def audit(folder, records, name="answers.csv"):
+    pd.DataFrame({"sick": records}).to_csv(folder / name, index=False)
+    return auditor.run(SCENARIO | {"data": str(folder / name)})
+
+
+def digest(records):
+    return Table(("sick",), np.array(records, dtype=float)[:, None], "x").fingerprint()
+
+
+def test_eight_answers_are_not_found_by_trying_all_of_them(state, tmp_path):
+    """An unsalted hash gave them away after 155 tries."""
+    answers = [0, 1, 1, 0, 0, 1, 0, 1]
+    result = audit(tmp_path, answers)
+    told = result.to_json()
+    tried = [digest(guess) for guess in itertools.product((0, 1), repeat=8)]
+    assert digest(answers) in tried  # the guess that was right before
+    assert len(result.provenance.fingerprint) == 64
+    for guess in tried:
+        assert guess not in told
+        assert hashlib.sha256(guess.encode()).hexdigest() not in told
+    for form in ("table", "markdown", "json", "html", "csv", "junit", "notebook"):
+        page = registry.get("renderer", form)().render([result])
+        assert not any(guess in page or guess[:19] in page for guess in tried)
+
+
+def test_the_key_is_its_owner_s_alone_and_stays(state):
+    first = owner.fingerprint("a table")
+    path = state / owner.NAME
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert len(path.read_bytes()) == owner.BYTES
+    owner._key.cache_clear()
+    assert owner.fingerprint("a table") == first != owner.fingerprint("another")
+    command = [sys.executable, "-c", "from auditor import owner; print(owner.fingerprint('a table'))"]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.strip() == first
+    assert [file.name for file in state.iterdir()] == [owner.NAME]
+
+
+def test_processes_that_start_together_agree_on_one_key(state):
+    command = [sys.executable, "-c", "from auditor import owner; print(owner.key_name())"]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(4)]
+    assert len({each.communicate()[0] for each in running}) == 1
+
+
+def test_the_key_s_name_says_nothing_of_it(state):
+    name, key = owner.key_name(), owner._key(state)
+    assert len(name) == 16
+    assert name not in key.hex()
+    assert name not in hashlib.sha256(key).hexdigest()
+
+
+def test_a_torn_key_is_replaced(state):
+    state.mkdir()
+    (state / owner.NAME).write_bytes(b"half")
+    first = owner.key_name()
+    owner._key.cache_clear()
+    assert owner.key_name() == first
+    assert len((state / owner.NAME).read_bytes()) == owner.BYTES
+
+
+def test_where_no_key_can_be_kept_one_lasts_as_long_as_the_process(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("AUDITOR_STATE", str(tmp_path / "file" / "state"))
+    owner._key.cache_clear()
+    first = owner.key_name()
+    assert owner.key_name() == first
+    owner._key.cache_clear()
+    assert owner.key_name() != first
+    owner._key.cache_clear()
+
+
+def test_the_folder_is_where_a_user_s_programs_keep_their_state(monkeypatch):
+    monkeypatch.delenv("AUDITOR_STATE", raising=False)
+    monkeypatch.setenv("LOCALAPPDATA" if os.name == "nt" else "XDG_STATE_HOME", "/somewhere")
+    assert owner._folder() == Path("/somewhere/auditor")
+
+
+def test_a_comparison_says_whether_the_data_are_the_same_or_that_it_cannot_tell(state, tmp_path, monkeypatch):
+    records, others = list(range(12)), list(range(1, 13))
+    first, again, other = (audit(tmp_path, some, name) for some, name in ((records, "a.csv"), (records, "b.csv"), (others, "c.csv")))
+    assert compare_results(first, again).data == "The data are the same."
+    assert compare_results(first, other).data == "The data are not the same."
+    monkeypatch.setenv("AUDITOR_STATE", str(tmp_path / "another machine"))
+    elsewhere = audit(tmp_path, records, "a.csv")
+    assert elsewhere.provenance.fingerprint != first.provenance.fingerprint
+    assert elsewhere.measurements == first.measurements  # the key is in no figure
+    told = compare_results(first, elsewhere)
+    assert told.data.startswith("Whether the data are the same cannot be told")
+    assert not told.worse
+    for form in ("table", "markdown", "json", "html"):
+        shown = registry.get("renderer", form)().render_comparison(told)
+        assert "cannot be told" in " ".join(shown.split()), form
+    assert "cannot be told" in told.text()
+
+
+def test_public_tables_have_the_same_fingerprint_everywhere(state, tmp_path, monkeypatch):
+    first = auditor.run(SCENARIO | {"data": "iris"})
+    monkeypatch.setenv("AUDITOR_STATE", str(tmp_path / "another machine"))
+    assert compare_results(first, auditor.run(SCENARIO | {"data": "iris"})).data == "The data are the same."
+    assert first.provenance.fingerprint_key == ""

@@ -1,0 +1,267 @@
+"""Results: the fields that others rely on, in JSON and Parquet, written and read back without loss."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import auditor
+from auditor.errors import AuditorError
+from auditor.results.model import AuditResult
+from auditor.results.records import SCHEMA_VERSION
+
+CONTRACT = [
+    "sweep", "scheme", "knowledge", "attack", "coalition", "levels", "replicate", "attribute", "metric", "value", "std_error", "ci_low",
+    "ci_high", "theory", "status", "reason",
+]  # fmt: skip
+SCENARIO = {
+    "title": "Every kind of record",
+    "seed": 4,
+    "data": {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 120},
+    "schemes": [{"name": "corner-wave", "levels": [1.0, 0.25]}, {"name": "linearly-dependent", "levels": [0.5, 1.0]}],
+    "knowledge": ["perfect", {"known-records": 5}],
+    "coalitions": ["subsets"],
+    "attacks": ["llse", "ndr"],
+    "measures": ["within", "error-distribution", "seconds"],
+    "sweep": {"data.rows": [60, 120]},
+    "replicates": 2,
+    "expect": ["matches-theory", {"normalized_error": {"attack": "llse", "at-most": 1}}],
+}
+
+
+@pytest.fixture(scope="module")
+def result():
+    return auditor.run(SCENARIO)
+
+
+@pytest.fixture(scope="module")
+def saved(result, tmp_path_factory):
+    return result.save(tmp_path_factory.mktemp("results") / "a" / "b")
+
+
+@pytest.fixture(scope="module")
+def document(saved):
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    return json.loads((saved / "results.json").read_text(encoding="utf-8"), parse_constant=refuse)
+
+
+def test_the_document_holds_what_the_contract_says(document):
+    assert {"schema_version", "scenario", "provenance", "expectations", "measurements"} <= set(document)
+    assert document["schema_version"] == SCHEMA_VERSION == 1
+    provenance = document["provenance"]
+    assert {"versions", "seed", "fingerprint", "platform", "start", "duration"} <= set(provenance)
+    assert {"python", "auditor", "numpy"} <= set(provenance["versions"])
+    assert len(provenance["fingerprint"]) == 64
+    assert provenance["duration"] >= 0
+
+
+def test_a_measurement_has_the_fields_of_the_contract_in_their_order(document):
+    for record in document["measurements"]:
+        assert list(record)[: len(CONTRACT)] == CONTRACT
+    assert set(document["measurements"][0]) - set(CONTRACT) == {"error_bar"}
+
+
+def test_an_expectation_has_the_fields_of_the_contract(document):
+    for record in document["expectations"]:
+        assert list(record) == ["expectation", "where", "status", "observed", "bound", "why"]
+        assert record["status"] in ("holds", "fails", "undecided")
+    assert document["expectations"][1]["where"] == {"attack": "llse", "at-most": 1}
+
+
+def test_a_measurement_s_values_have_their_types(document):
+    for record in document["measurements"]:
+        assert isinstance(record["sweep"], dict)
+        assert record["sweep"]["data.rows"] in (60, 120)
+        assert record["coalition"] == sorted(record["coalition"])
+        assert record["coalition"][0] >= 1
+        assert len(record["levels"]) == len(record["coalition"])
+        assert record["replicate"] in (1, 2)
+        assert record["attribute"] in ("x1", "x2", "*")
+        assert record["status"] in ("ok", "not-applicable", "failed")
+        assert (record["reason"] is None) == (record["status"] == "ok")
+        assert (record["value"] is None) == (record["status"] != "ok")
+        if record["std_error"] is not None:
+            assert record["ci_low"] <= record["value"] <= record["ci_high"]
+
+
+def test_levels_are_those_of_the_coalition_s_copies(document):
+    levels = {tuple(r["coalition"]): r["levels"] for r in document["measurements"] if r["scheme"] == "corner-wave"}
+    assert levels == {(1,): [1.0], (2,): [0.25], (1, 2): [1.0, 0.25]}
+
+
+def test_every_cell_is_there_once(document):
+    keys = [json.dumps({field: r[field] for field in CONTRACT if field not in CONTRACT[9:]}) for r in document["measurements"]]
+    assert len(keys) == len(set(keys))
+    cells = {(r["sweep"]["data.rows"], r["scheme"], r["knowledge"], r["attack"], tuple(r["coalition"]), r["replicate"])
+             for r in document["measurements"] if r["attack"]}  # fmt: skip
+    assert len(cells) == 2 * 2 * 2 * 2 * 3 * 2
+
+
+def test_metrics_agree_with_one_another(result):
+    table = result.frame().query("status == 'ok' and knowledge == 'perfect' and attribute == '*' and scheme == 'corner-wave'")
+    table = table.assign(rows=[sweep["data.rows"] for sweep in table["sweep"]], copies=[str(c) for c in table.coalition])
+    wide = table.pivot_table(index=["rows", "attack", "copies", "replicate"], columns="metric", values="value")
+    variance = {s.rows: np.mean([a.variance for a in s.attributes]) for s in result.data}
+    assert np.allclose(wide.rmse**2, wide.distortion)
+    assert np.allclose(wide.normalized_error, wide.distortion / wide.index.get_level_values("rows").map(variance))
+    single = wide.distortion.unstack("copies")[["(1,)", "(2,)"]].min(axis=1)
+    both = wide.distortion.unstack("copies")["(1, 2)"]
+    assert np.allclose(wide.collusion_gain.unstack("copies")["(1, 2)"], 1 - both / single)
+
+
+def test_what_cannot_be_is_told_and_not_dropped(document):
+    refused = [r for r in document["measurements"] if r["knowledge"] == "known-records(5)" and r["attack"] == "llse"]
+    assert {r["status"] for r in refused} == {"not-applicable"}
+    assert all("llse cannot use known-records knowledge" in r["reason"] for r in refused)
+    assert {tuple(r["coalition"]) for r in refused} == {(1,), (2,), (1, 2)}
+
+
+def test_parquet_is_the_same_table(document, saved):
+    table = pq.read_table(saved / "results.parquet")
+    assert table.column_names == list(document["measurements"][0])
+    rows = table.to_pylist()
+    for row in rows:
+        row["sweep"] = json.loads(row["sweep"])
+    assert rows == document["measurements"]
+    types = {field.name: str(field.type) for field in table.schema}
+    assert types["coalition"] == "list<element: int64>"
+    assert types["levels"] == "list<element: double>"
+    assert types["value"] == types["theory"] == "double"
+
+
+def test_an_empty_table_keeps_its_types(result, tmp_path):
+    folder = result.model_copy(update={"measurements": []}).save(tmp_path)
+    schema = pq.read_table(folder / "results.parquet").schema
+    assert str(schema.field("value").type) == "double"
+    assert AuditResult.load(folder).measurements == []
+
+
+def test_the_frame_is_the_same_table(result):
+    frame = result.frame()
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame.columns)[: len(CONTRACT)] == CONTRACT
+    assert len(frame) == len(result.measurements)
+
+
+def test_saved_results_are_read_back_as_they_were(result, saved):
+    for path in (saved, saved / "results.json", str(saved)):
+        assert AuditResult.load(path) == result
+    assert AuditResult.load(saved).to_json() == result.to_json()
+
+
+def test_a_resolved_scenario_in_the_results_runs_again(document):
+    again = auditor.run(document["scenario"])
+    plain = {"seconds"}
+    strip = [record for record in json.loads(again.to_json())["measurements"] if record["metric"] not in plain]
+    assert strip == [record for record in document["measurements"] if record["metric"] not in plain]
+
+
+def test_published_copies_without_levels_are_read_back(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    for name, rows in (("x", X), ("y", X + 0.5 * rng.normal(size=(40, 2)))):
+        pd.DataFrame(rows, columns=["a", "b"]).to_csv(tmp_path / f"{name}.csv", index=False)
+    scheme = {"name": "published", "copies": [str(tmp_path / "y.csv")]}
+    result = auditor.run({"data": str(tmp_path / "x.csv"), "schemes": [scheme], "attacks": ["ndr"]})
+    assert {record.levels for record in result.measurements} == {()}
+    assert AuditResult.load(result.save(tmp_path / "out")) == result.disclosed()
+
+
+def test_nan_and_infinity_are_null_in_json(result):
+    odd = result.measurements[0]._replace(value=math.nan, theory=math.inf, ci_low=-math.inf)
+    record = json.loads(result.model_copy(update={"measurements": [odd]}).to_json())["measurements"][0]
+    assert (record["value"], record["theory"], record["ci_low"]) == (None, None, None)
+
+
+def broken(change):
+    def make(document):
+        copied = json.loads(json.dumps(document))
+        change(copied)
+        return json.dumps(copied)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (broken(lambda d: d.update(schema_version=2)), "schema_version 2 is newer than this program reads (1)"),
+        (broken(lambda d: d.update(schema_version="1")), "no schema_version"),
+        (broken(lambda d: d.update(schema_version=True)), "no schema_version"),
+        (broken(lambda d: d.pop("measurements")), "not the results of an audit (measurements must be a list)"),
+        (broken(lambda d: d.update(measurements=[[1]])), "not the results of an audit (measurements[0] must be a record of named fields)"),
+        (broken(lambda d: d.update(measurements=5)), "not the results of an audit (measurements must be a list)"),
+        (broken(lambda d: d["measurements"][0].update(value="much")), "(measurements[0].value must be null or a number"),
+        (broken(lambda d: d["measurements"][3].update(value=1e300)), "(measurements[3].value must be null or a number of at most 1e+150 in size)"),
+        (broken(lambda d: d["measurements"][3].update(theory=10**400)), "(measurements[3].theory must be null or a number of at most 1e+150"),
+        (broken(lambda d: d["measurements"][0].update(std_error=-0.1)), "(measurements[0].std_error must be null or a number, and not below 0)"),
+        (broken(lambda d: d["measurements"][0].update(ci_low=2.0, ci_high=1.0)), "(measurements[0] has an interval that ends before it begins)"),
+        (broken(lambda d: d["measurements"][0].update(coalition=[2, 1])), "(measurements[0].coalition must be a list of copy numbers, ascending"),
+        (broken(lambda d: d["measurements"][0].update(coalition=[0])), "(measurements[0].coalition must be a list of copy numbers, ascending"),
+        (broken(lambda d: d["measurements"][0].update(replicate=0)), "(measurements[0].replicate must be a whole number from 1)"),
+        (broken(lambda d: d["measurements"][0].update(status="fine")), "(measurements[0].status must be one of ok, not-applicable, failed)"),
+        (broken(lambda d: d["measurements"][0].update(sweep={"data.rows": math.inf})), "Infinity is not JSON"),
+        (broken(lambda d: d["measurements"][0].pop("scheme")), "(measurements[0].scheme is missing)"),
+        (broken(lambda d: d["distributions"][0]["shares"].pop()), "(distributions[0] must have one share between every two edges)"),
+        (broken(lambda d: d["distributions"][0]["shares"].__setitem__(0, -1)), "(distributions[0].shares must be a list of shares from 0 to 1)"),
+        (broken(lambda d: d["expectations"][0].update(observed=math.nan)), "NaN is not JSON; a figure that was not measured is null"),
+        (broken(lambda d: d["expectations"][0].update(observed=1e200)), "(expectations[0].observed must be a number of at most 1e+150 in size)"),
+        (broken(lambda d: d["expectations"][0].update(status="maybe")), "not the results of an audit (expectations.0.status: input should be"),
+        (broken(lambda d: d["data"][0].update(rows=-1)), "not the results of an audit (data.0.rows: input should be greater than or equal to 0)"),
+        (broken(lambda d: d["provenance"].pop("seed")), "not the results of an audit (provenance.seed: field required)"),
+        (broken(lambda d: d["scenario"].update({"\x1b[31m": 1e200})), "'scenario.\\x1b[31m' must be a number"),
+        (lambda d: "[]", "no schema_version"),
+        (lambda d: "", "cannot be read as JSON results"),
+        (lambda d: "[" * 100_000, "cannot be read as JSON results"),
+    ],
+)
+def test_what_are_no_results_is_refused_in_one_message(document, tmp_path, make, told):
+    (tmp_path / "results.json").write_text(make(document))
+    with pytest.raises(AuditorError) as caught:
+        AuditResult.load(tmp_path)
+    assert told in str(caught.value)
+
+
+def test_a_file_with_the_fields_of_the_contract_alone_is_read(document, tmp_path):
+    """So that audits compare across versions: what one adds, another need not have, and what it does not know it leaves."""
+    fields = ("sweep scheme knowledge attack coalition levels replicate attribute metric value std_error ci_low ci_high theory status reason")
+    least = {key: document[key] for key in ("schema_version", "scenario", "provenance", "expectations")}
+    least["measurements"] = [{field: record[field] for field in fields.split()} | {"of_a_later_version": 1} for record in document["measurements"]]
+    (tmp_path / "results.json").write_text(json.dumps(least | {"of_a_later_version": {}}))
+    read = AuditResult.load(tmp_path)
+    assert [record.value for record in read.measurements] == [record["value"] for record in document["measurements"]]
+    assert {record.error_bar for record in read.measurements} == {"none"}
+    from auditor.results.comparison import compare_results
+
+    assert not compare_results(read, read).worse
+
+
+def test_missing_and_binary_files_are_refused(tmp_path):
+    with pytest.raises(AuditorError, match=r"no such file; expected the results\.json of an audit"):
+        AuditResult.load(tmp_path)
+    (tmp_path / "results.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(AuditorError, match="cannot be read as JSON results"):
+        AuditResult.load(tmp_path)
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(result, saved, monkeypatch):
+    import os
+
+    before = (saved / "results.json").read_bytes()
+
+    def crash(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", crash)
+    with pytest.raises(OSError, match="disk full"):
+        result.save(saved)
+    monkeypatch.undo()
+    assert (saved / "results.json").read_bytes() == before
+    assert sorted(path.name for path in saved.iterdir()) == ["results.json", "results.parquet"]

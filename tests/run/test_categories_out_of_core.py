@@ -1,0 +1,245 @@
+"""Audits of categories that stay in their files: the same results as in memory, for any number of workers and any cut of the rows."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from large_tables import figures, in_memory
+
+import auditor
+from auditor.audit.categorical import release as making
+from auditor.audit.counts import outcome_counts as counts
+from auditor.process.interrupt import CtrlC
+from auditor.run import categorical_passes as passes
+from auditor.run import schedule as tasks
+
+ROWS = 300_000
+"""Five blocks, and as many stripes."""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "table.parquet"
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame({
+        "salary": np.round(np.exp(rng.standard_normal(ROWS) + 10)),
+        "disease": rng.choice(["flu", "HIV", "none", "cold"], ROWS, p=[0.5, 0.05, 0.3, 0.15]),
+        "sex": rng.choice(["f", "m"], ROWS),
+    })  # fmt: skip
+    frame.to_parquet(path, row_group_size=49_999)
+    return path
+
+
+SCHEMES = [
+    {"name": "uniform", "levels": [0.3, 0.1, 0.5]},
+    {"name": "uniform-multilevel", "levels": [0.3, 0.1, 0.5]},
+    {"name": "uniform-multilevel", "id": "bridge", "implementation": "bridge", "levels": [0.3, 0.1, 0.5, 0.3]},
+    {"name": "uniform-multilevel", "id": "multi-pert", "implementation": "multi-pert", "levels": [0.3, 0.1], "already-out": 1},
+]
+
+
+def scenario(file: Path, **changes: Any) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "title": "out of core",
+        "seed": 11,
+        "data": {"source": str(file), "columns": ["disease", "sex"], "categorical": ["disease", "sex"]},
+        "schemes": SCHEMES,
+        "knowledge": ["perfect", "uniform-prior", {"estimated": {"rows": 3_000}}, {"known-records": 400}],
+        "coalitions": ["subsets"],
+        "attacks": [{"name": "posterior", "predicates": {"ill": [["HIV", "f"], ["HIV", "m"]]}}, "ndr"],
+        "measures": ["rho-breach", "delta-growth", "belief-gap", "marginal-gap", "history-size", {"empirical-epsilon": {"trials": 2_000}}],
+        "expect": [{"no-collusion-gain": {"scheme": "uniform-multilevel"}}, "marginal-is-uniform", {"matches-theory": {"metric": "accuracy"}}],
+    } | changes
+
+
+BINNED = {"columns": ["salary"], "bin": {"salary": {"quantile": 40}}}
+CASES: dict[str, dict[str, Any]] = {
+    "a product domain": {},
+    "quantile bins": {"data": BINNED, "attacks": ["posterior"], "schemes": SCHEMES[:2]},
+    "equal width": {"data": {"columns": ["salary"], "bin": {"salary": {"equal-width": 9}}, "rows": 140_000, "standardize": True},
+                    "attacks": ["posterior"], "schemes": SCHEMES[:3]},
+    "replicates and a sweep": {"replicates": 2, "schemes": SCHEMES[:2], "knowledge": ["perfect"], "attacks": ["posterior"],
+                               "sweep": {"data.rows": [70_000, 140_000]}, "measures": []},
+    "many copies": {"schemes": [{"name": name, "levels": {"uniform": [0.05, 0.7], "count": 14}} for name in ("uniform", "uniform-multilevel")],
+                    "coalitions": ["all", {"copies": [1, 2, 3]}, {"first": 9}], "attacks": ["posterior"], "knowledge": ["perfect"],
+                    "expect": [{"no-collusion-gain": {"scheme": "uniform-multilevel"}}, "marginal-is-uniform"]},
+    "both worlds": {"data": BINNED, "attacks": ["posterior", "llse"], "knowledge": ["perfect"], "measures": [],
+                    "schemes": [{"name": name, "levels": levels} for name, levels in (("correlated", [0.5, 1.0, 2.0]), ("corner-wave", [0.5, 1.0]),
+                                ("uniform", [0.5, 0.3]), ("uniform-multilevel", [0.5, 0.3]))]},
+    "all or nothing": {"schemes": [{"name": "uniform-multilevel", "levels": [0.0, 1.0, 0.5]}], "attacks": ["posterior"], "expect": []},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_same_results_as_in_memory(file, large, monkeypatch, case):
+    document = scenario(file, **{key: value for key, value in CASES[case].items() if key != "data"})
+    if "data" in CASES[case]:
+        document["data"] = {"source": str(file)} | CASES[case]["data"]
+    apart = auditor.run(document)
+    assert not [record.reason for record in apart.measurements if record.status == "failed"]
+    assert {record.status for record in apart.measurements} >= {"ok"}
+    assert figures(apart) == figures(in_memory(monkeypatch, document))
+
+
+def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, monkeypatch):
+    document = scenario(file, schemes=SCHEMES[:2])
+    plain = figures(auditor.run(document))
+    monkeypatch.setattr(passes, "WAVE_BYTES", 1)
+    monkeypatch.setattr(passes, "FEWEST_IN_WAVE", 2)  # so that there are several waves
+    for count, shares in [(1, 3), (2, 256), (4, 2)]:
+        monkeypatch.setattr(tasks, "TASKS_PER_PASS", shares)
+        assert figures(auditor.run(document, workers=count)) == plain
+
+
+def test_counts_of_many_coalitions_in_many_passes_are_the_same(file, large, monkeypatch):
+    document = scenario(file, schemes=SCHEMES[:2], attacks=["posterior"], knowledge=["perfect"])
+    plain = figures(auditor.run(document))
+    monkeypatch.setattr(counts, "PASS_CELLS", 2**12)
+    assert figures(auditor.run(document)) == plain
+
+
+def test_a_sample_of_outcomes_gives_the_same_in_memory_and_agrees_with_all_of_them(file, large, monkeypatch):
+    data = {"source": str(file)} | BINNED
+    document = scenario(file, data=data, schemes=SCHEMES[:2], attacks=["posterior"], knowledge=["perfect"], coalitions=["all"])
+    whole = auditor.run(document)
+    monkeypatch.setattr("auditor.audit.counts.outcome_counts.MOST_CELLS", 2**15)
+    some = auditor.run(document)
+    assert figures(some) != figures(whole)
+    assert figures(some) == figures(in_memory(monkeypatch, document))
+    both = [result.frame().query("metric == 'belief_gap' and scheme == 'uniform'") for result in (whole, some)]
+    gap, error = (np.concatenate([frame[name] for frame in both]) for name in ("value", "std_error"))
+    assert error[1] > error[0]
+    assert abs(gap[1] - gap[0]) < 4.5 * error[1]
+    assert [record.status for record in some.expectations] == ["holds"] * 3
+
+
+def test_what_travels_holds_no_rows(file, large):
+    """Tasks hold places and what attacks learnt, results sums."""
+    from auditor.scenario.read import read_scenario
+
+    sizes = []
+
+    class Crew:
+        def carry_out(self, work, steps):
+            for step in steps:
+                result = work(step)
+                sizes.append((len(pickle.dumps(step)), len(pickle.dumps(result))))
+                yield result
+
+    document = scenario(file, schemes=SCHEMES[:1], knowledge=["perfect"], attacks=["posterior"], measures=["belief-gap"], expect=[])
+    checked = read_scenario(document, [], None)
+    (task,) = tasks.plan(checked, checked.sweep_points())
+    passes.audit_by_passes(task, Crew(), 256)
+    assert len(sizes) >= 15  # three passes or more, five stripes each
+    assert max(step for step, _ in sizes) < 20_000
+    assert max(result for _, result in sizes) < 400_000  # outcomes of three copies, by value and row group
+
+
+def test_copies_of_tables_in_their_files_are_not_kept(file, large, monkeypatch):
+    kept = []
+    block = making.UniformRelease.block
+    monkeypatch.setattr(making.UniformRelease, "block", lambda self, *given: kept.append(len(self._kept)) or block(self, *given))
+    auditor.run(scenario(file, schemes=SCHEMES[:1], attacks=["posterior"], expect=[]))
+    assert set(kept) == {0}
+
+
+def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(file, large, monkeypatch):
+    from auditor.schemes.uniform import Uniform
+
+    def broken(self, original, size, key):
+        if key.block == 2:
+            raise ValueError("CANARY")
+        return made(self, original, size, key)
+
+    made = Uniform.copies
+    monkeypatch.setattr(Uniform, "copies", broken)
+    result = auditor.run(scenario(file, schemes=SCHEMES[:2], expect=[]))
+    status = {(record.scheme, record.status) for record in result.measurements}
+    assert status >= {("uniform", "failed"), ("uniform-multilevel", "ok")}
+    assert ("uniform", "ok") not in status
+    assert "CANARY" not in result.to_json()
+
+
+def test_an_attack_that_fails_on_some_rows_does_not_stop_the_others(file, large, monkeypatch):
+    from attacks.posterior import Bayes
+
+    def broken(self, copies):
+        if not self.fixed:
+            raise ValueError("CANARY")
+        return posterior(self, copies)
+
+    posterior = Bayes.posterior
+    monkeypatch.setattr(Bayes, "posterior", broken)
+    result = auditor.run(scenario(file, schemes=SCHEMES[:1], attacks=["posterior"], expect=[]))
+    assert {record.status for record in result.measurements if record.knowledge == "perfect"} == {"ok"}
+    assert {record.status for record in result.measurements if record.knowledge == "known-records(400)"} == {"failed"}
+    assert "CANARY" not in result.to_json()
+
+
+# -- killed in the middle of a pass ------------------------------------------------------------------------------------
+
+
+def dies_at(folder: Path, number: int):
+    """Go through some stripes, but kill the worker that begins the n-th share of them, once."""
+
+    def work(task):
+        marks = [folder / f"share-{k}" for k in range(number + 1)]
+        for mark in marks:
+            try:
+                mark.touch(exist_ok=False)
+            except FileExistsError:
+                continue
+            if mark == marks[-1]:
+                os.kill(os.getpid(), signal.SIGKILL)
+            break
+        return through(task)
+
+    through = passes.go_through
+    return work
+
+
+@pytest.mark.parametrize("number", [0, 4, 11], ids=["at once", "at the end of a pass", "in a later pass"])
+def test_a_worker_killed_in_the_middle_of_a_pass_loses_nothing(file, large, monkeypatch, tmp_path, number):
+    document = scenario(file, schemes=SCHEMES[1:2], attacks=["posterior"])
+    plain = figures(auditor.run(document))
+    monkeypatch.setattr(passes, "go_through", dies_at(tmp_path, number))
+    assert figures(auditor.run(document, workers=2)) == plain
+    assert (tmp_path / f"share-{number}").exists()
+
+
+def test_a_run_that_broke_in_the_middle_of_a_pass_goes_on_from_the_last_release(file, large, monkeypatch, tmp_path):
+    """The release under way is gone through again, those before it are not; the results are those of a run that nobody disturbed."""
+    document = scenario(file, schemes=SCHEMES[:3], attacks=["posterior"], knowledge=["perfect"], measures=[])
+    plain = figures(auditor.run(document))
+    done: list[int] = []
+
+    def counted(most):
+        def work(task):
+            if len(done) == most:
+                raise CtrlC
+            done.append(task.scheme)
+            return through(task)
+
+        return work
+
+    through = passes.go_through
+    monkeypatch.setattr(passes, "go_through", counted(10**9))
+    auditor.run(document)
+    whole = list(done)
+    third = whole.index(2)
+    done.clear()
+    monkeypatch.setattr(passes, "go_through", counted(third + 2))
+    with pytest.raises(CtrlC):
+        auditor.run(document, output=tmp_path / "out")
+    done.clear()
+    monkeypatch.setattr(passes, "go_through", counted(10**9))
+    assert figures(auditor.run(document, output=tmp_path / "out", resume=True)) == plain
+    assert done == whole[third:]

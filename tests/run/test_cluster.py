@@ -1,0 +1,182 @@
+"""A real Dask scheduler and workers on loopback: the same results as here, also when a worker is killed in the middle."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import auditor
+from auditor.data.streamed import rows as streamed
+from auditor.errors import AuditorError
+from auditor.run import schedule as tasks
+from auditor.run.workers import Crew
+
+pytest.importorskip("distributed", reason="--cluster is an extra: pip install 'auditor[cluster]'")
+
+PATIENCE = 120
+ENVIRONMENT = os.environ | {
+    "PYTHONPATH": os.pathsep.join([str(Path.cwd()), str(Path(__file__).parent)]),
+    "DASK_DISTRIBUTED__WORKER__DAEMON": "false",
+}
+
+
+class Cluster:
+    """A scheduler and two worker processes, each with one thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._processes: list[subprocess.Popen[bytes]] = []
+        told = folder / "scheduler.json"
+        self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(told))
+        _until(lambda: told.exists() and told.stat().st_size > 0)
+        import json
+
+        self.address = json.loads(told.read_text())["address"]
+        self.workers = [self._worker() for _ in range(2)]
+
+    def _worker(self) -> subprocess.Popen[bytes]:
+        place = self._folder / f"worker-{len(self._processes)}"
+        return self._start(
+            "worker", self.address, "--host", "127.0.0.1", "--nthreads", "1", "--no-nanny", "--no-dashboard", "--memory-limit", "0",
+            "--local-directory", str(place),
+        )  # fmt: skip
+
+    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        log = (self._folder / f"log-{len(self._processes)}").open("wb")
+        process = subprocess.Popen([sys.executable, "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:]], stdout=log, stderr=log, env=ENVIRONMENT)
+        self._processes.append(process)
+        return process
+
+    def stop(self) -> None:
+        for process in reversed(self._processes):
+            process.kill()
+            process.wait()
+
+
+def _until(done) -> None:
+    started = time.monotonic()
+    while not done():
+        assert time.monotonic() - started < PATIENCE, "the cluster did not come up"
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    made = Cluster(tmp_path)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def document(tmp_path, monkeypatch):
+    monkeypatch.setattr(streamed, "HELD_BYTES", 0)
+    tasks._table.cache_clear()
+    rng = np.random.default_rng(8)
+    path = tmp_path / "table.parquet"
+    pd.DataFrame({f"x{k}": 1e4 + rng.standard_normal(40_000) for k in range(40)}).to_parquet(path, row_group_size=9_999)
+    yield {
+        "title": "on a cluster",
+        "seed": 11,
+        "data": {"source": str(path)},
+        "schemes": [{"name": "independent", "levels": [0.3, 1.0]}, {"name": "corner-wave", "levels": [0.3, 1.0]}],
+        "knowledge": ["perfect", {"known-records": 5}],
+        "attacks": ["ndr", "llse"],
+        "expect": [{"no-collusion-gain": {"scheme": "corner-wave"}}],
+    }
+    tasks._table.cache_clear()
+
+
+def without_clock(result) -> dict:
+    """Everything in results.json but when, how long, and by which command."""
+    import json
+
+    found = json.loads(result.to_json())
+    for name in ("start", "duration", "command"):
+        del found["provenance"][name]
+    return found
+
+
+def test_the_same_results_as_here(cluster, document):
+    assert without_clock(auditor.run(document, cluster=cluster.address)) == without_clock(auditor.run(document))
+
+
+def test_the_same_results_of_categories(cluster, document, tmp_path):
+    """Each pass of each scheme is shared out, here in four stripes; a worker that dies between two passes is missed by nobody."""
+    pd.DataFrame({"x1": np.random.default_rng(8).gamma(2.0, size=200_000)}).to_parquet(tmp_path / "codes.parquet", row_group_size=49_999)
+    categorical = document | {
+        "data": {"source": str(tmp_path / "codes.parquet"), "bin": {"x1": {"quantile": 7}}},
+        "schemes": [{"name": "uniform", "levels": [0.3, 0.6]}, {"name": "uniform-multilevel", "levels": [0.3, 0.6]}],
+        "attacks": ["posterior"],
+        "measures": ["belief-gap"],
+        "expect": [{"no-collusion-gain": {"scheme": "uniform-multilevel"}}],
+    }
+    expected = without_clock(auditor.run(categorical))
+    assert without_clock(auditor.run(categorical, cluster=cluster.address)) == expected
+    cluster.workers[0].send_signal(signal.SIGKILL)
+    cluster.workers[0].wait()
+    assert without_clock(auditor.run(categorical, cluster=cluster.address)) == expected
+
+
+def mark_and_wait(task: tuple[str, int]) -> int:
+    """Say who works on which number; wait until told to go on."""
+    folder, number = Path(task[0]), task[1]
+    (folder / f"begun-{number}-{os.getpid()}").touch()
+    while not (folder / "go").exists():
+        time.sleep(0.02)
+    return number**2
+
+
+def test_a_killed_worker_s_tasks_are_done_by_the_other(cluster, tmp_path):
+    import threading
+
+    numbers, found = list(range(6)), []
+    marks = tmp_path / "marks"
+    marks.mkdir()
+
+    def work() -> None:
+        with Crew(cluster=cluster.address) as crew:
+            found.extend(crew.carry_out(mark_and_wait, [(str(marks), number) for number in numbers]))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    victim = cluster.workers[0]
+    _until(lambda: list(marks.glob(f"begun-*-{victim.pid}")) and list(marks.glob(f"begun-*-{cluster.workers[1].pid}")))
+    lost = {path.name.split("-")[1] for path in marks.glob(f"begun-*-{victim.pid}")}
+    victim.send_signal(signal.SIGKILL)
+    victim.wait()
+    (marks / "go").touch()
+    thread.join(PATIENCE)
+    assert found == [number**2 for number in numbers]
+    again = {path.name.split("-")[1] for path in marks.glob(f"begun-*-{cluster.workers[1].pid}")}
+    assert lost <= again
+
+
+def test_an_audit_goes_on_when_a_worker_is_killed(cluster, document, monkeypatch):
+    """Killed when the first stripes are in: what it had is done again, and nothing is missing."""
+    expected = without_clock(auditor.run(document))
+    killed = []
+
+    def kill(progress) -> None:
+        if not killed and progress.done >= 2:
+            cluster.workers[0].send_signal(signal.SIGKILL)
+            killed.append(cluster.workers[0].wait())
+
+    from auditor.run.run_scenario import run_scenario
+    from auditor.scenario.read import read_scenario
+
+    result = run_scenario(read_scenario(document, [], None), cluster=cluster.address, listener=kill)
+    assert killed == [-signal.SIGKILL]
+    assert without_clock(result) == expected
+
+
+def test_no_scheduler_there():
+    with pytest.raises(AuditorError, match="no Dask scheduler answers"):
+        Crew(cluster="tcp://127.0.0.1:9")

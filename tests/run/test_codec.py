@@ -1,0 +1,106 @@
+"""What is written to a journal is read back exactly, by its declared type, and nothing else is accepted."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from dataclasses import fields, is_dataclass
+from typing import get_type_hints
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import auditor
+from auditor.audit.base.outcome import ReleaseAudit
+from auditor.results.records import Measurement
+from auditor.run.codec import CodecError, codec
+from auditor.run.schedule import carry_out, plan
+from auditor.scenario.read import read_scenario
+
+UNIFORM = {
+    "seed": 2,
+    "data": {"source": "census-like", "rows": 600, "bin": {"age": {"equal-width": 4}}},
+    "schemes": [{"name": "uniform-multilevel", "levels": [0.3, 0.6, 0.45]}, {"name": "corner-wave", "levels": [0.25, 0.5, 1.0]}],
+    "attacks": ["posterior", "llse"],
+    "measures": ["error-distribution"],
+    "expect": [{"no-collusion-gain": {}}],
+}
+
+
+def through(declared, value):
+    encode, decode = codec(declared)
+    return decode(json.loads(json.dumps(encode(value))))
+
+
+def bits(value):
+    return struct.pack("<d", value)
+
+
+@given(st.floats())
+def test_floats_keep_every_bit_that_a_figure_has(value):
+    back = through(float, value)
+    assert math.isnan(back) if math.isnan(value) else bits(back) == bits(value)
+
+
+def shape(value):
+    """The value with every type named, NaN equal to itself; a numpy scalar that slipped in counts as Python's own number."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, dict):
+        return "dict", [(shape(key), shape(item)) for key, item in value.items()]
+    if is_dataclass(value):
+        return type(value), [shape(getattr(value, field.name)) for field in fields(value)]
+    if isinstance(value, (list, tuple)):
+        return type(value), [shape(item) for item in value]
+    return type(value), repr(value)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_what_a_task_yields_comes_back_with_the_same_types_and_values(place):
+    scenario = read_scenario(UNIFORM)
+    auditor.run(scenario)
+    task = list(plan(scenario, scenario.sweep_points()))[place]
+    audits = carry_out(task)
+    assert audits[0].measurements
+    assert audits[0].evidence.pooling
+    assert audits[0].evidence.facts.keys() == ({"marginal", "drawn"} if place == 0 else set())
+    assert shape(through(list[ReleaseAudit], audits)) == shape(audits)
+
+
+RECORD = Measurement({}, "s", "perfect", "llse", (1, 2), (0.5, 1.0), 1, "*", "rmse", 1.0, None, None, None, None, "ok", None, "none")
+
+
+@pytest.mark.parametrize("field", Measurement._fields)
+def test_every_field_of_a_measurement_refuses_another_type(field):
+    encode, decode = codec(Measurement)
+    plain = json.loads(json.dumps(encode(RECORD)))
+    assert decode(plain) == RECORD
+    wrong = {"sweep": 3, "coalition": [1, "2"], "levels": "0.5", "replicate": 1.5, "value": "1", "status": "splendid", "error_bar": None}
+    plain[Measurement._fields.index(field)] = wrong.get(field, {"x": 1})
+    with pytest.raises(CodecError):
+        decode(plain)
+
+
+@pytest.mark.parametrize("plain", [[], [1] * 16, [1] * 18, {"sweep": {}}, "text", None, 3])
+def test_a_record_of_another_shape_is_refused(plain):
+    with pytest.raises(CodecError):
+        codec(Measurement)[1](plain)
+
+
+def test_true_is_no_number():
+    for declared in (float, int):
+        with pytest.raises(CodecError):
+            codec(declared)[1](True)
+
+
+def test_the_fields_of_measurements_are_all_of_types_that_are_checked():
+    assert all(codec(hint) for hint in get_type_hints(Measurement).values())
+
+
+def test_a_message_names_types_and_no_value():
+    with pytest.raises(CodecError) as refused:
+        codec(list[float])[1](["secret"])
+    assert "secret" not in str(refused.value)

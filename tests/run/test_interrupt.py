@@ -1,0 +1,350 @@
+"""Ctrl-C and SIGTERM: the first leaves a partial report and an exit status, the second ends the program, and neither a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+import auditor
+from auditor.cli import main
+from auditor.expectations.stopped_runs import Missing, undecided
+from auditor.process import interrupt
+from auditor.results.model import AuditResult
+from auditor.results.records import ExpectationRecord
+from auditor.run import schedule as tasks
+from auditor.run.journal import NAME
+from auditor.scenario.read import read_scenario
+
+ROOT = Path(__file__).parents[2]
+SCENARIO = {
+    "title": "Stopped",
+    "seed": 1,
+    "data": {"source": "cps", "columns": ["age", "salary"], "rows": 400},
+    "replicates": 2,
+    "schemes": [{"name": "correlated", "levels": [0.25, 1.0]}, {"name": "corner-wave", "levels": [0.25, 1.0]}],
+    "attacks": ["ndr", "llse"],
+    "expect": [
+        {"collusion-gain": {"scheme": "correlated", "attack": "llse", "at-least": 0.05}},
+        {"normalized_error": {"scheme": "corner-wave", "attack": "llse", "at-least": 0.1}},
+        "matches-theory",
+    ],
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("first", "second", "third"):
+        Path(f"{name}.yaml").write_text(yaml.safe_dump(SCENARIO))
+    return tmp_path
+
+
+@pytest.fixture
+def run(capfd):
+    def command(*arguments):
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            main(["run", *map(str, arguments)])
+        out, err = capfd.readouterr()
+        return stopped.value.code or 0, out, err
+
+    return command
+
+
+@pytest.fixture
+def signalled(monkeypatch):
+    """Send this process a signal when so many tasks were carried out."""
+    real, state = tasks.carry_out, {"done": 0, "at": None, "signal": signal.SIGINT}
+
+    def carry_out(task):
+        if state["done"] == state["at"]:
+            state["at"] = None  # once
+            os.kill(os.getpid(), state["signal"])
+        state["done"] += 1
+        return real(task)
+
+    monkeypatch.setattr(tasks, "carry_out", carry_out)
+    return state
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_first_signal_leaves_a_partial_report_and_resume_makes_it_whole(folder, run, signalled, number, status):
+    signalled.update(at=3, signal=number)
+    found, out, err = run("first.yaml")
+    assert found == status
+    assert f"Partial: 3 of 4 tasks finished; interrupted by {number.name}." in " ".join(out.split())
+    assert "first: PARTIAL: 3 of 4 tasks are finished" in err
+    assert "--resume" in err
+    assert "Traceback" not in err
+    page = Path("audit/first/report.html").read_text()
+    assert "Partial: 3 of 4 tasks finished" in page
+    result = AuditResult.load("audit/first")
+    assert (result.partial.finished, result.partial.tasks, result.partial.signal, result.exit_status) == (3, 4, number.name, status)
+    assert [record.status for record in result.expectations] == ["holds", "undecided", "undecided"]
+    assert "1 task that it covers is missing" in result.expectations[1].why
+    assert run("first.yaml", "--resume")[0] == 0
+    assert AuditResult.load("audit/first").partial is None
+    assert signalled["done"] == 4
+
+
+def test_scenarios_that_were_not_reached_are_named_and_those_before_stand(folder, run, signalled):
+    signalled["at"] = 6
+    status, out, err = run("first.yaml", "second.yaml", "third.yaml")
+    assert status == 130
+    assert "third: not carried out" in err
+    assert not Path("audit/third/results.json").exists()
+    assert AuditResult.load("audit/first").partial is None
+    assert AuditResult.load("audit/second").partial.finished == 2
+    assert out.count("Stopped ━") == 2
+    assert run("first.yaml", "second.yaml", "third.yaml", "--resume")[0] == 0
+    assert signalled["done"] == 12
+
+
+def test_stopped_before_anything_was_finished_whole_results_are_left_alone(folder, run, signalled):
+    run("first.yaml")
+    before = Path("audit/first/results.json").read_bytes()
+    signalled.update(at=signalled["done"])
+    status, _, err = run("first.yaml")
+    assert status == 130
+    assert "is left as it was" in err
+    assert Path("audit/first/results.json").read_bytes() == before
+    assert run("first.yaml", "--resume")[0] == 0
+    assert signalled["done"] == 4
+
+
+def test_stopped_before_anything_was_finished_there_is_an_empty_report(folder, run, signalled):
+    signalled["at"] = 0
+    status, out, _ = run("first.yaml")
+    assert status == 130
+    assert "Partial: 0 of 4 tasks finished" in out
+    assert {record.status for record in AuditResult.load("audit/first").expectations} == {"undecided"}
+
+
+def test_a_signal_while_results_are_written_waits_until_they_are(folder, run, monkeypatch):
+    real = AuditResult.save
+
+    def save(self, directory):
+        os.kill(os.getpid(), signal.SIGINT)
+        return real(self, directory)
+
+    monkeypatch.setattr(AuditResult, "save", save)
+    status, _, err = run("first.yaml", "second.yaml")
+    assert status == 130
+    assert sorted(path.name for path in Path("audit/first").iterdir()) == [NAME, "report.html", "results.json", "results.parquet"]
+    assert "second: not carried out" in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_before_the_first_task_ends_the_program_with_its_status(folder, run, monkeypatch, number):
+    from auditor import cli
+
+    monkeypatch.setattr(cli, "_check_all", lambda checked: os.kill(os.getpid(), number))
+    status, out, err = run("first.yaml")
+    assert (status, out) == (128 + number, "")
+    assert "Traceback" not in err
+    assert not Path("audit").exists()
+
+
+def test_handlers_are_put_back(folder, run):
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM), signal.set_wakeup_fd(-1)
+    run("first.yaml", "--quiet")
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM), signal.set_wakeup_fd(-1)) == before
+
+
+def test_from_python_ctrl_c_is_python_s_own(folder, signalled):
+    signalled["at"] = 2
+    with pytest.raises(KeyboardInterrupt):
+        auditor.run("first.yaml", output="mine")
+    auditor.run("first.yaml", output="mine", resume=True)
+    assert signalled["done"] == 4
+
+
+def test_a_signal_in_a_shielded_block_is_raised_at_its_end():
+    reached = []
+
+    def shielded():
+        with interrupt.shielded():
+            os.kill(os.getpid(), signal.SIGTERM)
+            reached.append("the end")
+
+    with interrupt.interruptible(), pytest.raises(interrupt.Interrupted):
+        shielded()
+    assert reached
+
+
+# -- as a terminal does it ------------------------------------------------------------------------------------------------
+
+
+def started(*arguments, folder):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, *arguments], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+
+
+def patiently(condition, program):
+    while not condition():
+        assert program.poll() is None, program.communicate()
+        time.sleep(0.05)
+
+
+def begun(folder):
+    """Whether a second task is in the journal, and so the first one among the results; the journal's own first line is no task."""
+    journal = folder / "audit/many" / NAME
+    return journal.exists() and journal.read_bytes().count(b"\n") > 2
+
+
+def test_ctrl_c_reaches_program_and_workers_at_once_and_nobody_shows_a_traceback(folder):
+    many = SCENARIO | {"replicates": 16, "data": {"source": "census-like", "rows": 40_000}, "coalitions": ["subsets"]}
+    Path("many.yaml").write_text(yaml.safe_dump(many))
+    program = started("-m", "auditor", "run", "many.yaml", "--workers", "2", folder=folder)
+    patiently(lambda: begun(folder), program)
+    os.killpg(program.pid, signal.SIGINT)
+    _, err = program.communicate()
+    assert program.returncode == 130
+    assert "Traceback" not in err
+    assert "many: PARTIAL: " in err
+    document = json.loads((folder / "audit/many/results.json").read_text())
+    assert 0 < document["partial"]["finished"] < document["partial"]["tasks"] == 32
+
+
+def test_workers_are_deaf_to_ctrl_c_from_their_start(folder):
+    """What is blocked when they are started, they inherit; starting the trackers of the standard library and of joblib may undo it."""
+    asks = (
+        "import signal; from auditor.run.workers import Crew\n"
+        "with Crew(2) as crew: print(*crew.carry_out(lambda _: signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()), range(4)))\n"
+        "print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))"
+    )
+    done = subprocess.run([sys.executable, "-c", asks], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split("\n")[:2] == ["True True True True", "False"]
+
+
+def members(program):
+    """The command lines of a program and all that came of it."""
+    found = subprocess.run(["ps", "-ww", "-o", "args=", "-g", str(program.pid)], capture_output=True, text=True, check=False)
+    return [line for line in found.stdout.splitlines() if "<defunct>" not in line]
+
+
+def all_end(program):
+    """Whether nobody outlives a program by a minute: joblib's own would wait for work for five more."""
+    for _ in range(1200):
+        if not members(program):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def has_workers(program):
+    return sum("popen_loky" in line for line in members(program)) == 2
+
+
+@pytest.mark.parametrize("moment", ["at work", "just started"])
+def test_workers_end_when_the_program_is_killed(folder, moment):
+    many = SCENARIO | {"replicates": 16, "data": {"source": "census-like", "rows": 40_000}, "coalitions": ["subsets"]}
+    Path("many.yaml").write_text(yaml.safe_dump(many))
+    program = started("-m", "auditor", "run", "many.yaml", "--workers", "2", folder=folder)
+    patiently(lambda: begun(folder) if moment == "at work" else has_workers(program), program)
+    program.kill()
+    program.communicate()
+    assert all_end(program)
+
+
+def test_ctrl_c_while_workers_start_ends_the_program_and_them(folder):
+    Path("many.yaml").write_text(yaml.safe_dump(SCENARIO))
+    program = started("-m", "auditor", "run", "many.yaml", "--workers", "2", folder=folder)
+    patiently(lambda: has_workers(program), program)
+    os.killpg(program.pid, signal.SIGINT)
+    _, err = program.communicate(timeout=60)
+    assert program.returncode == 130
+    assert "Traceback" not in err
+    assert "Exception ignored" not in err
+    assert all_end(program)
+
+
+def test_a_wrong_request_ends_the_workers_it_would_have_needed(folder):
+    program = started("-m", "auditor", "run", "no-such.yaml", "--workers", "2", folder=folder)
+    out, err = program.communicate(timeout=60)
+    assert (program.returncode, out) == (2, "")
+    assert err.startswith("error: no-such.yaml: no such scenario file")
+    assert "ignored" not in err
+    assert all_end(program)
+
+
+SECOND = """
+import hashlib, sys
+from auditor.process import interrupt
+with interrupt.interruptible():
+    try:
+        with interrupt.shielded():  # whenever the first comes, it meets the program in compiled code
+            print("ready", flush=True)
+            hashlib.pbkdf2_hmac("sha256", b"x", b"y", 10**9)
+    finally:
+        print("survived", flush=True)
+"""
+
+
+def test_a_second_ctrl_c_stops_at_once_even_in_compiled_code(folder):
+    program = started("-c", SECOND, folder=folder)
+    assert program.stdout.readline() == "ready\n"
+    os.killpg(program.pid, signal.SIGINT)
+    assert program.stderr.readline() == "\n"
+    assert "Ctrl-C again stops at once" in program.stderr.readline()
+    time.sleep(2 * interrupt.ONE_PRESS)
+    os.killpg(program.pid, signal.SIGINT)
+    out, err = program.communicate()
+    assert program.returncode == 130
+    assert "survived" not in out
+    assert err == "stopped at once\n"
+
+
+TWICE = """
+import os, signal, time
+from auditor.process import interrupt
+with interrupt.interruptible():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(9)
+    except interrupt.Interrupted:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(2 * interrupt.ONE_PRESS)
+        print("survived")
+"""
+
+
+def test_a_signal_that_is_delivered_twice_is_one_request(folder):
+    out, _ = started("-c", TWICE, folder=folder).communicate()
+    assert out == "survived\n"
+
+
+# -- expectations of what is missing ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("where", "missing", "status"),
+    [
+        ({"scheme": "correlated"}, [], "fails"),
+        ({"scheme": "correlated"}, [Missing({}, "corner-wave")], "fails"),
+        ({"scheme": "correlated"}, [Missing({}, "correlated")], "undecided"),
+        ({"scheme": ["corner-wave", "correlated"]}, [Missing({}, "correlated")], "undecided"),
+        ({}, [Missing({}, "corner-wave")], "undecided"),
+        ({"sweep": {"data.rows": 200}}, [Missing({"data.rows": 400}, "correlated")], "fails"),
+        ({"sweep": {"data.rows": 400}}, [Missing({"data.rows": 400}, "correlated")], "undecided"),
+    ],
+)
+def test_what_is_missing_leaves_undecided_what_covers_it_and_nothing_else(where, missing, status):
+    expect = [{"collusion-gain": where | {"at-least": 0.5}}]
+    scenario = read_scenario(SCENARIO | {"expect": expect, "sweep": {"data.rows": [200, 400]}})
+    record = ExpectationRecord(expectation="collusion-gain", where=where, status="fails", observed=0.1, bound=0.5, why="too little")
+    judged = undecided(record, scenario.expect[0].expectation, missing)
+    assert judged.status == status
+    assert "too little" in judged.why
+    assert judged.observed == 0.1

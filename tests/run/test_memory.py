@@ -1,0 +1,135 @@
+"""What `auditor check` says a worker process will need, against what a run in a process of its own came to need."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+FACTOR = 1.6
+"""Either way. What an interpreter with its libraries takes, half of these runs' memory, differs that much from machine to machine."""
+
+RUN = """
+import re, sys
+from pathlib import Path
+from auditor.data.streamed import rows as streamed
+streamed.HELD_BYTES = int(sys.argv[1])
+import auditor
+auditor.run(sys.argv[2])
+# not ru_maxrss, which a process inherits from the one that started it
+print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) // 1024)
+"""
+CHECK = """
+import sys
+from auditor.data.streamed import rows as streamed
+streamed.HELD_BYTES = int(sys.argv[1])
+from auditor.cli import main
+main(["check", sys.argv[2]])
+"""
+
+SCENARIO = """
+data: {{source: table.parquet, standardize: true}}
+schemes: {{name: {scheme}, levels: [0.3, 0.45, 0.6, 0.8, 1.0]}}
+attacks: [{attacks}]
+knowledge: [perfect]
+coalitions: [{coalitions}]
+measures: [{measures}]
+"""
+CASES = {
+    "streamed": (0, "ndr, llse", "subsets", ""),
+    "streamed, spread of errors": (0, "ndr, llse", "subsets", "error-distribution"),
+    "streamed, attack on rows": (0, "udr", "prefixes", ""),
+    "held": (2**40, "ndr, llse", "subsets", ""),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Three million records of four numbers: 92 MiB, and 458 MiB of copies."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = tmp_path_factory.mktemp("memory")
+    rng = np.random.default_rng(1)
+    pq.write_table(pa.table({f"x{k}": rng.standard_normal(3_000_000) for k in range(4)}), path / "table.parquet", row_group_size=2**17)
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads peak memory from /proc, which this system has not")
+@pytest.mark.parametrize("case", CASES)
+def test_predicted_and_measured(folder, case):
+    held, attacks, coalitions, measures = CASES[case]
+    text = SCENARIO.format(scheme="corner-wave", attacks=attacks, coalitions=coalitions, measures=measures)
+    predicted, measured = both(folder, held, text)
+    assert measured / FACTOR <= predicted <= measured * FACTOR, f"predicted {predicted:.0f} MB, measured {measured:.0f}"
+
+
+CATEGORICAL = """
+data: {{source: codes.parquet, rows: {rows}, {data}}}
+schemes:
+  - {{name: uniform, levels: [0.3, 0.1, 0.5, 0.4]}}
+  - {{name: uniform-multilevel, levels: [0.3, 0.1, 0.5, 0.4]}}
+attacks: [posterior]
+knowledge: [perfect]
+coalitions: [{coalitions}]
+expect: [{expect}]
+"""
+BINS = "columns: [salary], bin: {salary: {quantile: 50}}"
+CODED = {
+    "text, streamed": (0, "columns: [disease], categorical: [disease]", "subsets", ""),
+    "quantile bins, streamed": (0, BINS, "subsets", ""),
+    "quantile bins, streamed, pooling judged": (0, BINS, "all, prefixes", "no-collusion-gain: {scheme: uniform-multilevel}"),
+    "quantile bins, held": (2**40, BINS, "prefixes", ""),
+}
+
+
+@pytest.fixture(scope="module")
+def codes(tmp_path_factory) -> Path:
+    """Four million records of a number and a word."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path, rng = tmp_path_factory.mktemp("codes"), np.random.default_rng(1)
+    words = np.array(["flu", "HIV", "none", "cold"])[rng.choice(4, 4_000_000, p=[0.5, 0.05, 0.3, 0.15])]
+    table = pa.table({"salary": np.round(np.exp(10 + rng.standard_normal(4_000_000))), "disease": pa.array(words)})
+    pq.write_table(table, path / "codes.parquet", row_group_size=2**17)
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads peak memory from /proc, which this system has not")
+@pytest.mark.parametrize("case", CODED)
+def test_predicted_and_measured_of_categories(codes, case):
+    held, data, coalitions, expect = CODED[case]
+    predicted, measured = both(codes, held, CATEGORICAL.format(rows=2_000_000, data=data, coalitions=coalitions, expect=expect))
+    assert measured / FACTOR <= predicted <= measured * FACTOR, f"predicted {predicted:.0f} MB, measured {measured:.0f}"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads peak memory from /proc, which this system has not")
+def test_memory_of_categories_does_not_grow_with_the_rows(codes):
+    some, four_times = (
+        both(codes, 0, CATEGORICAL.format(rows=rows, data=BINS, coalitions="subsets", expect="")) for rows in (1_000_000, 4_000_000)
+    )
+    column = 3_000_000 * 8 / 1e6  # what a table that is held would add at the least: the column of numbers, once
+    assert four_times[0] <= 1.05 * some[0]
+    assert four_times[1] < some[1] + column
+
+
+def both(folder: Path, held: int, text: str) -> tuple[float, float]:
+    """Return the megabytes that were predicted and measured."""
+    file = folder / "audit.yaml"
+    file.write_text(text)
+    outline = said(CHECK, held, file)
+    predicted = float(re.search(r"([\d,]+) MB of memory in each worker process", outline)[1].replace(",", ""))
+    return predicted, float(said(RUN, held, file).split()[-1])
+
+
+def said(code: str, held: int, file: Path) -> str:
+    command = [sys.executable, "-c", code, str(held), str(file)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=900).stdout

@@ -1,0 +1,224 @@
+"""Audits of tables that stay in their files: the same results as in memory, for any number of workers and any cut of the rows."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from large_tables import figures, in_memory
+
+import auditor
+from auditor.data.streamed import rows as streamed
+from auditor.errors import AuditorError
+from auditor.run import schedule as tasks
+from auditor.run import workers
+
+ROWS = 60_000
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "table.parquet"
+    rng = np.random.default_rng(8)
+    age = rng.integers(18, 80, ROWS)
+    width = 40  # so that there are ten blocks
+    columns = {f"x{k}": 1e5 * (k % 3) + age * (k % 5) + rng.standard_normal(ROWS) * 9 for k in range(width - 1)}
+    pd.DataFrame({"age": age, **columns}).to_parquet(path, row_group_size=9_999)
+    return path
+
+
+SCHEMES = [
+    {"name": "independent", "levels": [0.3, 0.6, 1.0]},
+    {"name": "corner-wave", "levels": [0.3, 0.6, 1.0]},
+    {"name": "corner-wave", "id": "two-requests", "levels": [0.3, 0.6, 1.0], "already-out": 1},
+    {"name": "rotation-noise", "levels": [0.5]},
+]
+
+
+def scenario(file: Path, **changes: Any) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "title": "out of core",
+        "seed": 11,
+        "data": {"source": str(file), "columns": ["age", "x1", "x4"], "standardize": True},
+        "schemes": SCHEMES,
+        "knowledge": ["perfect", {"estimated": {"rows": 300}}, {"known-records": 40}, {"known-attributes": ["age"]}],
+        "coalitions": ["subsets"],
+        "attacks": ["ndr", "llse"],
+        "expect": [{"no-collusion-gain": {"scheme": "corner-wave"}}],
+    } | changes
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "linear": {},
+    "replicates": {"replicates": 3, "schemes": SCHEMES[:2], "knowledge": ["perfect"]},
+    "sweep": {"sweep": {"data.rows": [20_000, 40_000]}, "schemes": SCHEMES[:2], "knowledge": ["perfect"]},
+    "rows": {
+        "attacks": ["udr", "spectral-filter", "distribution-analysis"],
+        "coalitions": ["prefixes"],
+        "data": {"source": "", "columns": ["age", "x1"], "rows": 30_000},
+        "measures": ["error-distribution", {"within": 0.2}, "error-quantiles", "geometry", "entropy-privacy"],
+    },
+    "heads": {"measures": [{"error-distribution": {"records": 5_000}}], "schemes": SCHEMES[:3]},
+    "heads of every row": {"measures": [{"error-distribution": {"records": 5_000}}, "within"], "attacks": ["udr"], "coalitions": ["all"]},
+    "rotation": {
+        "schemes": [{"name": "rotation", "copies": 2}],
+        "knowledge": [{"known-records": 2}],
+        "attacks": ["known-io-rotation"],
+        "expect": [],
+        "measures": [{"records-within": 0.1}],
+    },
+    "whole table": {
+        "schemes": [{"name": "k-anonymity", "levels": [5, 10], "quasi": ["age"], "sensitive": "x1"}],
+        "data": {"source": "", "columns": ["age", "x1"], "rows": 5_000},
+        "knowledge": ["perfect"],
+        "attacks": ["homogeneity"],
+        "expect": [],
+    },
+    "utility": {"schemes": SCHEMES[:1], "utility": {"target": "age", "models": ["ridge"]}, "attacks": ["ndr"], "expect": []},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_same_results_as_in_memory(file, large, monkeypatch, case):
+    changes = {key: value for key, value in CASES[case].items() if key != "data"}
+    document = scenario(file, **changes)
+    if "data" in CASES[case]:
+        document["data"] = CASES[case]["data"] | {"source": str(file)}
+    streamed_ = auditor.run(document)
+    assert not [record.reason for record in streamed_.measurements if record.status == "failed"]
+    assert figures(streamed_) == figures(in_memory(monkeypatch, document))
+
+
+def wide(file: Path) -> dict[str, Any]:
+    """All forty columns: ten blocks, so that there is something to share out."""
+    return scenario(file, data={"source": str(file)}, schemes=SCHEMES[:2], attacks=["ndr"], knowledge=["perfect", {"known-records": 5}])
+
+
+def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, monkeypatch):
+    document = wide(file)
+    plain = figures(auditor.run(document))
+    for count, shares in [(1, 3), (2, 256), (2, 4), (4, 256)]:
+        monkeypatch.setattr(tasks, "TASKS_PER_PASS", shares)
+        assert figures(auditor.run(document, workers=count)) == plain
+
+
+def test_more_blocks_than_groups(file, large, monkeypatch):
+    """Of more blocks than ``STRIPES`` several make a stripe, and runs of stripes a group."""
+    from auditor.numerics import blocks
+
+    document = wide(file)
+    monkeypatch.setattr(blocks, "STRIPES", 3)
+    monkeypatch.setattr(blocks, "MOST_BLOCKS", 2)
+    assert len(blocks.row_blocks(ROWS, 40)) == 10
+    assert len(blocks.stripes(ROWS, 40)) == 6
+    assert {group for parts in blocks.moment_groups(ROWS, 40) for group, _, _ in parts} == {0, 1, 2}
+    plain = figures(auditor.run(document))
+    monkeypatch.setattr(tasks, "TASKS_PER_PASS", 2)
+    assert figures(auditor.run(document)) == plain
+    assert figures(in_memory(monkeypatch, document)) == plain
+
+
+def test_rows_are_read_once_for_all_schemes(file, large, monkeypatch):
+    reads = []
+    read = streamed.FileRows.read
+    monkeypatch.setattr(streamed.FileRows, "read", lambda self, a, b: reads.append((a, b)) or read(self, a, b))
+    document = wide(file)
+    auditor.run(document)
+    times = {bounds: reads.count(bounds) for bounds in reads}
+    assert len(times) == 10
+    # The first block twice more: what moments are taken about is found there, and whether corner-wave noise is what its law says.
+    assert max(times.values()) <= 4
+    assert sum(times.values()) == 22
+
+
+def test_tasks_and_results_hold_no_rows(file, large):
+    """What travels grows with neither: places and sums."""
+    import pickle
+
+    from auditor.scenario.read import read_scenario
+
+    checked = read_scenario(scenario(file, knowledge=["perfect"]), [], None)
+    release = list(tasks.plan(checked, checked.sweep_points()))
+    steps = tasks.gather_tasks(release)
+    assert len(pickle.dumps(steps[0])) < 10_000
+    moments = 12 * (12 + 1) * 8  # of three attributes and three copies of each
+    assert len(pickle.dumps(tasks.gather(steps[0]))) < 32 * len(SCHEMES) * (moments + 300)
+
+
+def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(file, large, monkeypatch):
+    from auditor.schemes.independent import Independent
+
+    class Broken:
+        def block(self, index, x, out, existing=0):
+            raise ValueError("CANARY")
+
+    monkeypatch.setattr(Independent, "sampler", lambda *_, **__: Broken())
+    result = auditor.run(scenario(file, expect=[]))
+    status = {(record.scheme, record.status) for record in result.measurements}
+    assert status >= {("independent", "failed"), ("corner-wave", "ok")}
+    assert ("independent", "ok") not in status
+    assert "CANARY" not in result.to_json()
+
+
+# -- workers that die --------------------------------------------------------------------------------------------------
+
+
+def die_once(task: tuple[str, int]) -> int:
+    """Kill the worker that has number 3, the first time."""
+    folder, number = task
+    mark = Path(folder) / "dead"
+    if number == 3 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number**2
+
+
+def die(task: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return task
+
+
+def test_tasks_of_a_killed_worker_are_done_again(tmp_path):
+    with workers.Crew(2) as crew:
+        found = list(crew.carry_out(die_once, [(str(tmp_path), number) for number in range(8)]))
+    assert found == [number**2 for number in range(8)]
+    assert (tmp_path / "dead").exists()
+
+
+def test_work_that_kills_every_worker_is_given_up_with_a_message():
+    with workers.Crew(2) as crew, pytest.raises(AuditorError, match="killed 3 times in a row over the same work"):
+        list(crew.carry_out(die, [1, 2, 3, 4]))
+
+
+# -- rows that adversaries are given -----------------------------------------------------------------------------------
+
+
+def test_rows_of_very_large_tables_are_chosen_without_a_shuffle(monkeypatch):
+    """Distinct, uniform, a smaller choice the start of a larger one, and next to no memory."""
+    from scipy import stats
+
+    from auditor.adversary.knowledge import Estimated
+    from auditor.audit.numeric.gather import chosen_rows
+
+    n = 10**9
+    some, more = (chosen_rows(Estimated(r), n, 3, 1) for r in (400, 10_000))
+    assert np.array_equal(some, more[:400])
+    assert np.unique(more).size == 10_000
+    assert (more.min() >= 0) & (more.max() < n)
+    # 20 cells of 500: a chi-square that is seen by chance once in 10,000
+    counts = np.bincount(more * 20 // n, minlength=20)
+    assert stats.chisquare(counts).pvalue > 1e-4
+
+
+def test_rows_of_other_tables_are_chosen_as_ever():
+    from auditor.adversary.knowledge import Estimated
+    from auditor.audit.numeric.gather import chosen_rows
+    from auditor.numerics.random_streams import stream
+
+    assert np.array_equal(chosen_rows(Estimated(50), 10_000, 3, 1), stream(3, "estimated", 1).permutation(10_000)[:50])

@@ -1,0 +1,226 @@
+"""A pass over a large file that was stopped goes on where it was: sums are kept, and no row of the table with them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from large_tables import figures
+
+import auditor
+from auditor.audit.numeric.gather import Chosen, Stripe
+from auditor.numerics.moments import Moments
+from auditor.run import checkpoint as keeper
+from auditor.run import moment_checkpoint as stretches
+from auditor.run import schedule as tasks
+from auditor.run.journal import NAME
+from auditor.run.task_keys import Identity
+
+ROWS, STEPS, SCHEMES = 60_000, 10, 2
+
+
+class StopError(BaseException):
+    """What no handler of failures catches, like a kill."""
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    draw = np.random.default_rng(3)
+    strong = draw.standard_normal((ROWS, 4)) @ draw.standard_normal((4, 40))
+    return pd.DataFrame(strong + draw.standard_normal((ROWS, 40)), columns=[f"x{k}" for k in range(40)])
+
+
+@pytest.fixture
+def document(table, tmp_path, large, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(stretches, "MOST_NUMBERS", 2**17)  # many columns make many blocks of few records
+    table.to_parquet("table.parquet", row_group_size=9_999)
+    return {
+        "schema": 1, "title": "long", "seed": 5, "data": {"source": "table.parquet"},
+        "schemes": [{"name": "correlated", "levels": [0.3, 0.6, 1.0]}, {"name": "corner-wave", "levels": [0.3, 0.6, 1.0]}],
+        "knowledge": ["perfect", {"estimated": {"rows": 100}}, {"known-records": 3}],
+        "coalitions": ["subsets"], "attacks": ["ndr", "llse"], "expect": ["matches-theory"],
+    }  # fmt: skip
+
+
+@pytest.fixture
+def gathered(monkeypatch):
+    """Every step of a pass that is gone through; the one at ``gathered.stop`` stops the run."""
+    real = tasks.gather
+
+    class Steps(list):
+        stop = None
+
+    steps = Steps()
+
+    def gather(task):
+        if len(steps) == steps.stop:
+            raise StopError
+        steps.append(task)
+        return real(task)
+
+    monkeypatch.setattr(tasks, "gather", gather)
+    return steps
+
+
+def stopped_at(step, document, gathered):
+    gathered.stop = step
+    with pytest.raises(StopError):
+        auditor.run(document, output="audit")
+    gathered.stop = None
+    gathered.clear()
+
+
+def journal():
+    return (Path("audit/scenario" if Path("audit/scenario").exists() else "audit") / NAME).read_text()
+
+
+@pytest.mark.parametrize("step", [1, 6, STEPS - 1])
+def test_what_was_summed_is_not_summed_again_and_the_results_are_the_same(document, gathered, step):
+    undisturbed = auditor.run(document)
+    assert len(gathered) == STEPS
+    gathered.clear()
+    stopped_at(step, document, gathered)
+    resumed = auditor.run(document, output="audit", resume=True)
+    assert [task.chosen_alone for task in gathered] == [True] * step + [False] * (STEPS - step)
+    assert figures(resumed) == figures(undisturbed)
+
+
+def test_the_seconds_of_a_part_are_those_of_its_task_whoever_found_it(tmp_path, monkeypatch):
+    """Two tasks share a pass of three steps, a second each, and take ten more; parts of both are kept, the time once."""
+    now, wanted = [0.0], {}
+    monkeypatch.setattr(keeper.time, "perf_counter", lambda: now[0])
+
+    def carry_out(some, begun):
+        for step in ("0", "1", "2"):
+            if any(begun.read(place, step) is None for place in range(len(some))):
+                now[0] += 1.0
+                if (step, "pass") == wanted.get("stop"):
+                    raise StopError
+                begun.keep(step, dict.fromkeys(range(len(some)), 7))
+        for place, task in enumerate(some):
+            now[0] += 10.0
+            if (task, "task") == wanted.get("stop"):
+                raise StopError
+            yield place, task
+
+    def run(resume, **stop):
+        wanted.clear()
+        wanted.update(stop)
+        kept = keeper.Keeper(keeper.Keep(tmp_path, resume), Identity({}, ["a", "b"]), str, lambda _: True)
+        before = now[0]
+        try:
+            found = sorted(kept.finished(["A", "B"], carry_out))
+        except StopError:
+            return None
+        assert found == [(0, "A"), (1, "B")]
+        return kept.spent + now[0] - before
+
+    assert run(False) == 23.0
+    assert run(True) == 23.0  # all of it is there
+    assert run(False, stop=("2", "pass")) is None
+    assert run(True) == 23.0  # two steps are
+    assert run(False, stop=("B", "task")) is None
+    assert run(True, stop=("B", "task")) is None
+    assert run(True) == 23.0  # one task, and what the other's parts took of their own
+    assert run(True) == 23.0
+
+
+def test_where_nobody_was_given_rows_nothing_is_looked_at_again(document, gathered, monkeypatch):
+    document["knowledge"] = ["perfect"]
+    undisturbed = auditor.run(document)
+    gathered.clear()
+    stopped_at(7, document, gathered)
+    resumed = auditor.run(document, output="audit", resume=True)
+    assert [task.first for task in gathered] == [7, 8, 9]
+    assert figures(resumed) == figures(undisturbed)
+
+
+def test_blocks_without_chosen_rows_are_not_read_again(document, gathered, monkeypatch):
+    from auditor.data.streamed.rows import FileRows
+
+    document["knowledge"] = ["perfect", {"known-records": 2}]
+    stopped_at(9, document, gathered)
+    read, real = [], FileRows.read
+    monkeypatch.setattr(FileRows, "read", lambda self, a, b: read.append(a) or real(self, a, b))
+    before = tasks.gather
+    monkeypatch.setattr(tasks, "gather", lambda task: (read.clear(), before(task), again.append(len(read)))[1])
+    again = []
+    auditor.run(document, output="audit", resume=True)
+    assert again[9] == 1
+    assert sum(again[:9]) <= 2
+
+
+def test_the_journal_holds_sums_over_many_rows_and_no_row(document, gathered, table):
+    stopped_at(9, document, gathered)
+    lines = [line.split(" ", 2) for line in journal().splitlines()]
+    parts = [json.loads(text)[1] for _, key, text in lines if "." in key]
+    assert len(parts) == 9 * SCHEMES
+    for stripes in parts:
+        for groups, finite, _ in stripes:
+            assert finite
+            assert min(count for _, count, _, _ in groups) >= stretches.FEWEST_RECORDS
+    numbers = {f"{number:.9g}" for stripes in parts for groups, _, _ in stripes for _, _, *sums in groups for part in sums for number in part}
+    centred = table.to_numpy() - table.to_numpy().mean(axis=0)
+    for values in (table.to_numpy(), centred, centred**2):
+        assert not numbers & {f"{value:.9g}" for value in values[:2000].ravel()}
+
+
+def test_a_changed_table_is_gone_through_again(document, gathered, table):
+    stopped_at(8, document, gathered)
+    (table + 1e-9).to_parquet("table.parquet", row_group_size=9_999)
+    auditor.run(document, output="audit", resume=True)
+    assert [task.chosen_alone for task in gathered] == [False] * STEPS
+
+
+def test_a_whole_run_keeps_no_sums(document, gathered):
+    stopped_at(4, document, gathered)
+    auditor.run(document, output="audit", resume=True)
+    assert not any("." in line.split(" ", 2)[1] for line in journal().splitlines())
+
+
+def test_damaged_sums_are_taken_again(document, gathered):
+    stopped_at(8, document, gathered)
+    path = next(Path().rglob(NAME))
+    lines = path.read_bytes().splitlines(keepends=True)
+    places = [number for number, line in enumerate(lines) if b".stripes-3-4 " in line]
+    lines[places[0]] = lines[places[0]].replace(b"true", b"tru3")
+    path.write_bytes(b"".join(lines))
+    auditor.run(document, output="audit", resume=True)
+    assert [task.chosen_alone for task in gathered] == [number < 8 and number != 3 for number in range(STEPS)]
+
+
+# -- what may be kept --------------------------------------------------------------------------------------------------
+
+
+def sums(count, columns=2):
+    return Moments(count, np.arange(columns) / 3, np.outer(np.arange(columns), np.arange(columns)) / 7)
+
+
+def test_sums_come_back_to_the_last_bit_and_what_was_chosen_does_not_go():
+    stripe = Stripe({3: sums(1_000), 4: sums(5_000)}, {"known": Chosen({0: sums(1)})}, True, 0.1)
+    text = json.dumps(stretches.plain([stripe]))
+    (back,) = stretches.stripes_of(json.loads(text))
+    assert back.chosen == {}
+    assert (back.finite, back.seconds, list(back.groups)) == (True, 0.1, [3, 4])
+    for number, moments in back.groups.items():
+        assert moments.count == stripe.groups[number].count
+        np.testing.assert_array_equal(moments.total, stripe.groups[number].total)
+        np.testing.assert_array_equal(moments.products, stripe.groups[number].products)
+
+
+@pytest.mark.parametrize(("count", "columns"), [(999, 2), (1_699, 170), (10**6, 200)])
+def test_sums_over_few_records_or_of_many_columns_are_not_kept(count, columns):
+    assert stretches.plain([Stripe({0: sums(10**6)}), Stripe({1: sums(count, columns)})]) is None
+
+
+def test_nothing_is_kept_of_copies_without_moments():
+    assert stretches.plain([Stripe()]) is None
+
+
+@pytest.mark.parametrize("kept", [None, 3, "text", [[1]], [[[[0, 5, [1.0], [1.0, 2.0]]], True, 0.1]], [[[[0, 5, [1.0, 2.0], [1.0]]], True, 0.1]], [[[], "yes", 0.1]]])
+def test_what_makes_no_sense_is_taken_again(kept):
+    assert stretches.stripes_of(kept) is None

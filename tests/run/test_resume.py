@@ -1,0 +1,428 @@
+"""Never twice the same work: what a run has finished is used again, byte for byte, and only while nothing that it depends on has changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+import auditor
+from auditor.cli import main
+from auditor.errors import AuditorError, WorkersLost
+from auditor.run import schedule as tasks
+from auditor.run import task_keys as identity
+from auditor.run import workers
+from auditor.run.journal import NAME
+from auditor.run.workers import MOST_DEATHS, Crew
+from benchmarks.kills import DISTURBANCES, KILLS, _outcome, disturb_and_resume, shipped
+
+ROOT = Path(__file__).parents[2]
+SCENARIO = {
+    "title": "Small",
+    "seed": 1,
+    "data": {"source": "table.csv"},
+    "replicates": 2,
+    "schemes": [
+        {"name": "correlated", "levels": [0.25, 1.0]},
+        {"name": "corner-wave", "levels": [0.25, 1.0], "noise": {"matrix": "shape.csv"}},
+    ],
+    "attacks": ["ndr", "llse"],
+    "expect": ["matches-theory"],
+}
+TASKS = 4
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    draws = np.random.default_rng(0).normal(size=(300, 2))
+    write_table(draws)
+    np.savetxt("shape.csv", [[1.0, 0.2], [0.2, 1.0]], delimiter=",")
+    write(SCENARIO)
+    return tmp_path
+
+
+def write_table(values):
+    np.savetxt("table.csv", values, delimiter=",", header="a,b", comments="")
+
+
+def write(scenario, name="small.yaml"):
+    Path(name).write_text(yaml.safe_dump(scenario))
+
+
+@pytest.fixture
+def run(capfd):
+    """Run a command; return exit status, standard output and standard error."""
+
+    def command(*arguments):
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            main(["run", *map(str, arguments)])
+        out, err = capfd.readouterr()
+        return stopped.value.code or 0, out, err
+
+    return command
+
+
+@pytest.fixture
+def carried_out(monkeypatch):
+    """Every task that is carried out; ``carried_out.before`` is called first with how many there were."""
+    real = tasks.carry_out
+
+    class Calls(list):
+        before = staticmethod(lambda number: None)
+
+    calls = Calls()
+
+    def counted(task):
+        calls.before(len(calls))
+        calls.append((task.scheme, task.replicates))
+        return real(task)
+
+    monkeypatch.setattr(tasks, "carry_out", counted)
+    return calls
+
+
+def crash(number):
+    def before(done):
+        if done == number:
+            raise MemoryError
+
+    return staticmethod(before)
+
+
+def outcome(name="small", output="audit", status=0):
+    return _outcome(status, Path(output) / name)
+
+
+# -- nothing is done twice ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at", range(TASKS))
+def test_after_a_crash_only_what_was_not_finished_is_done_and_the_results_are_the_same(folder, run, carried_out, at):
+    assert run("small.yaml", "--output", "undisturbed")[0] == 0
+    carried_out.clear()
+    carried_out.before = crash(at)
+    assert run("small.yaml")[0] == 3
+    carried_out.before = staticmethod(lambda number: None)
+    first = list(carried_out)
+    status, _, err = run("small.yaml", "--resume")
+    assert len(first) == at
+    assert len(carried_out) == TASKS
+    assert len(set(carried_out)) == TASKS
+    assert f"resumed: {at} of {TASKS} tasks are finished already" in err or at == 0
+    assert outcome(status=status) == outcome(output="undisturbed")
+
+
+def test_resuming_what_is_whole_does_nothing_again(folder, run, carried_out):
+    run("small.yaml")
+    before = outcome()
+    _, _, err = run("small.yaml", "--resume")
+    assert len(carried_out) == TASKS
+    assert f"resumed: {TASKS} of {TASKS} tasks are finished already\n" in err
+    assert outcome() == before
+
+
+def test_the_duration_of_a_resumed_run_is_that_of_the_work_in_its_results(folder, run, monkeypatch):
+    real = tasks.carry_out
+
+    def slow(task):
+        time.sleep(0.2)
+        return real(task)
+
+    monkeypatch.setattr(tasks, "carry_out", slow)
+    run("small.yaml")
+    run("small.yaml", "--resume")
+    assert json.loads(Path("audit/small/results.json").read_text())["provenance"]["duration"] >= 0.2 * TASKS
+
+
+def test_without_resume_everything_is_done_again_and_what_is_lost_is_told(folder, run, carried_out):
+    carried_out.before = crash(2)
+    run("small.yaml")
+    carried_out.before = staticmethod(lambda number: None)
+    _, _, err = run("small.yaml")
+    assert len(carried_out) == 2 + TASKS
+    assert "its 2 finished tasks are replaced (--resume would have used them)" in err
+
+
+def test_resume_with_nothing_there_says_so_and_runs(folder, run, carried_out):
+    status, _, err = run("small.yaml", "--resume")
+    assert (status, len(carried_out)) == (0, TASKS)
+    assert "nothing to resume" in err
+
+
+def test_several_scenarios_are_resumed_each_from_its_own_journal(folder, run, carried_out):
+    write(SCENARIO | {"seed": 2}, "other.yaml")
+    carried_out.before = crash(TASKS + 1)
+    run("small.yaml", "other.yaml")
+    carried_out.before = staticmethod(lambda number: None)
+    assert run("small.yaml", "other.yaml", "--resume")[0] == 0
+    assert len(carried_out) == 2 * TASKS
+
+
+def test_any_number_of_workers_resumes_what_another_began(folder, run, carried_out):
+    run("small.yaml", "--output", "undisturbed")
+    carried_out.before = crash(TASKS + 2)
+    run("small.yaml")
+    carried_out.before = staticmethod(lambda number: None)
+    run("small.yaml", "--resume", "--workers", "2")
+    assert len(carried_out) == TASKS + 2  # the others were done elsewhere
+    assert outcome() == outcome(output="undisturbed")
+
+
+def test_a_cell_that_failed_is_tried_again(folder, run, carried_out, monkeypatch):
+    from auditor import registry
+
+    with monkeypatch.context() as broken:
+        broken.setattr(registry.get("attack", "ndr"), "affine", lambda self, view: 1 / 0)
+        assert run("small.yaml")[0] == 3
+    assert run("small.yaml", "--resume")[0] == 0
+    assert not auditor.AuditResult.load("audit/small").failed
+
+
+# -- what has changed is noticed -----------------------------------------------------------------------------------------
+
+
+CHANGES = {
+    "the table": lambda: write_table(np.random.default_rng(1).normal(size=(300, 2))),
+    "one value": lambda: Path("table.csv").write_text(Path("table.csv").read_text()[:-2] + "7\n"),
+    "a noise matrix": lambda: np.savetxt("shape.csv", [[1.0, 0.3], [0.3, 1.0]], delimiter=","),
+    "seed": lambda: write(SCENARIO | {"seed": 2}),
+    "attacks": lambda: write(SCENARIO | {"attacks": ["ndr", "llse", "udr"]}),
+    "knowledge": lambda: write(SCENARIO | {"knowledge": [{"estimated": {"rows": 50}}]}),
+    "data": lambda: write(SCENARIO | {"data": {"source": "table.csv", "rows": 200}}),
+    "measures": lambda: write(SCENARIO | {"measures": [{"within": {"tolerance": 0.5}}]}),
+    "coalitions": lambda: write(SCENARIO | {"coalitions": ["singles"]}),
+    "pooling": lambda: write(SCENARIO | {"expect": [{"no-collusion-gain": {"scheme": "corner-wave"}}]}),
+}
+NAMED = {"one value": "the table", "a noise matrix": "file shape.csv", "pooling": "expect"}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_changed_is_named_and_everything_it_touches_is_done_again(folder, run, carried_out, what):
+    run("small.yaml")
+    CHANGES[what]()
+    _, _, err = run("small.yaml", "--resume")
+    line = next(line for line in err.splitlines() if "resumed: " in line)
+    assert f"0 of {TASKS} tasks are finished already; changed since: " in line
+    assert NAMED.get(what, what) in line
+    assert len(carried_out) == 2 * TASKS
+    resumed = outcome(status=0)
+    run("small.yaml", "--output", "afresh")
+    assert resumed == outcome(output="afresh")
+
+
+@pytest.mark.parametrize(("name", "part"), [("_source_code", "program"), ("_packages", "packages")])
+def test_another_program_does_everything_again(folder, run, carried_out, monkeypatch, name, part):
+    run("small.yaml")
+    monkeypatch.setattr(identity, name, lambda *arguments: {"x": "other"})
+    assert f"changed since: {part}" in run("small.yaml", "--resume")[2]
+    assert len(carried_out) == 2 * TASKS
+
+
+def test_a_changed_line_of_any_plugin_s_package_is_another_program(tmp_path, monkeypatch):
+    package = tmp_path / "plugged"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "one.py").write_text("x = 1")
+    monkeypatch.syspath_prepend(tmp_path)
+    __import__("plugged")
+    before = identity._source_code.__wrapped__("plugged")
+    assert identity._source_code.__wrapped__("plugged") == before
+    (package / "one.py").write_text("x = 2")
+    assert identity._source_code.__wrapped__("plugged") != before
+
+
+def test_set_is_a_change_like_any_other(folder, run, carried_out):
+    run("small.yaml")
+    assert "changed since: data" in run("small.yaml", "--resume", "--set", "data.rows=200")[2]
+    assert len(carried_out) == 2 * TASKS
+
+
+@pytest.mark.parametrize(
+    ("change", "more"),
+    [
+        ({"title": "Another"}, 0),
+        ({"expect": [{"normalized_error": {"at-least": 0.0}}]}, 0),
+        ({"replicates": 3}, 2),
+        ({"schemes": [{"name": "independent", "levels": [0.5]}, *SCENARIO["schemes"]]}, 2),
+        ({"schemes": SCENARIO["schemes"][1:]}, 0),
+        ({"sweep": {"schemes[0].levels[0]": [0.25, 0.5]}}, 2 * TASKS),
+    ],
+    ids=["title", "expectation", "a replicate more", "a scheme more", "a scheme less", "a sweep"],
+)
+def test_what_a_change_does_not_touch_is_not_done_again(folder, run, carried_out, change, more):
+    run("small.yaml")
+    write(SCENARIO | change)
+    status = run("small.yaml", "--resume")[0]
+    assert len(carried_out) == TASKS + more
+    assert run("small.yaml", "--output", "afresh")[0] == status
+    assert outcome() == outcome(output="afresh")
+
+
+def test_a_longer_sweep_keeps_the_points_that_were_there(folder, run, carried_out):
+    write(SCENARIO | {"sweep": {"data.rows": [100, 200]}})
+    run("small.yaml")
+    write(SCENARIO | {"sweep": {"data.rows": [50, 100, 200]}})
+    run("small.yaml", "--resume")
+    assert len(carried_out) == 2 * TASKS + TASKS
+
+
+def test_a_file_that_changes_while_it_is_audited_is_not_believed_later(folder, run, carried_out):
+    def before(number):
+        if number == 2:
+            write_table(np.random.default_rng(3).normal(size=(300, 2)))
+
+    original = Path("table.csv").read_bytes()
+    carried_out.before = staticmethod(before)
+    assert "table.csv changed while it was audited" in run("small.yaml")[2]
+    carried_out.before = staticmethod(lambda number: None)
+    Path("table.csv").write_bytes(original)
+    carried_out.clear()
+    run("small.yaml", "--resume")
+    assert len(carried_out) == 2
+
+
+# -- a damaged journal, a full disk --------------------------------------------------------------------------------------
+
+
+def test_a_torn_entry_is_told_and_done_again(folder, run, carried_out):
+    run("small.yaml", "--output", "undisturbed")
+    carried_out.clear()
+    carried_out.before = crash(3)
+    run("small.yaml")
+    carried_out.before = staticmethod(lambda number: None)
+    path = Path("audit/small", NAME)
+    path.write_bytes(path.read_bytes()[:-7])
+    assert "resumed: 2 of 4 tasks are finished already; 1 damaged entry is left out" in run("small.yaml", "--resume")[2]
+    assert len(carried_out) == 3 + 2
+    assert outcome() == outcome(output="undisturbed")
+
+
+def test_entries_of_the_right_key_and_the_wrong_shape_are_done_again(folder, run, carried_out):
+    from auditor.run.journal import _key, _line
+
+    run("small.yaml")
+    before = outcome()
+    path = Path("audit/small", NAME)
+    keys = [_key(line) for line in path.read_bytes().splitlines(keepends=True)]
+    forged = ["{}", "[1,{}]", '["x",[]]', "[0.1,[[[[1]],[],[]]]]"]
+    path.write_bytes(b"".join(_line(key, text) for key, text in zip(keys[1:-1], forged, strict=True)))
+    run("small.yaml", "--resume")
+    assert len(carried_out) == 2 * TASKS
+    assert outcome() == before
+
+
+def limited(size):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return limit
+
+
+def shell(*arguments, **options):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "auditor", "run", *map(str, arguments)]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, **options)
+
+
+@pytest.mark.parametrize("room", [0.4, 1.5], ids=["the journal does not fit", "the results do not fit"])
+def test_a_full_disk_is_told_and_nothing_that_was_finished_is_lost(folder, run, carried_out, room):
+    run("small.yaml", "--output", "undisturbed")
+    size = int(room * Path("undisturbed/small", NAME).stat().st_size)
+    done = shell("small.yaml", preexec_fn=limited(size))
+    assert done.returncode == 3, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "cannot be written (File too large)" in done.stderr
+    assert "run again with --resume" in done.stderr
+    assert sorted(path.name for path in Path("audit/small").iterdir()) == [NAME]
+    carried_out.clear()
+    status, _, err = run("small.yaml", "--resume")
+    assert 0 < TASKS - len(carried_out)
+    assert "damaged" not in err
+    assert outcome(status=status) == outcome(output="undisturbed")
+
+
+# -- killed ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_and_resumed_the_results_are_the_same(folder):
+    """``python -m benchmarks.kills`` does this a hundred times with more kinds of results."""
+    write(SCENARIO | {"data": {"source": "census-like", "rows": 20_000}, "schemes": SCENARIO["schemes"][:1], "replicates": 8})
+    tally = disturb_and_resume([Path("small.yaml").resolve()], folder / "rounds", len(DISTURBANCES), seed=5)
+    assert tally.whole, str(tally)
+    assert {kind for _, kind in tally.rounds} >= {*DISTURBANCES} - {"file system full"}  # which not everybody may mount
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["categories", "passes", "records", "published"])
+def test_killed_among_categories_in_passes_and_among_records_the_results_are_the_same(folder, kind):
+    """One kill of the program, one of a worker and one of all, of k-anonymity, published copies and attacks on rows too."""
+    scenarios = [path for path in shipped(folder) if path.stem.endswith(kind)]
+    tally = disturb_and_resume(scenarios, folder / "rounds", len(KILLS), seed=6, kinds=KILLS)
+    assert len(scenarios) == 1
+    assert tally.whole, str(tally)
+    assert tally.rounds.total() == len(KILLS)
+
+
+def dies(marker, always=False):
+    def act(task):
+        if task == 2 and (always or not Path(marker).exists()):
+            Path(marker).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return task * 10
+
+    return act
+
+
+def test_the_task_of_a_killed_worker_is_done_again(tmp_path):
+    done = dict(Crew(2).as_done(dies(str(tmp_path / "dead")), [1, 2, 3, 4]))
+    assert done == {0: 10, 1: 20, 2: 30, 3: 40}
+
+
+def test_a_task_that_kills_every_worker_ends_the_run_with_a_reason(tmp_path):
+    done = {}
+    with pytest.raises(WorkersLost, match=f"killed {MOST_DEATHS} times"):
+        done.update(Crew(2).as_done(dies(str(tmp_path / "dead"), always=True), [1, 2, 3, 4]))
+
+
+def test_lost_workers_leave_a_partial_report_and_a_journal(folder, run, carried_out, monkeypatch):
+    def lost(count, work, tasks):
+        yield 1, work(tasks[1])
+        raise WorkersLost("worker processes were killed 3 times")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(workers, "_in_processes", lost)
+        status, out, err = run("small.yaml", "--workers", "2")
+    assert status == 3
+    assert "1 of 4 tasks finished; worker processes were killed" in out
+    assert "--resume" in err
+    assert auditor.AuditResult.load("audit/small").partial.finished == 1
+    run("small.yaml", "--resume")
+    assert auditor.AuditResult.load("audit/small").partial is None
+
+
+# -- from Python -------------------------------------------------------------------------------------------------------------
+
+
+def test_from_python_a_run_is_resumed_in_its_output_folder(folder, carried_out):
+    first = auditor.run("small.yaml", output="mine")
+    second = auditor.run("small.yaml", output="mine", resume=True)
+    assert len(carried_out) == TASKS
+    assert first.measurements == second.measurements
+    assert Path("mine", NAME).exists()
+
+
+def test_resume_needs_a_folder(folder):
+    with pytest.raises(AuditorError, match="resume needs `output`"):
+        auditor.run("small.yaml", resume=True)

@@ -1,0 +1,331 @@
+"""Noise meant for release: the attack on audits' generator has nothing to hold on to in it, and it follows its laws.
+
+Statistical tests here have a false-alarm rate of 1e-6 each, two-sided, and fixed keys.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+import secrets
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import auditor
+from auditor.data.microdata import as_table
+from auditor.errors import PluginError
+from auditor.numerics.cipher import PIECE, CipherStream, ReleaseKey
+from auditor.numerics.random_streams import stream
+from auditor.registry import get
+from auditor.schemes.base.scheme import Key, table_moments
+from auditor.schemes.replacement.process import ReplacementProcess
+from tests import generator_attack
+
+FALSE_ALARM = 1e-6
+N = 1_000_000
+SIGMA, SQRT12 = 1024.0, math.sqrt(12.0)
+NOISE = {"noise": {"variance": SIGMA**2}, "distribution": "uniform"}
+
+
+def drawn(name="test"):
+    return ReleaseKey(bytes(range(32))).stream(name)
+
+
+# -- the generator attack ----------------------------------------------------------------------------------------------
+
+
+def staff():
+    return np.random.default_rng(3).integers(0, 100, (20_000, 8)).astype(float)
+
+
+def uniforms_behind(y, x):
+    """The draws u with ``y = x + σ·√12·(u − ½)``, rounded as a copy is: 53 bits of each, from one known record."""
+    found = []
+    for value, original in zip(y, x, strict=True):
+        near = round(((value - original) / SIGMA / SQRT12 + 0.5) * 2**53)
+        fits = [k for k in range(near - 3, near + 4) if original + (k * 2.0**-53 - 0.5) * SQRT12 * SIGMA == value]
+        found.append(fits[0] * 2.0**-53 if fits else math.nan)
+    return np.array(found)
+
+
+@pytest.mark.slow
+def test_one_known_record_gave_away_a_table_whose_noise_came_from_the_generator_of_audits():
+    """Under a seed of 128 secret bits: eight known values give the generator's state, and that all 160,000 draws."""
+    X = staff()
+    scheme, copy = get("scheme", "independent")(**NOISE), np.empty_like(X)
+    scheme.sampler((1.0,), table_moments(as_table(X)), Key(secrets.randbits(128), "independent")).block(0, X, [copy])
+    (state,) = generator_attack.state_of(uniforms_behind(copy[0], X[0]))
+    z = (generator_attack.following(state, X.size - 2) - 0.5) * SQRT12 * SIGMA
+    rebuilt = np.rint(copy.ravel()[2:] - z)
+    np.testing.assert_array_equal(rebuilt, X.ravel()[2:])
+
+
+@pytest.mark.slow
+def test_a_cipher_s_draws_fit_no_state():
+    """The same attack, given the very draws to all 53 bits, finds no state that explains them."""
+    assert generator_attack.state_of(ReleaseKey().stream("noise").random(8)) == []
+
+
+def test_a_released_copy_does_not_even_show_the_draws():
+    """On the grid a value is known to some 20 bits, not 53: most known records cannot be explained by any one draw."""
+    X = staff()[:500]
+    copy = auditor.perturb(X, "independent", [1.0], **NOISE).copies[0]
+    assert np.isnan([uniforms_behind(y, x) for y, x in zip(copy, X, strict=True)]).mean() > 0.5
+
+
+def test_no_seed_reaches_the_generator_of_audits_when_none_is_given(monkeypatch):
+    def refuse(*arguments, **options):
+        raise AssertionError("SFC64 was asked for noise meant for release")
+
+    monkeypatch.setattr(np.random, "SFC64", refuse)
+    X, labels = staff()[:70], pd.Series(list("abcab") * 20)
+    for scheme, levels in (("corner-wave", [0.5, 0.2]), ("independent", [1.0]), ("rotation-noise", [0.5]), ("rotation", [0]), ("linearly-dependent", [1, 2])):
+        auditor.perturb(X, scheme, levels).extend(levels)
+    auditor.perturb(X, "random-projection", [0], dimensions=3)
+    auditor.perturb(X, "random-projection", [0], dimensions=3, matrix="dct")
+    for parameters in ({}, {"implementation": "bridge"}, {"implementation": "multi-pert"}):
+        auditor.perturb(labels, "uniform-multilevel", [0.5, 0.0, 1e-5, 0.3], **parameters).extend([0.4])
+    auditor.perturb(labels, "uniform", [0.5, 0.3]).extend([0.4])
+
+
+# -- seeds: for study only ---------------------------------------------------------------------------------------------
+
+
+def test_a_seed_could_be_found_by_trying_and_the_table_s_fingerprint_is_in_the_way():
+    """One known record and 10⁴ seeds: with the seed alone in the key the right one takes all noise off; with the table in it none does."""
+    X = staff()[:100]
+
+    def first(seed):
+        return (stream(seed, "noise", "independent", 1, 1, 1.0, 0).random(2) - 0.5) * SQRT12 * SIGMA
+
+    def guesses(copy):
+        return [seed for seed in range(10_000) if np.abs(copy[0, :2] - X[0, :2] - first(seed)).max() < 0.01]
+
+    audit = np.empty_like(X)
+    get("scheme", "independent")(**NOISE).sampler((1.0,), table_moments(as_table(X)), Key(7_531, "independent")).block(0, X, [audit])
+    assert guesses(audit) == [7_531]
+    assert guesses(auditor.perturb(X, "independent", [1.0], seed=7_531, **NOISE).copies[0]) == []
+
+
+@pytest.mark.parametrize("scheme", ["corner-wave", "independent"])
+def test_the_same_seed_gives_another_table_other_noise(scheme):
+    """With the same noise the difference of two copies would be that of the tables: 0 but for the cell that changed."""
+    X = staff()[:200]
+    changed = X.copy()
+    changed[17, 3] += 1.0
+    noise = {"variance": 100.0}
+    first, again, other = (auditor.perturb(x, scheme, [0.5], seed=7, noise=noise).copies[0] for x in (X, X, changed))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).all()
+    gaps = (other - first).ravel() / np.sqrt(2 * 0.5 * 100.0)  # the difference of two noises, not 0 and one 1
+    assert stats.kstest(gaps, "norm").pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("scheme", ["uniform", "uniform-multilevel"])
+def test_the_same_seed_gives_other_categories_other_draws(scheme):
+    labels = pd.Series(np.random.default_rng(0).choice(list("abcdef"), 4000))
+    changed = labels.copy()
+    changed[17] = "a" if labels[17] != "a" else "b"
+    first, again, other = (auditor.perturb(x, scheme, [0.5], seed=7).copies[0] for x in (labels, labels, changed))
+    assert first.equals(again)
+    agree = 0.5**2 + (1 - 0.5**2) / 6  # both kept; else one is uniform: 4,000 records, five standard errors
+    assert abs((first == other).mean() - agree) < 5 * np.sqrt(agree * (1 - agree) / 4000)
+
+
+# -- keys --------------------------------------------------------------------------------------------------------------
+
+
+def test_two_releases_and_two_names_share_nothing():
+    X = staff()[:50]
+    one, two = (auditor.perturb(X, "corner-wave", [0.5]).copies[0] for _ in range(2))
+    assert (one != two).all()
+    key = ReleaseKey()
+    names = [("a", "b"), ("ab",), ("a", 1), ("a", "1"), ("a", 1.0), (("a", 1),), ("b", "a")]
+    assert len({key.stream(*name).random() for name in names}) == len(names)
+    assert key.stream("a").random() == key.stream("a").random()
+
+
+def test_blocks_do_not_hang_on_the_order_they_are_drawn_in():
+    X = np.random.default_rng(0).normal(size=(5_000, 2))
+    moments, key = table_moments(as_table(X)), Key(ReleaseKey(), "corner-wave", grid=(2.0**-20,) * 2)
+    made = []
+    for order in ((0, 1, 2), (2, 0, 1)):
+        sampler, copy = get("scheme", "corner-wave")().sampler((0.5, 0.2), moments, key), [np.empty_like(X) for _ in range(2)]
+        for index in order:
+            rows = slice(2_000 * index, 2_000 * (index + 1))
+            sampler.block(index, X[rows], [c[rows] for c in copy])
+        made.append(np.array(copy))
+    np.testing.assert_array_equal(*made)
+
+
+def test_the_key_is_not_printed_copied_or_pickled():
+    key = ReleaseKey(b"k" * 32)
+    assert repr(key) == str(key) == "ReleaseKey(secret)"
+    assert "kkkk" not in repr(Key(key, "corner-wave"))
+    with pytest.raises(TypeError, match="kept in memory only"):
+        pickle.dumps(key)
+    release = auditor.perturb(pd.Series(list("abc") * 9), "uniform-multilevel", [0.5])
+    with pytest.raises(TypeError, match="kept in memory only"):
+        pickle.dumps(release)
+    assert auditor.perturb(staff()[:9], "corner-wave", [0.5]).state is None  # noise that is drawn needs no key any more
+
+
+def test_the_key_and_the_seed_are_in_no_file(tmp_path, monkeypatch):
+    """A canary: the system's entropy and the seed are known here, and looked for in every file and message."""
+    from auditor.run.copy_files import write_copies
+
+    source, secret = tmp_path / "table.csv", bytes(range(100, 132))
+    pd.DataFrame(staff()[:40, :2], columns=["a", "b"]).to_csv(source, index=False)
+    monkeypatch.setattr(secrets, "token_bytes", lambda count: secret[:count])
+    seed = 918_273_645_546_372_819
+    for given, folder in ((None, "secret"), (seed, "seeded")):
+        write_copies(str(source), "corner-wave", [0.5, 1.0], given, tmp_path / folder)
+        for path in (tmp_path / folder).iterdir():
+            content = path.read_bytes()
+            assert secret not in content
+            assert all(text.encode() not in content for text in (secret.hex(), str(int.from_bytes(secret)), str(seed), repr(secret)))
+
+
+def test_a_plugin_that_asks_for_more_than_there_is_is_told_what_there_is():
+    with pytest.raises(PluginError, match="cannot be drawn with `gamma`: use random, standard_normal"):
+        drawn().gamma(2.0)
+    with pytest.raises(AttributeError):
+        drawn().nothing_of_the_kind()
+
+
+# -- samplers against their laws ---------------------------------------------------------------------------------------
+
+
+class Fixed(CipherStream):
+    """A stream of given words."""
+
+    def __init__(self, words):
+        self._words = b"".join(int(word).to_bytes(8, "little") for word in words)
+        self._buffer = np.empty(8 * PIECE + 16, dtype=np.uint8)
+        self._encryptor = self
+
+    def update_into(self, zeros, buffer):
+        taken, self._words = self._words[: len(zeros)], self._words[len(zeros) :]
+        buffer[: len(taken)] = taken
+
+    def update(self, zeros):
+        taken, self._words = self._words[: len(zeros)], self._words[len(zeros) :]
+        return taken
+
+
+def test_hand_worked_draws():
+    words = [0, 2**63, 2**62, 3 * 2**62, 2**64 - 1]
+    np.testing.assert_array_equal(Fixed(words).random(5), [0.0, 0.5, 0.25, 0.75, 1.0 - 2.0**-53])
+    # as signed numbers these are 0, −2⁶³, 2⁶², −2⁶² and −1: p is just above 0, ½, ¼, ¼ and just above 0
+    farthest = -stats.norm.ppf(2.0**-65)
+    np.testing.assert_allclose(np.abs(Fixed(words).standard_normal(5)), [farthest, 0.0, 0.6744897501960817, 0.6744897501960817, farthest], rtol=1e-13)
+    np.testing.assert_array_equal(np.signbit(Fixed(words).standard_normal(5)), [False, True, False, True, True])
+    np.testing.assert_allclose(Fixed(words).standard_exponential(5), [65 * math.log(2), math.log(2), 2 * math.log(2), math.log(4 / 3), 0.0], rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(Fixed(words).integers(10, size=4), [0, 8, 4, 2])  # last digits
+    np.testing.assert_array_equal(Fixed([2**64 - 1, 7]).integers(5, 15, size=1), [12])  # 2⁶⁴ mod 10 = 6: the last six words are drawn again
+
+
+def test_normal_draws():
+    z = drawn().standard_normal(N)
+    assert stats.kstest(z, "norm").pvalue > FALSE_ALARM
+    bound = stats.norm.isf(FALSE_ALARM / 2)
+    for power, variance in ((1, 1.0), (2, 2.0), (3, 15.0), (4, 96.0)):  # Var of zᵏ: 1, 3 − 1, 15, 105 − 9
+        moment = {1: 0.0, 2: 1.0, 3: 0.0, 4: 3.0}[power]
+        assert abs((z**power).mean() - moment) < bound * np.sqrt(variance / N)
+    assert abs((z[1:] * z[:-1]).mean()) < bound / np.sqrt(N)
+    for edge in (3.0, 4.0, 4.5):
+        for tail in (z > edge, z < -edge):
+            assert stats.binomtest(int(tail.sum()), N, stats.norm.sf(edge)).pvalue > FALSE_ALARM
+
+
+def test_uniform_draws_to_their_last_bit():
+    u = drawn().random(N)
+    assert stats.kstest(u, "uniform").pvalue > FALSE_ALARM
+    whole = (u * 2**53).astype(np.uint64)
+    for shift in (0, 8, 24, 45):
+        counts = np.bincount(((whole >> np.uint64(shift)) & np.uint64(255)).astype(int), minlength=256)
+        assert stats.chisquare(counts).pvalue > FALSE_ALARM
+    pairs = np.bincount((u[::2] * 16).astype(int) * 16 + (u[1::2] * 16).astype(int), minlength=256)
+    assert stats.chisquare(pairs).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("span", [2, 3, 77, 256, 65_536])
+def test_whole_numbers_are_uniform(span):
+    values = drawn().integers(0, span, N, dtype=np.min_scalar_type(span - 1))
+    assert values.dtype == np.min_scalar_type(span - 1)
+    assert stats.chisquare(np.bincount(values, minlength=span)).pvalue > FALSE_ALARM
+
+
+def test_no_remainder_is_favoured():
+    """Of a range of 3·2⁶¹ the remainders of 64 bits alone would come from its first two thirds 3 times in 4."""
+    values = drawn().integers(3 * 2**61, size=100_000)
+    low = int((values < 2**62).sum())
+    assert stats.binomtest(low, 100_000, 2 / 3).pvalue > FALSE_ALARM
+    biased = (drawn().integers(2**63, size=100_000).astype(np.uint64) * np.uint64(2)) % np.uint64(3 * 2**61)
+    assert stats.binomtest(int((biased < 2**62).sum()), 100_000, 2 / 3).pvalue < FALSE_ALARM  # the test sees it
+
+
+def test_exponential_draws():
+    e = drawn().standard_exponential(N)
+    assert stats.kstest(e, "expon").pvalue > FALSE_ALARM
+    assert stats.binomtest(int((e > 10).sum()), N, math.exp(-10)).pvalue > FALSE_ALARM
+    assert (e >= 0).all()
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.3, 4.0, 250.0])
+def test_poisson_draws(mean):
+    rng, runs = drawn(), 2_000
+    counts = np.array([rng.poisson(mean) for _ in range(runs)])
+    if mean == 0:
+        assert not counts.any()
+        return
+    cuts = np.unique(stats.poisson.ppf([0.05, 0.25, 0.5, 0.75, 0.95], mean))
+    expected = np.diff([0.0, *stats.poisson.cdf(cuts, mean), 1.0]) * runs
+    assert stats.chisquare(np.bincount(np.searchsorted(cuts, counts), minlength=len(expected)), expected).pvalue > FALSE_ALARM
+
+
+def test_permutations():
+    rng = drawn()
+    counts = Counter(tuple(rng.permutation(4).tolist()) for _ in range(24_000))
+    assert len(counts) == 24
+    assert stats.chisquare(list(counts.values())).pvalue > FALSE_ALARM
+    np.testing.assert_array_equal(np.sort(rng.permutation(np.array([5, 3, 3]))), [3, 3, 5])
+
+
+def test_sizes_outputs_and_pieces_are_as_numpy_s():
+    assert isinstance(float(drawn().random()), float)
+    assert drawn().standard_normal((3, 5)).shape == (3, 5)
+    assert drawn().integers(5, size=0).shape == (0,)
+    out = np.empty((PIECE // 2 + 3, 3))
+    assert drawn().standard_normal(out=out) is out
+    np.testing.assert_array_equal(out, drawn().standard_normal(out.shape))
+    with pytest.raises(ValueError, match="contiguous"):
+        drawn().random(out=out[:, :2])
+    with pytest.raises(ValueError, match="1 to 2⁶³"):
+        drawn().integers(0)
+
+
+def test_the_replacement_process_from_a_key_keeps_its_law():
+    original = np.zeros(60_000, dtype=np.uint8)
+    process = ReplacementProcess(original, 7, ReleaseKey(bytes(32)), ("test",))
+    for level in (0.9, 0.4, 1e-4, 0.0):
+        counts = np.bincount(process.release(level), minlength=7)
+        expected = np.full(7, (1 - level) / 7) + level * (np.arange(7) == 0)
+        assert stats.chisquare(counts, expected * original.size).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("algorithm", ["bridge", "parallel", "sequential", "on-demand"])
+def test_copies_without_a_seed_follow_the_law_also_when_extended(algorithm):
+    X = np.random.default_rng(0).lognormal(size=(20_000, 1))
+    release = auditor.perturb(X, "corner-wave", [0.6, 0.2], noise={"variance": 1.0}, algorithm=algorithm).extend([1.0, 0.4])
+    Z = np.hstack(release.copies) - X
+    levels = np.array(release.levels)
+    K = np.minimum.outer(levels, levels)
+    white = np.linalg.solve(np.linalg.cholesky(K), Z.T)
+    S = white @ white.T / len(X)
+    statistic = len(X) * (np.trace(S) - np.linalg.slogdet(S)[1] - 4)  # likelihood ratio of Cov = K, mean 0: χ² with 10 degrees of freedom
+    assert stats.chi2.sf(statistic, 10) > FALSE_ALARM
