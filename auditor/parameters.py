@@ -89,9 +89,7 @@ def _finding(item: ErrorDetails, value: Any) -> _Finding:
     return _Finding(tuple(place), tuple(branches), item)
 
 
-def _meant(
-    place: Path, inside: list[_Finding], tell: Callable[[Any], str]
-) -> tuple[list[_Finding], list[tuple[Path, str, bool]]]:
+def _meant(place: Path, inside: list[_Finding], tell: Callable[[Any], str]) -> tuple[list[_Finding], list[tuple[Path, str, bool]]]:
     """Return the findings of the branch that was meant or, when none stands out, one message for all of them."""
     groups: dict[str | int, list[_Finding]] = {}
     for finding in inside:
@@ -161,6 +159,8 @@ def _told(place: Path, findings: list[_Finding], known: list[str], tell: Callabl
         return place, expected, False
     got = "" if "; got" in expected else f"; got {tell(findings[0].item['input'])}"
     return place, f"{expected}{got}{_nearest(findings)}", False
+
+
 _WORDS = {
     "int_type": "must be an integer",
     "int_from_float": "must be an integer",

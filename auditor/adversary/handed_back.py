@@ -42,6 +42,8 @@ def checked(estimate: Array, shape: tuple[int, ...]) -> Array:
     if not np.isfinite(estimate).all():
         raise PluginError("the attack returned values that are not finite")
     return estimate
+
+
 MOST_WEIGHT = 1e100
 """Its square, times any variance that is taken, is still a double."""
 

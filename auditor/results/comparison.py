@@ -232,7 +232,6 @@ def _changes(shared: list[tuple[Any, ...]], before: Cells, after: Cells) -> list
 
 def _label(record: Measurement) -> str:
 
-
     sweep = ", ".join(f"{path}={value}" for path, value in record.sweep.items())
     held = f"{'copy' if len(record.coalition) == 1 else 'copies'} {describe(record.coalition)}" if record.coalition else ""
     about = "all attributes" if record.attribute == "*" else record.attribute

@@ -153,6 +153,8 @@ class Pooling:
     noise: NoiseGain | None = None
     looks: tuple[Look, ...] = ()
     dependence: Dependence | None = None
+
+
 PairedCell = tuple[str, str, Coalition, str]
 """Knowledge, attack, coalition, attribute."""
 PairedGain = tuple[float, float, float]
@@ -241,6 +243,8 @@ class Statement(Protocol):
 
     def record(self, name: str, where: dict[str, Any], evidence: Evidence) -> ExpectationRecord:
         """Return its verdict."""
+
+
 SAME = 1e-11
 """A gain smaller than this is rounding: the coalition's estimate is its best copy's, come by in another order of sums."""
 ROW_REDRAWS = 9

@@ -37,9 +37,7 @@ def _stamp(source: str, base: Path | None) -> tuple[tuple[str, int, int], ...]:
 
 
 @lru_cache(maxsize=4)
-def _table(
-    spec: str, declared: str, base: str | None, seed: int, stamp: tuple[tuple[str, int, int], ...]
-) -> tuple[Table, TableMoments]:
+def _table(spec: str, declared: str, base: str | None, seed: int, stamp: tuple[tuple[str, int, int], ...]) -> tuple[Table, TableMoments]:
     data = json.loads(spec)
     own = {key: value for key, value in data.items() if key not in DATA_FIELDS}
     table = load_table(

@@ -109,9 +109,7 @@ def noise_deviations(scheme: Scheme, table: Table, levels: tuple[float, ...]) ->
     return np.sqrt(np.clip(variances.reshape(law.copies, law.width), 0.0, None))
 
 
-def drawn_codes(
-    scheme: UniformScheme, table: CategoricalTable, levels: tuple[float, ...], seed: int | None
-) -> Iterator[list[Codes]]:
+def drawn_codes(scheme: UniformScheme, table: CategoricalTable, levels: tuple[float, ...], seed: int | None) -> Iterator[list[Codes]]:
     """Make the copies of categories block by block; yield the block's codes of every copy."""
     key = Key(secret_of(seed, "" if seed is None else codes_digest(table)), scheme.name)
     for block, (a, b) in enumerate(row_blocks(table.rows, BLOCK_WIDTH)):

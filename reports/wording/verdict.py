@@ -30,6 +30,7 @@ MARGIN = 0.01
 NO_GAIN = ("no-collusion-gain", "theorem-4")
 LAW = "noise-follows-law"
 
+
 def verdicts(reading: Reading) -> list[Verdict]:
     """Return the verdict on every scheme, in the order of the scenario."""
     return [verdict(reading, scheme) for scheme in reading.schemes]
@@ -141,11 +142,7 @@ def _heeded(verdict: Verdict, record: ExpectationRecord, leaves: str) -> Verdict
         if _covers(record.where, verdict):
             return replace(verdict, finding="no-gain", sentence=say.held(verdict.gain, said))
         return verdict
-    return (
-        verdict
-        if record.status == "holds" and now == "no-gain"
-        else replace(verdict, sentence=f"{verdict.sentence} {said}")
-    )
+    return verdict if record.status == "holds" and now == "no-gain" else replace(verdict, sentence=f"{verdict.sentence} {said}")
 
 
 def _is_about(where: dict[str, Any], verdict: Verdict) -> bool:

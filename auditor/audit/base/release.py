@@ -38,6 +38,8 @@ def _heads_of(table: Table, rows: int) -> Iterable[Array]:
         _kept_heads.clear()
         _kept_heads[key] = list(found)
     return _kept_heads[key]
+
+
 _kept_heads: dict[tuple[str, int], list[Array]] = {}
 """By a table's fingerprint and how many of each block; of one table."""
 
