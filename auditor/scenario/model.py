@@ -83,7 +83,7 @@ class UtilityUse:
         Column to predict: a source's class label, any other column of the data, or an attribute of the table; ``label``: the class that
         the source comes with, whatever its name; None: no models.
     models : tuple of str
-        Names in ``auditor.audit.measures.utility.MODELS``.
+        Names in ``auditor.scenario.read_measures.MODELS``.
     folds : int
         Of the cross-validation.
     test : 'original' or 'copy'
