@@ -9,9 +9,7 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,19 +18,19 @@ if TYPE_CHECKING:
     from auditor.errors import AuditorError, DataError, NotApplicable, PluginError, ScenarioError
     from auditor.results.model import AuditResult
     from auditor.results.records import Measurement
-    from auditor.run.estimate import Estimate, attack
-    from auditor.run.perturb import Release, perturb
+    from auditor.runs.estimate import Estimate, attack
+    from auditor.runs.perturb import Release, perturb
     from auditor.scenario.model import Scenario
 
 # Loaded when first used: `import auditor`, and so the command line's start, must not pay for numpy.
 _HOMES = {
     "run": "auditor.api",
-    "perturb": "auditor.run.perturb",
-    "attack": "auditor.run.estimate",
-    "Release": "auditor.run.perturb",
+    "perturb": "auditor.runs.perturb",
+    "attack": "auditor.runs.estimate",
+    "Release": "auditor.runs.perturb",
     "EpsilonAudit": "auditor.audit.measures.empirical_epsilon",
     "empirical_epsilon": "auditor.audit.measures.empirical_epsilon",
-    "Estimate": "auditor.run.estimate",
+    "Estimate": "auditor.runs.estimate",
     "AuditResult": "auditor.results.model",
     "Measurement": "auditor.results.records",
     "Scenario": "auditor.scenario.model",
@@ -55,17 +53,6 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
-
-
-class _Package(ModuleType):
-    """Keeps ``auditor.attack`` the function: importing the submodule of that name would bind the module in its place."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:

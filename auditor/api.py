@@ -11,9 +11,9 @@ from typing import Any
 from auditor import registry
 from auditor.errors import AuditorError, StorageError
 from auditor.results.model import AuditResult
-from auditor.run.check import check_data
-from auditor.run.checkpoint import Keep
-from auditor.run.run_scenario import Listener, run_scenario
+from auditor.runs.check import check_data
+from auditor.runs.checkpoint import Keep
+from auditor.runs.run_scenario import Listener, run_scenario
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import read_scenario
 

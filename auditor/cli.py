@@ -19,7 +19,7 @@ from auditor.errors import AuditorError, PluginFailed, StorageError, bounded
 if TYPE_CHECKING:
     from auditor.results.comparison import Comparison
     from auditor.results.model import AuditResult
-    from auditor.run.copy_files import Precision
+    from auditor.runs.copy_files import Precision
     from auditor.scenario.model import Scenario
 
 click.rich_click.TEXT_MARKUP = "ansi"
@@ -176,7 +176,7 @@ def run(
     from auditor import progress
     from auditor.process import interrupt
     from auditor.process.containment import contained
-    from auditor.run.workers import dismiss, prepare, without_collection
+    from auditor.runs.workers import dismiss, prepare, without_collection
 
     checked: list[Scenario] = []
     results: list[AuditResult] = []
@@ -187,8 +187,8 @@ def run(
                 prepare(1 if cluster else workers)  # before anything that takes time
                 with without_collection():
                     from auditor import registry
-                    from auditor.run.checkpoint import Keep
-                    from auditor.run.run_scenario import run_scenario
+                    from auditor.runs.checkpoint import Keep
+                    from auditor.runs.run_scenario import run_scenario
 
                     registry.discover()
                 checked += _ready(scenarios, changes, seed)
@@ -275,7 +275,7 @@ def _tell_stopped(checked: Sequence[Scenario], results: Sequence[AuditResult]) -
 
 def _check_all(scenarios: Sequence[Any]) -> None:
     """Check every scenario against its data before any is run: a wrong one must not cost the time of those before it."""
-    from auditor.run.check import check_data
+    from auditor.runs.check import check_data
 
     with _warnings_told():
         _each(scenarios, check_data)
@@ -431,7 +431,7 @@ def _screen() -> dict[str, Any]:
 @guarded
 def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None) -> None:
     """Validate without running, and print the plan: cells, rows, an estimate of the work."""
-    from auditor.run.plan import outline
+    from auditor.runs.plan import outline
 
     checked = _read_all(scenarios, changes, seed)
     _warn_of_broken_plugins()
@@ -547,7 +547,7 @@ FOR_STUDY = (
 )
 FOR_RELEASE = """\
 note: another run on this table draws anew, and the copies of two runs average out. For more copies later extend this release, in Python:
-  from auditor.run.copy_files import read_release
+  from auditor.runs.copy_files import read_release
   release = read_release(X, FOLDER).extend([LEVEL])    # X: the table as a DataFrame
   release.copies[-1].to_csv("another.csv", index=False)"""
 
@@ -578,7 +578,7 @@ def perturb(
     Only perturbed columns are released, unless others are asked for by name with --keep: attributes that are not sensitive pass through
     as they are, cell by cell. A column that tells who somebody is should not be among them.
     """
-    from auditor.run.copy_files import averages_out, unperturbed, write_copies
+    from auditor.runs.copy_files import averages_out, unperturbed, write_copies
 
     _warn_of_broken_plugins()
     if keep is not None and keep_rest:

@@ -19,7 +19,7 @@ from auditor.text.safe_text import clean
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from auditor.run.run_scenario import Progress
+    from auditor.runs.run_scenario import Progress
 
 CALM_SECONDS = 5.0
 """A log file hears of progress no more often than this."""

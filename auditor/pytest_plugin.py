@@ -97,8 +97,8 @@ class ScenarioFile(pytest.File):
         return self._outcome
 
     def _run(self) -> AuditResult:
-        from auditor.run.check import check_data
-        from auditor.run.run_scenario import run_scenario
+        from auditor.runs.check import check_data
+        from auditor.runs.run_scenario import run_scenario
 
         check_data(self.scenario)
         return run_scenario(self.scenario, workers=self._workers()).disclosed()

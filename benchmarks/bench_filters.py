@@ -19,7 +19,7 @@ from auditor.audit.numeric.views import Gathered
 from auditor.data.table import Table
 from auditor.numerics import moments
 from auditor.numerics.moments import Awaited, of_rows
-from auditor.run.estimate import in_blocks
+from auditor.runs.estimate import in_blocks
 from auditor.schemes.base.noise_law import GaussianNoise
 from auditor.schemes.base.scheme import TableMoments
 from benchmarks.conftest import Compare

@@ -15,7 +15,7 @@ from auditor.audit.numeric.stacked_maps import Maps, by_size
 from auditor.audit.numeric.views import Gathered
 from auditor.numerics.blocks import row_blocks
 from auditor.registry import get
-from auditor.run.estimate import in_blocks
+from auditor.runs.estimate import in_blocks
 from auditor.schemes.base.scheme import Key
 from benchmarks.conftest import Compare
 from benchmarks.tables import levels_of, released, table_of

@@ -40,7 +40,7 @@ for _ in range(int(sys.argv[1]) // block.size):
 """
 RUN = """
 import sys
-from auditor.run import schedule as tasks
+from auditor.runs import schedule as tasks
 from auditor.data.streamed import rows as streamed
 held, shares, *arguments = sys.argv[1:]
 streamed.HELD_BYTES = int(held)

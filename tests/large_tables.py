@@ -11,7 +11,7 @@ import pytest
 import auditor
 from auditor.data.streamed import rows as streamed
 from auditor.results.model import AuditResult
-from auditor.run import schedule as tasks
+from auditor.runs import schedule as tasks
 
 FORMS = ["groups.parquet", "one-group.parquet", "table.csv", "parts-parquet/", "parts-csv/"]
 

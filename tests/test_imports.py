@@ -25,7 +25,7 @@ ROOMS: list[tuple[str, ...]] = [
     ("scenario",),
     ("expectations",),
     ("audit",),
-    ("run",),
+    ("runs",),
     ("api", "catalogue", "cli", "plugin", "progress", "pytest_plugin", "testing", "__init__", "__main__"),
 ]
 """The rooms of `auditor/`, from the ground up: a module imports from its own room and from those below, never from one above."""

@@ -21,7 +21,7 @@ from auditor.data.load import load_table
 from auditor.errors import NotApplicable, PluginError
 from auditor.registry import Plugin, PluginParameters, register
 from auditor.results import bibliography
-from auditor.run.perturb import Release
+from auditor.runs.perturb import Release
 from auditor.scenario.read import read_scenario, shipped_scenarios
 from auditor.scenario.yaml.document import load
 

@@ -13,8 +13,8 @@ from auditor.adversary.single_copy import combined_noise, estimated_covariance
 from auditor.audit.numeric.views import Gathered
 from auditor.data.microdata import as_table
 from auditor.errors import NotApplicable
-from auditor.run.estimate import in_blocks
-from auditor.run.perturb import table_moments
+from auditor.runs.estimate import in_blocks
+from auditor.runs.perturb import table_moments
 from auditor.scenario.read_knowledge import parse_knowledge
 from tests.audited import as_audited
 

@@ -12,8 +12,8 @@ from attacks._naming import match, standard
 from attacks.ica import LARGEST_LEAK
 from auditor.data.sources.components import DRAW
 from auditor.errors import NotApplicable
-from auditor.run.estimate import attack
-from auditor.run.perturb import perturb
+from auditor.runs.estimate import attack
+from auditor.runs.perturb import perturb
 
 SHAPES = ("exponential", "uniform", "laplace", "bimodal")
 ONE_NORMAL = ("exponential", "normal", "laplace", "bimodal")

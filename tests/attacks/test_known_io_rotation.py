@@ -12,8 +12,8 @@ from attacks.known_io_rotation import FittingRotations, RotationGuess, success_p
 from auditor.adversary.knowledge import KnownRecords
 from auditor.audit.numeric.gather import chosen_rows
 from auditor.errors import AuditorError
-from auditor.run.estimate import attack
-from auditor.run.perturb import perturb
+from auditor.runs.estimate import attack
+from auditor.runs.perturb import perturb
 from auditor.schemes.base.transform import haar
 
 

@@ -12,8 +12,8 @@ from attacks._axis_error import turning
 from attacks._energy import SignSearch, energy, univariate_energy
 from attacks.known_sample import choose_signs
 from auditor.data.sources.components import DRAW
-from auditor.run.estimate import attack
-from auditor.run.perturb import perturb
+from auditor.runs.estimate import attack
+from auditor.runs.perturb import perturb
 
 
 def naive_energy(a, b):

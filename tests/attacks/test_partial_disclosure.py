@@ -14,8 +14,8 @@ from auditor.adversary.handed_back import check_affine
 from auditor.audit.numeric.views import Gathered
 from auditor.data.microdata import as_table
 from auditor.errors import AuditorError, PluginError
-from auditor.run.estimate import in_blocks
-from auditor.run.perturb import table_moments
+from auditor.runs.estimate import in_blocks
+from auditor.runs.perturb import table_moments
 from auditor.scenario.read_knowledge import parse_knowledge
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)

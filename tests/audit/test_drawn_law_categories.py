@@ -11,7 +11,7 @@ import auditor
 from auditor import registry
 from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.audit.drawn_law.categorical import LawCounts, LawJob, _Tests, chain, fingerprints, law_tests, stretch
-from auditor.run.perturb import make_plugin
+from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.schemes.replacement.law import UniformLaw

@@ -15,7 +15,7 @@ from auditor.expectations.no_collusion_gain import averaged_pairs
 from auditor.numerics.moments import Moments
 from auditor.numerics.statistics import quantile
 from auditor.results.records import uncertainty
-from auditor.run.run_scenario import spread_over_replicates
+from auditor.runs.run_scenario import spread_over_replicates
 from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise
 from benchmarks.coverage import LOW, measure
 

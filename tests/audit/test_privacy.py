@@ -176,7 +176,7 @@ def test_published_copies_that_cannot_be_read_are_told_without_their_values(tmp_
 
 
 def test_a_bug_keeps_its_traceback_and_not_its_text(tmp_path, capfd, monkeypatch):
-    from auditor.run import run_scenario as engine
+    from auditor.runs import run_scenario as engine
 
     def broken(*_, **__):
         raise RuntimeError(f"{NUMBER} {TEXT}")

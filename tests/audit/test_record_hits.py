@@ -11,7 +11,7 @@ from auditor.audit.measures.geometry import kept
 from auditor.audit.measures.record_hits import WholeRecords
 from auditor.audit.numeric.views import Gathered
 from auditor.data.microdata import as_table
-from auditor.run.run_scenario import run_scenario
+from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario, shipped_scenarios
 from auditor.schemes.base.scheme import table_moments
 

@@ -11,8 +11,8 @@ from auditor.audit.numeric.row_theory import Originals, with_hindsight
 from auditor.data.table import Table
 from auditor.errors import NotApplicable
 from auditor.numerics.blocks import row_blocks
-from auditor.run.estimate import attack
-from auditor.run.perturb import perturb
+from auditor.runs.estimate import attack
+from auditor.runs.perturb import perturb
 
 NONE = np.empty(0, dtype=np.intp)
 SCENARIO = {
@@ -86,7 +86,7 @@ def test_an_adversary_with_a_sample_learnt_from_the_rows_it_is_judged_on_others_
             return asked[knowledge.label]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("auditor.run.estimate.Gathered", Spy)
+        patch.setattr("auditor.runs.estimate.Gathered", Spy)
         for knowledge in ({"known-sample": 40}, {"known-records": 40}, {"unmatched-records": 40}):
             attack("ica", perturb(X, "rotation", [0], seed=1), knowledge=knowledge)
     assert isinstance(parse_knowledge({"known-sample": 40}), KnownSample)

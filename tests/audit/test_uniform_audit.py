@@ -329,7 +329,7 @@ def test_posterior_of_a_bin_by_naive_bayes():
 
 
 def test_command_line_perturbs_categories(tmp_path):
-    from auditor.run.copy_files import write_copies
+    from auditor.runs.copy_files import write_copies
 
     pd.DataFrame({"disease": ["flu", "HIV"] * 30, "age": range(60)}).to_csv(tmp_path / "people.csv", index=False)
     paths = write_copies(str(tmp_path / "people.csv"), "uniform-multilevel", [1.0, 0.5], 3, tmp_path / "out", columns=["disease"])

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from auditor.progress import bar, calm
-from auditor.run.run_scenario import Progress, run_scenario
+from auditor.runs.run_scenario import Progress, run_scenario
 from auditor.scenario.read import read_scenario
 
 TITLE = "A title that alone would fill most of a terminal of eighty characters, and more"

@@ -63,7 +63,7 @@ def test_items_can_be_chosen_by_name(folder):
 
 
 def test_a_scenario_is_run_once_for_all_its_items(folder, monkeypatch):
-    from auditor.run import run_scenario as engine
+    from auditor.runs import run_scenario as engine
 
     write(folder, mine=SCENARIO, other=SCENARIO)
     ran = []
@@ -77,7 +77,7 @@ def test_a_scenario_is_run_once_for_all_its_items(folder, monkeypatch):
 
 
 def test_collecting_runs_nothing(folder, monkeypatch):
-    from auditor.run import run_scenario as engine
+    from auditor.runs import run_scenario as engine
 
     monkeypatch.setattr(engine, "run_scenario", None)
     write(folder, mine=SCENARIO)
@@ -150,7 +150,7 @@ def test_a_cell_that_fails_fails_the_item_that_says_it_runs(folder, monkeypatch)
 
 
 def test_a_bug_is_told_by_place_and_not_by_text(folder, monkeypatch):
-    from auditor.run import run_scenario as engine
+    from auditor.runs import run_scenario as engine
 
     def broken(scenario, **options):
         raise RuntimeError("secret 123456.789")
@@ -182,7 +182,7 @@ def test_a_session_without_scenarios_pays_nothing(tmp_path):
     (tmp_path / "test_light.py").write_text(
         "import sys\n\ndef test_light():\n"
         "    assert 'auditor.pytest_plugin' in sys.modules\n"
-        "    assert not {'numpy', 'pandas', 'pydantic', 'yaml', 'auditor.run.run_scenario'} & set(sys.modules)\n"
+        "    assert not {'numpy', 'pandas', 'pydantic', 'yaml', 'auditor.runs.run_scenario'} & set(sys.modules)\n"
     )
     # Only this plugin is loaded, and not those of other packages, some of which import numpy themselves.
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

@@ -8,8 +8,8 @@ import pytest
 
 from auditor.data.columns.hierarchy import Hierarchy, coded, hierarchy_of
 from auditor.errors import DataError, ScenarioError
-from auditor.run.check import check_data
-from auditor.run.run_scenario import run_scenario
+from auditor.runs.check import check_data
+from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
 from auditor.schemes.generalisation.classes import earth_mover
 from auditor.schemes.generalisation.partition import Rules, full_domain

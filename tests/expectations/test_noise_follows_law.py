@@ -12,17 +12,17 @@ from scipy.stats import chi2, kstest, t
 import auditor
 from auditor import registry
 from auditor.audit.base.release import Release as AuditedRelease
+from auditor.audit.drawn_law.chosen_rows import grids, runs
 from auditor.audit.drawn_law.moments import moment_tests, whitening
 from auditor.audit.drawn_law.numeric import law_tests
-from auditor.audit.drawn_law.rows import grids, runs
 from auditor.audit.numeric.gather import Gatherer, Stripe
 from auditor.data.microdata import as_table
 from auditor.expectations.noise_follows_law import NoiseFollowsLaw
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.moments import Moments
 from auditor.results.evidence import Evidence, LawTest, ReleaseEvidence
-from auditor.run.perturb import make_plugin
-from auditor.run.run_scenario import IMPLICIT_LEVEL
+from auditor.runs.perturb import make_plugin
+from auditor.runs.run_scenario import IMPLICIT_LEVEL
 from auditor.schemes.base.additive import ORIGINAL, Step
 from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise
 from auditor.schemes.base.scheme import Key, table_moments

@@ -36,7 +36,7 @@ from auditor.numerics.statistics import (
 from auditor.registry import register
 from auditor.results.evidence import Evidence, Pooling, ReleaseEvidence
 from auditor.results.records import Measurement
-from auditor.run.schedule import carry_out, plan
+from auditor.runs.schedule import carry_out, plan
 from auditor.scenario.read import read_scenario
 from auditor.schemes.base.additive import ORIGINAL, Step
 from auditor.schemes.base.noise_law import GaussianNoise

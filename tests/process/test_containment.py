@@ -24,7 +24,7 @@ from auditor.cli import main
 from auditor.errors import AuditorError, NotApplicable, PluginError, StorageError, WorkersLost
 from auditor.process.containment import contained, failure_reason, known
 from auditor.process.interrupt import CtrlC
-from auditor.run import schedule as tasks
+from auditor.runs import schedule as tasks
 from tests.misbehaving import NOW, PLUGINS, Manners
 
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ from auditor.cli import main
 from auditor.results.comparison import compare_results
 from auditor.results.disclosure import FEWEST_RECORDS, half_step
 from auditor.results.model import AuditResult
-from auditor.run.tables import table_of
+from auditor.runs.tables import table_of
 from auditor.scenario.read import read_scenario
 from auditor.schemes.base.scheme import table_moments
 from reports.charts.inert import inflated

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import auditor
 from auditor.errors import AuditorError, ScenarioError
-from auditor.run.check import check_data
+from auditor.runs.check import check_data
 from auditor.scenario.json_schema import scenario_schema
 from auditor.scenario.read import at_point, find_scenario, read_scenario, shipped_scenarios
 from auditor.scenario.read_knowledge import parse_knowledge

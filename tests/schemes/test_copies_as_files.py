@@ -18,7 +18,7 @@ import auditor
 from auditor.data.files.readers import _EXACT_FLOATS
 from auditor.data.streamed import rows as streamed
 from auditor.errors import AuditorError
-from auditor.run.copy_files import write_copies
+from auditor.runs.copy_files import write_copies
 
 ROWS, LEVELS = 150_000, [0.25, 1.0, 0.5]
 
@@ -138,7 +138,7 @@ def slow(self, frame):
     self._handle.flush()
     time.sleep(0.2)
 writing._Csv.append = slow
-from auditor.run.copy_files import write_copies
+from auditor.runs.copy_files import write_copies
 from pathlib import Path
 write_copies(sys.argv[1], "corner-wave", [0.25, 1.0], 5, Path(sys.argv[2]), form="csv")
 """

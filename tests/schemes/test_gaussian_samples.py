@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from auditor.run.perturb import perturb
+from auditor.runs.perturb import perturb
 from auditor.schemes.base.scheme import Key, TableMoments
 from auditor.schemes.corner_wave import CornerWave
 

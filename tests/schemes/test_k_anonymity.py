@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 from attacks._anonymous import Classes, ClassReading, Layout
 from auditor.data.load import load_table
 from auditor.errors import AuditorError, NotApplicable
-from auditor.run.estimate import attack
-from auditor.run.perturb import perturb
-from auditor.run.run_scenario import run_scenario
+from auditor.runs.estimate import attack
+from auditor.runs.perturb import perturb
+from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
 from auditor.schemes.generalisation.classes import (
     distinct_diversity,

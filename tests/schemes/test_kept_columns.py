@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-import auditor.run.copy_files
+import auditor.runs.copy_files
 from auditor.cli import cli
 from auditor.data import unperturbed_columns as kept
 from auditor.errors import AuditorError
-from auditor.run.copy_files import write_copies
+from auditor.runs.copy_files import write_copies
 
 ROWS = 700
 
@@ -105,5 +105,5 @@ def test_rows_that_do_not_match_are_refused_and_nothing_is_written(path, tmp_pat
 def test_a_registered_source_is_no_file_and_nothing_is_kept_unasked(path, tmp_path):
     with pytest.raises(AuditorError, match="can be kept of a file"):
         write_copies("iris", "corner-wave", [0.5], 1, tmp_path / "out", ["petal_length"], keep=["petal_width"])
-    auditor.run.copy_files.write_copies(path, "corner-wave", [0.5], 1, tmp_path / "out", ["age"])
+    auditor.runs.copy_files.write_copies(path, "corner-wave", [0.5], 1, tmp_path / "out", ["age"])
     assert cells(tmp_path / "out" / "copy-1.csv")[0] == ["age"]

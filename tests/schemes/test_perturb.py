@@ -73,12 +73,6 @@ def test_copies_at_level_zero_are_not_the_original_s_memory():
     assert not np.shares_memory(release.copies[0], X)
 
 
-def test_attack_is_a_function_though_a_submodule_has_its_name():
-    import auditor.adversary.attack
-
-    assert auditor.attack is auditor.run.estimate.attack
-
-
 # -- linearly dependent copies give the table away ---------------------------------------------------------------------
 
 

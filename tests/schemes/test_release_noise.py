@@ -176,7 +176,7 @@ def test_the_key_is_not_printed_copied_or_pickled():
 
 def test_the_key_and_the_seed_are_in_no_file(tmp_path, monkeypatch):
     """A canary: the system's entropy and the seed are known here, and looked for in every file and message."""
-    from auditor.run.copy_files import write_copies
+    from auditor.runs.copy_files import write_copies
 
     source, secret = tmp_path / "table.csv", bytes(range(100, 132))
     pd.DataFrame(staff()[:40, :2], columns=["a", "b"]).to_csv(source, index=False)

@@ -10,8 +10,8 @@ from scipy.stats import kstest, norm
 from auditor import registry
 from auditor.data.microdata import as_table
 from auditor.errors import AuditorError, NotApplicable
-from auditor.run.estimate import attack
-from auditor.run.perturb import Release, perturb
+from auditor.runs.estimate import attack
+from auditor.runs.perturb import Release, perturb
 from auditor.schemes.base.scheme import Key, table_moments
 from auditor.schemes.base.transform import haar
 

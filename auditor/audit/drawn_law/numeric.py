@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from auditor.audit.drawn_law.chosen_rows import MOST_COORDINATES, rows_of, rows_wanted, runs
 from auditor.audit.drawn_law.moments import moment_tests, some_copies
-from auditor.audit.drawn_law.rows import MOST_COORDINATES, row_tests, rows_of, rows_wanted, runs
+from auditor.audit.drawn_law.rows import row_tests
 from auditor.numerics.blocks import block_head, row_blocks
 from auditor.numerics.moments import Moments
 from auditor.results.evidence import LawTest

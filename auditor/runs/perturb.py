@@ -17,7 +17,7 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError, Problem, ScenarioError
 from auditor.numerics.random_streams import Seed
 from auditor.registry import PluginParameters
-from auditor.run import perturb_categories as categories
+from auditor.runs import perturb_categories as categories
 from auditor.scenario.from_python import plain
 from auditor.scenario.levels import parse_levels
 from auditor.scenario.problems import Problems

@@ -13,11 +13,11 @@ from large_tables import figures
 import auditor
 from auditor.audit.numeric.gather import Chosen, Stripe
 from auditor.numerics.moments import Moments
-from auditor.run import checkpoint as keeper
-from auditor.run import moment_checkpoint as stretches
-from auditor.run import schedule as tasks
-from auditor.run.journal import NAME
-from auditor.run.task_keys import Identity
+from auditor.runs import checkpoint as keeper
+from auditor.runs import moment_checkpoint as stretches
+from auditor.runs import schedule as tasks
+from auditor.runs.journal import NAME
+from auditor.runs.task_keys import Identity
 
 ROWS, STEPS, SCHEMES = 60_000, 10, 2
 

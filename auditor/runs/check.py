@@ -20,7 +20,7 @@ from auditor.expectations.base import listed
 from auditor.numerics.blocks import JACKKNIFE_GROUPS
 from auditor.process.containment import contained
 from auditor.results import metrics
-from auditor.run.tables import table_of
+from auditor.runs.tables import table_of
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.scenario.read import at_point

@@ -13,8 +13,8 @@ from auditor.audit.numeric.reconstruct import CHUNK_VALUES
 from auditor.data.files.parts import BATCH_ROWS
 from auditor.data.table import Table
 from auditor.numerics.blocks import moment_groups, row_blocks
-from auditor.run.categorical_memory import is_uniform, working_bytes
-from auditor.run.check import check_data
+from auditor.runs.categorical_memory import is_uniform, working_bytes
+from auditor.runs.check import check_data
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.scenario.read import at_point
 

@@ -19,8 +19,8 @@ from auditor.expectations.stopped_runs import Missing, undecided
 from auditor.process import interrupt
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
-from auditor.run import schedule as tasks
-from auditor.run.journal import NAME
+from auditor.runs import schedule as tasks
+from auditor.runs.journal import NAME
 from auditor.scenario.read import read_scenario
 
 ROOT = Path(__file__).parents[2]
@@ -220,7 +220,7 @@ def test_ctrl_c_reaches_program_and_workers_at_once_and_nobody_shows_a_traceback
 def test_workers_are_deaf_to_ctrl_c_from_their_start(folder):
     """What is blocked when they are started, they inherit; starting the trackers of the standard library and of joblib may undo it."""
     asks = (
-        "import signal; from auditor.run.workers import Crew\n"
+        "import signal; from auditor.runs.workers import Crew\n"
         "with Crew(2) as crew: print(*crew.carry_out(lambda _: signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()), range(4)))\n"
         "print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))"
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from auditor.data.streamed import rows as streamed
-from auditor.run import schedule as tasks
+from auditor.runs import schedule as tasks
 
 
 @pytest.fixture

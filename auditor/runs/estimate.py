@@ -27,8 +27,8 @@ from auditor.errors import AuditorError, DataError, NotApplicable
 from auditor.numerics.blocks import chunks, row_blocks
 from auditor.numerics.moments import Moments
 from auditor.numerics.read_only import readable
-from auditor.run import perturb_categories as categories
-from auditor.run.perturb import Release, make_plugin
+from auditor.runs import perturb_categories as categories
+from auditor.runs.perturb import Release, make_plugin
 from auditor.scenario.from_python import plain
 from auditor.scenario.read_coalitions import parse_coalitions
 from auditor.scenario.read_knowledge import KnowledgeError, parse_knowledge
@@ -84,8 +84,9 @@ class Estimate:
 
         Examples
         --------
+        >>> import auditor
         >>> X = np.random.default_rng(0).normal(size=(50, 3))
-        >>> estimate = attack("known-io-rotation", perturb(X, "rotation", [0], seed=1), knowledge={"known-records": 1})
+        >>> estimate = attack("known-io-rotation", auditor.perturb(X, "rotation", [0], seed=1), knowledge={"known-records": 1})
         >>> estimate.chances(0.5).shape
         (50,)
         """

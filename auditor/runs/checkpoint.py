@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from auditor.process import interrupt
-from auditor.run.codec import CodecError, codec
-from auditor.run.journal import Journal, part_key
-from auditor.run.task_keys import Identity
+from auditor.runs.codec import CodecError, codec
+from auditor.runs.journal import Journal, part_key
+from auditor.runs.task_keys import Identity
 
 T = TypeVar("T")
 R = TypeVar("R")

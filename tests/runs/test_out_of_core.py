@@ -15,8 +15,8 @@ from large_tables import figures, in_memory
 import auditor
 from auditor.data.streamed import rows as streamed
 from auditor.errors import AuditorError
-from auditor.run import schedule as tasks
-from auditor.run import workers
+from auditor.runs import schedule as tasks
+from auditor.runs import workers
 
 ROWS = 60_000
 

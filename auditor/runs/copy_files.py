@@ -26,7 +26,7 @@ from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
 from auditor.registry import get
 from auditor.results.files import located, write_atomically
-from auditor.run.perturb import Release, checked_levels, make_plugin
+from auditor.runs.perturb import Release, checked_levels, make_plugin
 from auditor.schemes.base.grid import DOUBLE_BITS, SINGLE_BITS
 from auditor.schemes.base.scheme import Key, Scheme
 from auditor.schemes.draw import drawn_blocks, drawn_codes, key_of, noise_deviations

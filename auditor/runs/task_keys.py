@@ -21,7 +21,7 @@ from typing import Any
 from auditor import registry
 from auditor.data.load import is_file
 from auditor.results.files import located
-from auditor.run.journal import FORMAT
+from auditor.runs.journal import FORMAT
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point
 

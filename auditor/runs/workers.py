@@ -121,7 +121,7 @@ _early: list[Numbered[Any]] = []
 def _arrive(leader: int) -> None:
     _follow(leader)
     with without_collection():
-        importlib.import_module("auditor.run.schedule")
+        importlib.import_module("auditor.runs.schedule")
         importlib.import_module("auditor.registry").discover()
 
 

@@ -16,10 +16,10 @@ from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks, stripes
 from auditor.process.containment import contained
-from auditor.run.workers import Crew
+from auditor.runs.workers import Crew
 
 if TYPE_CHECKING:
-    from auditor.run.task import Place, Task
+    from auditor.runs.task import Place, Task
 
 WAVE_BYTES = 2**28
 """Results of a pass over categories that may wait to be added up: tasks are handed out in waves that yield no more."""

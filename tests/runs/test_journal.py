@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditor.errors import AuditorError, StorageError
-from auditor.run import journal as module
-from auditor.run.journal import NAME, Journal
+from auditor.runs import journal as module
+from auditor.runs.journal import NAME, Journal
 
 PARTS = {"data": "d1", "seed": "s1"}
 KEYS = ["a" * 64, "b" * 64, "c" * 64]

@@ -16,8 +16,8 @@ import pytest
 import auditor
 from auditor.data.streamed import rows as streamed
 from auditor.errors import AuditorError
-from auditor.run import schedule as tasks
-from auditor.run.workers import Crew
+from auditor.runs import schedule as tasks
+from auditor.runs.workers import Crew
 
 pytest.importorskip("distributed", reason="--cluster is an extra: pip install 'auditor[cluster]'")
 
@@ -169,7 +169,7 @@ def test_an_audit_goes_on_when_a_worker_is_killed(cluster, document, monkeypatch
             cluster.workers[0].send_signal(signal.SIGKILL)
             killed.append(cluster.workers[0].wait())
 
-    from auditor.run.run_scenario import run_scenario
+    from auditor.runs.run_scenario import run_scenario
     from auditor.scenario.read import read_scenario
 
     result = run_scenario(read_scenario(document, [], None), cluster=cluster.address, listener=kill)

@@ -18,11 +18,11 @@ import yaml
 import auditor
 from auditor.cli import main
 from auditor.errors import AuditorError, WorkersLost
-from auditor.run import schedule as tasks
-from auditor.run import task_keys as identity
-from auditor.run import workers
-from auditor.run.journal import NAME
-from auditor.run.workers import MOST_DEATHS, Crew
+from auditor.runs import schedule as tasks
+from auditor.runs import task_keys as identity
+from auditor.runs import workers
+from auditor.runs.journal import NAME
+from auditor.runs.workers import MOST_DEATHS, Crew
 from benchmarks.kills import DISTURBANCES, KILLS, _outcome, disturb_and_resume, shipped
 
 ROOT = Path(__file__).parents[2]
@@ -309,7 +309,7 @@ def test_a_torn_entry_is_told_and_done_again(folder, run, carried_out):
 
 
 def test_entries_of_the_right_key_and_the_wrong_shape_are_done_again(folder, run, carried_out):
-    from auditor.run.journal import _key, _line
+    from auditor.runs.journal import _key, _line
 
     run("small.yaml")
     before = outcome()

@@ -31,12 +31,12 @@ from auditor.results import owner_key as owner
 from auditor.results.evidence import Evidence
 from auditor.results.model import AuditResult, Partial, PluginSummary, Provenance, Reference, SchemeSummary
 from auditor.results.records import FEWEST_REPLICATES, AttributeSummary, DataSummary, ExpectationRecord, Measurement, cells
-from auditor.run.checkpoint import Keep, Keeper, Numbered, Unfinished
-from auditor.run.schedule import carry_out_all, plan
-from auditor.run.tables import table_of
-from auditor.run.task import Task
-from auditor.run.task_keys import identify
-from auditor.run.workers import Crew
+from auditor.runs.checkpoint import Keep, Keeper, Numbered, Unfinished
+from auditor.runs.schedule import carry_out_all, plan
+from auditor.runs.tables import table_of
+from auditor.runs.task import Task
+from auditor.runs.task_keys import identify
+from auditor.runs.workers import Crew
 from auditor.scenario.model import ExpectationUse, Scenario
 from auditor.scenario.read import at_point
 from auditor.schemes.base.scheme import TableMoments

@@ -20,12 +20,12 @@ from threadpoolctl import threadpool_limits
 from auditor import registry
 from auditor.audit.base.outcome import ReleaseAudit
 from auditor.audit.engine import audit_release
-from auditor.run.categorical_passes import audit_by_passes
-from auditor.run.checkpoint import Unfinished
-from auditor.run.moment_pass import TASKS_PER_PASS, GatherTask, Joined, KnownSums, gather_tasks
-from auditor.run.tables import table_of
-from auditor.run.task import Place, Task
-from auditor.run.workers import Crew
+from auditor.runs.categorical_passes import audit_by_passes
+from auditor.runs.checkpoint import Unfinished
+from auditor.runs.moment_pass import TASKS_PER_PASS, GatherTask, Joined, KnownSums, gather_tasks
+from auditor.runs.tables import table_of
+from auditor.runs.task import Place, Task
+from auditor.runs.workers import Crew
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point
 from auditor.schemes.base.scheme import table_moments

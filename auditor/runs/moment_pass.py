@@ -18,10 +18,10 @@ from auditor.audit.numeric.gather import Draw, Gatherer, Stripe, draws_of
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks, stripes
 from auditor.process.containment import contained
-from auditor.run.checkpoint import Unfinished
-from auditor.run.moment_checkpoint import plain, rejoined, stripes_of
-from auditor.run.task import Place, Task
-from auditor.run.workers import Crew
+from auditor.runs.checkpoint import Unfinished
+from auditor.runs.moment_checkpoint import plain, rejoined, stripes_of
+from auditor.runs.task import Place, Task
+from auditor.runs.workers import Crew
 from auditor.scenario.model import Scenario
 from auditor.schemes.base.scheme import TableMoments, table_moments
 from auditor.types import Array

@@ -17,8 +17,8 @@ import auditor
 from auditor.audit.categorical import release as making
 from auditor.audit.counts import outcome_counts as counts
 from auditor.process.interrupt import CtrlC
-from auditor.run import categorical_passes as passes
-from auditor.run import schedule as tasks
+from auditor.runs import categorical_passes as passes
+from auditor.runs import schedule as tasks
 
 ROWS = 300_000
 """Five blocks, and as many stripes."""

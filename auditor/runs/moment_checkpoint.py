@@ -12,7 +12,7 @@ import numpy as np
 
 from auditor.audit.numeric.gather import Stripe
 from auditor.numerics.moments import Moments
-from auditor.run.codec import CodecError, codec
+from auditor.runs.codec import CodecError, codec
 
 FEWEST_RECORDS = 1_000
 """Records that a sum which is kept is taken over, at least, and ten times as many as it has columns."""

@@ -1,0 +1,133 @@
+"""Tests of noise column by column, whatever its law was: what they find and their p-values stand in ``auditor.audit.drawn_law.rows``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc, gammainc, ndtr, stdtr
+
+from auditor.audit.drawn_law.chosen_rows import EPS
+from auditor.audit.drawn_law.columns import DENSITY, Columns
+from auditor.results.evidence import LawTest
+from auditor.schemes.base.noise_law import NoiseLaw
+from auditor.types import Array
+
+CELLS = 256
+"""Places at which a distribution is compared with the law's."""
+SMALL = (2.0**-7, 2.0**-14, 2.0**-21, 2.0**-28, 2.0**-40)
+LARGE = (2.0**-7, 2.0**-12)
+
+
+def distribution_test(columns: Columns, law: NoiseLaw) -> LawTest | None:
+    """Return the test of Kolmogorov's distances, each taken at ``CELLS`` places: no more than the whole distance, and no sort."""
+    n, C = columns.v.shape
+    cells = np.minimum((columns.v * CELLS).astype(np.intp), CELLS - 1) + CELLS * np.arange(C)
+    shares = np.bincount(cells.ravel(), minlength=C * CELLS).reshape(C, CELLS).cumsum(axis=1) / n
+    gap = np.abs(shares - np.arange(1, CELLS + 1) / CELLS).max(axis=1)
+    gap = np.clip(gap - DENSITY[law.distribution] * columns.grain, 0.0, None)
+    place = int(gap.argmax())
+    p = 2.0 * C * math.exp(-2.0 * n * float(gap[place]) ** 2)
+    where = f"the largest distance from the law's distribution function, of {columns.names[place]}, is"
+    return LawTest("distribution", min(1.0, p), C, n, float(gap[place]), 0.0, where)
+
+
+def size_test(columns: Columns, s: Array, law: NoiseLaw) -> LawTest | None:
+    """Return the test of how many values are near 0, and of how many are far from it."""
+    n, C = columns.v.shape
+    blur = 2.0 * DENSITY[law.distribution] * columns.grain + 4 * EPS
+    found: list[tuple[Array, NDArray[np.intp], float, str]] = []
+    for share, met in zip(SMALL, below(s, SMALL), strict=True):
+        p = np.where(share >= 8.0 * blur, at_least(met, n, np.minimum(1.0, share + blur)), 1.0)
+        found.append((p, met, share, "the share of values with next to no noise"))
+    for share, met in zip(LARGE, below(1.0 - s, LARGE), strict=True):
+        more = at_least(met, n, np.minimum(1.0, share + blur))
+        fewer = 1.0 - at_least(met + 1, n, np.maximum(0.0, share - blur))
+        found.append((np.minimum(1.0, 2.0 * np.minimum(more, fewer)), met, share, "the share of values with most noise"))
+    p, met, share, what = min(found, key=lambda one: float(one[0].min()))
+    place, tests = int(p.argmin()), len(found) * C
+    where = f"{what}, of {columns.names[place]}, is"
+    return LawTest("size", min(1.0, tests * float(p[place])), tests, n, float(met[place] / n), share, where)
+
+
+def below(values: Array, bounds: Sequence[float]) -> list[NDArray[np.intp]]:
+    """Return how many values of each column are below each of some falling bounds, shapes (C,)."""
+    rows, columns = np.nonzero(values < bounds[0])
+    few = values[rows, columns]
+    return [np.bincount(columns[few < bound], minlength=values.shape[1]) for bound in bounds]
+
+
+def at_least(met: NDArray[np.integer], n: int, chance: Array) -> Array:
+    """Return ``P(B ≥ met)`` of binomial B."""
+    return np.asarray(np.where(met > n, 0.0, np.where(met > 0, betainc(np.maximum(met, 1), np.maximum(n - met + 1, 1), chance), 1.0)))
+
+
+def repeats_test(columns: Columns, size: Array, law: NoiseLaw) -> LawTest | None:
+    """Return the test of how many values have the size of another one, to as many digits as are known."""
+    n = len(size)
+    reach = 8.0 * DENSITY[law.distribution] * columns.grain + 8 * EPS
+    fine = np.flatnonzero(n * reach <= 0.01)
+    if not fine.size:
+        return None
+    ordered = np.ascontiguousarray(size[:, fine].T)
+    ordered.sort(axis=1)
+    met = (np.diff(ordered, axis=1) <= reach[fine, None]).sum(axis=1)
+    expected = float(n) ** 2 * reach[fine]
+    p = np.where(met > 0, gammainc(np.maximum(met, 1), expected), 1.0)  # P(Poisson ≥ met)
+    place = int(p.argmin())
+    where = f"the share of values that have the size of another, of {columns.names[fine[place]]}, is"
+    return LawTest("repeats", min(1.0, fine.size * float(p[place])), fine.size, n, float(met[place] / n), float(expected[place] / n), where)
+
+
+def neighbours_test(g: Array, w: Array) -> LawTest | None:
+    """Return the test of correlations with the row before: all pairs of columns, and sizes; pairs of rows that share none, both ways."""
+    n = len(g) - len(g) % 2
+    if n < 4:
+        return None
+    z = []
+    for first, second in ((slice(0, n, 2), slice(1, n, 2)), (slice(1, n - 1, 2), slice(2, n, 2))):
+        length, sizes = np.sqrt(np.square(g[first]).sum(axis=0)), np.sqrt(np.square(w[first]).sum(axis=0))
+        z += [(g[first].T @ g[second] / length[:, None]).ravel(), np.einsum("nc,nc->c", w[first], w[second]) / sizes]
+    return normal_test("neighbouring rows", np.concatenate(z), n, "a correlation of a row's noise with that of the row before is")
+
+
+def on_the_data_test(x: Array, g: Array, w: Array) -> LawTest | None:
+    """Return the test of correlations of noise, and of its size, with where a record lies, how far out, and over all attributes.
+
+    Any function of the data will do; these are bounded, so that no outlier drowns the others: ``d/(d̄ + |d|)`` of the distance ``d`` from
+    the mean, ``d̄`` its mean size.
+    """
+    n, d = len(x), x - x.mean(axis=0)
+    usual = np.abs(d).mean(axis=0)
+    side = d / (np.where(usual > 0, usual, 1.0) + np.abs(d))
+    a = np.hstack([side, np.abs(side), np.abs(side).sum(axis=1, keepdims=True)])
+    a -= a.mean(axis=0)
+    norm = np.sqrt(np.square(a).sum(axis=0))
+    varied = norm > 1e-9 * math.sqrt(n)
+    if not varied.any():
+        return None
+    a = a[:, varied] / norm[varied]
+    z = np.concatenate([(a.T @ g).ravel(), (a.T @ w).ravel()])
+    return normal_test("dependence on the data", z, n, "a correlation of the noise, or of its size, with where a record lies is")
+
+
+def normal_test(statistic: str, z: Array, n: int, where: str) -> LawTest:
+    """Return the test that each of these is N(0, 1), told as a correlation."""
+    worst = float(np.abs(z).max())
+    return LawTest(statistic, min(1.0, 2.0 * z.size * float(ndtr(-worst))), z.size, n, worst / math.sqrt(n), 0.0, where)
+
+
+def joint_test(u: Array, w: Array) -> LawTest | None:
+    """Return the test that whitened noise, and its size, of one combination foretells no other's."""
+    n, C = u.shape
+    if C < 2 or n < 4:
+        return None
+    length, sizes = np.sqrt(np.square(u).sum(axis=0)), np.sqrt(np.square(w).sum(axis=0))
+    r = np.stack([w.T @ w / np.outer(sizes, sizes), u.T @ w / np.outer(length, sizes)])
+    r[:, np.arange(C), np.arange(C)] = 0.0
+    worst = min(float(np.abs(r).max()), 1.0 - 1e-15)
+    tests = C * (C - 1) // 2 + C * (C - 1)
+    p = 2.0 * tests * float(stdtr(n - 1, -worst * math.sqrt((n - 1) / (1.0 - worst**2))))
+    return LawTest("joint law", min(1.0, p), tests, n, worst, 0.0, "a correlation of the sizes of noise in two copies or attributes is")
