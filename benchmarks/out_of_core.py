@@ -40,11 +40,11 @@ for _ in range(int(sys.argv[1]) // block.size):
 """
 RUN = """
 import sys
-from auditor.runs import schedule as tasks
+from auditor.runs import moment_pass
 from auditor.data.streamed import rows as streamed
 held, shares, *arguments = sys.argv[1:]
 streamed.HELD_BYTES = int(held)
-tasks.TASKS_PER_PASS = int(shares)
+moment_pass.TASKS_PER_PASS = int(shares)
 from auditor.cli import main
 main(arguments)
 """

@@ -11,7 +11,7 @@ import pytest
 import auditor
 from auditor.data.streamed import rows as streamed
 from auditor.results.model import AuditResult
-from auditor.runs import schedule as tasks
+from auditor.runs import tables
 
 FORMS = ["groups.parquet", "one-group.parquet", "table.csv", "parts-parquet/", "parts-csv/"]
 
@@ -49,9 +49,9 @@ def figures(result: AuditResult) -> tuple[Any, ...]:
 
 def in_memory(monkeypatch: pytest.MonkeyPatch, document: dict[str, Any]) -> AuditResult:
     """Run an audit of a table that is held, and leave every later one in its file."""
-    tasks._table.cache_clear()
+    tables._table.cache_clear()
     monkeypatch.setattr(streamed, "HELD_BYTES", 2**40)
     result = auditor.run(document)
-    tasks._table.cache_clear()
+    tables._table.cache_clear()
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)
     return result

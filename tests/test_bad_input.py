@@ -15,7 +15,7 @@ import pytest
 
 import auditor as package
 from auditor.cli import main
-from auditor.data.files.headers import is_value
+from auditor.data.formats.headers import is_value
 from auditor.data.load import load_table
 from auditor.errors import LONGEST_LINE, MOST_LINES, AuditorError, DataError, Problem, ScenarioError, did_you_mean
 from auditor.process import memory

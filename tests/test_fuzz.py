@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from auditor import cli
-from auditor.data.files import headers
+from auditor.data.formats import headers
 from benchmarks.fuzz import corpus, smaller
 from benchmarks.fuzzing import scenarios, tables
 from benchmarks.fuzzing.judge import Case, judged

@@ -31,7 +31,7 @@ ROOMS: list[tuple[str, ...]] = [
 """The rooms of `auditor/`, from the ground up: a module imports from its own room and from those below, never from one above."""
 AUDIT_ROOMS: list[tuple[str, ...]] = [("numeric", "counts"), ("base",), ("measures", "anonymity", "pooling", "drawn_law"), ("categorical",), ("",)]
 """Those of `auditor/audit/`; on top the engines, which put them together."""
-DATA_ROOMS: list[tuple[str, ...]] = [("columns",), ("files",), ("streamed",), ("",), ("sources",)]
+DATA_ROOMS: list[tuple[str, ...]] = [("columns",), ("formats",), ("streamed",), ("",), ("sources",)]
 SCHEME_ROOMS: list[tuple[str, ...]] = [("base", "generalisation"), ("replacement",), ("",)]
 """On top the schemes themselves, which are plugins."""
 REPORT_ROOMS: list[tuple[str, ...]] = [("figures",), ("wording",), ("charts",), ("layout",), ("",)]

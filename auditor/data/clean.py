@@ -12,7 +12,7 @@ import pandas as pd
 from auditor.data.columns.checks import Missing, Survey
 from auditor.data.columns.scan import Scan, scan
 from auditor.data.columns.threads import in_threads
-from auditor.data.files.parts import Piece, are_plain
+from auditor.data.formats.parts import Piece, are_plain
 from auditor.data.streamed import rows as streamed
 from auditor.data.streamed.rows import FileRows, complete, fill_values
 from auditor.errors import DataError

@@ -19,8 +19,8 @@ from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.columns.category_rules import Categories
 from auditor.data.columns.checks import Missing
 from auditor.data.columns.hierarchy import Hierarchy, coded
-from auditor.data.files import readers as reading
-from auditor.data.files.parts import Piece, first_rows, parts, pieces_of, whole_frame
+from auditor.data.formats import readers as reading
+from auditor.data.formats.parts import Piece, first_rows, parts, pieces_of, whole_frame
 from auditor.data.source import Source
 from auditor.data.streamed.codes import FileCodes
 from auditor.data.streamed.rows import FileRows, Scale

@@ -12,7 +12,7 @@ from auditor.data.clean import Asked, check_rows, numbers_of_pieces
 from auditor.data.columns.categorical_table import CategoricalTable, bins_between, check_size, edges_of
 from auditor.data.columns.category_rules import Categories
 from auditor.data.columns.quantiles import quantiles
-from auditor.data.files.parts import Piece
+from auditor.data.formats.parts import Piece
 from auditor.data.streamed import rows as streamed
 from auditor.data.streamed.codes import Coder, FileCodes
 from auditor.data.streamed.domains import Findings, survey

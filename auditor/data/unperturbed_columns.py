@@ -11,8 +11,8 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 
-from auditor.data.files import readers as reading
-from auditor.data.files.parts import BATCH_ROWS, parts
+from auditor.data.formats import readers as reading
+from auditor.data.formats.parts import BATCH_ROWS, parts
 from auditor.data.load import is_file
 from auditor.errors import DataError
 from auditor.results.files import located
@@ -116,5 +116,5 @@ def _typed(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
         wanted = None if any("." in name for name in columns) else columns  # a dot means a nested field to the reader
         for batch in file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False):
             chosen = batch.select(columns)
-            chosen.validate(full=True)  # as in `auditor.data.files.parts`: text that is not UTF-8
+            chosen.validate(full=True)  # as in `auditor.data.formats.parts`: text that is not UTF-8
             yield chosen.replace_schema_metadata(None).to_pandas(types_mapper=pd.ArrowDtype)

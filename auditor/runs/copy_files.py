@@ -17,8 +17,8 @@ from threadpoolctl import threadpool_limits
 
 from auditor.data.columns.categorical_table import CategoricalTable, split
 from auditor.data.columns.category_rules import Categories
-from auditor.data.files.readers import csv_frame, header
-from auditor.data.files.writers import TableFiles
+from auditor.data.formats.readers import csv_frame, header
+from auditor.data.formats.writers import TableFiles
 from auditor.data.load import is_file, load_table
 from auditor.data.table import Table
 from auditor.data.unperturbed_columns import Kept, column_names

@@ -10,7 +10,7 @@ from auditor.adversary.attack import LinearAttack
 from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.release import KEEP_BYTES, make_scheme, release_levels
 from auditor.audit.numeric.reconstruct import CHUNK_VALUES
-from auditor.data.files.parts import BATCH_ROWS
+from auditor.data.formats.parts import BATCH_ROWS
 from auditor.data.table import Table
 from auditor.numerics.blocks import moment_groups, row_blocks
 from auditor.runs.categorical_memory import is_uniform, working_bytes

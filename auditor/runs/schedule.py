@@ -20,9 +20,10 @@ from threadpoolctl import threadpool_limits
 from auditor import registry
 from auditor.audit.base.outcome import ReleaseAudit
 from auditor.audit.engine import audit_release
+from auditor.runs import moment_pass
 from auditor.runs.categorical_passes import audit_by_passes
 from auditor.runs.checkpoint import Unfinished
-from auditor.runs.moment_pass import TASKS_PER_PASS, GatherTask, Joined, KnownSums, gather_tasks
+from auditor.runs.moment_pass import GatherTask, Joined, KnownSums, gather_tasks
 from auditor.runs.tables import table_of
 from auditor.runs.task import Place, Task
 from auditor.runs.workers import Crew
@@ -92,7 +93,7 @@ def carry_out_all(
                 advance(done, total, _first(ahead, batch[place]))
                 yield batch[place], result
     for task in coded:
-        yield task, audit_by_passes(task, crew, TASKS_PER_PASS)
+        yield task, audit_by_passes(task, crew, moment_pass.TASKS_PER_PASS)
         done += 1
         advance(done, total, task.label)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.audit import engine as audit
+from auditor.audit import numeric_engine
 from auditor.audit.numeric.linear_errors import from_redraws, reaches
 from auditor.audit.numeric.redraws import REDRAWS, redrawn_moments, wishart
 from auditor.expectations.no_collusion_gain import averaged_pairs
@@ -133,7 +133,7 @@ def scenario(attack, replicates=1, knowledge="perfect", **data):
 
 def test_long_tables_ask_for_replicates_and_take_them(monkeypatch):
     """An attack on rows in a table of more than one block has no interval by itself; five replicates give it one."""
-    monkeypatch.setattr(audit, "BLOCK_VALUES", 100)
+    monkeypatch.setattr(numeric_engine, "BLOCK_VALUES", 100)
     told = [m for m in auditor.run(scenario("map-estimate")).measurements if m.status == "ok"]
     assert {m.error_bar for m in told} == {"replicates-needed"}
     assert all(m.std_error is None and m.ci_low is None and m.ci_high is None for m in told)
@@ -147,7 +147,7 @@ def test_long_tables_ask_for_replicates_and_take_them(monkeypatch):
     {"normalized_error": {"at-most": 10.0}}, {"ranking": {"by": "coalition", "order": [[1], [2]]}}, {"no-collusion-gain": {}},
 ], ids=lambda each: next(iter(each)))  # fmt: skip
 def test_what_one_release_does_not_tell_decides_nothing(monkeypatch, expectation):
-    monkeypatch.setattr(audit, "BLOCK_VALUES", 100)
+    monkeypatch.setattr(numeric_engine, "BLOCK_VALUES", 100)
     document = scenario("map-estimate") | {"expect": [expectation]}
     document["schemes"] = [{"name": "corner-wave", "levels": [0.5, 0.8]}]
     (verdict,) = auditor.run(document).expectations

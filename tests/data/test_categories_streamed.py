@@ -16,7 +16,7 @@ from large_tables import FORMS, write
 from auditor.data.columns import quantiles
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.columns.category_rules import Categories
-from auditor.data.files import parts as pieces
+from auditor.data.formats import parts as pieces
 from auditor.data.load import load_table
 from auditor.data.streamed import rows as streamed
 from auditor.data.table import Table

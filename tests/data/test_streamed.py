@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from large_tables import FORMS, write
 
-from auditor.data.files import parts as pieces
+from auditor.data.formats import parts as pieces
 from auditor.data.load import load_table
 from auditor.data.streamed import rows as streamed
 from auditor.data.table import Table

@@ -24,7 +24,7 @@ from auditor.cli import main
 from auditor.errors import AuditorError, NotApplicable, PluginError, StorageError, WorkersLost
 from auditor.process.containment import contained, failure_reason, known
 from auditor.process.interrupt import CtrlC
-from auditor.runs import schedule as tasks
+from auditor.runs import tables
 from tests.misbehaving import NOW, PLUGINS, Manners
 
 ROOT = Path(__file__).parents[2]
@@ -220,7 +220,7 @@ def audit(tmp_path, monkeypatch, capfd):
         Path("x.yaml").write_text(yaml.safe_dump((SCENARIOS | LEVELLED)[kind]))
         for name, value in vars(Manners(kind, **manners)).items():
             monkeypatch.setattr(NOW, name, value)
-        tasks._table.cache_clear()
+        tables._table.cache_clear()
         capfd.readouterr()
         with pytest.raises(SystemExit) as done:
             main([command, "x.yaml", *options])

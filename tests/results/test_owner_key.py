@@ -65,7 +65,7 @@ def test_the_key_is_its_owner_s_alone_and_stays(state):
     assert len(path.read_bytes()) == owner.BYTES
     owner._key.cache_clear()
     assert owner.fingerprint("a table") == first != owner.fingerprint("another")
-    command = [sys.executable, "-c", "from auditor import owner; print(owner.fingerprint('a table'))"]
+    command = [sys.executable, "-c", "from auditor.results import owner_key as owner; print(owner.fingerprint('a table'))"]
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.strip() == first
@@ -73,7 +73,7 @@ def test_the_key_is_its_owner_s_alone_and_stays(state):
 
 
 def test_processes_that_start_together_agree_on_one_key(state):
-    command = [sys.executable, "-c", "from auditor import owner; print(owner.key_name())"]
+    command = [sys.executable, "-c", "from auditor.results import owner_key as owner; print(owner.key_name())"]
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(4)]
     assert len({each.communicate()[0] for each in running}) == 1

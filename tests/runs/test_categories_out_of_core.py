@@ -18,6 +18,7 @@ from auditor.audit.categorical import release as making
 from auditor.audit.counts import outcome_counts as counts
 from auditor.process.interrupt import CtrlC
 from auditor.runs import categorical_passes as passes
+from auditor.runs import moment_pass
 from auditor.runs import schedule as tasks
 
 ROWS = 300_000
@@ -95,7 +96,7 @@ def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, mo
     monkeypatch.setattr(passes, "WAVE_BYTES", 1)
     monkeypatch.setattr(passes, "FEWEST_IN_WAVE", 2)  # so that there are several waves
     for count, shares in [(1, 3), (2, 256), (4, 2)]:
-        monkeypatch.setattr(tasks, "TASKS_PER_PASS", shares)
+        monkeypatch.setattr(moment_pass, "TASKS_PER_PASS", shares)
         assert figures(auditor.run(document, workers=count)) == plain
 
 

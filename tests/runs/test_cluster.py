@@ -16,7 +16,7 @@ import pytest
 import auditor
 from auditor.data.streamed import rows as streamed
 from auditor.errors import AuditorError
-from auditor.runs import schedule as tasks
+from auditor.runs import tables
 from auditor.runs.workers import Crew
 
 pytest.importorskip("distributed", reason="--cluster is an extra: pip install 'auditor[cluster]'")
@@ -78,7 +78,7 @@ def cluster(tmp_path):
 @pytest.fixture
 def document(tmp_path, monkeypatch):
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)
-    tasks._table.cache_clear()
+    tables._table.cache_clear()
     rng = np.random.default_rng(8)
     path = tmp_path / "table.parquet"
     pd.DataFrame({f"x{k}": 1e4 + rng.standard_normal(40_000) for k in range(40)}).to_parquet(path, row_group_size=9_999)
@@ -91,7 +91,7 @@ def document(tmp_path, monkeypatch):
         "attacks": ["ndr", "llse"],
         "expect": [{"no-collusion-gain": {"scheme": "corner-wave"}}],
     }
-    tasks._table.cache_clear()
+    tables._table.cache_clear()
 
 
 def without_clock(result) -> dict:

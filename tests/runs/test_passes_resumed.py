@@ -15,7 +15,7 @@ from auditor.audit.numeric.gather import Chosen, Stripe
 from auditor.numerics.moments import Moments
 from auditor.runs import checkpoint as keeper
 from auditor.runs import moment_checkpoint as stretches
-from auditor.runs import schedule as tasks
+from auditor.runs import moment_pass
 from auditor.runs.journal import NAME
 from auditor.runs.task_keys import Identity
 
@@ -49,7 +49,7 @@ def document(table, tmp_path, large, monkeypatch):
 @pytest.fixture
 def gathered(monkeypatch):
     """Every step of a pass that is gone through; the one at ``gathered.stop`` stops the run."""
-    real = tasks.gather
+    real = moment_pass.gather
 
     class Steps(list):
         stop = None
@@ -62,7 +62,7 @@ def gathered(monkeypatch):
         steps.append(task)
         return real(task)
 
-    monkeypatch.setattr(tasks, "gather", gather)
+    monkeypatch.setattr(moment_pass, "gather", gather)
     return steps
 
 
@@ -146,8 +146,8 @@ def test_blocks_without_chosen_rows_are_not_read_again(document, gathered, monke
     stopped_at(9, document, gathered)
     read, real = [], FileRows.read
     monkeypatch.setattr(FileRows, "read", lambda self, a, b: read.append(a) or real(self, a, b))
-    before = tasks.gather
-    monkeypatch.setattr(tasks, "gather", lambda task: (read.clear(), before(task), again.append(len(read)))[1])
+    before = moment_pass.gather
+    monkeypatch.setattr(moment_pass, "gather", lambda task: (read.clear(), before(task), again.append(len(read)))[1])
     again = []
     auditor.run(document, output="audit", resume=True)
     assert again[9] == 1

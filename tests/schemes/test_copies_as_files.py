@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.data.files.readers import _EXACT_FLOATS
+from auditor.data.formats.readers import _EXACT_FLOATS
 from auditor.data.streamed import rows as streamed
 from auditor.errors import AuditorError
 from auditor.runs.copy_files import write_copies
@@ -98,7 +98,7 @@ def test_rounding_that_noise_would_show_is_refused(tmp_path, frame):
 
 
 def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):
-    from auditor.data.files import writers as writing
+    from auditor.data.formats import writers as writing
 
     source, appended = tmp_path / "table.parquet", []
     frame.to_parquet(source)
@@ -117,7 +117,7 @@ def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):
 
 
 def test_copies_that_are_there_already_stay_until_new_ones_are_whole(tmp_path, frame, held, monkeypatch):
-    from auditor.data.files import writers as writing
+    from auditor.data.formats import writers as writing
 
     source, out = tmp_path / "table.parquet", tmp_path / "out"
     frame.to_parquet(source)
@@ -131,7 +131,7 @@ def test_copies_that_are_there_already_stay_until_new_ones_are_whole(tmp_path, f
 
 SLOW = """
 import sys, time
-from auditor.data.files import writers as writing
+from auditor.data.formats import writers as writing
 append = writing._Csv.append
 def slow(self, frame):
     append(self, frame)

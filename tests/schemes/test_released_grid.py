@@ -17,7 +17,7 @@ from scipy import stats
 
 import auditor
 from auditor import AuditorError
-from auditor.data.files.readers import _EXACT_FLOATS
+from auditor.data.formats.readers import _EXACT_FLOATS
 from auditor.data.microdata import as_table
 from auditor.registry import get
 from auditor.runs.copy_files import read_release, write_copies
@@ -216,7 +216,7 @@ def umask(request):
 
 
 def test_copies_are_their_owner_s_alone_from_the_first_byte_and_the_manifest_follows_the_umask(tmp_path, monkeypatch, umask):
-    from auditor.data.files import writers as writing
+    from auditor.data.formats import writers as writing
 
     modes, append = [], writing._Csv.append
 

@@ -6,8 +6,8 @@ from importlib import resources
 
 import pandas as pd
 
-from auditor.data.files import readers as reading
-from auditor.data.files.parts import first_rows, pieces_of, whole_frame
+from auditor.data.formats import readers as reading
+from auditor.data.formats.parts import first_rows, pieces_of, whole_frame
 
 
 def shipped(file: str, rows: int | None) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import Attribute, bin_codes, code_type, joined
 from auditor.data.columns.checks import floats
-from auditor.data.files.parts import Piece
+from auditor.data.formats.parts import Piece
 from auditor.data.streamed.rows import Pieced, checked_parts
 from auditor.errors import DataError
 from auditor.types import Array, Codes

@@ -13,7 +13,7 @@ import pandas as pd
 from auditor.data.columns.categorical_table import MOST_VALUES, Attribute, of_column
 from auditor.data.columns.checks import check_plain, floats, kind_of
 from auditor.data.columns.threads import in_threads
-from auditor.data.files.parts import Piece
+from auditor.data.formats.parts import Piece
 from auditor.errors import DataError
 from auditor.text.column_names import counted, quoted
 

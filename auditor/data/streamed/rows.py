@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from auditor.data.columns.checks import floats
 from auditor.data.columns.scan import Scan
-from auditor.data.files.parts import Piece, numbers
+from auditor.data.formats.parts import Piece, numbers
 from auditor.errors import DataError
 from auditor.types import Array
 

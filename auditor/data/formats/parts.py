@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from auditor.data.columns.checks import floats
-from auditor.data.files import readers as reading
+from auditor.data.formats import readers as reading
 from auditor.errors import DataError
 from auditor.text.column_names import listed, quoted
 

@@ -20,7 +20,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from auditor.data.files import headers
+from auditor.data.formats import headers
 from auditor.errors import DataError
 from auditor.text.column_names import counted
 
