@@ -39,6 +39,7 @@ def _plugin_lines(kind: str) -> list[tuple[str, str]]:
 
 
 def _scenario_lines() -> list[tuple[str, str]]:
+    # For start-up: of all lists this one alone reads scenarios.
     from auditor.scenario.read import shipped_scenarios
     from auditor.scenario.yaml.document import load_file
 
@@ -63,7 +64,7 @@ def page(name: str) -> str:
     PluginError
         Nothing has that name.
     """
-    from auditor.scenario.read import find_scenario
+    from auditor.scenario.read import find_scenario  # for start-up, as above
 
     try:
         return "\n\n".join(_plugin_page(cls) for cls in registry.find(name))

@@ -2,7 +2,7 @@
 
 >>> from auditor.plugin import Affine, LinearAttack, View, register   # an attack in one module
 
-Names are those of the rooms they come from; ``auditor.testing`` checks what was written with them.
+Names are those of the rooms they come from; what stands here is what a plugin may rely on.
 """
 
 from __future__ import annotations

@@ -105,6 +105,7 @@ def _room(pages: Sequence[Page], excess: int) -> int:
 @cache
 def environment() -> Environment:
     """Return the template environment: everything is escaped, and an unknown name is an error."""
+    # For start-up: every command loads this module to register it, and few render.
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     from auditor.results import renderer as rendering

@@ -23,6 +23,7 @@ class Notebook(Display):
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the fragment, one part an audit."""
+        # For start-up: every command loads this module to register it, and few render.
         from reports.figures.matrix import matrix
         from reports.figures.reading import Reading
         from reports.html import environment

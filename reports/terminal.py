@@ -42,6 +42,7 @@ class Terminal(Renderer):
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the report, one section an audit, and a summary over all when there are several."""
+        # For start-up: every command loads this module to register it, and few render.
         from reports.layout.terminal_parts import audit, summary
 
         console = self._console()

@@ -11,6 +11,7 @@ from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.outcome import ReleaseAudit, Taken, nothing_of
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.release import open_release, release_levels
+from auditor.audit.categorical_engine import audit_uniform
 from auditor.audit.drawn_law.numeric import law_tests
 from auditor.audit.numeric_engine import Session, check_copies
 from auditor.audit.pooling.linear import pooling_evidence
@@ -46,8 +47,6 @@ def audit_release(
         What others gathered of the release already.
     """
     if registry.get("scheme", use.name).family == "uniform":
-        from auditor.audit.categorical_engine import audit_uniform
-
         return audit_uniform(scenario, point, table, use, replicate, pooling)
     with contained() as failure:
         levels = release_levels(use, scenario)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.data.columns.checks import check_finite, check_names, check_varied
 from auditor.data.table import Table
 from auditor.errors import DataError
 from auditor.text.column_names import listed
@@ -21,8 +22,6 @@ def as_table(X: Microdata) -> Table:
     DataError
         It is not a table of finite numbers with two rows and no constant column.
     """
-    from auditor.data.columns.checks import check_finite, check_names, check_varied
-
     values, names = _numbers(X)
     if values.ndim == 1:
         values = values[:, None]
@@ -42,8 +41,6 @@ def as_table(X: Microdata) -> Table:
 
 def copy_values(copy: Microdata, rows: int) -> Array:
     """Return a copy as an array of shape (n, columns); unlike an original's, its columns may be constant."""
-    from auditor.data.columns.checks import check_finite
-
     values, names = _numbers(copy)
     values = np.ascontiguousarray(values.reshape(rows, -1) if len(values) == rows else values)
     check_finite(names or tuple(f"y{column}" for column in range(1, values.shape[-1] + 1)), values)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from auditor import registry
 from auditor.errors import AuditorError
 from auditor.results import reader
 from auditor.results.disclosure import disclosed
@@ -258,8 +259,6 @@ class AuditResult(BaseModel):
 
 def _display() -> Any:
     """Return the renderer for notebooks, found as every renderer is: this package imports none."""
-    from auditor import registry
-
     return registry.get("renderer", "notebook")()
 
 

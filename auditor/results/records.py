@@ -169,7 +169,7 @@ def uncertainty(records: Sequence[Measurement]) -> float:
 
 def half_interval(degrees: float) -> float:
     """Return half of a 95 % interval in standard errors, by Student's t: few replicates know their own spread badly."""
-    from auditor.numerics.statistics import quantile
+    from auditor.numerics.statistics import quantile  # scipy, which whoever only reads and lists results does not wait for
 
     return quantile(0.975, degrees)
 

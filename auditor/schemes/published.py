@@ -17,6 +17,7 @@ from pydantic import Field, ValidationError, field_validator
 
 from auditor import registry
 from auditor.data.alignment import misaligned
+from auditor.data.copies import read_copy
 from auditor.errors import AuditorError, AuditorWarning, PluginError
 from auditor.field_paths import format_path
 from auditor.numerics.blocks import block_head, row_blocks
@@ -91,8 +92,6 @@ class Published(Scheme):
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         """Refuse copies whose records are not the table's, row by row; warn where nobody can tell."""
-        from auditor.data.copies import read_copy
-
         if asked.standardize:
             raise AuditorError("published copies are in the data's own units: `standardize` must be false")
         if asked.missing == "drop" and asked.rows is not None:
@@ -133,8 +132,6 @@ class Published(Scheme):
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         """Return what reads the copies; replicates are all the same, for there is nothing to draw."""
-        from auditor.data.copies import read_copy
-
         if self.table is None:
             raise AuditorError("published copies can be audited by a scenario only: there is nothing to perturb")
         paths = [self._find(name) for name in self.parameters.copies]

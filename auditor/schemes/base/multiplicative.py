@@ -21,7 +21,7 @@ from auditor.errors import AuditorError
 from auditor.numerics.random_streams import Rng, stream
 from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments
-from auditor.schemes.base.transform import Transform
+from auditor.schemes.base.transform import Transform, Turned
 from auditor.types import Array
 
 if TYPE_CHECKING:
@@ -52,8 +52,6 @@ class TransformScheme(Scheme):
 
     def turned(self, levels: Sequence[float], table: TableMoments, key: Key) -> Turned | None:
         """Return the matrices and the law of what they were applied to, for the audit alone; None unless they are square."""
-        from auditor.schemes.base.transform import Turned
-
         if self.output_width(table.mean.size) != table.mean.size:
             return None
         return Turned(tuple(self.transforms(len(levels), table, key)), self.law_before(levels, table))
