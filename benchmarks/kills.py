@@ -153,7 +153,11 @@ def remove_folder(run: Run) -> str:
         run.program.kill()
         run.program.communicate()
         return TOO_EARLY
+    written = (run.output / run.scenario.stem / "results.json").exists()
     shutil.rmtree(run.output, ignore_errors=True)
+    if written:  # all of its work is done: nothing is left that could notice
+        run.program.communicate()
+        return TOO_LATE
     run.ended(0, 1, 2, 3)
     return ""
 

@@ -208,7 +208,7 @@ def test_more_rows_than_memory_are_refused_before_they_are_drawn(here, auditor, 
     monkeypatch.setattr(memory, "available", lambda: 8 * 2**30)
     status, _, err = auditor("check", scenario("census-like", data="  rows: 1000000000\n"))
     assert status == 2
-    assert "1,000,000,000 rows of 2 columns need 74.5 GiB of memory, and there are 8.0 GiB" in err
+    assert "1,000,000,000 rows of 2 columns need 59.6 GiB of memory, and there are 8.0 GiB" in err
     wide = "  rows: 1000000\n  spectrum: {large: 5, count: 2, small: 1, attributes: 5000}\n"
     assert "1,000,000 rows of 5,000 columns" in auditor("run", scenario("gaussian", data=wide))[2]
     assert auditor("perturb", "salary-like", "--rows", 10**9, "--scheme", "uniform", "--levels", "1", "--output", "out")[0] == 2

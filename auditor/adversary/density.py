@@ -70,17 +70,19 @@ class NoiseDensity:
         """Return the likelihood of values given bins, shape (len(y), B), averaged over each bin or at its midpoint."""
         if midpoints:
             return self.pdf(y[:, None] - (edges[:-1] + edges[1:]) / 2.0)
-        return self._between(y[:, None] - edges) / np.diff(edges)
+        found = self._between(y[:, None] - edges)
+        found /= np.diff(edges)
+        return found
 
     def _between(self, t: Array) -> Array:
         """Return the noise's probability between neighbours of t, falling along the last axis."""
         if self.distribution == "uniform":
             return -np.diff(self.cdf(t), axis=-1)
-        # Φ(a) − Φ(b) from the tails beyond |a| and |b|: above the mean both Φ are 1 but for rounding, and their difference would be 0
-        tail, positive = ndtr(-np.abs(t) / self.std), t > 0
-        above, below = tail[..., 1:] - tail[..., :-1], tail[..., :-1] - tail[..., 1:]
-        inside = 1.0 - tail[..., :-1] - tail[..., 1:]
-        return np.asarray(np.where(positive[..., 1:], above, np.where(positive[..., :-1], inside, below)))
+        # Φ is [t > 0] less a signed tail beyond |t|: above the mean both Φ are 1 but for rounding, and their difference would be 0.
+        tail = np.copysign(ndtr(np.abs(t) / -self.std), t)
+        found = tail[..., 1:] - tail[..., :-1]
+        found += ~np.signbit(t[..., :-1]) & np.signbit(t[..., 1:])
+        return np.asarray(found)
 
 
 @dataclass(frozen=True)
