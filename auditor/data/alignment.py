@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
-from scipy.optimize import linear_sum_assignment
+import pandas as pd
+from scipy.special import chdtrc, fdtrc, ndtr
 
 from auditor.text.column_names import quoted
 from auditor.types import Array
@@ -133,7 +133,7 @@ def relation(X: Array, Y: Array, most: Array | float = 1.0) -> Literal["related"
         return "unclear"
     ranks = _ranks(X), _ranks(Y)
     strongest = max(np.abs(z_scores(X, Y)).max(), np.abs(z_scores(*ranks)).max())
-    chance = min(2 * N * 2 * stats.norm.sf(strongest), 2 * _mixed_chance(X, Y), 2 * _mixed_chance(*ranks))
+    chance = min(2 * N * 2 * ndtr(-strongest), 2 * _mixed_chance(X, Y), 2 * _mixed_chance(*ranks))
     if 2 * chance < UNRELATED:
         return "related"
     if n <= 2 * N + FEWEST:  # any records are a mixture of so many columns
@@ -173,7 +173,7 @@ def _mixed_chance(X: Array, Y: Array) -> float:
     """Return the chance of such canonical correlations among unrelated rows, by Bartlett's χ² for Wilks' Λ = Π (1 − ρ_k²)."""
     n, N = X.shape
     rho = _canonical(X, Y)
-    return float(stats.chi2.sf(-(n - N - 1.5) * np.log1p(-(rho**2)).sum(), N * N)) if n > 2 * N + 2 else 1.0
+    return float(chdtrc(N * N, -(n - N - 1.5) * np.log1p(-(rho**2)).sum())) if n > 2 * N + 2 else 1.0
 
 
 def _canonical(X: Array, Y: Array) -> Array:
@@ -200,6 +200,8 @@ def _swapped(X: Array, Y: Array, names: tuple[str, ...]) -> str:
         return ""
     x, y = _standard(_ranks(X)), _standard(_ranks(Y))
     R = np.clip(x.T @ y / n, 0.0, 1 - 1e-12)
+    from scipy.optimize import linear_sum_assignment  # a fifth of a second, which every start would pay
+
     order = linear_sum_assignment(-(R**2).T)[1]  # column j of the copy is most like column order[j] of the original
     own, best = np.diag(R), R[order, np.arange(N)]
     wrong = np.flatnonzero((np.arctanh(best) - np.arctanh(own)) * np.sqrt(n - 3) > NEARER)
@@ -210,7 +212,7 @@ def _swapped(X: Array, Y: Array, names: tuple[str, ...]) -> str:
     mixed = np.sum((np.linalg.svd(_standard(X), full_matrices=False)[0].T @ _standard(Y)) ** 2, axis=0) / n
     more = mixed - linear**2
     F = more / (N - 1) / (np.maximum(1 - mixed, 1e-12) / (n - N - 1))
-    mixture = stats.f.sf(F, N - 1, n - N - 1) < MIXTURE
+    mixture = fdtrc(N - 1, n - N - 1, F) < MIXTURE
     if not len(wrong) or ((off > 0.2) | mixture)[wrong].any():
         return ""
     told = ", ".join(f"{quoted(names[j])} holds {quoted(names[order[j]])}" for j in wrong[:4])
@@ -263,4 +265,4 @@ def _fits(X: Array, Y: Array) -> bool:
 
 
 def _ranks(X: Array) -> Array:
-    return np.asarray(stats.rankdata(X, axis=0), dtype=np.float64)
+    return pd.DataFrame(X).rank().to_numpy()

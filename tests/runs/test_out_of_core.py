@@ -61,7 +61,9 @@ CASES: dict[str, dict[str, Any]] = {
     "rows": {
         "attacks": ["udr", "spectral-filter", "distribution-analysis"],
         "coalitions": ["prefixes"],
-        "data": {"source": "", "columns": ["age", "x1"], "rows": 30_000},
+        "schemes": SCHEMES[1:3],
+        "knowledge": ["perfect", {"known-records": 40}],
+        "data": {"source": "", "columns": ["age", "x1"], "rows": 4_000},
         "measures": ["error-distribution", {"within": 0.2}, "error-quantiles", "geometry", "entropy-privacy"],
     },
     "heads": {"measures": [{"error-distribution": {"records": 5_000}}], "schemes": SCHEMES[:3]},
@@ -125,12 +127,15 @@ def test_more_blocks_than_groups(file, large, monkeypatch):
 
 
 def test_rows_are_read_once_for_all_schemes(file, large, monkeypatch):
+    from auditor import blocks
+
     reads = []
     read = streamed.FileRows.read
     monkeypatch.setattr(streamed.FileRows, "read", lambda self, a, b: reads.append((a, b)) or read(self, a, b))
     document = wide(file)
     auditor.run(document)
-    times = {bounds: reads.count(bounds) for bounds in reads}
+    whole = set(blocks.row_blocks(ROWS, 40))  # the head of each is kept, and read once a process
+    times = {bounds: reads.count(bounds) for bounds in reads if bounds in whole}
     assert len(times) == 10
     # The first block twice more: what moments are taken about is found there, and whether corner-wave noise is what its law says.
     assert max(times.values()) <= 4
