@@ -45,6 +45,8 @@ and of both, at levels 0.3 and 1. Attributes of one release share its draw, so a
 
 *bar / spread* is the root mean square of the stated standard errors over the standard deviation between draws, its median over figures.
 **Bold** is coverage outside 92.5 to 98.5 %. Figures that are the same in nine draws of ten are left out.
+*refused* are gains whose record asks for replicates instead: over a best copy whose own error varies by more than a third of itself a gain
+is a ratio without a mean that an interval could hold.
 """
 
 LEARNT = [

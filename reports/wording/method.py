@@ -58,7 +58,7 @@ ERROR_BARS = {
     "replicates": "from the spread between replicates, each of which draws the noise anew",
     "replicates-needed": (
         "without an error bar, as one release does not tell what was drawn once for all its records (a learnt distribution, a matrix, "
-        "records given); five `replicates` or more do"
+        "records given), nor a gain over a copy whose own error is unsteady; five `replicates` or more do"
     ),
     "none": "without an error bar: the figure is exact, or no spread could be stated for it",
 }
