@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from auditor.errors import AuditorError, DataError, NotApplicable, PluginError, ScenarioError
     from auditor.results.model import AuditResult
     from auditor.results.records import Measurement
+    from auditor.runs.copy_files import read_release
     from auditor.runs.estimate import Estimate, attack
     from auditor.runs.perturb import Release, perturb
     from auditor.scenario.model import Scenario
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "run": "auditor.api",
     "perturb": "auditor.runs.perturb",
+    "read_release": "auditor.runs.copy_files",
     "attack": "auditor.runs.estimate",
     "Release": "auditor.runs.perturb",
     "EpsilonAudit": "auditor.audit.measures.empirical_epsilon",
@@ -43,7 +45,7 @@ _HOMES = {
 
 __all__ = [
     "AuditResult", "AuditorError", "DataError", "EpsilonAudit", "Estimate", "Measurement", "NotApplicable", "PluginError",
-    "Release", "Scenario", "ScenarioError", "attack", "empirical_epsilon", "perturb", "run",
+    "Release", "Scenario", "ScenarioError", "attack", "empirical_epsilon", "perturb", "read_release", "run",
 ]  # fmt: skip
 
 
