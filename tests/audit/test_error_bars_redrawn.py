@@ -197,12 +197,12 @@ FAMILIES = ["independent records", "independent moments", "independent priors"]
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_intervals_cover_on_a_skewed_table(family):
-    """20 draws of salaries and ages; what attributes and coalitions share counts as one draw.
+    """12 draws of salaries and ages; what attributes and coalitions share counts as one draw.
 
-    A line fails beyond three standard errors of 20 draws, 0.146, of 92.5 to 98.5 %; by the normal tail 1 in 740 a line, and some 50 lines.
+    A line fails beyond three standard errors of 12 draws, 0.189, of 92.5 to 98.5 %; by the normal tail 1 in 740 a line, and some 50 lines.
     Before redraws learnt priors were at 0.70 and below.
     """
-    rows = [row for _, found in measure(family, ["cps"], draws=20, seed=2) for row in found]
+    rows = [row for _, found in measure(family, ["cps"], draws=12, seed=2) for row in found]
     assert rows
     for row in rows:
-        assert row.intervals == 0 or row.coverage >= LOW - 0.146, row
+        assert row.intervals == 0 or row.coverage >= LOW - 0.189, row
