@@ -108,7 +108,7 @@ def write_copies(
         parts = _frames(chosen, table, checked, key)
         if precision == "single":
             parts = _in_single(parts, noise_deviations(chosen, table, checked))
-        stated = _stated(table.attributes, table.rows, getattr(chosen, "distribution", None), key.grid)
+        stated = _stated(table.attributes, table.rows, chosen.distribution, key.grid)
     if kept is not None:
         parts = _beside(parts, kept, column_names(data), rows is None)
     first = next(parts)  # what cannot be drawn is refused before a folder is made
@@ -176,10 +176,6 @@ def _columns(path: Path, names: list[str]) -> pd.DataFrame:
     return csv_frame(path.read_bytes(), path, header(path), names, None)[names]
 
 
-UNPERTURBED = {"additive": 0.0, "uniform": 1.0}
-"""Levels that leave the data as they are, by family: no noise, every value retained."""
-
-
 def unperturbed(scheme: str, levels: Sequence[float]) -> list[int]:
     """Return the numbers of the copies, from 1, that a scheme leaves as the data are.
 
@@ -188,7 +184,7 @@ def unperturbed(scheme: str, levels: Sequence[float]) -> list[int]:
     >>> unperturbed("corner-wave", [0.5, 0.0]), unperturbed("uniform", [0.0, 1.0]), unperturbed("rotation", [0.0])
     ([2], [2], [])
     """
-    level = UNPERTURBED.get(get("scheme", scheme).family)
+    level = get("scheme", scheme).level_of_original
     return [number for number, each in enumerate(levels, start=1) if each == level]
 
 
@@ -200,7 +196,7 @@ def averages_out(scheme: str) -> bool:
     >>> averages_out("corner-wave"), averages_out("k-anonymity")
     (True, False)
     """
-    return get("scheme", scheme).family in UNPERTURBED
+    return get("scheme", scheme).level_of_original is not None
 
 
 def _check_room(data: str, output: Path, paths: Sequence[Path]) -> None:

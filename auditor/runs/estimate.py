@@ -153,7 +153,7 @@ def attack(
     with threadpool_limits(limits=1):
         gathered = Gathered(table, moments, levels, law, in_blocks(table, arrays), [knows], checked_seed(seed), 1,
                             release.scheme.output_width(table.width), release.scheme.public, copies=copies, late=True)  # fmt: skip
-        if isinstance(plugin, LinearAttack) and not (gathered.joint and release.scheme.family == "additive"):
+        if isinstance(plugin, LinearAttack) and not (gathered.joint and release.scheme.adds_noise):
             plugin = plugin.over_rows()  # of copies that were turned moments about the original's mean are rounding, far from the origin
         seen = CopyBlocks(gathered.seen_rows(knows), tuple(range(1, len(copies) + 1)))
         true = gathered.true_rows(knows)

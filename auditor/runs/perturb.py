@@ -21,7 +21,6 @@ from auditor.runs import perturb_categories as categories
 from auditor.scenario.from_python import plain
 from auditor.scenario.levels import parse_levels
 from auditor.scenario.problems import Problems
-from auditor.schemes.base.multiplicative import TransformScheme
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
 from auditor.schemes.draw import HeldCopies, checked_seed, codes_digest, drawn_blocks, key_of, secret_of
@@ -196,11 +195,10 @@ def _released(
     scheme: Scheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None, matrices: Seed | None = None
 ) -> Release:
     table = as_table(X)
-    turned = isinstance(scheme, TransformScheme)
-    if before and matrices is None and seed is None and turned and scheme.needs_levels:
+    if before and matrices is None and seed is None and scheme.has_matrices and scheme.needs_levels:
         raise AuditorError(f"{scheme.name}: the matrices of copies made elsewhere are not known; extend the release that made them")
     key = key_of(scheme, table, levels, seed)
-    if turned:
+    if scheme.has_matrices:
         key = replace(key, matrices=key.seed if matrices is None else matrices)
     shape = (table.rows, scheme.output_width(table.width))
     new = [np.empty(shape) for _ in range(len(levels) - len(before))]
