@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -67,9 +67,7 @@ class Release:
         This is how copies are added to a release. Another call of ``perturb`` draws anew, and copies of two calls average out.
         """
         every = (*self.levels, *checked_levels(levels, seed, self.scheme))
-        if isinstance(self.scheme, UniformScheme):
-            return _released_categories(self.scheme, self.original, self.copies, every, seed, self.state)
-        return _released(self.scheme, self.original, self.copies, every, seed, self.state)
+        return RELEASED[self.scheme.engine](self.scheme, self.original, self.copies, every, seed, self.state)
 
     def _repr_html_(self) -> str:
         return str(registry.get("renderer", "notebook")().release(self))
@@ -143,9 +141,7 @@ def perturb(X: Microdata, scheme: str, levels: Any, seed: int | None = None, **p
     (0.25, 0.5, 0.4)
     """
     chosen: Scheme = make_plugin("scheme", scheme, parameters)
-    if isinstance(chosen, UniformScheme):
-        return _released_categories(chosen, X, (), checked_levels(levels, seed, chosen), seed)
-    return _released(chosen, X, (), checked_levels(levels, seed, chosen), seed)
+    return RELEASED[chosen.engine](chosen, X, (), checked_levels(levels, seed, chosen), seed)
 
 
 def checked_levels(levels: Any, seed: int | None, scheme: Scheme) -> tuple[float, ...]:
@@ -191,7 +187,7 @@ def _spelt(value: Any) -> Any:
         return value
 
 
-def _released(
+def _released_numbers(
     scheme: Scheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None, matrices: Seed | None = None
 ) -> Release:
     table = as_table(X)
@@ -219,3 +215,7 @@ def _released_categories(
     state = state.fork()  # the release that is extended stays as it is
     new = state.extend(X, levels[len(before) :], key)
     return Release(X, (*before, *new), levels, scheme, state)
+
+
+RELEASED: dict[str, Callable[..., Release]] = {"numeric": _released_numbers, "categorical": _released_categories}
+"""What makes copies of microdata in memory, by the engine that a scheme names."""

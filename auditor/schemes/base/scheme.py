@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, overload
 
 import numpy as np
 
@@ -128,8 +128,8 @@ class Scheme(Plugin):
     kind = "scheme"
     family: ClassVar[str]
     """What attacks ask for: ``additive``, ``uniform`` …"""
-    engine: ClassVar[str] = "numeric"
-    """Which engine audits its copies: ``numeric`` or ``categorical``, the two that there are (``auditor.audit.engine``)."""
+    engine: ClassVar[Literal["numeric", "categorical"]] = "numeric"
+    """Which engine audits its copies (``auditor.audit.engine``): they are columns of numbers, or codes of categories."""
     claims: ClassVar[str] = ""
     """What the scheme promises under collusion, or that it promises nothing."""
     needs_levels: ClassVar[bool] = True
@@ -141,6 +141,8 @@ class Scheme(Plugin):
     """Whether it must see all of the table, which it is then given as ``table``; others make a block's copies from that block alone."""
     adds_noise: ClassVar[bool] = False
     """Whether released values are the original's plus noise, with nothing done to them afterwards."""
+    fresh_shaped_noise: ClassVar[bool] = False
+    """Whether copies' noise is independent of one another's and shaped like the data, as li2012's Theorem 3 supposes."""
     has_matrices: ClassVar[bool] = False
     """Whether it multiplies records by secret matrices, which copies made later must be multiplied by too."""
     level_of_original: ClassVar[float | None] = None
