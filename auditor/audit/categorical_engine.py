@@ -25,7 +25,7 @@ from auditor.audit.categorical.release_records import marginal_tests, pooling_ev
 from auditor.audit.counts.outcome_counts import MOST_CELLS, batches, possible_cells
 from auditor.audit.drawn_law.categorical import LawJob, chain, law_tests
 from auditor.audit.numeric.gather import draws_of, key_of
-from auditor.audit.workload import Workload, categorical_workload
+from auditor.audit.workload import categorical_workload
 from auditor.data.source import noise_seed
 from auditor.data.table import Table
 from auditor.errors import NotApplicable, PluginError
@@ -33,7 +33,7 @@ from auditor.numerics.random_streams import stream
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.records import Distribution, Measurement
-from auditor.scenario.model import PluginUse, Scenario, SchemeUse
+from auditor.scenario.model import PluginUse
 from auditor.schemes.base.scheme import Key, Scheme
 from auditor.schemes.replacement.base import categories_of
 from auditor.schemes.replacement.neighbour_coins import MOST_COPIES, between, drawn_between
@@ -74,9 +74,7 @@ class CategoricalEngine:
     def check_size(self, scheme: Scheme, table: Table, copies: int) -> None:
         """Refuse nothing: what is kept of categories is bounded."""
 
-    def workload(self, here: Scenario, table: Table, use: SchemeUse, copies: int, coalitions: int) -> Workload:
-        """Return what one release would take."""
-        return categorical_workload(here, table, copies, coalitions)
+    workload = staticmethod(categorical_workload)
 
 
 class AttackSession:

@@ -51,7 +51,7 @@ from auditor.audit.numeric.views import Gathered
 from auditor.audit.pooling.differences import near_copies, with_differences
 from auditor.audit.pooling.linear import pooling_evidence
 from auditor.audit.pooling.noise_dependence import dependences
-from auditor.audit.workload import Workload, numeric_workload
+from auditor.audit.workload import numeric_workload
 from auditor.data.table import Table
 from auditor.errors import AuditorError, NotApplicable, PluginError
 from auditor.numerics.blocks import BLOCK_VALUES, JACKKNIFE_GROUPS, row_blocks
@@ -59,7 +59,7 @@ from auditor.numerics.moments import Moments
 from auditor.process.containment import contained, known
 from auditor.results.evidence import ROW_REDRAWS, Dependence, PairedCell, PairedGain, ReleaseEvidence
 from auditor.results.records import FEWEST_REPLICATES, Distribution, ErrorBar, Measurement
-from auditor.scenario.model import PluginUse, Scenario, SchemeUse
+from auditor.scenario.model import PluginUse, Scenario
 from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise, NoiseLaw
 from auditor.schemes.base.scheme import Scheme
 from auditor.schemes.base.transform import Turned
@@ -106,9 +106,7 @@ class NumericEngine:
                 f"{MOST_MOMENT_BYTES / 2**30:.0f} GiB allowed; audit fewer copies at a time"
             )
 
-    def workload(self, here: Scenario, table: Table, use: SchemeUse, copies: int, coalitions: int) -> Workload:
-        """Return what one release would take."""
-        return numeric_workload(here, table, use, copies, coalitions)
+    workload = staticmethod(numeric_workload)
 
 
 def check_copies(gathered: Gathered) -> None:

@@ -68,7 +68,7 @@ def numeric_workload(here: Scenario, table: Table, use: SchemeUse, copies: int, 
     return Workload(table.width, values, values * SECONDS_PER_NORMAL, _numeric_memory(here, table, use, copies, coalitions))
 
 
-def categorical_workload(here: Scenario, table: Table, copies: int, coalitions: int) -> Workload:
+def categorical_workload(here: Scenario, table: Table, use: SchemeUse, copies: int, coalitions: int) -> Workload:
     """Return what a release of so many copies of categories takes, attacked by so many coalitions."""
     data = categories_of(table)
     values, cells = data.rows * copies, coalitions * len(here.knowledge) * len(here.attacks)

@@ -2,7 +2,7 @@
 
 Releases of a table in memory are a task each. A table that stays in its files is gone through once for all schemes together: tasks of
 some stripes each read the rows, make every scheme's copies of them and take their moments; then each release is a task again, which
-needs no row for linear attacks. Releases of categories take a few passes each, whose stripes are shared out likewise. What stripes yield is
+needs no row for linear attacks. Where an engine asks for passes as it goes their stripes are shared out likewise. What stripes yield is
 added up in order, so that results are the same bytes for any cut.
 """
 
