@@ -47,6 +47,7 @@ class JointLLSE(LinearAttack):
     """The best linear guess of the original from all copies pooled (joint linear least squares error estimation)."""
 
     name = "llse"
+    best_linear = True
     reference = "li2012, eq. 6"
     knowledge = (Perfect.name, Estimated.name)
     assumes = "The adversary knows the law of the noise, and the data's mean and covariance or rows to estimate them from."

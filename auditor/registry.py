@@ -125,6 +125,17 @@ def _place(cls: type) -> str:
         return f"{cls.__module__}.{cls.__qualname__}"
 
 
+def declaring(kind: str, attribute: str) -> list[str]:
+    """Return the names of the plugins of a kind whose class states that something is so of them.
+
+    Examples
+    --------
+    >>> declaring("attack", "best_linear")
+    ['llse']
+    """
+    return [name for name in names(kind) if getattr(get(kind, name), attribute, False)]
+
+
 def discover() -> None:
     """Import every module of every plugin package named by an entry point, once.
 

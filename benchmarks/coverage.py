@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn import datasets
 
+from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.engine import audit_release
 from auditor.results.records import Measurement, cells
 from auditor.runs.tables import table_of
@@ -119,9 +120,9 @@ def drawn(data: dict[str, Any], scheme: str, knowledge: list[Any], attacks: list
         "seed": seed, "data": data, "schemes": [{"name": scheme, "levels": LEVELS if scheme != "rotation" else [0.0, 0.0]}],
         "knowledge": [_within(state, rows) for state in knowledge], "coalitions": ["singles", "all"], "attacks": attacks,
     })  # fmt: skip
-    table, moments = table_of(scenario)
+    table, _ = table_of(scenario)
     for replicate in range(1, draws + 1):
-        yield from audit_release(scenario, {}, table, moments, scenario.schemes[0], replicate, False).measurements
+        yield from audit_release(ReleaseRequest(scenario, {}, table, scenario.schemes[0], replicate)).measurements
 
 
 def _within(state: Any, rows: int) -> Any:

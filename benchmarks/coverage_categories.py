@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.engine import audit_release
 from auditor.results.records import Measurement
 from auditor.runs.tables import table_of
@@ -100,10 +101,10 @@ def drawn(data: dict[str, Any], draws: int, seed: int) -> Iterator[Measurement]:
     }  # fmt: skip
     n = table_of(read_scenario(document))[0].rows
     scenario = read_scenario(document | {"knowledge": [{"estimated": {"rows": n}} if k == EVERY_ROW else k for k in KNOWLEDGE]})
-    table, moments = table_of(scenario)
+    table, _ = table_of(scenario)
     for replicate in range(1, draws + 1):
         for use in scenario.schemes:
-            yield from audit_release(scenario, {}, table, moments, use, replicate, False).measurements
+            yield from audit_release(ReleaseRequest(scenario, {}, table, use, replicate)).measurements
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -27,6 +27,8 @@ class Attack(Plugin):
     """Families of schemes it applies to."""
     knowledge: ClassVar[tuple[str, ...]] = ()
     """Names of the states of knowledge it can use; empty: it needs none, and any will do."""
+    best_linear: ClassVar[bool] = False
+    """Whether no linear attack has a smaller error where the law is known: theorems on pooling are about it."""
     wins: ClassVar[str] = ""
     """When it succeeds and when it fails, for `auditor show`."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,9 +12,8 @@ from auditor import registry
 from auditor.adversary.attack import Attack
 from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalView, Inference, probabilities
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect
-from auditor.audit.base.outcome import ReleaseAudit, nothing_of
 from auditor.audit.base.records import CellContext
-from auditor.audit.base.release import release_levels
+from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical.belief_gap import Gap, GapJob, belief_gap
 from auditor.audit.categorical.cell_records import Bar, Bars, Cell, cell_records, closed_bars, gain_record
 from auditor.audit.categorical.first_pass import CountJob
@@ -26,61 +25,56 @@ from auditor.audit.categorical.release_records import marginal_tests, pooling_ev
 from auditor.audit.counts.outcome_counts import MOST_CELLS, batches, possible_cells
 from auditor.audit.drawn_law.categorical import LawJob, chain, law_tests
 from auditor.audit.numeric.gather import draws_of, key_of
-from auditor.data.columns.categorical_table import CategoricalTable
+from auditor.audit.workload import categorical_workload
 from auditor.data.source import noise_seed
 from auditor.data.table import Table
 from auditor.errors import NotApplicable, PluginError
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
-from auditor.results.records import Measurement
-from auditor.scenario.model import PluginUse, Scenario, SchemeUse
-from auditor.schemes.base.scheme import Key
+from auditor.results.records import Distribution, Measurement
+from auditor.scenario.model import PluginUse
+from auditor.schemes.base.scheme import Key, Scheme
 from auditor.schemes.replacement.base import categories_of
 from auditor.schemes.replacement.neighbour_coins import MOST_COPIES, between, drawn_between
 from auditor.types import Coalition
 
-Share = Callable[[Any], Iterator[Any]]
-"""Has a job done for all stripes of a release, and yields its parts in order."""
 
+class CategoricalEngine:
+    """Audits copies of categories: a few passes over the table, none of which keeps a record."""
 
-def audit_uniform(
-    scenario: Scenario, point: dict[str, Any], table: Table, use: SchemeUse, replicate: int, pooling: bool, share: Share | None = None
-) -> ReleaseAudit:
-    """Audit one uniform scheme at one sweep point in one replicate; arguments as for ``audit_release``.
+    ahead = False
 
-    The table is gone through a few times, block by block, and no pass keeps a record; ``share`` has others do the work of a pass.
-    """
-    data = categories_of(table)
-    context = CellContext(point, use.id, (), replicate, data.names, np.ones(len(data.names)))
-    with contained() as failure:
-        context = _context(scenario, point, data, use, replicate)
-        evidence = ReleaseEvidence(point, use.id, use.name, context.levels, replicate, data.rows)
-        release = open_uniform(scenario, point, table, use, replicate, share)
+    def context(self, request: ReleaseRequest, levels: tuple[float, ...]) -> CellContext:
+        """Return what every record of a release shares."""
+        names = categories_of(request.table).names
+        return CellContext(request.point, request.use.id, levels, request.replicate, names, np.ones(len(names)))
+
+    def open(self, request: ReleaseRequest) -> UniformRelease:
+        """Return the release, its copies not drawn yet."""
+        data, use, context = categories_of(request.table), request.use, self.context(request, request.levels)
+        seed = noise_seed(request.scenario.data.source, request.scenario.seed, request.table.fingerprint())
+        return UniformRelease(request.scenario, data, use, context, Key(seed, use.id, request.replicate), request.share)
+
+    def audit(
+        self, request: ReleaseRequest, context: CellContext, coalitions: list[Coalition], evidence: ReleaseEvidence
+    ) -> tuple[list[Measurement], list[Distribution]]:
+        """Have the copies counted, and let every attack infer from every coalition's."""
+        release = self.open(request)
         session = AttackSession(release)
         measurements = release_records(release, session.counted) + session.run()
         evidence.law.extend(law_tests(session.law, session.counted.law))
         evidence.facts["marginal"] = marginal_tests(release, session.counted)
         if session.between:
-            evidence.facts["drawn"] = drawn_between(context.levels, data.size, session.between, session.counted.between)
-        if pooling:
+            evidence.facts["drawn"] = drawn_between(context.levels, release.data.size, session.between, session.counted.between)
+        if request.pooling:
             evidence.pooling.update(pooling_evidence(release))
-        return ReleaseAudit(measurements, [], evidence)
-    evidence = ReleaseEvidence(point, use.id, use.name, context.levels, replicate, data.rows)
-    return nothing_of(scenario, context, evidence, [None], failure.reason)
+        return measurements, []
 
+    def check_size(self, scheme: Scheme, table: Table, copies: int) -> None:
+        """Refuse nothing: what is kept of categories is bounded."""
 
-def open_uniform(
-    scenario: Scenario, point: dict[str, Any], table: Table, use: SchemeUse, replicate: int, share: Share | None = None
-) -> UniformRelease:
-    """Return the release of one scheme, its copies not drawn yet."""
-    seed = noise_seed(scenario.data.source, scenario.seed, table.fingerprint())
-    data, key = categories_of(table), Key(seed, use.id, replicate)
-    return UniformRelease(scenario, data, use, _context(scenario, point, data, use, replicate), key, share)
-
-
-def _context(scenario: Scenario, point: dict[str, Any], data: CategoricalTable, use: SchemeUse, replicate: int) -> CellContext:
-    return CellContext(point, use.id, release_levels(use, scenario), replicate, data.names, np.ones(len(data.names)))
+    workload = staticmethod(categorical_workload)
 
 
 class AttackSession:

@@ -1,71 +1,85 @@
-"""Audit one release: make the copies once, gather their moments, and let every attack try every coalition."""
+"""Audit one release with the engine that its scheme names: one rule of failure, whatever the copies are made of."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
+from typing import Any, Protocol
 
 from auditor import registry
 from auditor.adversary.coalitions import expand_all
-from auditor.audit.base.outcome import ReleaseAudit, Taken, nothing_of
+from auditor.audit.base.outcome import ReleaseAudit, nothing_of
 from auditor.audit.base.records import CellContext
-from auditor.audit.base.release import open_release, release_levels
-from auditor.audit.categorical_engine import audit_uniform
-from auditor.audit.drawn_law.numeric import law_tests
-from auditor.audit.numeric_engine import Session, check_copies
-from auditor.audit.pooling.linear import pooling_evidence
+from auditor.audit.base.request import ReleaseRequest
+from auditor.audit.categorical_engine import CategoricalEngine
+from auditor.audit.numeric_engine import NumericEngine
+from auditor.audit.workload import Workload
 from auditor.data.table import Table
+from auditor.errors import PluginError, did_you_mean
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
+from auditor.results.records import Distribution, Measurement
 from auditor.scenario.model import Scenario, SchemeUse
-from auditor.schemes.base.scheme import TableMoments
+from auditor.schemes.base.scheme import Scheme
+from auditor.types import Coalition
 
 
-def audit_release(
-    scenario: Scenario, point: dict[str, Any], table: Table, moments: TableMoments, use: SchemeUse, replicate: int, pooling: bool,
-    taken: Taken | None = None,
-) -> ReleaseAudit:  # fmt: skip
-    """Audit one scheme at one sweep point in one replicate.
+class Engine(Protocol):
+    """How releases of one kind are audited, and what that takes."""
 
-    Parameters
-    ----------
-    scenario : Scenario
-        At the sweep point.
-    point : dict
-        The swept values, for the records.
-    table : Table
-    moments : TableMoments
-        The table's own.
-    use : SchemeUse
-        The scheme.
-    replicate : int
-        From 1.
-    pooling : bool
-        Whether an expectation needs evidence on what pooling buys.
-    taken : Taken, optional
-        What others gathered of the release already.
+    ahead: bool
+    """Whether rows in files are gone through before the audit, once for all releases of a table; otherwise in passes, as it goes."""
+
+    def context(self, request: ReleaseRequest, levels: tuple[float, ...]) -> CellContext:
+        """Return what every record of a release shares."""
+
+    def open(self, request: ReleaseRequest) -> Any:
+        """Return the release, of the engine's own kind, its copies not drawn yet."""
+
+    def audit(
+        self, request: ReleaseRequest, context: CellContext, coalitions: list[Coalition], evidence: ReleaseEvidence
+    ) -> tuple[list[Measurement], list[Distribution]]:
+        """Make the copies, let every attack with every state of knowledge try every coalition, and fill in the evidence."""
+
+    def check_size(self, scheme: Scheme, table: Table, copies: int) -> None:
+        """Refuse a release that does not fit into memory, however few rows are looked at at once.
+
+        Raises
+        ------
+        AuditorError
+            Saying what it would need.
+        """
+
+    def workload(self, here: Scenario, table: Table, use: SchemeUse, copies: int, coalitions: int) -> Workload:
+        """Return what one release would take, by rule of thumb."""
+
+
+ENGINES: dict[str, Engine] = {"numeric": NumericEngine(), "categorical": CategoricalEngine()}
+"""By the name that ``Scheme.engine`` states."""
+
+
+def engine_of(use: SchemeUse) -> Engine:
+    """Return the engine that a scheme's releases are audited by.
+
+    Raises
+    ------
+    PluginError
+        The scheme names none that there is.
     """
-    if registry.get("scheme", use.name).family == "uniform":
-        return audit_uniform(scenario, point, table, use, replicate, pooling)
-    with contained() as failure:
-        levels = release_levels(use, scenario)
-    if failure.error is not None:  # without levels nobody knows of copies, let alone coalitions
-        context = CellContext(point, use.id, (), replicate, table.attributes, np.diag(moments.covariance))
-        return nothing_of(scenario, context, ReleaseEvidence(point, use.id, use.name, (), replicate, table.rows), [()], failure.reason)
-    context = CellContext(point, use.id, levels, replicate, table.attributes, np.diag(moments.covariance))
-    evidence = ReleaseEvidence(point, use.id, use.name, levels, replicate, table.rows)
-    coalitions = expand_all(scenario.coalitions, len(levels), scenario.seed)
-    with contained() as failure:
-        release = open_release(scenario, table, moments, use, levels, replicate)
-        session = Session(scenario, release, coalitions, context, pooling, taken)
-        check_copies(session.gathered)
-        measurements, distributions = session.run()
-        evidence.law.extend(law_tests(release, session.law_within, session.gathered.groups))
-        if pooling:
-            evidence.paired.update(session.paired)
-        if pooling and session.gathered.joint:
-            groups, near = session.told_apart()
-            evidence.pooling.update(pooling_evidence(session.needed, groups, table.width, session.law, session.signs(), near))
-        return ReleaseAudit(measurements, distributions, evidence)
-    return nothing_of(scenario, context, evidence, coalitions, failure.reason)
+    name = registry.get("scheme", use.name).engine
+    if name not in ENGINES:
+        raise PluginError(f"scheme {use.name!r} names an engine that there is not: {name!r}{did_you_mean(str(name), ENGINES)}")
+    return ENGINES[name]
+
+
+def audit_release(request: ReleaseRequest) -> ReleaseAudit:
+    """Return what the audit of one release yields; where it fails, every cell says why."""
+    engine, use = engine_of(request.use), request.use
+    coalitions, context = list[Coalition]([()]), engine.context(request, ())
+    with contained() as failure:  # without levels nobody knows of copies, let alone coalitions
+        context = engine.context(request, request.levels)
+    evidence = ReleaseEvidence(request.point, use.id, use.name, context.levels, request.replicate, request.table.rows)
+    if failure.error is None:
+        coalitions = expand_all(request.scenario.coalitions, len(context.levels), request.scenario.seed)
+        with contained() as failure:
+            measurements, distributions = engine.audit(request, context, coalitions, evidence)
+            return ReleaseAudit(measurements, distributions, evidence)
+    return nothing_of(request.scenario, context, evidence, coalitions, failure.reason)

@@ -21,7 +21,9 @@ from auditor.audit.anonymity.inferences import Inferences, inference_records
 from auditor.audit.base.outcome import FailedElsewhereError, Taken
 from auditor.audit.base.records import ALL, CellContext, distribution_records, error_records, promise_records, scheme_record
 from auditor.audit.base.release import Release, open_release
+from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical.binned_columns import binned_records
+from auditor.audit.drawn_law.numeric import law_tests
 from auditor.audit.measures.geometry import geometry_records
 from auditor.audit.measures.privacy import entropy_records, tally_records, wanted_tally
 from auditor.audit.measures.record_hits import WholeRecords, whole_record_records
@@ -47,17 +49,64 @@ from auditor.audit.numeric.stacked_maps import Maps, by_size
 from auditor.audit.numeric.transformed_copies import backs, undone
 from auditor.audit.numeric.views import Gathered
 from auditor.audit.pooling.differences import near_copies, with_differences
+from auditor.audit.pooling.linear import pooling_evidence
 from auditor.audit.pooling.noise_dependence import dependences
-from auditor.errors import NotApplicable, PluginError
-from auditor.numerics.blocks import BLOCK_VALUES, row_blocks
+from auditor.audit.workload import numeric_workload
+from auditor.data.table import Table
+from auditor.errors import AuditorError, NotApplicable, PluginError
+from auditor.numerics.blocks import BLOCK_VALUES, JACKKNIFE_GROUPS, row_blocks
 from auditor.numerics.moments import Moments
 from auditor.process.containment import contained, known
-from auditor.results.evidence import ROW_REDRAWS, Dependence, PairedCell, PairedGain
+from auditor.results.evidence import ROW_REDRAWS, Dependence, PairedCell, PairedGain, ReleaseEvidence
 from auditor.results.records import FEWEST_REPLICATES, Distribution, ErrorBar, Measurement
 from auditor.scenario.model import PluginUse, Scenario
 from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise, NoiseLaw
+from auditor.schemes.base.scheme import Scheme
 from auditor.schemes.base.transform import Turned
 from auditor.types import Array, Blocks, Coalition
+
+MOST_MOMENT_BYTES = 4 * 2**30
+"""For the joint moments of a release: of the copies that numbers can be audited in at once."""
+
+
+class NumericEngine:
+    """Audits copies of numbers: by moments where attacks are linear, else row by row. K-anonymous classes are columns of bounds here."""
+
+    ahead = True
+
+    def context(self, request: ReleaseRequest, levels: tuple[float, ...]) -> CellContext:
+        """Return what every record of a release shares."""
+        variances = np.diag(request.moments.covariance)
+        return CellContext(request.point, request.use.id, levels, request.replicate, request.table.attributes, variances)
+
+    def open(self, request: ReleaseRequest) -> Release:
+        """Return the release, its copies not drawn yet."""
+        return open_release(request.scenario, request.table, request.moments, request.use, request.levels, request.replicate)
+
+    def audit(
+        self, request: ReleaseRequest, context: CellContext, coalitions: list[Coalition], evidence: ReleaseEvidence
+    ) -> tuple[list[Measurement], list[Distribution]]:
+        """Make the copies once, gather their moments, and let every attack try every coalition."""
+        session = Session(request.scenario, self.open(request), coalitions, context, request.pooling, request.taken)
+        check_copies(session.gathered)
+        found = session.run()
+        session.testify(evidence)
+        return found
+
+    def check_size(self, scheme: Scheme, table: Table, copies: int) -> None:
+        """Refuse a release whose moments would not fit: they grow with the square of copies × attributes, not with rows."""
+        width = table.width
+        if width == 0:
+            raise AuditorError("the table has no column of numbers to add noise to")
+        joint = copies if scheme.output_width(width) == width else 0
+        size = 8 * ((joint + 1) * width) ** 2 * (JACKKNIFE_GROUPS + 2)
+        if size > MOST_MOMENT_BYTES:
+            raise AuditorError(
+                f"{copies:,} copies of {width} attributes need {size / 2**30:,.1f} GiB for their joint moments, more than the "
+                f"{MOST_MOMENT_BYTES / 2**30:.0f} GiB allowed; audit fewer copies at a time"
+            )
+
+    workload = staticmethod(numeric_workload)
 
 
 def check_copies(gathered: Gathered) -> None:
@@ -132,9 +181,18 @@ class Session:
                 distributions += spreads
         return measurements, distributions
 
+    def testify(self, evidence: ReleaseEvidence) -> None:
+        """Fill in what expectations judge the release by."""
+        evidence.law.extend(law_tests(self.release, self.law_within, self.gathered.groups))
+        if self.pooling:
+            evidence.paired.update(self.paired)
+        if self.pooling and self.gathered.joint:
+            groups, near = self.told_apart()
+            evidence.pooling.update(pooling_evidence(self.needed, groups, self.release.table.width, self.law, self.signs(), near))
+
     def signs(self) -> dict[Coalition, Dependence]:
         """Return signs that copies foretell one another's noise beyond what covariances say; one replicate of added noise shows them."""
-        if self.release.scheme.family != "additive" or self.release.key.replicate > 1:
+        if not self.release.scheme.adds_noise or self.release.key.replicate > 1:
             return {}
         table, blocks = self.release.table, self.release.blocks()
         if table.streamed:  # its rows are gone through once for everybody; the first block tells enough

@@ -12,7 +12,7 @@ from pydantic import Field
 from auditor.expectations.base import Expectation, Filter, Judgement, Share, copies_released, listed, selector
 from auditor.expectations.metric import ERRORS, ROUNDING, measured_at
 from auditor.numerics.statistics import holm, quantile, two_sided
-from auditor.registry import register
+from auditor.registry import declaring, register
 from auditor.results.comparison import describe
 from auditor.results.evidence import Evidence
 from auditor.results.records import Measurement, cells, mean_theory, pooled
@@ -195,16 +195,17 @@ class Theorem3(Expectation):
         """Return the verdict on the joint LLSE's normalized error, cell by cell, and on its fall from copy to copy."""
         filters = self.parameters
         selected = selector(filters, "normalized_error", copies_released(evidence))
+        fitting, best = declaring("scheme", "fresh_shaped_noise"), declaring("attack", "best_linear")
         plugins = {(str(release.sweep), release.scheme): release.plugin for release in evidence.releases}
         records = [
             r for r in evidence.measurements
             if selected(r) and r.status == "ok" and r.theory is not None
-            and (filters.scheme is not None or plugins[(str(r.sweep), r.scheme)] == "correlated")
-            and (filters.attack is not None or r.attack == "llse")
+            and (filters.scheme is not None or plugins[(str(r.sweep), r.scheme)] in fitting)
+            and (filters.attack is not None or r.attack in best)
         ]  # fmt: skip
         groups = list(cells(records).values())
         if not groups:
-            names = ", ".join(map(str, listed(filters.scheme))) or "correlated"
+            names = ", ".join(map(str, listed(filters.scheme) or fitting))
             return Judgement("undecided", f"no joint LLSE with perfect knowledge on {names} was measured")
         expected = [theorem_3(group[0].levels) for group in groups]
         for group, value in zip(groups, expected, strict=True):

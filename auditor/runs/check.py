@@ -11,13 +11,13 @@ from auditor.adversary.attack import Attack
 from auditor.adversary.coalitions import expand_all
 from auditor.adversary.knowledge import Estimated
 from auditor.audit.base.release import make_scheme, release_levels
+from auditor.audit.engine import engine_of
 from auditor.audit.measures.utility import utility_problems
 from auditor.audit.numeric.views import check_knowledge
 from auditor.data.columns.checks import LARGEST_VARIANCE
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, PluginFailed, Problem, ScenarioError, did_you_mean
 from auditor.expectations.base import listed
-from auditor.numerics.blocks import JACKKNIFE_GROUPS
 from auditor.process.containment import contained
 from auditor.results import metrics
 from auditor.runs.tables import table_of
@@ -28,7 +28,6 @@ from auditor.scenario.read_coalitions import parse_coalitions
 from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw
 from auditor.schemes.base.scheme import TableMoments
 
-MOST_MOMENT_BYTES = 4 * 2**30
 MOST_RECORDS = 20_000_000
 """About 8 GB of them."""
 
@@ -95,9 +94,7 @@ def _check_attack(here: Scenario, place: int, use: PluginUse, table: Table, foun
     with contained() as failure:
         attack: Attack = registry.get("attack", use.name)(use.parameters)
         attack.check_table(table)
-        for scheme in (make_scheme(released, here.base) for released in here.schemes):
-            if hasattr(scheme, "table"):
-                scheme.table = table
+        for scheme in (make_scheme(released, here.base, table) for released in here.schemes):
             if scheme.family in attack.families:
                 attack.check_scheme(scheme.public)
     _note_refusal(failure, ("attacks", place), use.id, found)
@@ -123,9 +120,7 @@ def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, mome
         scheme = make_scheme(use, here.base)
         scheme.check_levels(levels)
         scheme.check_table(table, here.data)
-        if scheme.family != "uniform":
-            joint = scheme.output_width(table.width) == table.width
-            _check_size(len(levels) if joint else 0, table.width)
+        engine_of(use).check_size(scheme, table, len(levels))
         _check_range(scheme.law(levels, moments), max(levels, default=0.0) * float(np.diag(moments.covariance).max(initial=0.0)))
     if failure.error is not None:
         _note_refusal(failure, ("schemes", place), use.id, found)
@@ -147,18 +142,6 @@ def _check_records(here: Scenario, use: SchemeUse, copies: int, width: int, foun
     if records > MOST_RECORDS:
         told = f"{coalitions:,} coalitions of scheme {use.id} make {records:,} measurements, more than the {MOST_RECORDS:,} allowed"
         found.add(("coalitions",), f"ask for too much: {told}; try {{random: 1000}}")
-
-
-def _check_size(copies: int, width: int) -> None:
-    """Refuse a release whose moments would not fit: they grow with the square of copies × attributes, not with rows."""
-    if width == 0:
-        raise AuditorError("the table has no column of numbers to add noise to")
-    size = 8 * ((copies + 1) * width) ** 2 * (JACKKNIFE_GROUPS + 2)
-    if size > MOST_MOMENT_BYTES:
-        raise AuditorError(
-            f"{copies:,} copies of {width} attributes need {size / 2**30:,.1f} GiB for their joint moments, more than the "
-            f"{MOST_MOMENT_BYTES / 2**30:.0f} GiB allowed; audit fewer copies at a time"
-        )
 
 
 def _check_range(law: NoiseLaw | None, loudest: float) -> None:

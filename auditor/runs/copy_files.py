@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -97,18 +97,7 @@ def write_copies(
     _check_room(data, output, paths)
     chosen: Scheme = make_plugin("scheme", scheme, parameters or {})
     columns, kept = _selection(data, columns, keep, rows)
-    if isinstance(chosen, UniformScheme):
-        held = _categories(data, columns, rows, seed or 0)
-        parts = _coded_frames(chosen, held, checked_levels(list(levels), seed, chosen), seed)
-        stated = _stated(held.names, held.rows, "replacement", ())
-    else:
-        table = load_table(data, columns=columns, rows=rows, parameters={}, rng=stream(seed or 0, "data"), base=None)
-        checked = checked_levels(list(levels), seed, chosen)
-        key = key_of(chosen, table, checked, seed, DOUBLE_BITS if precision == "double" else SINGLE_BITS)
-        parts = _frames(chosen, table, checked, key)
-        if precision == "single":
-            parts = _in_single(parts, noise_deviations(chosen, table, checked))
-        stated = _stated(table.attributes, table.rows, getattr(chosen, "distribution", None), key.grid)
+    parts, stated = WRITTEN[chosen.engine](chosen, data, columns, rows, list(levels), seed, precision)
     if kept is not None:
         parts = _beside(parts, kept, column_names(data), rows is None)
     first = next(parts)  # what cannot be drawn is refused before a folder is made
@@ -136,6 +125,38 @@ def write_copies(
     return [*paths, output / MANIFEST]
 
 
+Written = tuple[Iterator[Sequence[pd.DataFrame]], dict[str, Any]]
+
+
+def _numbers(
+    scheme: Scheme, data: str, columns: Sequence[str] | None, rows: int | None, levels: list[float], seed: int | None, precision: Precision
+) -> Written:
+    """Return copies of numbers block by block, and what a manifest states of them."""
+    table = load_table(data, columns=columns, rows=rows, parameters={}, rng=stream(seed or 0, "data"), base=None)
+    checked = checked_levels(levels, seed, scheme)
+    key = key_of(scheme, table, checked, seed, DOUBLE_BITS if precision == "double" else SINGLE_BITS)
+    parts = _frames(scheme, table, checked, key)
+    if precision == "single":
+        parts = _in_single(parts, noise_deviations(scheme, table, checked))
+    return parts, _stated(table.attributes, table.rows, scheme.distribution, key.grid)
+
+
+def _codes(
+    scheme: UniformScheme, data: str, columns: Sequence[str] | None, rows: int | None, levels: list[float], seed: int | None,
+    precision: Precision,
+) -> Written:  # fmt: skip
+    """Return copies of categories block by block, the same in either precision, and what a manifest states of them."""
+    held = _categories(data, columns, rows, seed or 0)
+    parts = _coded_frames(scheme, held, checked_levels(levels, seed, scheme), seed)
+    return parts, _stated(held.names, held.rows, "replacement", ())
+
+
+WRITTEN: dict[str, Callable[..., Written]] = {"numeric": _numbers, "categorical": _codes}
+"""What makes the copies that are written, by the engine that a scheme names."""
+READ_AS: dict[str, Callable[[pd.DataFrame], Any]] = {"numeric": lambda X: np.float64, "categorical": lambda X: X.dtypes}
+"""What types copies read from files have, likewise."""
+
+
 def _stated(attributes: Sequence[str], rows: int, law: str | None, grid: Sequence[float]) -> dict[str, Any]:
     """Return what a manifest states of the copies: how they were drawn, and what their numbers are multiples of; never from which key."""
     lattice = dict(zip(attributes, grid, strict=True)) if grid else None
@@ -161,8 +182,8 @@ def read_release(X: Any, folder: Path | str) -> Release:
         names, levels = manifest["attributes"], tuple(manifest["levels"])
         scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
         original = X[names]
-        kinds = original.dtypes if isinstance(scheme, UniformScheme) else np.float64
-        copies = [_columns(Path(folder) / name, names).astype(kinds) for name in manifest["copies"]]
+        types = READ_AS[scheme.engine](original)
+        copies = [_columns(Path(folder) / name, names).astype(types) for name in manifest["copies"]]
     except (OSError, ValueError, LookupError, TypeError):
         raise AuditorError(f"{folder}: holds no whole release of these columns, with {MANIFEST} and every copy it names") from None
     if any(len(copy) != len(X) for copy in copies):
@@ -176,10 +197,6 @@ def _columns(path: Path, names: list[str]) -> pd.DataFrame:
     return csv_frame(path.read_bytes(), path, header(path), names, None)[names]
 
 
-UNPERTURBED = {"additive": 0.0, "uniform": 1.0}
-"""Levels that leave the data as they are, by family: no noise, every value retained."""
-
-
 def unperturbed(scheme: str, levels: Sequence[float]) -> list[int]:
     """Return the numbers of the copies, from 1, that a scheme leaves as the data are.
 
@@ -188,7 +205,7 @@ def unperturbed(scheme: str, levels: Sequence[float]) -> list[int]:
     >>> unperturbed("corner-wave", [0.5, 0.0]), unperturbed("uniform", [0.0, 1.0]), unperturbed("rotation", [0.0])
     ([2], [2], [])
     """
-    level = UNPERTURBED.get(get("scheme", scheme).family)
+    level = get("scheme", scheme).level_of_original
     return [number for number, each in enumerate(levels, start=1) if each == level]
 
 
@@ -200,7 +217,7 @@ def averages_out(scheme: str) -> bool:
     >>> averages_out("corner-wave"), averages_out("k-anonymity")
     (True, False)
     """
-    return get("scheme", scheme).family in UNPERTURBED
+    return get("scheme", scheme).level_of_original is not None
 
 
 def _check_room(data: str, output: Path, paths: Sequence[Path]) -> None:

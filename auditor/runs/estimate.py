@@ -34,7 +34,6 @@ from auditor.scenario.read_coalitions import parse_coalitions
 from auditor.scenario.read_knowledge import KnowledgeError, parse_knowledge
 from auditor.schemes.base.scheme import TableMoments, table_moments
 from auditor.schemes.draw import checked_seed
-from auditor.schemes.replacement.base import UniformScheme
 from auditor.types import Array, Coalition, Microdata
 
 
@@ -135,11 +134,17 @@ def attack(
         A name, a copy number or a parameter is wrong.
     """
     plugin: Attack = make_plugin("attack", name, parameters).form()
-    if isinstance(release.scheme, UniformScheme):
-        knows, coalition = _knowledge(knowledge), _coalition(coalition, len(release.copies))
-        plugin.check(release.scheme.family, knows)
-        X = release.original if original is None else original
-        return categories.estimate(plugin, release.scheme, X, release.copies, release.levels, coalition, knows, checked_seed(seed))
+    return ESTIMATED[release.scheme.engine](plugin, release, original, coalition, knowledge, seed)
+
+
+def _from_categories(plugin: Attack, release: Release, original: Microdata | None, coalition: Any, knowledge: Any, seed: int) -> Any:
+    knows, coalition = _knowledge(knowledge), _coalition(coalition, len(release.copies))
+    plugin.check(release.scheme.family, knows)
+    X = release.original if original is None else original
+    return categories.estimate(plugin, release.scheme, X, release.copies, release.levels, coalition, knows, checked_seed(seed))
+
+
+def _from_numbers(plugin: Attack, release: Release, original: Microdata | None, coalition: Any, knowledge: Any, seed: int) -> Estimate:
     X = release.original if original is None else in_order(original, release.original)
     own = X is release.original
     table = release._table if own else as_table(X)
@@ -153,7 +158,7 @@ def attack(
     with threadpool_limits(limits=1):
         gathered = Gathered(table, moments, levels, law, in_blocks(table, arrays), [knows], checked_seed(seed), 1,
                             release.scheme.output_width(table.width), release.scheme.public, copies=copies, late=True)  # fmt: skip
-        if isinstance(plugin, LinearAttack) and not (gathered.joint and release.scheme.family == "additive"):
+        if isinstance(plugin, LinearAttack) and not (gathered.joint and release.scheme.adds_noise):
             plugin = plugin.over_rows()  # of copies that were turned moments about the original's mean are rounding, far from the origin
         seen = CopyBlocks(gathered.seen_rows(knows), tuple(range(1, len(copies) + 1)))
         true = gathered.true_rows(knows)
@@ -161,6 +166,10 @@ def attack(
         distortion = mean_squared_error(table.values, values, gathered.given_rows(knows))
     scale = float(np.trace(moments.covariance)) / table.width
     return Estimate(like(X, values), theory, distortion, distortion / scale, copies, fitted, arrays)
+
+
+ESTIMATED: dict[str, Callable[..., Any]] = {"numeric": _from_numbers, "categorical": _from_categories}
+"""What rebuilds the original from copies in memory, by the engine that a scheme names."""
 
 
 def mean_squared_error(X: Array, X_hat: Array, given: NDArray[np.intp]) -> float:

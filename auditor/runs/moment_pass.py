@@ -6,7 +6,6 @@ import math
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -111,18 +110,13 @@ def gather_tasks(batch: Sequence[Task]) -> list[GatherTask]:
     table, place, replicate = batch[0].table, batch[0].place, batch[0].replicates[0]
     assert table is not None
     here = place.scenario()
-    schemes = tuple(task.scheme for task in batch if _by_rows(registry.get("scheme", here.schemes[task.scheme].name)))
+    schemes = tuple(task.scheme for task in batch if not registry.get("scheme", here.schemes[task.scheme].name).needs_table)
     if not schemes:
         return []
     draws = draws_of(here.knowledge, table.rows, here.seed, replicate)
     count = len(stripes(table.rows, table.width))
     share = math.ceil(count / TASKS_PER_PASS)
     return [GatherTask(place, schemes, replicate, table, draws, first, min(first + share, count)) for first in range(0, count, share)]
-
-
-def _by_rows(scheme: Any) -> bool:
-    """Whether a scheme makes any block's copies from that block alone, which one that asks for the table may not."""
-    return not hasattr(scheme, "table")
 
 
 class Joined:

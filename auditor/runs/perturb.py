@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,6 @@ from auditor.runs import perturb_categories as categories
 from auditor.scenario.from_python import plain
 from auditor.scenario.levels import parse_levels
 from auditor.scenario.problems import Problems
-from auditor.schemes.base.multiplicative import TransformScheme
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
 from auditor.schemes.draw import HeldCopies, checked_seed, codes_digest, drawn_blocks, key_of, secret_of
@@ -68,9 +67,7 @@ class Release:
         This is how copies are added to a release. Another call of ``perturb`` draws anew, and copies of two calls average out.
         """
         every = (*self.levels, *checked_levels(levels, seed, self.scheme))
-        if isinstance(self.scheme, UniformScheme):
-            return _released_categories(self.scheme, self.original, self.copies, every, seed, self.state)
-        return _released(self.scheme, self.original, self.copies, every, seed, self.state)
+        return RELEASED[self.scheme.engine](self.scheme, self.original, self.copies, every, seed, self.state)
 
     def _repr_html_(self) -> str:
         return str(registry.get("renderer", "notebook")().release(self))
@@ -144,9 +141,7 @@ def perturb(X: Microdata, scheme: str, levels: Any, seed: int | None = None, **p
     (0.25, 0.5, 0.4)
     """
     chosen: Scheme = make_plugin("scheme", scheme, parameters)
-    if isinstance(chosen, UniformScheme):
-        return _released_categories(chosen, X, (), checked_levels(levels, seed, chosen), seed)
-    return _released(chosen, X, (), checked_levels(levels, seed, chosen), seed)
+    return RELEASED[chosen.engine](chosen, X, (), checked_levels(levels, seed, chosen), seed)
 
 
 def checked_levels(levels: Any, seed: int | None, scheme: Scheme) -> tuple[float, ...]:
@@ -192,15 +187,14 @@ def _spelt(value: Any) -> Any:
         return value
 
 
-def _released(
+def _released_numbers(
     scheme: Scheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None, matrices: Seed | None = None
 ) -> Release:
     table = as_table(X)
-    turned = isinstance(scheme, TransformScheme)
-    if before and matrices is None and seed is None and turned and scheme.needs_levels:
+    if before and matrices is None and seed is None and scheme.has_matrices and scheme.needs_levels:
         raise AuditorError(f"{scheme.name}: the matrices of copies made elsewhere are not known; extend the release that made them")
     key = key_of(scheme, table, levels, seed)
-    if turned:
+    if scheme.has_matrices:
         key = replace(key, matrices=key.seed if matrices is None else matrices)
     shape = (table.rows, scheme.output_width(table.width))
     new = [np.empty(shape) for _ in range(len(levels) - len(before))]
@@ -221,3 +215,7 @@ def _released_categories(
     state = state.fork()  # the release that is extended stays as it is
     new = state.extend(X, levels[len(before) :], key)
     return Release(X, (*before, *new), levels, scheme, state)
+
+
+RELEASED: dict[str, Callable[..., Release]] = {"numeric": _released_numbers, "categorical": _released_categories}
+"""What makes copies of microdata in memory, by the engine that a scheme names."""

@@ -96,7 +96,7 @@ class CategoricalEstimate:
 
 
 def estimate(
-    attack: Any, scheme: UniformScheme, X: Microdata, copies: Sequence[Microdata], levels: Sequence[float], coalition: Coalition,
+    attack: Any, scheme: Any, X: Microdata, copies: Sequence[Microdata], levels: Sequence[float], coalition: Coalition,
     knowledge: Knowledge, seed: int,
 ) -> CategoricalEstimate:  # fmt: skip
     """Run a categorical attack on one coalition; see ``auditor.attack``."""

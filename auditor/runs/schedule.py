@@ -2,7 +2,7 @@
 
 Releases of a table in memory are a task each. A table that stays in its files is gone through once for all schemes together: tasks of
 some stripes each read the rows, make every scheme's copies of them and take their moments; then each release is a task again, which
-needs no row for linear attacks. Releases of categories take a few passes each, whose stripes are shared out likewise. What stripes yield is
+needs no row for linear attacks. Where an engine asks for passes as it goes their stripes are shared out likewise. What stripes yield is
 added up in order, so that results are the same bytes for any cut.
 """
 
@@ -17,19 +17,18 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from auditor import registry
 from auditor.audit.base.outcome import ReleaseAudit
-from auditor.audit.engine import audit_release
+from auditor.audit.base.request import ReleaseRequest
+from auditor.audit.engine import audit_release, engine_of
 from auditor.runs import moment_pass
-from auditor.runs.categorical_passes import audit_by_passes
 from auditor.runs.checkpoint import Unfinished
 from auditor.runs.moment_pass import GatherTask, Joined, KnownSums, gather_tasks
+from auditor.runs.release_passes import audit_by_passes
 from auditor.runs.tables import table_of
 from auditor.runs.task import Place, Task
 from auditor.runs.workers import Crew
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point
-from auditor.schemes.base.scheme import table_moments
 
 TASKS_PER_SCHEME = 16
 """Replicates are dealt out in at most so many shares: cheap ones should not each pay for a task."""
@@ -66,10 +65,10 @@ def carry_out_all(
     """
     places = {task.identity: place for place, task in enumerate(tasks)}
     held = [task for task in tasks if task.table is None]
-    coded = [task for task in tasks if task.table is not None and _categorical(task)]
+    as_it_goes = [task for task in tasks if task.table is not None and not _ahead(task)]
     batches: dict[Any, list[Task]] = {}
     for task in tasks:
-        if task.table is not None and not _categorical(task):
+        if task.table is not None and _ahead(task):
             batches.setdefault((json.dumps(task.place.point), task.replicates), []).append(task)
     passes = [(gather_tasks(batch), batch) for batch in batches.values()]
     total, done = len(tasks) + sum(len(steps) for steps, _ in passes), 0
@@ -92,14 +91,14 @@ def carry_out_all(
                 del ahead[len(steps) + place]
                 advance(done, total, _first(ahead, batch[place]))
                 yield batch[place], result
-    for task in coded:
+    for task in as_it_goes:
         yield task, audit_by_passes(task, crew, moment_pass.TASKS_PER_PASS)
         done += 1
         advance(done, total, task.label)
 
 
-def _categorical(task: Task) -> bool:
-    return bool(registry.get("scheme", task.place.scenario().schemes[task.scheme].name).family == "uniform")
+def _ahead(task: Task) -> bool:
+    return engine_of(task.place.scenario().schemes[task.scheme]).ahead
 
 
 def _first(ahead: dict[int, GatherTask | Task], last: GatherTask | Task) -> str:
@@ -114,8 +113,7 @@ def carry_out(task: Task) -> list[ReleaseAudit]:
     """
     with threadpool_limits(limits=1):
         here = task.place.scenario()
-        table, moments = table_of(here) if task.table is None else (task.table, table_moments(task.table))
+        table = table_of(here)[0] if task.table is None else task.table
         use, point = here.schemes[task.scheme], dict(task.place.point)
-        return [
-            audit_release(here, point, table, moments, use, replicate, task.pooling, task.taken) for replicate in task.replicates
-        ]
+        requests = [ReleaseRequest(here, point, table, use, replicate, task.pooling, task.taken) for replicate in task.replicates]
+        return [audit_release(request) for request in requests]

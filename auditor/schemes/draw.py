@@ -63,7 +63,7 @@ def drawn_blocks(
     copies : sequence of M ndarrays of shape (n, columns), optional
         Where to write them; the first ``existing`` are only read. Without it each block is written over the one before.
     """
-    if scheme.makes_copies and hasattr(scheme, "table"):
+    if scheme.makes_copies and scheme.needs_table:
         scheme.table = table
     sampler = scheme.sampler(levels, table_moments(table), key, existing)
     bounds = row_blocks(table.rows, table.width)

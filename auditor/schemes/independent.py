@@ -69,4 +69,5 @@ class Correlated(FreshNoise):
     """Gaussian noise with the data's own covariance, σ²·K_X, fresh in every copy. Broken under collusion."""
 
     name = "correlated"
+    fresh_shaped_noise = True
     assumes = "Recipients never pool their copies."

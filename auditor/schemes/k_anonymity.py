@@ -46,6 +46,7 @@ class KAnonymity(Scheme):
 
     name = "k-anonymity"
     family = "k-anonymity"
+    needs_table = True
     claims = "Nobody is singled out among fewer than k by the quasi-identifiers of one copy; nothing else."
     reference = "samarati2001"
     assumes = "The quasi-identifiers are all that an adversary can know of a record, and recipients never pool their copies."
@@ -74,9 +75,6 @@ class KAnonymity(Scheme):
             if self.rungs and any(width < 0 for widths in self.rungs.values() for width in widths):
                 raise ValueError("has a bin width below 0 among its rungs")
             return self
-
-    table: Table | None = None
-    """The original, given by the engine: classes depend on all of it."""
 
     @property
     def public(self) -> dict[str, Any]:

@@ -50,6 +50,9 @@ class Published(Scheme):
     assumes = "Each file holds the same records as the data, row by row, and the same columns: tested unless `aligned` vouches for it."
     needs_levels = False
     makes_copies = False
+    needs_table = True
+    adds_noise = True
+    level_of_original = 0.0
 
     class Parameters(PluginParameters):
         """Where the copies are, and what is said of them."""
@@ -69,10 +72,6 @@ class Published(Scheme):
             if law is not None:
                 _check_law(law)
             return law
-
-    base: Path | None = None
-    table: Any = None
-    """The original, given by the engine so that rows and columns can be matched."""
 
     def default_levels(self) -> tuple[float, ...]:
         """Return as many unknown levels as there are copies."""
@@ -117,8 +116,7 @@ class Published(Scheme):
         if stated is None or "scheme" not in stated:
             return None
         scheme = _scheme_of(stated)
-        if hasattr(scheme, "base"):
-            scheme.base = self.base
+        scheme.base = self.base
         return scheme
 
     def _dense(self, name: str, M: int, N: int) -> DenseNoise:
@@ -186,7 +184,7 @@ def _check_law(law: dict[str, Any]) -> None:
         model = registry.get("scheme", law["scheme"]).Parameters
         found = explain(error, model, {key: value for key, value in law.items() if key != "scheme"})
         raise ValueError("is wrong: " + "; ".join(f"{format_path(path)} {message}" for path, message, _ in found)) from None
-    if scheme.family != Published.family:
+    if not scheme.adds_noise:
         raise ValueError(f"must name an additive scheme; {law['scheme']} is {scheme.family}")
 
 

@@ -17,8 +17,8 @@ import auditor
 from auditor.audit.categorical import release as making
 from auditor.audit.counts import outcome_counts as counts
 from auditor.process.interrupt import CtrlC
-from auditor.runs import categorical_passes as passes
 from auditor.runs import moment_pass
+from auditor.runs import release_passes as passes
 from auditor.runs import schedule as tasks
 
 ROWS = 200_000

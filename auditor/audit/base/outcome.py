@@ -47,7 +47,7 @@ class FailedElsewhereError(AuditorError):
 
 
 def nothing_of(
-    scenario: Scenario, context: CellContext, evidence: ReleaseEvidence, coalitions: Sequence[Coalition | None], reason: str
+    scenario: Scenario, context: CellContext, evidence: ReleaseEvidence, coalitions: Sequence[Coalition], reason: str
 ) -> ReleaseAudit:
     """Return the audit of a release that failed: every cell says why; one that nobody attacks says so once."""
     cells = [(attack.id, knowledge.label) for knowledge in scenario.knowledge for attack in scenario.attacks]

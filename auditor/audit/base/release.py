@@ -155,9 +155,7 @@ def open_release(
     scenario: Scenario, table: Table, moments: TableMoments, use: SchemeUse, levels: tuple[float, ...], replicate: int
 ) -> Release:
     """Return the release of one scheme, its copies not drawn yet."""
-    scheme = make_scheme(use, scenario.base)
-    if hasattr(scheme, "table"):
-        scheme.table = table
+    scheme = make_scheme(use, scenario.base, table)
     seed = noise_seed(scenario.data.source, scenario.seed, table.fingerprint())
     return Release(table, moments, scheme, use, levels, Key(seed, use.id, replicate))
 
@@ -172,9 +170,10 @@ def release_levels(use: SchemeUse, scenario: Scenario) -> tuple[float, ...]:
     return levels
 
 
-def make_scheme(use: SchemeUse, base: Path | None) -> Scheme:
-    """Return the scheme plugin of one use, told where its files are."""
+def make_scheme(use: SchemeUse, base: Path | None, table: Table | None = None) -> Scheme:
+    """Return the scheme plugin of one use, told where its files are, and shown the table if it needs all of it."""
     scheme: Scheme = registry.get("scheme", use.name)(use.parameters)
-    if hasattr(scheme, "base"):
-        scheme.base = base
+    scheme.base = base
+    if scheme.needs_table:
+        scheme.table = table
     return scheme

@@ -91,7 +91,8 @@ class UniformRelease:
 
     def __post_init__(self) -> None:
         scheme = make_scheme(self.use, self.scenario.base)
-        assert isinstance(scheme, UniformScheme)
+        if not isinstance(scheme, UniformScheme):
+            raise PluginError("the scheme names the categorical engine and states no law of categories")
         self.scheme = scheme
         levels = self.context.levels
         self.law = scheme.channel(levels, self.data.size)

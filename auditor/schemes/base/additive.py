@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from pydantic import Field
@@ -58,14 +57,13 @@ class AdditiveScheme(Scheme):
 
     family = "additive"
     on_grid = True
+    adds_noise = True
+    level_of_original = 0.0
 
     class Parameters(PluginParameters):
         """Parameters every additive scheme has; a subclass redefines ``noise`` for another default."""
 
         noise: NoiseShape = Field("data", description="shape of the noise across attributes, K_0")
-
-    base: Path | None = None
-    """Folder that file names in the parameters are relative to."""
 
     @property
     def distribution(self) -> Distribution:

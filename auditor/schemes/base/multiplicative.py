@@ -32,6 +32,7 @@ class TransformScheme(Scheme):
     """Base of the schemes ``y = M_i x + t_i``. They have no noise, and so no law of it and no levels: every copy is at level 0."""
 
     needs_levels = False
+    has_matrices = True
 
     @abstractmethod
     def draw(self, table: TableMoments, rng: Rng) -> Transform:

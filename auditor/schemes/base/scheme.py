@@ -6,7 +6,8 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, overload
 
 import numpy as np
 
@@ -127,6 +128,8 @@ class Scheme(Plugin):
     kind = "scheme"
     family: ClassVar[str]
     """What attacks ask for: ``additive``, ``uniform`` …"""
+    engine: ClassVar[Literal["numeric", "categorical"]] = "numeric"
+    """Which engine audits its copies (``auditor.audit.engine``): they are columns of numbers, or codes of categories."""
     claims: ClassVar[str] = ""
     """What the scheme promises under collusion, or that it promises nothing."""
     needs_levels: ClassVar[bool] = True
@@ -134,6 +137,21 @@ class Scheme(Plugin):
     """Whether its sampler rounds what it draws to ``Key.grid``."""
     makes_copies: ClassVar[bool] = True
     """Whether it draws the copies itself; otherwise they are there already, and there is nothing to perturb."""
+    needs_table: ClassVar[bool] = False
+    """Whether it must see all of the table, which it is then given as ``table``; others make a block's copies from that block alone."""
+    adds_noise: ClassVar[bool] = False
+    """Whether released values are the original's plus noise, with nothing done to them afterwards."""
+    fresh_shaped_noise: ClassVar[bool] = False
+    """Whether copies' noise is independent of one another's and shaped like the data, as li2012's Theorem 3 supposes."""
+    has_matrices: ClassVar[bool] = False
+    """Whether it multiplies records by secret matrices, which copies made later must be multiplied by too."""
+    level_of_original: ClassVar[float | None] = None
+    """Level at which a copy is the original. Schemes that have one perturb each value anew in every run: copies of two runs average out."""
+
+    base: Path | None = None
+    """Folder that file names in the parameters are relative to."""
+    table: Table | None = None
+    """The original, for a scheme that ``needs_table``."""
 
     def check_levels(self, levels: Sequence[float]) -> None:
         """Refuse levels the scheme cannot use.
@@ -161,6 +179,11 @@ class Scheme(Plugin):
         AuditorError
             Saying what was expected.
         """
+
+    @property
+    def distribution(self) -> str | None:
+        """How added noise is distributed; None where none is added."""
+        return None
 
     def default_levels(self) -> tuple[float, ...]:
         """Return the levels of a release that was asked for without any; none unless a scheme knows better."""

@@ -253,6 +253,8 @@ class UniformScheme(Scheme):
     """Base of the schemes that replace categories by uniform draws; levels are retention probabilities."""
 
     family = "uniform"
+    engine = "categorical"
+    level_of_original = 1.0
     multilevel: ClassVar[bool]
 
     def check_levels(self, levels: Sequence[float]) -> None:

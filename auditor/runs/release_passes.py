@@ -1,4 +1,4 @@
-"""Passes over categories that stay in their files, shared out: tasks carry places and what attacks learnt, and yield counts and sums."""
+"""Passes that an audit asks for as it goes, shared out: tasks carry places and what attacks learnt, and yield counts and sums."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from threadpoolctl import threadpool_limits
 
 from auditor.audit.base.outcome import FailedElsewhereError, ReleaseAudit
+from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical.release import Job
-from auditor.audit.categorical_engine import audit_uniform, open_uniform
+from auditor.audit.engine import audit_release, engine_of
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks, stripes
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
     from auditor.runs.task import Place, Task
 
 WAVE_BYTES = 2**28
-"""Results of a pass over categories that may wait to be added up: tasks are handed out in waves that yield no more."""
+"""Results of a pass that may wait to be added up: tasks are handed out in waves that yield no more."""
 FEWEST_IN_WAVE = 8
 """Tasks in a wave, however much they yield."""
 
 
 @dataclass(frozen=True)
 class PassTask:
-    """A job to be done for some stripes of one release of categories, for a table that stays in its files.
+    """A job to be done for some stripes of one release, for a table that stays in its files.
 
     The job holds what attacks learnt (priors, chances), never rows; where adversaries are given rows in clear the result holds these, so it
     must not be written to disk.
@@ -50,7 +51,7 @@ class PassTask:
 
 
 def audit_by_passes(task: Task, crew: Crew, most_tasks: int) -> list[ReleaseAudit]:
-    """Audit releases of categories that stay in their files.
+    """Audit releases of a table that stays in its files.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def audit_by_passes(task: Task, crew: Crew, most_tasks: int) -> list[ReleaseAudi
 
         with threadpool_limits(limits=1):
             use, point = here.schemes[task.scheme], dict(task.place.point)
-            audits.append(audit_uniform(here, point, table, use, replicate, task.pooling, shared))
+            audits.append(audit_release(ReleaseRequest(here, point, table, use, replicate, task.pooling, share=shared)))
     return audits
 
 
@@ -89,6 +90,7 @@ def go_through(task: PassTask) -> list[Any] | str:
     with threadpool_limits(limits=1):
         here = task.place.scenario()
         with contained() as failure:
-            release = open_uniform(here, dict(task.place.point), task.table, here.schemes[task.scheme], task.replicate)
+            use = here.schemes[task.scheme]
+            release = engine_of(use).open(ReleaseRequest(here, dict(task.place.point), task.table, use, task.replicate))
             return list(release.parts(task.job, task.first, task.stop))
         return failure.reason

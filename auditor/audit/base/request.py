@@ -1,0 +1,59 @@
+"""Which release is to be audited, and what others have found of it or will."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from auditor.audit.base.outcome import Taken
+from auditor.audit.base.release import release_levels
+from auditor.data.table import Table
+from auditor.scenario.model import Scenario, SchemeUse
+from auditor.schemes.base.scheme import TableMoments, table_moments
+
+Share = Callable[[Any], Iterator[Any]]
+"""Has a job done for all stripes of a release, and yields its parts in order."""
+
+
+@dataclass(frozen=True)
+class ReleaseRequest:
+    """One scheme at one sweep point in one replicate.
+
+    Attributes
+    ----------
+    scenario : Scenario
+        At the sweep point.
+    point : dict
+        The swept values, for the records.
+    table : Table
+    use : SchemeUse
+    replicate : int
+        From 1.
+    pooling : bool
+        Whether an expectation needs evidence on what pooling buys.
+    taken : Taken, optional
+        What others gathered of the release already, for an engine that gathers ``ahead``.
+    share : callable, optional
+        Has others do the work of a pass, for an engine that asks for passes as it goes; without it all is done here.
+    """
+
+    scenario: Scenario
+    point: dict[str, Any]
+    table: Table
+    use: SchemeUse
+    replicate: int = 1
+    pooling: bool = False
+    taken: Taken | None = None
+    share: Share | None = field(default=None, repr=False)
+
+    @cached_property
+    def levels(self) -> tuple[float, ...]:
+        """The scheme's levels, in order of release; a plugin's own may raise anything."""
+        return release_levels(self.use, self.scenario)
+
+    @cached_property
+    def moments(self) -> TableMoments:
+        """The table's own."""
+        return table_moments(self.table)
