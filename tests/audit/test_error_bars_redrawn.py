@@ -11,7 +11,7 @@ import auditor
 from auditor.audit import numeric_engine
 from auditor.audit.numeric.linear_errors import from_redraws, reaches
 from auditor.audit.numeric.redraws import REDRAWS, redrawn_moments, wishart
-from auditor.expectations.no_collusion_gain import averaged_pairs
+from auditor.expectations.collusion_gains import averaged_pairs
 from auditor.numerics.moments import Moments
 from auditor.numerics.statistics import quantile
 from auditor.results.records import uncertainty
