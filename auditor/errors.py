@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 
 from auditor.text.spelling import closest
 
+WRONG_REQUEST, FAILED_RUNNING = 2, 3
+"""Exit statuses of the program: something asked for cannot be had, and something failed while it was carried out."""
 LONGEST_LINE = 500
 """Characters of a message's line; what is longer is told by its beginning and its end."""
 MOST_LINES = 100

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from auditor import cli
+from auditor.cli import inspect, perturb, run
 from auditor.data.formats import headers
+from auditor.process.console import say
 from benchmarks.fuzz import corpus, smaller
 from benchmarks.fuzzing import scenarios, tables
 from benchmarks.fuzzing.judge import Case, judged
@@ -71,16 +72,17 @@ def raising(error):
         (raising(ValueError("x")), "a traceback"),
         (raising(SystemExit(0)), "a traceback"),
         (raising(GeneratorExit()), "a traceback"),
-        (lambda *_: cli._say("x\n" * 200), "201 lines"),
-        (lambda *_: cli._say("x" * 5_000), "a line of"),
-        (lambda *_: cli._say("auditor/x.py:3: RuntimeWarning: overflow"), "a library's warning"),
-        (lambda *_: cli._say(Path("t.csv").read_text().split("\n")[1]), "a cell in a message"),
+        (lambda *_: say("x\n" * 200), "201 lines"),
+        (lambda *_: say("x" * 5_000), "a line of"),
+        (lambda *_: say("auditor/x.py:3: RuntimeWarning: overflow"), "a library's warning"),
+        (lambda *_: say(Path("t.csv").read_text().split("\n")[1]), "a cell in a message"),
         (lambda *_: (Path("audit/s").mkdir(parents=True), Path("audit/s/journal.jsonl").write_text(Path("t.csv").read_text())), "a cell in journal"),
     ],
 )
 def test_a_planted_fault_is_found(monkeypatch, planted, told):
-    monkeypatch.setattr(cli, "_check_all", planted)
-    monkeypatch.setattr(cli, "_warn_of_broken_plugins", planted)
+    monkeypatch.setattr(run, "_check_all", planted)
+    for commands in (run, perturb, inspect):
+        monkeypatch.setattr(commands, "warn_of_broken_plugins", planted)
     assert any(told in fault for fault in judged(plain()).faults)
 
 

@@ -14,6 +14,7 @@ from typing import Any, TextIO
 import rich_click as click
 
 from auditor.errors import StorageError
+from auditor.text.safe_text import clean_lines
 
 
 class _Lasting:
@@ -77,6 +78,17 @@ def put(text: str, nl: bool = True) -> None:
         raise
     except OSError as error:
         raise StorageError(f"standard output cannot be written ({error.strerror or type(error).__name__})") from None
+
+
+def tell(message: object) -> None:
+    """Print lines as a part of the report; names in them come from files, and must not steer the terminal."""
+    put(clean_lines(message))
+
+
+def say(message: object) -> None:
+    """Tell a person something on standard error, as safely."""
+    with suppress(OSError):  # a full or closed device: there is nobody left to tell
+        click.echo(clean_lines(message), err=True)
 
 
 def _diverted() -> int | None:

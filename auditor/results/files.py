@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from auditor.errors import AuditorError
 
 
 def located(name: str, base: Path | None = None) -> list[Path]:
@@ -55,3 +59,12 @@ def publish(temporary: Path, path: Path, private: bool = False) -> None:
         os.umask(mask)
         temporary.chmod(0o666 & ~mask)
     temporary.replace(path)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Tell a user, without a traceback, that something cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise AuditorError(f"{path}: cannot be written ({error.strerror or type(error).__name__})") from None

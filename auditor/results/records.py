@@ -70,6 +70,16 @@ class Measurement(NamedTuple):
     reason: str | None
     error_bar: ErrorBar
 
+    @classmethod
+    def from_columns(cls, **columns: Iterable[Any]) -> list[Measurement]:
+        """Return the rows of a table that is given by its columns, one for each field.
+
+        What is the same in every row is an endless `itertools.repeat`. No call of ours is made for a row, which counts where there are
+        thousands of cells.
+        """
+        # What is repeated never ends, so the shortest column says how many rows there are.
+        return list(map(cls._make, zip(*(columns[name] for name in cls._fields), strict=False)))
+
 
 class Distribution(NamedTuple):
     """How the absolute errors of one cell are spread over the records (the paper's Fig. 3).

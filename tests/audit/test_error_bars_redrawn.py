@@ -12,7 +12,7 @@ from auditor.audit import numeric_engine
 from auditor.audit.base.records import CellContext, error_records
 from auditor.audit.numeric.linear_errors import from_redraws, reaches
 from auditor.audit.numeric.redraws import REDRAWS, redrawn_moments, wishart
-from auditor.expectations.no_collusion_gain import averaged_pairs
+from auditor.expectations.collusion_gains import averaged_pairs
 from auditor.numerics.moments import Moments
 from auditor.numerics.statistics import quantile
 from auditor.results.records import uncertainty

@@ -10,7 +10,7 @@ import auditor
 from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.audit.pooling.categorical import CELL_OF, KINDS, CoalitionLooks
 from auditor.audit.pooling.matching_records import PatternCounts, ValueCounts, patterns
-from auditor.expectations.no_collusion_gain import look_tests
+from auditor.expectations.collusion_gains import look_tests
 from auditor.registry import _plugins, get, register
 from auditor.results.evidence import Look
 from auditor.schemes.base.scheme import Key

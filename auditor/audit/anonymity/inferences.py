@@ -125,8 +125,8 @@ def inference_records(
         error = math.sqrt(share * (1.0 - share) / n) if drawn else 0.0
         reach = quantile(0.975) * error
         for attribute in (attributes[counted.attribute], "*"):
-            records.append(Measurement(
-                context.sweep, context.scheme, knowledge, attack, coalition, context.levels_of(coalition), context.replicate, attribute,
-                metric, value, error, value - reach, value + reach, theory, "ok", None, "closed-form",
+            records.append(context.record(
+                metric, coalition, value, error, (value - reach, value + reach), theory,
+                attack=attack, knowledge=knowledge, attribute=attribute, error_bar="closed-form",
             ))  # fmt: skip
     return records

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from auditor.audit.numeric.error_tally import Tally
 from auditor.audit.numeric.linear_errors import Errors, with_total
-from auditor.results.records import Distribution, Measurement, Status
+from auditor.results.records import Distribution, ErrorBar, Measurement, Status
 from auditor.types import Array, Coalition
 
 ALL = "*"
@@ -44,25 +44,32 @@ class CellContext:
     def empty(self, attack: str | None, knowledge: str | None, coalition: Coalition | None, status: str, reason: str) -> Measurement:
         """Return the record of a cell that was not measured; without a coalition it stands for all copies."""
         members = coalition if coalition is not None else tuple(range(1, len(self.levels) + 1))
+        return self.record("distortion", members, attack=attack, knowledge=knowledge, status=cast(Status, status), reason=reason)
+
+    def record(
+        self, metric: str, coalition: Coalition, value: float | None = None, std_error: float | None = None,
+        interval: tuple[float | None, float | None] = (None, None), theory: float | None = None, *,
+        attack: str | None = None, knowledge: str | None = None, attribute: str = ALL,
+        status: Status = "ok", reason: str | None = None, error_bar: ErrorBar = "none",
+    ) -> Measurement:  # fmt: skip
+        """Return one record of this release; without an attack it is a figure of the release itself."""
+        low, high = interval
         return Measurement(
-            self.sweep, self.scheme, knowledge, attack, members, self.levels_of(members), self.replicate, ALL, "distortion",
-            None, None, None, None, None, cast(Status, status), reason, "none",
+            sweep=self.sweep, scheme=self.scheme, knowledge=knowledge, attack=attack,
+            coalition=coalition, levels=self.levels_of(coalition), replicate=self.replicate, attribute=attribute, metric=metric,
+            value=value, std_error=std_error, ci_low=low, ci_high=high, theory=theory, status=status, reason=reason, error_bar=error_bar,
         )  # fmt: skip
 
 
 def scheme_record(context: CellContext, metric: str, value: float) -> Measurement:
-    """Return a figure of the release itself, which no attack has a part in."""
-    everybody = tuple(range(1, len(context.levels) + 1))
-    return Measurement(
-        context.sweep, context.scheme, None, None, everybody, context.levels_of(everybody), context.replicate, ALL, metric,
-        value, None, None, None, None, "ok", None, "none",
-    )  # fmt: skip
+    """Return a figure of the whole release, which no attack has a part in."""
+    return context.record(metric, tuple(range(1, len(context.levels) + 1)), value)
 
 
 def promise_records(context: CellContext, promises: Mapping[Coalition, Mapping[str, float]]) -> list[Measurement]:
     """Return what a scheme's copies keep of its promises, coalition by coalition, as records."""
     return [
-        scheme_record(context, metric, value)._replace(coalition=coalition, levels=context.levels_of(coalition))
+        context.record(metric, coalition, value)
         for coalition, kept in promises.items() for metric, value in kept.items()
     ]  # fmt: skip
 
@@ -95,14 +102,16 @@ def error_records(
         theory[:, :, place] = _or_none(expected[wanted])
         bars[:, :, place] = np.where(np.isnan(spread[wanted]), absent, errors.bar)
     per_cell = len(names) * len(columns)
-    members = (each for place in wanted for each in repeat(coalitions[place], per_cell))
-    levels = (each for place in wanted for each in repeat(context.levels_of(coalitions[place]), per_cell))
-    attributes = [name for name in names for _ in columns] * len(wanted)
-    metrics = [metric for metric, *_ in columns] * (len(names) * len(wanted))
-    numbers = (column.ravel().tolist() for column in (value, error, low, high, theory))
-    told = map(repeat, (context.sweep, context.scheme, knowledge, attack))
-    table = (*told, members, levels, repeat(context.replicate), attributes, metrics, *numbers, repeat("ok"), repeat(None))
-    return list(map(Measurement._make, zip(*table, bars.ravel().tolist(), strict=False)))  # what is repeated never ends
+    return Measurement.from_columns(
+        sweep=repeat(context.sweep), scheme=repeat(context.scheme), knowledge=repeat(knowledge), attack=repeat(attack),
+        coalition=(each for place in wanted for each in repeat(coalitions[place], per_cell)),
+        levels=(each for place in wanted for each in repeat(context.levels_of(coalitions[place]), per_cell)),
+        replicate=repeat(context.replicate),
+        attribute=[name for name in names for _ in columns] * len(wanted),
+        metric=[metric for metric, *_ in columns] * (len(names) * len(wanted)),
+        value=value.ravel().tolist(), std_error=error.ravel().tolist(), ci_low=low.ravel().tolist(), ci_high=high.ravel().tolist(),
+        theory=theory.ravel().tolist(), status=repeat("ok"), reason=repeat(None), error_bar=bars.ravel().tolist(),
+    )  # fmt: skip
 
 
 def _or_none(values: Array) -> NDArray[np.object_]:

@@ -53,12 +53,11 @@ class Cell:
         attribute: str = ALL, bounds: tuple[float, float] = (-math.inf, math.inf), varies: bool = False,
     ) -> None:  # fmt: skip
         """Add one record, whose interval is cut at the bounds of what the metric can be; ``varies``: it needs one, and says so without."""
-        low, high = (None, None) if bar is None else (max(bounds[0], value - bar.reach), min(bounds[1], value + bar.reach))
-        context = self._context
-        self.records.append(Measurement(
-            context.sweep, context.scheme, self._knowledge, self._attack, self._coalition, context.levels_of(self._coalition),
-            context.replicate, attribute, metric, value, bar and bar.std_error, low, high, theory, "ok",
-            ONE_RELEASE if varies and bar is None else None, bar.source if bar else "none",
+        interval = (None, None) if bar is None else (max(bounds[0], value - bar.reach), min(bounds[1], value + bar.reach))
+        self.records.append(self._context.record(
+            metric, self._coalition, value, bar and bar.std_error, interval, theory,
+            attack=self._attack, knowledge=self._knowledge, attribute=attribute,
+            reason=ONE_RELEASE if varies and bar is None else None, error_bar=bar.source if bar else "none",
         ))  # fmt: skip
 
 

@@ -65,28 +65,25 @@ class _Cells:
 
     def records(self, metric: str, columns: Sequence[Array], bar: ErrorBar, highest: float = math.inf) -> list[Measurement]:
         """Return a metric's records from value, standard error, both ends of the interval and theory, each of shape (B, N + 1)."""
-        c = self._context
         value, error, low, high, theory = columns
         return [
-            Measurement(
-                c.sweep, c.scheme, self._knowledge, self._attack, self._coalitions[b], c.levels_of(self._coalitions[b]), c.replicate,
-                name, metric, float(value[b, j]), number(float(error[b, j])),
-                number(float(np.maximum(low[b, j], 0.0))), number(float(np.minimum(high[b, j], highest))), number(float(theory[b, j])),
-                "ok", None, bar if not math.isnan(error[b, j]) else "none",
+            self._context.record(
+                metric, self._coalitions[b], float(value[b, j]), number(float(error[b, j])),
+                (number(float(np.maximum(low[b, j], 0.0))), number(float(np.minimum(high[b, j], highest)))), number(float(theory[b, j])),
+                attack=self._attack, knowledge=self._knowledge, attribute=name,
+                error_bar=bar if not math.isnan(error[b, j]) else "none",
             )
-            for b in self._wanted for j, name in enumerate((*c.attributes, ALL)) if not math.isnan(value[b, j])
+            for b in self._wanted for j, name in enumerate((*self._context.attributes, ALL)) if not math.isnan(value[b, j])
         ]  # fmt: skip
 
     def untold(self, metric: str, reason: str) -> list[Measurement]:
         """Return records that say why a metric is not told."""
-        c = self._context
         return [
-            Measurement(
-                c.sweep, c.scheme, self._knowledge, self._attack, self._coalitions[b], c.levels_of(self._coalitions[b]), c.replicate,
-                ALL, metric, None, None, None, None, None, "not-applicable", reason, "none",
+            self._context.record(
+                metric, self._coalitions[b], attack=self._attack, knowledge=self._knowledge, status="not-applicable", reason=reason
             )
             for b in self._wanted
-        ]  # fmt: skip
+        ]
 
 
 def tally_records(

@@ -20,7 +20,7 @@ import numpy as np
 
 from auditor.adversary.attack import Reconstruction
 from auditor.adversary.handed_back import checked
-from auditor.audit.base.records import ALL, CellContext
+from auditor.audit.base.records import CellContext
 from auditor.errors import PluginError
 from auditor.numerics.statistics import quantile
 from auditor.results.records import Measurement
@@ -107,7 +107,5 @@ def _record(
     theory: float | None, guesses: int,
 ) -> Measurement:  # fmt: skip
     reach = quantile(0.975, guesses - 1 if guesses > 1 else math.inf) * error
-    return Measurement(
-        context.sweep, context.scheme, knowledge, attack, coalition, context.levels_of(coalition), context.replicate, ALL, metric,
-        value, error, max(0.0, value - reach), min(1.0, value + reach), theory, "ok", None, "sampling",
-    )  # fmt: skip
+    interval = max(0.0, value - reach), min(1.0, value + reach)
+    return context.record(metric, coalition, value, error, interval, theory, attack=attack, knowledge=knowledge, error_bar="sampling")

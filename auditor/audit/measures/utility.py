@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.base.records import ALL, CellContext
+from auditor.audit.base.records import CellContext
 from auditor.data.load import is_file, load_target
 from auditor.data.table import Table
 from auditor.errors import AuditorError
@@ -241,9 +241,7 @@ def _error(scores: Array) -> float:
 
 
 def _record(context: CellContext, copy: int, metric: str, value: float, error: float | None) -> Measurement:
-    reach = None if error is None else quantile(0.975) * error
-    return Measurement(
-        context.sweep, context.scheme, None, None, (copy,), context.levels_of((copy,)), context.replicate, ALL, metric,
-        value, error, None if reach is None else value - reach, None if reach is None else value + reach, None, "ok", None,
-        "none" if error is None else "sampling",
-    )  # fmt: skip
+    if error is None:
+        return context.record(metric, (copy,), value)
+    reach = quantile(0.975) * error
+    return context.record(metric, (copy,), value, error, (value - reach, value + reach), error_bar="sampling")

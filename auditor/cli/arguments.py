@@ -1,0 +1,74 @@
+"""What several commands take: scenarios and changes to them, read so that everything wrong is told together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import rich_click as click
+
+from auditor.errors import AuditorError, PluginFailed, StorageError, bounded
+from auditor.process.console import say
+
+scenario_argument = click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
+set_option = click.option(
+    "--set", "changes", multiple=True, metavar="PATH=VALUE", help="Change a place of the scenario, as `data.rows=1000` (repeatable)."
+)
+seed_option = click.option("--seed", type=click.IntRange(min=0), help="Instead of the scenario's own.")
+
+
+def read_all(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -> list[Any]:
+    """Read every scenario, and tell everything that is wrong with any of them."""
+    from auditor.scenario.read import read_scenario
+
+    overrides = [override(change) for change in changes]
+    return each(scenarios, lambda scenario: read_scenario(scenario, overrides, seed))
+
+
+def override(change: str) -> tuple[str, Any]:
+    """Read ``PATH=VALUE``, the value as a scenario would have it."""
+    from auditor.scenario.yaml.document import scalar
+
+    path, equals, text = change.partition("=")
+    if not equals or not path:
+        raise AuditorError(f"--set needs PATH=VALUE, as data.rows=1000; got {change!r}")
+    return path.strip(), scalar(text, file=f"--set {path.strip()}")
+
+
+def each(items: Sequence[Any], act: Callable[[Any], Any]) -> list[Any]:
+    """Return what ``act`` makes of every item; what is wrong with any of them is told together, after all were tried."""
+    done, messages = [], []
+    for item in items:
+        try:
+            done.append(act(item))
+        except (StorageError, PluginFailed):  # standard output is full, or a plugin broke: nothing is wrong with the item
+            raise
+        except AuditorError as error:
+            messages.append(str(error))
+    if messages:
+        raise AuditorError("\n".join(messages))
+    return done
+
+
+def warn_of_broken_plugins() -> None:
+    """Find every plugin, and tell of each that cannot be imported."""
+    from auditor import registry
+
+    registry.discover()
+    for failure in registry.failures:
+        say(f"warning: {failure}")
+
+
+@contextmanager
+def warnings_told() -> Iterator[None]:
+    """Tell every warning once, as one line."""
+    import warnings
+
+    from auditor.errors import AuditorWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", AuditorWarning)
+        yield
+    for message in dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, AuditorWarning)):
+        say(bounded(f"warning: {message}"))

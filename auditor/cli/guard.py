@@ -1,0 +1,77 @@
+"""What surrounds every command: standard output is the report's, and whatever a plugin raises ends with the right exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import wraps
+from typing import Any
+
+from auditor.errors import FAILED_RUNNING
+from auditor.process.console import say
+
+
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """Keep standard output for the report while a command runs, and its exit status from whatever a plugin raises.
+
+    What plugins raise is contained where they are called; this is for what slips through, and for Ctrl-C.
+    """
+
+    @wraps(command)
+    def inner(*arguments: Any, **options: Any) -> None:
+        from auditor.process.console import reserved
+        from auditor.process.containment import exits_refused, is_ours, withhold_uncaught
+        from auditor.process.interrupt import CtrlC, told_apart
+
+        undo = withhold_uncaught()
+        try:
+            with reserved(), told_apart(), exits_refused():
+                command(*arguments, **options)
+        except CtrlC:
+            say("interrupted")
+            sys.exit(130)
+        except Exception as error:
+            if isinstance(error, EOFError):  # Click would take it for a closed terminal
+                sys.exit(told_of_bug(error))
+            raise
+        except BaseException as error:
+            if isinstance(error, SystemExit) and is_ours(error):
+                raise
+            sys.exit(told_of_bug(error))
+        finally:
+            undo()
+
+    return inner
+
+
+def told_of_bug(error: BaseException) -> int:
+    """Tell where something broke; return the exit status."""
+    from auditor.process.containment import known
+
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    told = str(error) if os.environ.get("AUDITOR_DEBUG") else "message withheld, it might hold data; AUDITOR_DEBUG=1 shows it"
+    say(f"Traceback (most recent call last):\n{frames}{known(type(error)).__name__}: {told}")
+    return FAILED_RUNNING
+
+
+def close_up(before: Sequence[threading.Thread], status: Any) -> None:
+    """See to it that what plugins left behind adds nothing to the report, and does not keep the process from ending.
+
+    Python would wait for threads, perhaps for ever.
+    """
+    from auditor.process.containment import withhold_uncaught
+
+    withhold_uncaught()
+    with suppress(OSError, ValueError, AttributeError):  # closed, or nobody reads it
+        sys.stdout.flush()
+        os.dup2(2, 1)
+    left = [thread for thread in threading.enumerate() if thread not in before and thread.is_alive() and not thread.daemon]
+    if left and isinstance(status, (int, type(None))):
+        say(f"warning: {len(left)} threads that a plugin started are still running; they are not waited for")
+        with suppress(OSError, ValueError):
+            sys.stderr.flush()
+        os._exit(status or 0)

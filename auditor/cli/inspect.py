@@ -1,0 +1,124 @@
+"""The commands that audit nothing: ``check``, ``list``, ``show``, ``new``, ``schema``, ``report`` and ``compare``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import rich_click as click
+
+from auditor.cli.arguments import each, read_all, scenario_argument, seed_option, set_option, warn_of_broken_plugins, warnings_told
+from auditor.cli.guard import guarded
+from auditor.cli.run import FORMATS
+from auditor.errors import AuditorError, bounded
+from auditor.process.console import put, tell
+
+COMPARISONS = ("table", "html", "markdown", "json")
+LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations")
+
+
+@click.command()
+@scenario_argument
+@set_option
+@seed_option
+@guarded
+def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None) -> None:
+    """Validate without running, and print the plan: cells, rows, an estimate of the work."""
+    from auditor.runs.plan import outline
+
+    checked = read_all(scenarios, changes, seed)
+    warn_of_broken_plugins()
+    with warnings_told():
+        each(checked, lambda scenario: tell(bounded(outline(scenario))))
+
+
+@click.command(name="list")
+@click.argument("what", required=False, type=click.Choice(LISTS))
+@guarded
+def list_(what: str | None) -> None:
+    """Show what is installed, with one line each."""
+    from auditor import catalogue
+
+    warn_of_broken_plugins()
+    put(catalogue.listing((what,) if what else LISTS))
+
+
+@click.command()
+@click.argument("name")
+@guarded
+def show(name: str) -> None:
+    """Show one plugin or scenario: what it assumes, what it needs to know, its parameters, its paper."""
+    from auditor import catalogue
+
+    warn_of_broken_plugins()
+    put(catalogue.page(name))
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.option("--force", is_flag=True, help="Overwrite a file that is there.")
+@guarded
+def new(file: str, force: bool) -> None:
+    """Write a commented scenario to start from."""
+    from importlib.resources import files
+
+    from auditor.results.files import write_atomically, writing
+
+    path = Path(file)
+    if path.exists() and not force:
+        raise AuditorError(f"{file} is there already; --force overwrites it")
+    if not path.parent.is_dir():
+        raise AuditorError(f"{path.parent} is not a folder")
+    with writing(path):
+        write_atomically(path, files("auditor").joinpath("scenario/template.yaml").read_bytes())
+    tell(f"written: {file}. Next: auditor check {file}")
+
+
+@click.command()
+@guarded
+def schema() -> None:
+    """Print the JSON Schema of a scenario, for editors."""
+    import json
+
+    from auditor.scenario.json_schema import scenario_schema
+
+    warn_of_broken_plugins()
+    put(json.dumps(scenario_schema(), indent=2, ensure_ascii=False))
+
+
+@click.command()
+@click.argument("results", nargs=-1, required=True, metavar="RESULTS...")
+@click.option("--format", "form", type=click.Choice((*FORMATS, "html")), default="table", show_default=True, help="What to make.")
+@click.option("--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
+@guarded
+def report(results: tuple[str, ...], form: str, output: str | None) -> None:
+    """Render reports again from saved results, without the data."""
+    from auditor.results.model import AuditResult
+    from auditor.runs.output import deliver, print_results, rendered
+
+    loaded = [AuditResult.load(path) for path in results]
+    if output is None:
+        print_results(loaded, form)
+    else:
+        deliver(rendered(form, loaded), output, results)
+
+
+@click.command()
+@click.argument("old")
+@click.argument("new")
+@click.option("--format", "form", type=click.Choice(COMPARISONS), default="table", show_default=True, help="What to make.")
+@click.option("--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
+@guarded
+def compare(old: str, new: str, form: str, output: str | None) -> None:
+    """Tell what changed between two results, beyond the error bars; exit status 1 if anything got worse."""
+    from auditor.results.comparison import compare_results
+    from auditor.results.model import AuditResult
+    from auditor.runs.output import deliver, rendered, screen
+
+    comparison = compare_results(AuditResult.load(old), AuditResult.load(new))
+    shape = screen() if form == "table" and output is None else {}
+    deliver(rendered(form, comparison, **shape), output, (old, new))
+    sys.exit(1 if comparison.worse else 0)
+
+
+COMMANDS = (check, list_, show, new, schema, report, compare)

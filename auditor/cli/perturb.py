@@ -1,0 +1,83 @@
+"""``auditor perturb``: perturbed copies of a table, as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from auditor.cli.arguments import override, warn_of_broken_plugins
+from auditor.cli.guard import guarded
+from auditor.errors import AuditorError
+from auditor.process.console import say, tell
+
+if TYPE_CHECKING:
+    from auditor.runs.copy_files import Precision
+
+FOR_STUDY = (
+    "WARNING: copies made with --seed are FOR STUDY ONLY: whoever knows or guesses the seed and the table takes the noise off again. "
+    "For copies to hand out leave --seed out."
+)
+FOR_RELEASE = """\
+note: another run on this table draws anew, and the copies of two runs average out. For more copies later extend this release, in Python:
+  from auditor.runs.copy_files import read_release
+  release = read_release(X, FOLDER).extend([LEVEL])    # X: the table as a DataFrame
+  release.copies[-1].to_csv("another.csv", index=False)"""
+
+
+@click.command()
+@click.argument("data")
+@click.option("--scheme", required=True, help="A registered scheme.")
+@click.option("--levels", required=True, multiple=True, metavar="L,L,...", help="Levels in order of release (repeatable).")
+@click.option("--seed", type=click.IntRange(min=0), help="For studies only: the same copies again; left out, nobody can make them again.")
+@click.option("--output", required=True, type=click.Path(file_okay=False), help="Folder for the copies.")
+@click.option("--columns", metavar="A,B,...", help="Columns to perturb and release; every numeric one by default.")
+@click.option("--keep", metavar="A,B,...", help="Columns of the file that go into every copy UNCHANGED; without it none does.")
+@click.option("--keep-rest", is_flag=True, help="Keep every column that --columns does not name, unchanged: names and identifiers too.")
+@click.option("--rows", type=click.IntRange(min=2), help="Only the first so many rows.")
+@click.option("--param", "changes", multiple=True, metavar="NAME=VALUE", help="A parameter of the scheme (repeatable).")
+@click.option("--format", "form", type=click.Choice(("csv", "parquet")), help="Of the copies; like the data by default.")
+@click.option(
+    "--precision", type=click.Choice(("double", "single")), default="double", show_default=True,
+    help="Numbers of 64 or 32 bits; single is refused where its rounding could change a conclusion.",
+)  # fmt: skip
+@guarded
+def perturb(
+    data: str, scheme: str, levels: tuple[str, ...], seed: int | None, output: str, columns: str | None, keep: str | None, keep_rest: bool,
+    rows: int | None, changes: tuple[str, ...], form: str | None, precision: Precision,
+) -> None:  # fmt: skip
+    """Write perturbed copies of DATA (a registered source, a .csv or .parquet file, or a folder of them) as files, block by block.
+
+    Only perturbed columns are released, unless others are asked for by name with --keep: attributes that are not sensitive pass through
+    as they are, cell by cell. A column that tells who somebody is should not be among them.
+    """
+    from auditor.runs.copy_files import averages_out, unperturbed, write_copies
+
+    warn_of_broken_plugins()
+    if keep is not None and keep_rest:
+        raise AuditorError("--keep names columns and --keep-rest keeps all there are; one of the two")
+    selection = None if columns is None else _names(columns)
+    unchanged: Any = "rest" if keep_rest else _names(keep or "")
+    parameters = dict(override(change) for change in changes)
+    numbers = _numbers(",".join(levels))
+    written = write_copies(data, scheme, numbers, seed, Path(output), selection, rows, parameters, form, precision, unchanged)
+    for path in written:
+        tell(f"written: {path}")
+    for copy in unperturbed(scheme, numbers):
+        say(f"warning: level {numbers[copy - 1]:g} perturbs nothing: copy {copy} is the data as they are")
+    if seed is not None:
+        say(FOR_STUDY)
+    elif averages_out(scheme):
+        say(FOR_RELEASE)
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.split(",") if name]
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise AuditorError(f"--levels must be numbers separated by commas, as 0.25,0.5,1; got {text!r}") from None

@@ -1,0 +1,48 @@
+"""The program ``auditor``: its commands put together, and how it ends."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+
+import rich_click as click
+
+from auditor.cli import inspect, perturb, run
+from auditor.cli.guard import close_up, told_of_bug
+from auditor.errors import FAILED_RUNNING, WRONG_REQUEST, AuditorError, PluginFailed, StorageError
+from auditor.process.console import say
+
+click.rich_click.TEXT_MARKUP = "ansi"
+
+
+@click.group(commands=(run.run, *inspect.COMMANDS, perturb.perturb), context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="auditor", message="%(prog)s %(version)s")
+def cli() -> None:
+    """How well does every known attack rebuild the private records from every coalition's perturbed copies?
+
+    Exit status: 0 every expectation holds; 1 one does not; 2 the request is wrong; 3 something failed while running (an attack, a scheme,
+    a full disk, killed workers); 130 or 143 stopped by Ctrl-C or SIGTERM, with a partial report.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; a user's error is one message, a bug keeps its traceback but not its text.
+
+    The text of a foreign exception may quote whatever it met, and that may be an original value.
+    """
+    before = threading.enumerate()
+    try:
+        cli.main(args=None if arguments is None else list(arguments), prog_name="auditor", standalone_mode=True)
+    except SystemExit as done:
+        if arguments is None and "auditor.process.containment" in sys.modules:
+            close_up(before, done.code)
+        raise
+    except AuditorError as error:
+        say(f"error: {error}")
+        sys.exit(FAILED_RUNNING if isinstance(error, (StorageError, PluginFailed)) else WRONG_REQUEST)
+    except KeyboardInterrupt:
+        say("interrupted")
+        sys.exit(130)
+    except Exception as error:
+        sys.exit(told_of_bug(error))

@@ -1,0 +1,136 @@
+"""``auditor run``: audits carried out, printed and written."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from auditor.cli.arguments import each, read_all, scenario_argument, seed_option, set_option, warn_of_broken_plugins, warnings_told
+from auditor.cli.guard import guarded
+from auditor.errors import FAILED_RUNNING, PluginFailed, bounded
+from auditor.process.console import say
+
+if TYPE_CHECKING:
+    from auditor.results.model import AuditResult
+    from auditor.scenario.model import Scenario
+
+FORMATS = ("table", "markdown", "json", "csv", "junit")
+
+
+@click.command()
+@scenario_argument
+@click.option("--output", type=click.Path(file_okay=False), default="audit", show_default=True, help="Folder for the results.")
+@click.option("--workers", type=click.IntRange(1, 1024), default=1, show_default=True, help="Processes; results do not depend on it.")
+@click.option("--cluster", metavar="ADDRESS", help="A running Dask scheduler to use instead of processes here.")
+@set_option
+@seed_option
+@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="What to print.")
+@click.option("--quiet", is_flag=True, help="No progress, and only the verdict.")
+@click.option("--resume", is_flag=True, help="Use what earlier runs have finished; only what is missing or has changed is carried out.")
+@guarded
+def run(
+    scenarios: tuple[str, ...], output: str, workers: int, cluster: str | None, changes: tuple[str, ...], seed: int | None,
+    form: str, quiet: bool, resume: bool,
+) -> None:  # fmt: skip
+    """Run audits, print the report, and write `results.json`, `results.parquet` and `report.html`.
+
+    What is finished is kept in `journal.jsonl` beside them. After a crash, a kill or a full disk, the same command with `--resume` goes on
+    from there. Ctrl-C ends a run with a partial report; a second one stops at once.
+    """
+    from auditor import progress
+    from auditor.process import interrupt
+    from auditor.process.containment import contained
+    from auditor.runs.workers import dismiss, prepare, without_collection
+
+    checked: list[Scenario] = []
+    results: list[AuditResult] = []
+    statuses: list[int] = []
+    with interrupt.interruptible():
+        with suppress(interrupt.Interrupted):
+            try:
+                prepare(1 if cluster else workers)  # before anything that takes time
+                with without_collection():
+                    from auditor import registry
+                    from auditor.runs.checkpoint import Keep
+                    from auditor.runs.output import deposit, made_folders, print_results
+                    from auditor.runs.run_scenario import run_scenario
+
+                    registry.discover()
+                checked += _ready(scenarios, changes, seed)
+                with contained():  # a renderer that cannot will say so when it is asked to
+                    registry.get("renderer", "html").warm_up()
+                folders = made_folders(Path(output).absolute(), [scenario.name for scenario in checked])
+                for scenario, folder in zip(checked, folders, strict=True):
+                    keep = Keep(folder, resume, _telling(scenario.title, quiet))
+                    with progress.shown(scenario.title, quiet) as listener:
+                        result = run_scenario(scenario, workers, cluster, listener, _command(scenario.name, changes, seed), keep)
+                    result = result.disclosed()  # from here on it is written, printed and drawn
+                    results.append(result)
+                    statuses.append(result.exit_status)
+                    with interrupt.shielded():
+                        statuses.append(deposit(result, folder, quiet))
+                    if interrupt.exit_status() is not None:
+                        break
+            finally:
+                dismiss()
+        with suppress(interrupt.Interrupted), interrupt.shielded():
+            try:
+                if results:
+                    print_results(results, form, quiet, Path(output))
+            except PluginFailed as failure:
+                say(f"error: {failure}")
+                statuses.append(FAILED_RUNNING)
+            _tell_stopped(checked, results)
+        status = interrupt.exit_status()
+    if len(results) < len(scenarios):  # whatever cut it short: nothing is fine that was not written
+        statuses.append(FAILED_RUNNING)
+    sys.exit(status or max(statuses))
+
+
+def _ready(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -> list[Scenario]:
+    """Return the scenarios, read and checked against their data."""
+    checked: list[Scenario] = read_all(scenarios, changes, seed)
+    warn_of_broken_plugins()
+    _check_all(checked)
+    return checked
+
+
+def _check_all(scenarios: Sequence[Any]) -> None:
+    """Check every scenario against its data before any is run: a wrong one must not cost the time of those before it."""
+    from auditor.runs.check import check_data
+
+    with warnings_told():
+        each(scenarios, check_data)
+
+
+def _telling(title: str, quiet: bool) -> Callable[[str], None]:
+    return lambda message: None if quiet else say(bounded(f"{title}: {message}"))
+
+
+def _command(name: str, changes: Sequence[str], seed: int | None) -> str:
+    """Return the one line that would run the same again."""
+    from shlex import quote
+
+    options = [f"--set {quote(change)}" for change in changes] + ([f"--seed {seed}"] if seed is not None else [])
+    return " ".join(["auditor run", quote(f"{name}.yaml"), *options])
+
+
+def _tell_stopped(checked: Sequence[Scenario], results: Sequence[AuditResult]) -> None:
+    """Say what is missing of a run that was stopped or broke, and how to go on."""
+    from auditor.process.interrupt import exit_status
+
+    for result in results:
+        if result.partial is not None:
+            done = f"{result.partial.finished} of {result.partial.tasks} tasks are finished"
+            say(f"{result.name}: PARTIAL: {done}; {result.partial.why}. The same command with --resume goes on from here.")
+    if exit_status() is None:
+        return
+    for scenario in checked[len(results) :]:
+        say(f"{scenario.name}: not carried out")
+    if checked and len(results) == len(checked) and not any(result.partial for result in results):
+        say("interrupted, but everything was finished and written")

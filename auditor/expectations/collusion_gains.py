@@ -1,0 +1,193 @@
+"""The gains that a claim of no collusion gain is tested by: of attacks, of measured noise, and of the best attack there can be.
+
+A gain is the share of its best copy's error that a coalition takes off. Each comes with an error bar of its own kind, so each knows
+its own test against a margin, and how many rows would settle it.
+
+Sources: two one-sided tests (Schuirmann 1987); shares of noise by their exact law (``auditor.numerics.statistics.share_tests``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from auditor.numerics.statistics import observations_needed, one_sided, quantile, rows_needed, share_tests
+from auditor.results.comparison import describe
+from auditor.results.evidence import ROW_REDRAWS, Look, NoiseGain, PairedGain, Pooling, ReleaseEvidence, averaged
+from auditor.results.records import FEWEST_REPLICATES, Measurement, cells, pooled, uncertainty
+from auditor.types import Coalition
+
+POWER = 0.8
+
+
+class PooledCopies(NamedTuple):
+    """What pooling buys one coalition of one release; ``point`` is the sweep point as text."""
+
+    point: str
+    scheme: str
+    coalition: Coalition
+    pooling: Pooling
+    rows: int
+
+
+@dataclass(frozen=True)
+class Gain:
+    """One gain to be tested: whose, by how much, how surely."""
+
+    who: str
+    coalition: Coalition
+    gain: float
+    std_error: float
+    degrees: float
+    rows: int
+    guard: bool = False
+    """Whether it can only refute: the best linear attack where the noise itself can be measured, which is the finer test."""
+    noise: tuple[NoiseGain, ...] = ()
+    """Measured shares of noise taken off, one a replicate; they are tested exactly."""
+    looks: tuple[Look, ...] = ()
+    """What records that look alike say: all that may decide must show no gain, and any one may refute."""
+    learnt: bool = False
+    """Whether it is of the best linear attack, which is learnt from the originals."""
+
+    def p_values(self, margin: float) -> tuple[float, float]:
+        """Return p-values against «the gain is at least the margin» and «the gain is at most the margin»."""
+        if self.noise:
+            return share_tests(self.noise, margin)
+        if self.looks:
+            return look_tests(self.looks, margin)
+        above = one_sided(-self.gain, -margin, self.std_error, self.degrees)
+        return (0.0 if self.guard else one_sided(self.gain, margin, self.std_error, self.degrees)), above
+
+    def rows_to_decide(self, margin: float, level: float) -> int | None:
+        """Return how many rows would rule the margin out, if there is no gain."""
+        if self.noise:
+            regressors = sum(part.regressors for part in self.noise)
+            looks = sum(part.observations for part in self.noise)
+            return math.ceil(self.rows * observations_needed(regressors, margin, level, POWER) / looks)
+        if self.looks:
+            blind = max(look.blind for look in deciding(self.looks))
+            # half the margin for either; the share of records like no other falls as fast as their number grows
+            distinct = math.ceil(2.0 * self.rows * blind / margin)
+            return max(distinct, rows_needed(self.rows, self.std_error, margin / 2.0, quantile(1 - level) + quantile(POWER)) or 0)
+        return rows_needed(self.rows, self.std_error, margin, quantile(1 - level) + quantile(POWER))
+
+    @property
+    def cell(self) -> str:
+        """Whose gain it is, in words."""
+        return f"{self.who}, copies {describe(self.coalition)}"
+
+    @property
+    def measured(self) -> bool:
+        """Whether there is anything to test."""
+        return math.isfinite(self.gain) and not math.isnan(self.std_error)
+
+
+DEGREES = {"closed-form": math.inf, "redraws": ROW_REDRAWS - 1, "jackknife": 31, "replicates-needed": math.inf}
+"""Degrees of freedom by where an error bar comes from; at least, for redraws."""
+
+
+def averaged_pairs(paired: Sequence[PairedGain]) -> tuple[float, float, float]:
+    """Return mean, standard error and degrees of freedom of the same gain in several replicates.
+
+    By each one's own error or, where one release does not tell, by the spread between replicates; infinite when they are too few for that.
+    """
+    gains, errors, degrees = (np.array(part, dtype=np.float64) for part in zip(*paired, strict=True))
+    R = gains.size
+    if not np.isnan(errors).any():
+        return float(gains.mean()), float(np.sqrt((errors**2).sum())) / R, float(degrees.sum())
+    if R < FEWEST_REPLICATES:
+        return float(gains.mean()), math.inf, math.inf
+    return float(gains.mean()), float(gains.std(ddof=1)) / math.sqrt(R), R - 1.0
+
+
+def deciding(looks: Sequence[Look]) -> list[Look]:
+    """Return the looks that may say «no gain»; all of them if none may."""
+    return [look for look in looks if not look.guard] or list(looks)
+
+
+def look_tests(looks: Sequence[Look], margin: float) -> tuple[float, float]:
+    """Return p-values against «some look gains at least the margin» and «every look gains at most the margin».
+
+    The first is the largest of those looks that may decide, records like no other counted as given away (an intersection of claims needs
+    no correction); the second Bonferroni's over all of them.
+    """
+    below = [one_sided(look.gain + look.blind, margin, look.std_error, look.degrees) for look in looks if not look.guard]
+    above = [one_sided(-look.gain, -margin, look.std_error, look.degrees) for look in looks]
+    return max(below, default=1.0), min(1.0, len(above) * min(above))
+
+
+def attack_gains(records: Sequence[Measurement], releases: Iterable[ReleaseEvidence]) -> Iterator[Gain]:
+    """Gains over the copy with least noise by law, replicates pooled; over the best measured one where there is no law."""
+    by_place = {(str(release.sweep), release.scheme, release.replicate): release for release in releases}
+    for group in cells(records).values():
+        first = group[0]
+        cell = (first.knowledge or "", first.attack or "", first.coalition, first.attribute)
+        here = [by_place[str(record.sweep), record.scheme, record.replicate] for record in group]
+        paired = [release.paired[cell] for release in here if cell in release.paired]
+        rows = sum(release.rows for release in here)
+        who = f"{first.attack} ({first.knowledge}, {first.attribute}) on {first.scheme}"
+        mean, error, degrees = averaged_pairs(paired) if len(paired) == len(group) else unpaired(group)
+        yield Gain(who, first.coalition, mean, error, degrees, rows)
+
+
+def unpaired(group: Sequence[Measurement]) -> tuple[float, float, float]:
+    """Return mean, standard error and degrees of freedom of one cell's gains as they were measured."""
+    mean, pooled_error = pooled(group)
+    bar = group[0].error_bar
+    error = uncertainty(group) if bar == "replicates-needed" else math.nan if pooled_error is None else pooled_error
+    return mean, error, DEGREES.get(bar, len(group) - 1)
+
+
+def noise_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
+    """What the measured noise of the copies lets a coalition take off its best copy's."""
+    for scheme, coalition, parts, rows in together(pooling):
+        noise = tuple(part.noise for part in parts if part.noise is not None)
+        if noise:
+            looks = sum(part.observations for part in noise)
+            share = math.fsum(part.share * part.observations for part in noise) / looks
+            regressors = sum(part.regressors for part in noise)
+            # What chance alone takes off is no gain.
+            gain = share - regressors / looks
+            error = math.sqrt(2.0 * regressors + 4.0 * looks * max(gain, 0.0)) / looks
+            yield Gain(f"the noise drawn in {scheme}", coalition, gain, error, math.inf, rows, noise=noise)
+
+
+def best_linear_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
+    """Gains of the best linear attack; replicates are separate noise, so their evidence is averaged."""
+    for scheme, coalition, parts, rows in together(pooling):
+        who = f"the best linear attack, learnt from the originals, on {scheme}"
+        degrees = sum(part.degrees for part in parts)
+        guard = all(part.noise is not None for part in parts)
+        for column in range(len(parts[0].gain)):
+            mean = math.fsum(part.gain[column] for part in parts) / len(parts)
+            error = math.sqrt(math.fsum(part.std_error[column] ** 2 for part in parts)) / len(parts)
+            yield Gain(who, coalition, mean, error, degrees, rows, guard, learnt=True)
+
+
+def best_gains(pooling: Iterable[PooledCopies], margin: float) -> Iterator[Gain]:
+    """Gains of the best attack of any kind on categorical copies, replicates averaged look by look."""
+    for scheme, coalition, parts, rows in together(pooling):
+        same: dict[tuple[str, Coalition], list[Look]] = {}
+        for part in parts:
+            for look in part.looks:
+                same.setdefault((look.how, look.copies), []).append(look)
+        if same:
+            looks = tuple(averaged(group) for group in same.values())
+            surest = max(looks, key=lambda look: look.gain - 3.0 * look.std_error)
+            largest = max(deciding(looks), key=lambda look: look.gain + look.blind + 2.0 * look.std_error)
+            told = surest if surest.gain - 3.0 * surest.std_error > margin else largest
+            who = f"the best attack of any kind, learnt from the originals, on {scheme}"
+            yield Gain(who, coalition, told.gain, told.std_error, told.degrees, rows, looks=looks)
+
+
+def together(pooling: Iterable[PooledCopies]) -> Iterator[tuple[str, Coalition, list[Pooling], int]]:
+    """Yield scheme, coalition, what pooling buys it in every replicate, and rows in all, for each sweep point."""
+    groups: dict[tuple[str, str, Coalition], list[PooledCopies]] = {}
+    for copies in pooling:
+        groups.setdefault((copies.point, copies.scheme, copies.coalition), []).append(copies)
+    for (_, scheme, coalition), parts in groups.items():
+        yield scheme, coalition, [part.pooling for part in parts], sum(part.rows for part in parts)

@@ -1,0 +1,125 @@
+"""What a run leaves behind: folders, results and pages in them, and the report on standard output.
+
+A document is made by whichever renderer is registered for its form (``reports``).
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from auditor import registry
+from auditor.errors import FAILED_RUNNING, AuditorError, PluginFailed, StorageError
+from auditor.process.console import put, say, stream, tell
+from auditor.process.containment import contained
+from auditor.results.files import write_atomically, writing
+
+if TYPE_CHECKING:
+    from auditor.results.comparison import Comparison
+    from auditor.results.model import AuditResult
+
+NARROWEST = 40
+"""Columns of the narrowest report: lines of a narrower terminal are broken by the terminal."""
+
+
+def made_folders(output: Path, names: list[str]) -> list[Path]:
+    """Return each scenario's folder, made and known to be writable."""
+    for name in names:
+        if names.count(name) > 1:
+            raise AuditorError(f"two scenarios are called {name!r}; their results would overwrite each other: run them apart")
+    folders = [output / name for name in names]
+    for folder in folders:
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+    return folders
+
+
+def deposit(result: AuditResult, folder: Path, quiet: bool) -> int:
+    """Write the results, unless they are of nothing and would replace better ones; return the exit status that this asks for."""
+    if result.partial is not None and not result.partial.finished and (folder / "results.json").exists():
+        say(f"stopped before any task was finished: {_near(folder)} is left as it was")
+        return 0
+    try:
+        _write(result, folder)
+    except OSError as error:
+        told = f"{_near(folder)}: cannot be written ({error.strerror or type(error).__name__})"
+        raise StorageError(f"{told}; every finished task is kept there: make room, and run again with --resume") from None
+    except PluginFailed as failure:
+        say(f"written: {_near(folder / 'results.json')}, but no report.html: {failure}")
+        return FAILED_RUNNING
+    if not quiet:
+        say(f"written: {_near(folder / 'report.html')}")
+    return 0
+
+
+def _near(path: Path) -> Path:
+    """Return a path as seen from here, where it is below."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def _write(result: AuditResult, folder: Path) -> None:
+    result.save(folder)
+    try:
+        page = rendered("html", [result])
+    except PluginFailed:
+        (folder / "report.html").unlink(missing_ok=True)  # an older one would not be of these results
+        raise
+    write_atomically(folder / "report.html", page.encode("utf-8", "backslashreplace"))
+
+
+def print_results(results: Sequence[AuditResult], form: str, quiet: bool = False, output: Path = Path()) -> None:
+    """Print a report of all results; a quiet table is the verdicts alone."""
+    if quiet and form == "table":
+        for result in results:
+            for record in result.expectations:
+                tell(f"{result.name}: {record.status}: {record.expectation}: {record.why}")
+            if not result.expectations:
+                tell(f"{result.name}: nothing was expected, so there is no verdict; written: {output / result.name / 'report.html'}")
+            broken = [record for record in result.measurements if record.status == "failed"]
+            if broken:
+                tell(f"{result.name}: failed: {len(broken)} cells, the first for this reason: {broken[0].reason}")
+        return
+    put(rendered(form, results, **(screen() if form == "table" else {})), nl=False)
+
+
+def screen() -> dict[str, Any]:
+    """Return what the terminal is like, as the table's parameters."""
+    console = Console(file=stream())
+    return {"width": max(console.width, NARROWEST), "color": console.is_terminal and not os.environ.get("NO_COLOR")}
+
+
+def rendered(form: str, results: Sequence[AuditResult] | Comparison, **parameters: Any) -> str:
+    """Return a document.
+
+    Raises
+    ------
+    PluginFailed
+        The renderer failed, or made no text.
+    """
+    with contained() as failure:
+        renderer = registry.get("renderer", form)(**parameters)
+        text = renderer.render(results) if isinstance(results, Sequence) else renderer.render_comparison(results)
+        if type(text) is str:
+            return text
+        failure.error = PluginFailed("it made no text")
+    failure.raise_ours()
+    raise PluginFailed(f"renderer {form!r} failed: {failure.reason}")
+
+
+def deliver(text: str, output: str | None, read: Sequence[str]) -> None:
+    """Print a document, or write it to a file, but not over the results that it was made of."""
+    if output is None:
+        put(text, nl=False)
+        return
+    if Path(output).resolve() in [path.resolve() for name in read for path in (Path(name), Path(name) / "results.json")]:
+        raise AuditorError(f"{output}: holds the results themselves, and would be written over; choose another file with --output")
+    if not Path(output).absolute().parent.is_dir():
+        raise AuditorError(f"{Path(output).parent} is not a folder")
+    with writing(Path(output)):
+        write_atomically(Path(output), text.encode("utf-8", "backslashreplace"))
