@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -56,6 +56,8 @@ class Plugin:
     """Bibliography key and place, as ``li2012, eq. 6``."""
     assumes: ClassVar[str] = ""
     """What must hold for the plugin to be right or strong; shown in reports."""
+    trial: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    """Parameters, as in YAML, that ``auditor.testing`` tries it with: for a plugin that has no default for everything."""
 
     class Parameters(PluginParameters):
         """No parameters."""

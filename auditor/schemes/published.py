@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,6 +51,7 @@ class Published(Scheme):
     assumes = "Each file holds the same records as the data, row by row, and the same columns: tested unless `aligned` vouches for it."
     needs_levels = False
     makes_copies = False
+    trial = MappingProxyType({"copies": ["a.csv"], "law": {"scheme": "corner-wave"}})
 
     class Parameters(PluginParameters):
         """Where the copies are, and what is said of them."""

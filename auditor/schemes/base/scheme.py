@@ -134,6 +134,8 @@ class Scheme(Plugin):
     """Whether its sampler rounds what it draws to ``Key.grid``."""
     makes_copies: ClassVar[bool] = True
     """Whether it draws the copies itself; otherwise they are there already, and there is nothing to perturb."""
+    trial_levels: ClassVar[tuple[float, ...]] = (0.5, 0.8, 0.65)
+    """Three levels that ``auditor.testing`` tries it with, unless it has levels of its own; noise multiples or probabilities."""
 
     def check_levels(self, levels: Sequence[float]) -> None:
         """Refuse levels the scheme cannot use.

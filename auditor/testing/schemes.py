@@ -1,0 +1,256 @@
+"""The contract of schemes: copies follow the stated law, are a function of the seed, and leave the table and earlier copies alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtrc
+from threadpoolctl import threadpool_limits
+
+from auditor.audit.drawn_law.chosen_rows import rows_of
+from auditor.audit.drawn_law.moments import moment_tests
+from auditor.audit.drawn_law.rows import row_tests
+from auditor.data.table import Table
+from auditor.errors import AuditorError
+from auditor.numerics.moments import of_rows
+from auditor.schemes.base.additive import AdditiveScheme, implied_level_covariance
+from auditor.schemes.base.noise_law import NoiseLaw
+from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
+from auditor.schemes.draw import drawn_blocks
+from auditor.schemes.replacement.base import UniformScheme
+from auditor.testing.contract import SEED, ContractError, check_plugin, digest, made, require
+from auditor.testing.tables import answers, as_numbers, levels_of, people
+from auditor.types import Array
+
+ROWS = 20_000
+"""Enough that a standard deviation off by 2 % is told at ``LEVEL``, and a correlation of 0.04."""
+ROWS_WITHOUT_LAW = 400
+GROUPS = 20
+LEVEL = 1e-6
+"""Chance that an honest scheme is refused by chance, with another seed than ``SEED``."""
+OUT = 2
+"""Copies that are out already when a release is extended."""
+
+
+def check_scheme(cls: type[Scheme], parameters: Mapping[str, Any] | None = None) -> None:
+    """Check that a scheme keeps its contract, on three copies of one table.
+
+    Parameters
+    ----------
+    cls : type
+        The scheme's class, registered or not; of one that makes no copies only what it says of itself is checked.
+    parameters : mapping, optional
+        As a scenario spells them; ``cls.trial`` when left out.
+
+    Raises
+    ------
+    ContractError
+        Naming the check. Beside those of ``check_plugin``: ``says what it promises``, ``refuses impossible levels``, ``finite``,
+        ``same seed, same copies``, ``another seed, other copies``, ``leaves the table as it is``, ``blocks in any order``,
+        ``noise of its own in every block``, ``plan draws from the law``, ``follows its law``, ``extension leaves copies as they are``,
+        ``extension follows the law``.
+
+    Notes
+    -----
+    Whether the law is a good one is not checked. A scheme that states none is not held to any. The statistics are those of the
+    expectation `noise-follows-law`; of categories a χ² test over all outcomes. An honest scheme is refused with a chance of 1e-6 a test.
+    """
+    check_plugin(cls, parameters)
+    require(cls, "says what it promises", isinstance(getattr(cls, "family", None), str) and len(cls.claims) > 10,
+            "expected `family`, and what it promises under collusion in `claims`, found one of them empty")  # fmt: skip
+    if not cls.makes_copies:
+        return
+    _impossible_refused(cls, made(cls, parameters))
+    with threadpool_limits(limits=1):
+        if issubclass(cls, UniformScheme):
+            _Categories(cls, parameters).check()
+        else:
+            _numbers(cls, parameters).check()
+
+
+def _impossible_refused(cls: type[Scheme], scheme: Scheme) -> None:
+    for level in (float("nan"), -1.0):
+        try:
+            scheme.check_levels([level])
+        except AuditorError:
+            continue
+        raise ContractError(cls, "refuses impossible levels", f"expected an AuditorError for a level of {level}, found none")
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+
+def _numbers(cls: type[Scheme], parameters: Mapping[str, Any] | None) -> _Numbers:
+    """Return the checks on a table of numbers, small where there is no law to see."""
+    scheme: Scheme = made(cls, parameters)
+    levels, few = levels_of(scheme), as_numbers(people(ROWS_WITHOUT_LAW, 0.8))
+    law = scheme.law(levels, table_moments(few))
+    stated = law is not None or scheme.turned(levels, table_moments(few), Key(SEED, scheme.name)) is not None
+    table = as_numbers(people(ROWS, 0.8)) if stated else few
+    return _Numbers(cls, parameters, table, table_moments(table), levels, table.values.copy())
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Copies of a table of numbers, drawn as an audit draws them."""
+
+    cls: type[Scheme]
+    parameters: Mapping[str, Any] | None
+    table: Table = field(repr=False)
+    moments: TableMoments = field(repr=False)
+    levels: tuple[float, ...]
+    before: Array = field(repr=False)
+
+    def check(self) -> None:
+        """Run every check."""
+        copies = self._draw(self._key(SEED))
+        self._require("finite", all(np.isfinite(copy).all() for copy in copies), "expected finite numbers, found others")
+        again = self._draw(self._key(SEED))
+        self._require("same seed, same copies", digest(copies) == digest(again), "expected the same copies from the same key, found others")
+        self._require("leaves the table as it is", digest([self.before]) == digest([self.table.values]),
+                      "expected the table as it was, found that its values changed")  # fmt: skip
+        law = self._law()
+        if law is not None and np.diag(law.covariance).any():
+            other = self._draw(self._key(SEED + 1))
+            self._require("another seed, other copies", digest(copies) != digest(other),
+                          "expected other noise from another key, found the same")  # fmt: skip
+            self._blocks(law)
+        self._plan()
+        self._follows("follows its law", law, copies, self._key(SEED))
+        self._extension(copies, law)
+
+    def _draw(self, key: Key, copies: Sequence[Array] | None = None, existing: int = 0) -> list[Array]:
+        scheme = self._scheme()
+        shape = (self.table.rows, scheme.output_width(self.table.width))
+        out = [np.full(shape, np.nan) for _ in self.levels] if copies is None else list(copies)
+        for _ in drawn_blocks(scheme, self.table, self.levels, key, out, existing):
+            pass
+        return out
+
+    def _scheme(self) -> Scheme:
+        scheme: Scheme = made(self.cls, self.parameters)
+        return scheme
+
+    def _key(self, seed: int) -> Key:
+        return Key(seed, self.cls.name, matrices=SEED)
+
+    def _law(self) -> NoiseLaw | None:
+        """Return the law of the noise, before copies were turned if they were."""
+        scheme = self._scheme()
+        turned = scheme.turned(self.levels, self.moments, self._key(SEED))
+        law = scheme.law(self.levels, self.moments) if turned is None else turned.law
+        if law is not None:
+            found, wanted = (law.copies, law.width), (len(self.levels), self.table.width)
+            self._require("follows its law", found == wanted, f"expected a law of {wanted} copies and attributes, found one of {found}")
+        return law
+
+    def _noise(self, copies: Sequence[Array], key: Key) -> Sequence[Array]:
+        """Return the original plus noise: the copies, turned back if they were turned."""
+        turned = self._scheme().turned(self.levels, self.moments, key)
+        return copies if turned is None else turned.undo(copies)
+
+    def _blocks(self, law: NoiseLaw) -> None:
+        """Draw two blocks in both orders, and the same rows as two blocks."""
+        x = self.table.values[:100]
+        found = []
+        for order in ((0, 1), (1, 0)):
+            sampler = self._scheme().sampler(self.levels, self.moments, self._key(SEED))
+            drawn = {index: [np.full((100, self.table.width), np.nan) for _ in self.levels] for index in order}
+            for index in order:
+                sampler.block(index, x, drawn[index])
+            found.append(drawn)
+        self._require("blocks in any order", all(digest(found[0][index]) == digest(found[1][index]) for index in (0, 1)),
+                      "expected the same copies of a block whichever block was drawn first, found others")  # fmt: skip
+        self._require("noise of its own in every block", digest(found[0][0]) != digest(found[0][1]),
+                      "expected other noise in the second block of rows, found the first's")  # fmt: skip
+
+    def _plan(self) -> None:
+        """Compare ``Sigma`` with what the steps draw from, without drawing."""
+        scheme = self._scheme()
+        if not isinstance(scheme, AdditiveScheme):
+            return
+        Sigma = scheme.level_covariance(self.levels)
+        for existing in (0, OUT):
+            before = Sigma[:existing, :existing] if existing else None
+            drawn = implied_level_covariance(scheme.plan(self.levels, existing), len(self.levels), before)
+            i, j = np.unravel_index(np.abs(drawn - Sigma).argmax(), Sigma.shape)
+            self._require("plan draws from the law", np.allclose(drawn, Sigma, rtol=1e-9, atol=1e-9 * float(np.abs(Sigma).max())),
+                          f"expected Sigma[{i}, {j}] = {Sigma[i, j]:.6g} of copies {i + 1} and {j + 1}, as `level_covariance` says, "
+                          f"found that the steps of `plan` draw from {drawn[i, j]:.6g}{' when a release is extended' * bool(existing)}")  # fmt: skip
+
+    def _follows(self, check: str, law: NoiseLaw | None, copies: Sequence[Array], key: Key) -> None:
+        """Hold what was drawn against the law; Bonferroni over its statistics."""
+        if law is None:
+            return
+        turned = self._scheme().turned(self.levels, self.moments, key)
+        noisy, X, names = self._noise(copies, key), self.table.values, self.table.attributes
+        parts = [of_rows([part[a : a + ROWS // GROUPS] for part in (X, *noisy)], self.moments.mean) for a in range(0, ROWS, ROWS // GROUPS)]
+        chosen = range(1, len(self.levels) + 1)
+        tests = [*moment_tests(law, parts, names), *row_tests(law, rows_of([(X, noisy)], chosen, turned is None), names, chosen)]
+        worst = min(tests, key=lambda test: test.p)
+        self._require(check, worst.p * len(tests) > LEVEL,
+                      f"expected by the stated law that {worst.where} {worst.expected:.4g}, found {worst.observed:.4g} "
+                      f"({worst.statistic}, {worst.rows:,} rows, p = {worst.p:.1g})")  # fmt: skip
+
+    def _extension(self, copies: list[Array], law: NoiseLaw | None) -> None:
+        """Draw the last copy to those that are out, from another key as a user would."""
+        out = [*(copy.copy() for copy in copies[:OUT]), *(np.full_like(copy, np.nan) for copy in copies[OUT:])]
+        self._draw(self._key(SEED + 2), out, OUT)
+        self._require("extension leaves copies as they are", digest(out[:OUT]) == digest(copies[:OUT]),
+                      "expected copies that are out as they were, found others")  # fmt: skip
+        self._require("finite", all(np.isfinite(copy).all() for copy in out), "expected finite numbers in an extension, found others")
+        self._follows("extension follows the law", law, out, self._key(SEED + 2))
+
+    def _require(self, check: str, holds: object, said: str) -> None:
+        require(self.cls, check, holds, f"{said}, at levels {list(self.levels)}")
+
+
+# -- categories --------------------------------------------------------------------------------------------------------
+
+VALUES = 3
+
+
+@dataclass(frozen=True)
+class _Categories:
+    """Copies of one column of three categories, asked for one by one."""
+
+    cls: type[UniformScheme]
+    parameters: Mapping[str, Any] | None
+
+    def check(self) -> None:
+        """Run every check."""
+        scheme: UniformScheme = made(self.cls, self.parameters)
+        levels, key = levels_of(scheme), Key(SEED, scheme.name)
+        original = answers(ROWS).cat.codes.to_numpy().astype(np.uint8)
+        before = original.copy()
+        made_copies = scheme.copies(original, VALUES, key)
+        copies = []
+        for number, level in enumerate(levels, start=1):
+            copies.append(made_copies.ask(level).copy())
+            same = all(np.array_equal(made_copies.copy(k), copies[k - 1]) for k in range(1, number + 1))
+            require(self.cls, "extension leaves copies as they are", same, f"expected copies 1 to {number} as they were drawn, found others")
+        again = scheme.copies(original, VALUES, key)
+        require(self.cls, "same seed, same copies", all(np.array_equal(again.ask(level), copy) for level, copy in zip(levels, copies, strict=True)),
+                "expected the same copies from the same key, found others")  # fmt: skip
+        require(self.cls, "leaves the table as it is", np.array_equal(before, original), "expected the codes as they were, found others")
+        for check, other in (("another seed, other copies", Key(SEED + 1, scheme.name)),
+                             ("noise of its own in every block", Key(SEED, scheme.name, block=1))):  # fmt: skip
+            drawn = scheme.copies(original, VALUES, other).ask(levels[0])
+            require(self.cls, check, not np.array_equal(drawn, copies[0]), "expected other draws from another key or block, found the same")
+        self._follows(scheme.channel(levels, VALUES).given_original(), original, copies)
+
+    def _follows(self, given: Array, original: Any, copies: Sequence[Any]) -> None:
+        """χ² over every outcome of value and copies; its degrees are their number less one for each value."""
+        shape = (VALUES,) * (len(copies) + 1)
+        inside = all(copy.shape == original.shape and (copy < VALUES).all() for copy in copies)
+        require(self.cls, "follows its law", inside, f"expected codes from 0 to {VALUES - 1}, one a record, found others")
+        found = np.bincount(np.ravel_multi_index((original, *copies), shape), minlength=VALUES ** len(shape)).reshape(shape)
+        expected = given * np.bincount(original, minlength=VALUES).reshape(-1, *(1,) * len(copies))
+        off = (found - expected) ** 2 / expected
+        p, place = float(chdtrc(off.size - VALUES, off.sum())), np.unravel_index(off.argmax(), shape)
+        require(self.cls, "follows its law", p > LEVEL,
+                f"expected {expected[place]:.1f} of {ROWS:,} records with value {place[0]} and copies {[int(k) for k in place[1:]]} "
+                f"by the stated law, found {found[place]} (p = {p:.1g})")  # fmt: skip
