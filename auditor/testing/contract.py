@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from auditor.scenario.yaml.document import load
 
 SEED = 20_090_101
 """Of everything that is drawn here: a check that fails does so every time."""
+LEVEL = 1e-6
+"""Chance that an honest scheme would be refused, were the seed another."""
 
 
 class ContractError(AssertionError):
@@ -41,6 +44,17 @@ def require(cls: type[Plugin], check: str, holds: object, said: str) -> None:
     """
     if not holds:
         raise ContractError(cls, check, said)
+
+
+@contextmanager
+def nothing_else_raised(cls: type[Plugin], check: str) -> Iterator[None]:
+    """Tell what a plugin raises, where its contract says that it raises nothing, as a broken contract."""
+    try:
+        yield
+    except ContractError:
+        raise
+    except Exception as error:
+        raise ContractError(cls, check, f"expected no error, found {type(error).__name__}: {error}") from error
 
 
 def check_plugin(cls: type[Plugin], parameters: Mapping[str, Any] | None = None) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtrc
 from threadpoolctl import threadpool_limits
 
 from auditor.audit.drawn_law.chosen_rows import rows_of
@@ -21,16 +20,15 @@ from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
 from auditor.schemes.draw import drawn_blocks
 from auditor.schemes.replacement.base import UniformScheme
-from auditor.testing.contract import SEED, ContractError, check_plugin, digest, made, require
-from auditor.testing.tables import answers, as_numbers, levels_of, people
+from auditor.testing.categorical_copies import CategoricalCopies
+from auditor.testing.contract import LEVEL, SEED, ContractError, check_plugin, digest, made, nothing_else_raised, require
+from auditor.testing.tables import as_numbers, levels_of, people
 from auditor.types import Array
 
 ROWS = 20_000
 """Enough that a standard deviation off by 2 % is told at ``LEVEL``, and a correlation of 0.04."""
 ROWS_WITHOUT_LAW = 400
 GROUPS = 20
-LEVEL = 1e-6
-"""Chance that an honest scheme is refused by chance, with another seed than ``SEED``."""
 OUT = 2
 """Copies that are out already when a release is extended."""
 
@@ -48,9 +46,9 @@ def check_scheme(cls: type[Scheme], parameters: Mapping[str, Any] | None = None)
     Raises
     ------
     ContractError
-        Naming the check. Beside those of ``check_plugin``: ``says what it promises``, ``refuses impossible levels``, ``finite``,
+        Naming the check. Beside those of ``check_plugin``: ``says what it promises``, ``refuses impossible levels``, ``draws``, ``finite``,
         ``same seed, same copies``, ``another seed, other copies``, ``leaves the table as it is``, ``blocks in any order``,
-        ``noise of its own in every block``, ``plan draws from the law``, ``follows its law``, ``extension leaves copies as they are``,
+        ``own draws in every block``, ``plan draws from the law``, ``follows its law``, ``extension leaves copies as they are``,
         ``extension follows the law``.
 
     Notes
@@ -64,9 +62,9 @@ def check_scheme(cls: type[Scheme], parameters: Mapping[str, Any] | None = None)
     if not cls.makes_copies:
         return
     _impossible_refused(cls, made(cls, parameters))
-    with threadpool_limits(limits=1):
+    with threadpool_limits(limits=1), nothing_else_raised(cls, "draws"):
         if issubclass(cls, UniformScheme):
-            _Categories(cls, parameters).check()
+            CategoricalCopies(cls, parameters).check()
         else:
             _numbers(cls, parameters).check()
 
@@ -164,7 +162,7 @@ class _Numbers:
             found.append(drawn)
         self._require("blocks in any order", all(digest(found[0][index]) == digest(found[1][index]) for index in (0, 1)),
                       "expected the same copies of a block whichever block was drawn first, found others")  # fmt: skip
-        self._require("noise of its own in every block", digest(found[0][0]) != digest(found[0][1]),
+        self._require("own draws in every block", digest(found[0][0]) != digest(found[0][1]),
                       "expected other noise in the second block of rows, found the first's")  # fmt: skip
 
     def _plan(self) -> None:
@@ -178,8 +176,8 @@ class _Numbers:
             drawn = implied_level_covariance(scheme.plan(self.levels, existing), len(self.levels), before)
             i, j = np.unravel_index(np.abs(drawn - Sigma).argmax(), Sigma.shape)
             self._require("plan draws from the law", np.allclose(drawn, Sigma, rtol=1e-9, atol=1e-9 * float(np.abs(Sigma).max())),
-                          f"expected Sigma[{i}, {j}] = {Sigma[i, j]:.6g} of copies {i + 1} and {j + 1}, as `level_covariance` says, "
-                          f"found that the steps of `plan` draw from {drawn[i, j]:.6g}{' when a release is extended' * bool(existing)}")  # fmt: skip
+                          f"expected {Sigma[i, j]:.6g} between copies {i + 1} and {j + 1}, as `level_covariance` says, found that `plan` "
+                          f"with {existing} copies out draws from {drawn[i, j]:.6g}")  # fmt: skip
 
     def _follows(self, check: str, law: NoiseLaw | None, copies: Sequence[Array], key: Key) -> None:
         """Hold what was drawn against the law; Bonferroni over its statistics."""
@@ -187,7 +185,8 @@ class _Numbers:
             return
         turned = self._scheme().turned(self.levels, self.moments, key)
         noisy, X, names = self._noise(copies, key), self.table.values, self.table.attributes
-        parts = [of_rows([part[a : a + ROWS // GROUPS] for part in (X, *noisy)], self.moments.mean) for a in range(0, ROWS, ROWS // GROUPS)]
+        size = len(X) // GROUPS
+        parts = [of_rows([part[a : a + size] for part in (X, *noisy)], self.moments.mean) for a in range(0, GROUPS * size, size)]
         chosen = range(1, len(self.levels) + 1)
         tests = [*moment_tests(law, parts, names), *row_tests(law, rows_of([(X, noisy)], chosen, turned is None), names, chosen)]
         worst = min(tests, key=lambda test: test.p)
@@ -206,51 +205,3 @@ class _Numbers:
 
     def _require(self, check: str, holds: object, said: str) -> None:
         require(self.cls, check, holds, f"{said}, at levels {list(self.levels)}")
-
-
-# -- categories --------------------------------------------------------------------------------------------------------
-
-VALUES = 3
-
-
-@dataclass(frozen=True)
-class _Categories:
-    """Copies of one column of three categories, asked for one by one."""
-
-    cls: type[UniformScheme]
-    parameters: Mapping[str, Any] | None
-
-    def check(self) -> None:
-        """Run every check."""
-        scheme: UniformScheme = made(self.cls, self.parameters)
-        levels, key = levels_of(scheme), Key(SEED, scheme.name)
-        original = answers(ROWS).cat.codes.to_numpy().astype(np.uint8)
-        before = original.copy()
-        made_copies = scheme.copies(original, VALUES, key)
-        copies = []
-        for number, level in enumerate(levels, start=1):
-            copies.append(made_copies.ask(level).copy())
-            same = all(np.array_equal(made_copies.copy(k), copies[k - 1]) for k in range(1, number + 1))
-            require(self.cls, "extension leaves copies as they are", same, f"expected copies 1 to {number} as they were drawn, found others")
-        again = scheme.copies(original, VALUES, key)
-        require(self.cls, "same seed, same copies", all(np.array_equal(again.ask(level), copy) for level, copy in zip(levels, copies, strict=True)),
-                "expected the same copies from the same key, found others")  # fmt: skip
-        require(self.cls, "leaves the table as it is", np.array_equal(before, original), "expected the codes as they were, found others")
-        for check, other in (("another seed, other copies", Key(SEED + 1, scheme.name)),
-                             ("noise of its own in every block", Key(SEED, scheme.name, block=1))):  # fmt: skip
-            drawn = scheme.copies(original, VALUES, other).ask(levels[0])
-            require(self.cls, check, not np.array_equal(drawn, copies[0]), "expected other draws from another key or block, found the same")
-        self._follows(scheme.channel(levels, VALUES).given_original(), original, copies)
-
-    def _follows(self, given: Array, original: Any, copies: Sequence[Any]) -> None:
-        """χ² over every outcome of value and copies; its degrees are their number less one for each value."""
-        shape = (VALUES,) * (len(copies) + 1)
-        inside = all(copy.shape == original.shape and (copy < VALUES).all() for copy in copies)
-        require(self.cls, "follows its law", inside, f"expected codes from 0 to {VALUES - 1}, one a record, found others")
-        found = np.bincount(np.ravel_multi_index((original, *copies), shape), minlength=VALUES ** len(shape)).reshape(shape)
-        expected = given * np.bincount(original, minlength=VALUES).reshape(-1, *(1,) * len(copies))
-        off = (found - expected) ** 2 / expected
-        p, place = float(chdtrc(off.size - VALUES, off.sum())), np.unravel_index(off.argmax(), shape)
-        require(self.cls, "follows its law", p > LEVEL,
-                f"expected {expected[place]:.1f} of {ROWS:,} records with value {place[0]} and copies {[int(k) for k in place[1:]]} "
-                f"by the stated law, found {found[place]} (p = {p:.1g})")  # fmt: skip

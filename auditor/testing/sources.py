@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from auditor.data.source import Source
-from auditor.testing.contract import SEED, check_plugin, made, require
+from auditor.testing.contract import SEED, check_plugin, made, nothing_else_raised, require
 
 ROWS = 60
 
@@ -38,12 +38,12 @@ def check_source(cls: type[Source], parameters: Mapping[str, Any] | None = None)
     require(cls, "describes its data", cls.description, "expected a `description` of the data, found none")
     frame = _frame(cls, parameters, SEED)
     require(cls, "a table", isinstance(frame, pd.DataFrame), f"expected `frame` to return a DataFrame, found a {type(frame).__name__}")
-    require(cls, "a table", frame.shape[0] >= 2 and frame.shape[1] >= 1, f"expected two records of one column at least, found {frame.shape}")
+    require(cls, "a table", frame.shape[0] >= 2 and frame.shape[1] >= 1, f"expected two records or more, found shape {frame.shape}")
     names = [str(name) for name in frame.columns]
-    require(cls, "unique names", len(set(names)) == len(names) and all(names), f"expected a name of its own for every column, found {names}")
+    require(cls, "unique names", len(set(names)) == len(names) and all(names), f"expected names, each once, found {names}")
     width = made(cls, parameters).width()
     asked = len(frame) == ROWS if width else len(frame) <= ROWS
-    require(cls, "as many rows as asked", asked, f"expected {'' if width else 'at most '}{ROWS} records when asked for them, found {len(frame)}")
+    require(cls, "as many rows as asked", asked, f"expected {'' if width else 'at most '}{ROWS} records, found {len(frame)}")
     require(cls, "as many rows as asked", not width or width == frame.shape[1],
             f"expected {width} columns, as `width` says, found {frame.shape[1]}")  # fmt: skip
     numbers = frame.select_dtypes("number")
@@ -55,7 +55,8 @@ def check_source(cls: type[Source], parameters: Mapping[str, Any] | None = None)
 
 
 def _frame(cls: type[Source], parameters: Mapping[str, Any] | None, seed: int) -> Any:
-    return made(cls, parameters).frame(ROWS, np.random.default_rng(seed))
+    with nothing_else_raised(cls, "a table"):
+        return made(cls, parameters).frame(ROWS, np.random.default_rng(seed))
 
 
 def _labels(cls: type[Source], source: Source, frame: pd.DataFrame) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,18 +30,17 @@ def as_numbers(values: Array) -> Table:
     return Table(NAMES[: values.shape[1]], values)
 
 
-def answers(rows: int, values: int = 3) -> pd.Series[str]:
+def answers(rows: int, values: int = 3) -> pd.Series[Any]:
     """Return one column of categories that are not equally frequent."""
-    domain = [f"v{place}" for place in range(3)]
     chosen = np.random.default_rng(SEED).choice(3, rows, p=[0.5, 0.3, 0.2]) % values
-    return pd.Series(pd.Categorical.from_codes(chosen, categories=domain), name="a")
+    return pd.Series([f"v{place}" for place in chosen], name="a").astype(pd.CategoricalDtype(["v0", "v1", "v2"]))
 
 
 def schemes_of(families: Sequence[str]) -> list[Scheme]:
     """Return a scheme of each family that makes copies: the first by name, of those that come with the program if there are any."""
     found: dict[str, type[Scheme]] = {}
-    for name in sorted(registry.names("scheme"), key=lambda name: (not registry.get("scheme", name).__module__.startswith("auditor."), name)):
-        cls: type[Scheme] = registry.get("scheme", name)
+    known: list[type[Scheme]] = [registry.get("scheme", name) for name in registry.names("scheme")]
+    for cls in sorted(known, key=lambda cls: not cls.__module__.startswith("auditor.")):  # a third party's may break its law
         if cls.makes_copies and cls.family in families:
             found.setdefault(cls.family, cls)
     return [cls(cls.Parameters.model_validate(dict(cls.trial))) for cls in found.values()]
