@@ -16,6 +16,7 @@ from auditor.scenario.yaml.document import load
 
 SEED = 20_090_101
 """Of everything that is drawn here: a check that fails does so every time."""
+READS_ONLY = "leaves what it is shown as it is"
 LEVEL = 1e-6
 """Chance that an honest scheme would be refused, were the seed another."""
 
@@ -54,6 +55,7 @@ def nothing_else_raised(cls: type[Plugin], check: str) -> Iterator[None]:
     except ContractError:
         raise
     except Exception as error:
+        check = READS_ONLY if "read-only" in str(error) else check
         raise ContractError(cls, check, f"expected no error, found {type(error).__name__}: {error}") from error
 
 
