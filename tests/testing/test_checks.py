@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from pydantic import ConfigDict
 
 from auditor.plugin import (
     AdditiveScheme,
@@ -266,7 +267,7 @@ class TakesAnything(Average):
     class Parameters(PluginParameters):
         """Any."""
 
-        model_config = {"extra": "ignore"}
+        model_config = ConfigDict(extra="ignore")
 
 
 class SaysNothingOfWins(Average):
