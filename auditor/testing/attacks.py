@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from auditor.adversary.attack import Attack
 from auditor.adversary.knowledge import KINDS, Knowledge
 from auditor.errors import AuditorError, NotApplicable, PluginError
-from auditor.testing.contract import READS_ONLY, ContractError, check_plugin, digest, made, nothing_else_raised, require
+from auditor.testing.contract import READS_ONLY, ContractError, check_plugin, digest, made, nothing_else_raised, require, wrote
 from auditor.testing.releases import EVERYBODY, ROWS, Case, WroteError, cases, states
 from auditor.testing.tables import schemes_of
 from auditor.types import Array, Coalition
@@ -121,7 +121,7 @@ class Trial:
         except WroteError as error:
             self._fail(READS_ONLY, *told, "expected moments as they were, found others", error)
         except Exception as error:
-            if "read-only" in str(error):
+            if wrote(error):
                 self._fail(READS_ONLY, *told, f"expected that it only reads, found {error}", error)
             self._fail("answers or refuses", *told, f"expected an answer or NotApplicable, found {type(error).__name__}: {error}", error)
         self._require(READS_ONLY, digest(self.case.shown()) == before, *told,

@@ -26,7 +26,7 @@ from auditor.testing.tables import as_numbers, levels_of, people
 from auditor.types import Array
 
 ROWS = 20_000
-"""Enough that a standard deviation off by 2 % is told at ``LEVEL``, and a correlation of 0.04."""
+"""Enough that one standard deviation off by 3 %, or one correlation of 0.05, is told at ``LEVEL`` over some hundred tests (six sigma)."""
 ROWS_WITHOUT_LAW = 400
 GROUPS = 20
 OUT = 2

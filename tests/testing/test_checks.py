@@ -365,11 +365,12 @@ def noise_that_hangs_on_the_data(self, index, x, out, existing=0):
         ({"block": noise_that_hangs_on_the_data}, ()),
         ({"normals": lambda self, rng, shape: 0.9 * rng.standard_normal(shape)}, ("variance", "0.8")),
         ({"normals": lambda self, rng, shape: np.sqrt(0.9) * rng.standard_normal(shape)}, ("variance",)),
+        ({"normals": lambda self, rng, shape: 0.96 * rng.standard_normal(shape)}, ()),
         ({"normals": lambda self, rng, shape: rng.standard_normal(shape) + 0.05}, ("mean",)),
         ({"normals": lambda self, rng, shape: rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), shape)}, ()),
         ({"normals": lambda self, rng, shape: np.sqrt(1.25) * rng.standard_normal(shape) * (rng.random((shape[0], 1)) < 0.8)}, ()),
     ],
-    ids=["shared-normal", "shared-noise", "hangs-on-data", "std-10%-small", "variance-10%-small", "shifted", "uniform", "rows-without"],
+    ids=["shared-normal", "shared-noise", "hangs-on-data", "std-10%-small", "variance-10%-small", "std-4%-small", "shifted", "uniform", "rows-without"],
 )
 def test_a_scheme_that_breaks_its_law_is_caught(methods, words):
     caught(check_scheme, broken(**methods), "follows its law", "by the stated law", *words)
