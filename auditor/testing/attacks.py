@@ -51,9 +51,9 @@ def check_attack(cls: type[Attack], parameters: Mapping[str, Any] | None = None)
         made(cls, parameters).form()
     schemes = schemes_of(sorted(made(cls, parameters).form().families))
     require(cls, "answers somewhere", schemes, f"expected a scheme of the families {sorted(cls.families)} to be registered, found none")
-    _unusable_refused(cls, parameters)
     trials = [Trial(cls, parameters, case) for scheme in schemes for case in cases(scheme)]
-    with threadpool_limits(limits=1):
+    with threadpool_limits(limits=1), nothing_else_raised(cls, "answers or refuses"):
+        _unusable_refused(cls, parameters)
         found = [trial.run() for trial in trials]
     require(cls, "answers somewhere", any(found), "expected an estimate for some state of knowledge, found that it refused them all")
 
@@ -107,11 +107,12 @@ class Trial:
         """Return what the attack answers, or None where it refuses."""
         before, told = digest(self.case.shown()), (knowledge, coalition)
         try:
-            self.case.refuse(attack, knowledge)
+            self.case.refuse(attack)
         except AuditorError as refusal:
             self._require("answers or refuses", str(refusal), *told, "expected a reason in NotApplicable, found none")
             return None
         try:
+            attack.check(self.case.scheme.family, knowledge)
             values = self.case.estimate(attack, knowledge, coalition)
         except NotApplicable as refusal:
             self._require("answers or refuses", str(refusal), *told, "expected a reason in NotApplicable, found none")
@@ -120,7 +121,7 @@ class Trial:
             self._fail("finite and of the right shape", *told, f"expected finite estimates of the right shape, found that {error}", error)
         except WroteError as error:
             self._fail(READS_ONLY, *told, "expected moments as they were, found others", error)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if wrote(error):
                 self._fail(READS_ONLY, *told, f"expected that it only reads, found {error}", error)
             self._fail("answers or refuses", *told, f"expected an answer or NotApplicable, found {type(error).__name__}: {error}", error)

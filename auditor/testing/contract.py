@@ -47,7 +47,7 @@ def require(cls: type[Plugin], check: str, holds: object, said: str) -> None:
         raise ContractError(cls, check, said)
 
 
-def wrote(error: Exception) -> bool:
+def wrote(error: BaseException) -> bool:
     """Whether an exception is numpy's, of somebody who writes to an array that is only to be read."""
     return isinstance(error, ValueError) and "read-only" in str(error)
 
@@ -59,7 +59,7 @@ def nothing_else_raised(cls: type[Plugin], check: str) -> Iterator[None]:
         yield
     except ContractError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         check = READS_ONLY if wrote(error) else check
         raise ContractError(cls, check, f"expected no error, found {type(error).__name__}: {error}") from error
 

@@ -74,9 +74,8 @@ class Case(ABC):
     def states(self) -> list[Knowledge]:
         """Return what its adversaries may know."""
 
-    def refuse(self, attack: Attack, knowledge: Knowledge) -> None:
-        """Raise whatever the attack has against it before it runs."""
-        attack.check(self.scheme.family, knowledge)
+    def refuse(self, attack: Attack) -> None:
+        """Raise whatever the attack's parameters have against it, before it runs."""
         attack.check_scheme(self.scheme.public)
 
 
@@ -123,9 +122,9 @@ class Numbers(Case):
         """Return what the table can give."""
         return [state for state in states(self.table.rows) if _can_give(state, self.table)]
 
-    def refuse(self, attack: Attack, knowledge: Knowledge) -> None:
+    def refuse(self, attack: Attack) -> None:
         """Ask about the table, too."""
-        super().refuse(attack, knowledge)
+        super().refuse(attack)
         attack.check_table(self.table)
 
 

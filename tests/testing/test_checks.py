@@ -176,9 +176,27 @@ class SaysNoReason(Average):
         raise NotApplicable("")
 
 
+class Exits(Average):
+    def affine(self, view):
+        raise SystemExit(0)
+
+
+class RefusesByAKey(Average):
+    def check(self, family, knowledge):
+        raise KeyError(family)
+
+
+class FailsOnRecordsAlone(First):
+    def estimate(self, copies):
+        return copies[0] + 0.0 * copies[0][1]
+
+
 @pytest.mark.parametrize(
     ("cls", "words"),
     [
+        (Exits, ("SystemExit",)),
+        (RefusesByAKey, ("KeyError", "additive")),
+        (FailsOnRecordsAlone, ("IndexError",)),
         (InvertsTheCovariance, ("LinAlgError", "Singular matrix")),
         (NeedsTwoCopies, ("IndexError", "copies [1]")),
         (NeedsThreeAttributes, ("IndexError", "on one attribute by")),
