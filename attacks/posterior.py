@@ -29,7 +29,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from auditor.adversary.categorical_attack import mask
 from auditor.plugin import (
     Array,
     AuditorError,
@@ -42,10 +41,12 @@ from auditor.plugin import (
     NotApplicable,
     Perfect,
     PluginParameters,
+    UniformLaw,
     UniformPrior,
+    mask,
     register,
 )
-from auditor.schemes.replacement.law import UniformLaw, odds_ratio, step
+from auditor.schemes.replacement.law import odds_ratio, step
 
 MOST_LOG = 600.0
 """Products of odds beyond ``e^600`` leave double precision: they are taken in logarithms then."""

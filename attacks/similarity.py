@@ -14,6 +14,7 @@ of the table is of one group, so may be all of a class that is close to it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Annotated, Any
 
 import numpy as np
@@ -34,6 +35,7 @@ class Similarity(RowAttack):
     knowledge = (KnownAttributes.name,)
     assumes = "The adversary knows that its target is in the table, and all of its quasi-identifiers."
     wins = "Wins on classes diverse in value but not in meaning; fails where values spread over groups."
+    trial = MappingProxyType({"edges": [90.0, 100.0, 110.0]})
 
     class Parameters(PluginParameters):
         """What counts as alike: either ``height`` or ``edges``."""

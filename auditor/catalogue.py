@@ -18,7 +18,7 @@ SINGULAR = {"attacks": "attack", "schemes": "scheme", "sources": "source", "expe
 
 
 def listing(kinds: Sequence[str]) -> str:
-    """Return the list of each kind, a heading and a line each."""
+    """Return the list of each kind, a heading and a line each: name, the package it comes with, what it is."""
     parts = []
     for kind in kinds:
         lines = _scenario_lines() if kind == "scenarios" else _plugin_lines(SINGULAR[kind])
@@ -26,34 +26,36 @@ def listing(kinds: Sequence[str]) -> str:
     return "\n\n".join(parts)
 
 
-def _plugin_lines(kind: str) -> list[tuple[str, str]]:
-    lines = []
+def _plugin_lines(kind: str) -> list[tuple[str, ...]]:
+    lines: list[tuple[str, ...]] = []
     for name in registry.names(kind):
         cls = registry.get(kind, name)
         aliases = f" (also: {', '.join(cls.aliases)})" if getattr(cls, "aliases", ()) else ""
-        lines.append((name, cls.summary() + aliases))
+        lines.append((name, registry.package(cls), cls.summary() + aliases))
     if kind == "expectation":
         lines = [line for line in lines if line[0] != "metric"]
-        lines += [(metric.name, f"{metric.meaning} With at-least, at-most or between.") for metric in metrics.METRICS.values()]
+        own = registry.package(registry.get("expectation", "metric"))
+        lines += [(metric.name, own, f"{metric.meaning} With at-least, at-most or between.") for metric in metrics.METRICS.values()]
     return lines
 
 
-def _scenario_lines() -> list[tuple[str, str]]:
+def _scenario_lines() -> list[tuple[str, ...]]:
     # For start-up: of all lists this one alone reads scenarios.
     from auditor.scenario.read import shipped_scenarios
     from auditor.scenario.yaml.document import load_file
 
-    found = []
+    found: list[tuple[str, ...]] = []
     for path in shipped_scenarios():
         value: Any = load_file(path).value
         found.append((path.stem, str(value.get("title", "")) if isinstance(value, dict) else ""))
     return found
 
 
-def _columns(lines: Iterable[tuple[str, str]], indent: str = "") -> str:
-    pairs = list(lines)
-    width = max((len(name) for name, _ in pairs), default=0)
-    return "\n".join(f"{indent}{name:<{width}}  {text}" for name, text in pairs)
+def _columns(lines: Iterable[tuple[str, ...]], indent: str = "") -> str:
+    rows = list(lines)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    cells = ([*(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)), row[-1]] for row in rows)
+    return "\n".join(indent + "  ".join(row) for row in cells)
 
 
 def page(name: str) -> str:
@@ -89,6 +91,7 @@ def _plugin_page(cls: type[registry.Plugin]) -> str:
         ("When it wins", getattr(cls, "wins", "")),
         ("Data", getattr(cls, "description", "")),
         ("Licence", getattr(cls, "licence", "")),
+        ("Package", registry.package(cls)),
         ("Reference", _reference(cls.reference)),
     ]
     parts += [rest] if rest else []

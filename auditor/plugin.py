@@ -2,14 +2,24 @@
 
 >>> from auditor.plugin import Affine, LinearAttack, View, register   # an attack in one module
 
-Names are those of the rooms they come from; what stands here is what a plugin may rely on.
+| kind of plugin | base class | what it is shown, and what it returns |
+| --- | --- | --- |
+| attack on numbers | ``LinearAttack``, ``RowAttack`` | ``View``; ``Affine`` or ``AffineStack``, ``Reconstruction`` |
+| attack on categories | ``CategoricalAttack`` | ``CategoricalView``; ``Inference`` |
+| scheme of numbers | ``AdditiveScheme``, ``TransformScheme``, ``Scheme`` | ``TableMoments``, ``Key``; ``NoiseLaw``, ``Sampler`` |
+| scheme of categories | ``UniformScheme`` | codes, ``Key``; ``UniformLaw``, ``Copies`` |
+| source | ``Source`` | a generator; a data frame |
+| expectation | ``Expectation`` | ``Evidence``; ``Judgement`` |
+| renderer | ``Renderer`` | results; text |
+
+Names are those of the rooms they come from; what stands here is what a plugin may rely on. ``auditor.testing`` checks what was written.
 """
 
 from __future__ import annotations
 
 from auditor.adversary.affine import Affine, AffineStack
 from auditor.adversary.attack import Attack, Inferred, LinearAttack, Reconstruction, RowAttack
-from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalView, Inference, KnownPairs
+from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalView, Inference, KnownPairs, mask
 from auditor.adversary.knowledge import (
     Estimated,
     Knowledge,
@@ -31,16 +41,19 @@ from auditor.registry import Plugin, PluginParameters, register
 from auditor.results.evidence import Evidence
 from auditor.results.renderer import Renderer
 from auditor.schemes.base.additive import AdditiveScheme, Step
+from auditor.schemes.base.multiplicative import TransformScheme
 from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise, NoiseLaw
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
+from auditor.schemes.base.transform import Transform
+from auditor.schemes.replacement.base import Copies, UniformScheme
+from auditor.schemes.replacement.law import UniformLaw
 from auditor.types import Array, Coalition, Codes, Indices
 
 __all__ = [
     "AdditiveScheme", "Affine", "AffineStack", "Array", "Attack", "AuditorError", "CategoricalAttack", "CategoricalView", "Coalition",
-    "Codes",
-    "DataError", "DenseNoise", "Estimated", "Evidence", "Expectation", "Filter", "GaussianNoise", "Indices", "Inference", "Inferred",
-    "Judgement", "Key", "Knowledge", "KnownAttributes", "KnownPairs", "KnownRecords", "KnownSample", "LinearAttack", "Moments", "NoiseLaw",
-    "NotApplicable", "Perfect", "Plugin", "PluginError", "PluginParameters", "Reconstruction", "Records", "Renderer", "RowAttack",
-    "Sampler",
-    "Scheme", "Source", "Step", "Table", "TableMoments", "UniformPrior", "UnmatchedRecords", "View", "register", "stream",
+    "Codes", "Copies", "DataError", "DenseNoise", "Estimated", "Evidence", "Expectation", "Filter", "GaussianNoise", "Indices",
+    "Inference", "Inferred", "Judgement", "Key", "Knowledge", "KnownAttributes", "KnownPairs", "KnownRecords", "KnownSample",
+    "LinearAttack", "Moments", "NoiseLaw", "NotApplicable", "Perfect", "Plugin", "PluginError", "PluginParameters", "Reconstruction",
+    "Records", "Renderer", "RowAttack", "Sampler", "Scheme", "Source", "Step", "Table", "TableMoments", "Transform", "TransformScheme",
+    "UniformLaw", "UniformPrior", "UniformScheme", "UnmatchedRecords", "View", "mask", "register", "stream",
 ]  # fmt: skip

@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import entry_points
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -56,6 +57,8 @@ class Plugin:
     """Bibliography key and place, as ``li2012, eq. 6``."""
     assumes: ClassVar[str] = ""
     """What must hold for the plugin to be right or strong; shown in reports."""
+    trial: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    """Parameters, as in YAML, that ``auditor.testing`` tries it with: for a plugin that has no default for everything."""
 
     class Parameters(PluginParameters):
         """No parameters."""
@@ -190,6 +193,18 @@ def get(kind: str, name: str) -> type[Any]:
     except KeyError:
         broken = "".join(f" ({failure})" for failure in failures)
         raise PluginError(f"unknown {kind} {name!r}{broken}{did_you_mean(name, _plugins[kind])}") from None
+
+
+def package(cls: type[Plugin]) -> str:
+    """Return the distribution that a plugin comes with, as an installer names it; of a class that none declares the module's first part."""
+    inside = [name for module, name in _declared() if f"{cls.__module__}.".startswith(f"{module}.")]
+    return inside[0] if inside else cls.__module__.partition(".")[0]
+
+
+@cache
+def _declared() -> list[tuple[str, str]]:
+    """Return the modules that distributions declare as plugins, each with its distribution's name; files of all of them are read."""
+    return [(entry.module, entry.dist.name) for entry in entry_points(group=ENTRY_POINT_GROUP) if entry.dist is not None]
 
 
 def find(name: str) -> list[type[Plugin]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -15,85 +16,77 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-FILES = {
-    "pyproject.toml": """
-        [build-system]
-        requires = ["hatchling"]
-        build-backend = "hatchling.build"
-
-        [project]
-        name = "auditor-extras"
-        version = "0.1"
-        description = "An attack and a scheme for the audit workbench."
-
-        [project.entry-points."auditor.plugins"]
-        extras = "auditor_extras"
-
-        [tool.hatch.build.targets.wheel]
-        packages = ["auditor_extras"]
-    """,
-    "auditor_extras/__init__.py": '"""Extras."""\n',
-    "auditor_extras/shrink.py": '''
-        """Shrinks the first copy towards the mean by a fixed share."""
-
-        import numpy as np
-        from pydantic import Field
-
-        from auditor.adversary.attack import LinearAttack
-        from auditor.adversary.affine import Affine
-        from auditor.registry import PluginParameters, register
 
 
-        @register
-        class Shrink(LinearAttack):
-            """Shrinks the average of the copies towards the mean by a share that is a parameter."""
-
-            name = "shrink"
-            reference = "li2012, section 3.2"
-            knowledge = ("perfect",)
-
-            class Parameters(PluginParameters):
-                """How far."""
-
-                share: float = Field(0.5, ge=0, le=1, description="0 takes the copies as they are, 1 the mean")
-
-            def affine(self, view):
-                keep = 1 - self.parameters.share
-                W = np.kron(view.weights, keep * np.eye(view.width))
-                return Affine(W, (1 - keep) * (view.exact_mean - view.centre))
-    ''',
-    "auditor_extras/halved.py": '''
-        """Fresh noise of half the asked level."""
-
-        import numpy as np
-
-        from auditor.schemes.base.additive import AdditiveScheme, Step
-        from auditor.registry import register
+def written_in_contributing() -> dict[str, str]:
+    """The files of a package, as CONTRIBUTING.md has them word for word; and an attack with a parameter."""
+    blocks = re.findall(r"```(?:python|toml)\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    attack, its_tests, pyproject, scheme = blocks
+    return {
+        "pyproject.toml": pyproject,
+        "auditor_extras/__init__.py": '"""Extras."""\n',
+        "auditor_extras/guess_the_mean.py": attack,
+        "auditor_extras/halved.py": scheme,
+        "auditor_extras/shrink.py": dedent(SHRINK).lstrip(),
+        "tests/test_guess_the_mean.py": its_tests,
+        "tests/test_all.py": dedent(TESTS).lstrip(),
+    }
 
 
-        @register
-        class Halved(AdditiveScheme):
-            """Fresh noise of half the level that was asked for, which is a bad idea."""
+SHRINK = '''
+    """Shrinks the first copy towards the mean by a fixed share."""
 
-            name = "halved"
+    import numpy as np
+    from pydantic import Field
 
-            def level_covariance(self, levels):
-                return np.diag(np.asarray(levels) / 2)
+    from auditor.plugin import Affine, LinearAttack, PluginParameters, register
 
-            def plan(self, levels, existing=0):
-                return [Step(copy, ((0, 1.0),), ((copy, float(np.sqrt(level / 2))),))
-                        for copy, level in enumerate(levels, start=1) if copy > existing]
-    ''',
-}
+
+    @register
+    class Shrink(LinearAttack):
+        """Shrinks the average of the copies towards the mean by a share that is a parameter."""
+
+        name = "shrink"
+        reference = "li2012, section 3.2"
+        knowledge = ("perfect",)
+        assumes = "The adversary knows the data's mean."
+        wins = "Where the noise is weak; it shrinks by the same share however strong it is."
+
+        class Parameters(PluginParameters):
+            """How far."""
+
+            share: float = Field(0.5, ge=0, le=1, description="0 takes the copies as they are, 1 the mean")
+
+        def affine(self, view):
+            keep = 1 - self.parameters.share
+            W = np.kron(view.weights, keep * np.eye(view.width))
+            return Affine(W, (1 - keep) * (view.exact_mean - view.centre))
+'''
+
+TESTS = '''
+    from auditor_extras.halved import Halved
+    from auditor_extras.shrink import Shrink
+
+    from auditor.testing import check_attack, check_scheme
+
+
+    def test_the_scheme():
+        check_scheme(Halved)
+
+
+    def test_the_attack():
+        check_attack(Shrink, {"share": 0.25})
+'''
 
 SCENARIO = """\
 data: {source: gaussian, covariance: [[1.0, 0.5], [0.5, 2.0]], rows: 4000}
 schemes: [{name: halved, levels: [0.5, 1.0]}]
-attacks: [{name: shrink, share: 0.25}, llse]
+attacks: [{name: shrink, share: 0.25}, llse, guess-the-mean]
 coalitions: [subsets]
 expect:
   - matches-theory
   - normalized_error: {attack: shrink, coalition: [1], between: [0.17, 0.24]}   # 0.75²·0.25 + 0.25² = 0.203
+  - normalized_error: {attack: guess-the-mean, between: [0.999, 1.001]}
 """
 
 
@@ -101,9 +94,9 @@ expect:
 def site(tmp_path_factory):
     """A venv that sees this interpreter's packages, with the third party's wheel installed by pip."""
     folder = tmp_path_factory.mktemp("third-party")
-    for name, text in FILES.items():
+    for name, text in written_in_contributing().items():
         (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "source" / name).write_text(dedent(text).lstrip(), encoding="utf-8")
+        (folder / "source" / name).write_text(text, encoding="utf-8")
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder / "dist"), str(folder / "source")]
     subprocess.run(build, check=True, capture_output=True)
     (wheel,) = (folder / "dist").glob("auditor_extras-0.1-*.whl")
@@ -117,9 +110,13 @@ def site(tmp_path_factory):
 
 
 def audit(site, *arguments):
+    return module(site, "auditor", *arguments)
+
+
+def module(site, *arguments):
     # The venv's own interpreter, and nothing but its own path.
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    command = [str(site / "venv/bin/python"), "-m", "auditor", *arguments]
+    command = [str(site / "venv/bin/python"), "-m", *arguments]
     return subprocess.run(command, cwd=site, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -129,17 +126,17 @@ def test_a_scenario_uses_what_the_wheel_adds(site):
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""
     table = pq.read_table(site / "audit/extras/results.parquet").to_pandas()
-    assert set(table.attack) == {"shrink", "llse"}
+    assert set(table.attack) == {"shrink", "llse", "guess-the-mean"}
     assert set(table.scheme) == {"halved"}
     assert set(table.status) == {"ok"}
 
 
 def test_the_wheel_s_plugins_are_listed_and_shown_as_the_built_in_ones(site):
-    listed = audit(site, "list").stdout
-    assert "shrink " in listed
-    assert "halved " in listed
-    assert "llse " in listed
+    packages = dict(line.split()[:2] for line in audit(site, "list").stdout.splitlines() if line.startswith("  "))
+    assert packages["guess-the-mean"] == packages["shrink"] == packages["halved"] == "auditor-extras"
+    assert packages["llse"] == packages["iris"] == packages["corner-wave"] == packages["rmse"] == "auditor"
     shown = audit(site, "show", "shrink").stdout
+    assert "Package:        auditor-extras" in shown
     assert "share  number ≥ 0, ≤ 1; default 0.5. 0 takes the copies as they are, 1 the mean" in shown
     assert "Y. Li" in shown
 
@@ -149,3 +146,9 @@ def test_the_wheel_s_parameters_are_checked_as_the_built_in_ones(site):
     done = audit(site, "check", "wrong.yaml")
     assert done.returncode == 2
     assert "wrong.yaml:3:33: attacks[0].share must be at most 1; got 1.25" in done.stderr
+
+
+def test_the_wheel_s_own_tests_pass_with_the_installed_package(site):
+    done = module(site, "pytest", "-q", "-p", "no:cacheprovider", "source/tests")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "4 passed" in done.stdout

@@ -8,6 +8,7 @@ that a true statement about a thousand coalitions is not refuted by the unluckie
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -163,6 +164,7 @@ class CollusionGain(MetricBound):
     """Pooling buys the attackers at least, or at most, so much over their best copy alone."""
 
     name = "collusion-gain"
+    trial = MappingProxyType({"at-least": 0.5})
     pooled_only = True
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,8 @@ from auditor.runs.perturb import Release, make_plugin
 from auditor.scenario.from_python import plain
 from auditor.scenario.read_coalitions import parse_coalitions
 from auditor.scenario.read_knowledge import KnowledgeError, parse_knowledge
-from auditor.schemes.base.scheme import TableMoments, table_moments
+from auditor.schemes.base.noise_law import NoiseLaw
+from auditor.schemes.base.scheme import Scheme, TableMoments, table_moments
 from auditor.schemes.draw import checked_seed
 from auditor.types import Array, Coalition, Microdata
 
@@ -155,21 +156,48 @@ def _from_numbers(plugin: Attack, release: Release, original: Microdata | None, 
     moments = release._moments if own else table_moments(table)
     arrays = [copy_values(release.copies[copy - 1], table.rows) for copy in copies]
     levels, law = tuple(release.levels[copy - 1] for copy in copies), None if release.law is None else release.law.of(copies)
+    held = Held(release.scheme, table, moments, copies, levels, arrays, law)
     with threadpool_limits(limits=1):
-        gathered = Gathered(table, moments, levels, law, in_blocks(table, arrays), [knows], checked_seed(seed), 1,
-                            release.scheme.output_width(table.width), release.scheme.public, copies=copies, late=True)  # fmt: skip
-        if isinstance(plugin, LinearAttack) and not (gathered.joint and release.scheme.adds_noise):
-            plugin = plugin.over_rows()  # of copies that were turned moments about the original's mean are rounding, far from the origin
-        seen = CopyBlocks(gathered.seen_rows(knows), tuple(range(1, len(copies) + 1)))
-        true = gathered.true_rows(knows)
-        values, theory, fitted = _reconstruct(plugin, gathered.view(knows), table, moments, arrays, seen, true)
-        distortion = mean_squared_error(table.values, values, gathered.given_rows(knows))
+        values, theory, fitted, given = rebuilt(plugin, held, knows, checked_seed(seed))
+        distortion = mean_squared_error(table.values, values, given)
     scale = float(np.trace(moments.covariance)) / table.width
     return Estimate(like(X, values), theory, distortion, distortion / scale, copies, fitted, arrays)
 
 
 ESTIMATED: dict[str, Callable[..., Any]] = {"numeric": _from_numbers, "categorical": _from_categories}
 """What rebuilds the original from copies in memory, by the engine that a scheme names."""
+
+
+class Held(NamedTuple):
+    """What a coalition holds of a release, and the table that its adversary is after: ``copies`` are numbers, ``arrays`` those copies."""
+
+    scheme: Scheme
+    table: Table
+    moments: TableMoments
+    copies: Coalition
+    levels: tuple[float, ...]
+    arrays: list[Array]
+    law: NoiseLaw | None
+
+
+def rebuilt(plugin: Attack, held: Held, knows: Knowledge, seed: int) -> tuple[Array, float | None, Reconstruction | None, NDArray[np.intp]]:
+    """Return the estimates, shape (n, N), theory's distortion, what a row-level attack was fitted to, and the rows given in clear.
+
+    Raises
+    ------
+    NotApplicable
+        The pairing makes no sense; the message is the reason.
+    PluginError
+        The attack returned what is no estimate.
+    """
+    scheme, table, moments, copies, levels, arrays, law = held
+    gathered = Gathered(table, moments, levels, law, in_blocks(table, arrays), [knows], seed, 1,
+                        scheme.output_width(table.width), scheme.public, copies=copies, late=True)  # fmt: skip
+    if isinstance(plugin, LinearAttack) and not (gathered.joint and scheme.adds_noise):
+        plugin = plugin.over_rows()  # of copies that were turned moments about the original's mean are rounding, far from the origin
+    seen = CopyBlocks(gathered.seen_rows(knows), tuple(range(1, len(copies) + 1)))
+    values, theory, fitted = _reconstruct(plugin, gathered.view(knows), table, moments, arrays, seen, gathered.true_rows(knows))
+    return values, theory, fitted, gathered.given_rows(knows)
 
 
 def mean_squared_error(X: Array, X_hat: Array, given: NDArray[np.intp]) -> float:

@@ -19,6 +19,7 @@ k records, unless one partition refines the other, as Mondrian's with k alone mo
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -50,6 +51,8 @@ class KAnonymity(Scheme):
     claims = "Nobody is singled out among fewer than k by the quasi-identifiers of one copy; nothing else."
     reference = "samarati2001"
     assumes = "The quasi-identifiers are all that an adversary can know of a record, and recipients never pool their copies."
+    trial = MappingProxyType({"quasi": ["a", "b"], "sensitive": "c"})
+    trial_levels = (3.0, 5.0, 4.0)
 
     class Parameters(PluginParameters):
         """What identifies, what is sensitive, and which rules classes must satisfy."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,6 +54,7 @@ class Published(Scheme):
     needs_table = True
     adds_noise = True
     level_of_original = 0.0
+    trial = MappingProxyType({"copies": ["a.csv"], "law": {"scheme": "corner-wave"}})
 
     class Parameters(PluginParameters):
         """Where the copies are, and what is said of them."""

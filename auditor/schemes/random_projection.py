@@ -16,6 +16,7 @@ are one projection with ``Σ n'`` rows.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -40,6 +41,7 @@ class RandomProjection(TransformScheme):
     claims = "Nothing under collusion: copies stack into one projection with more rows."
     reference = "liu2008, section 4"
     assumes = "Nobody outside knows as many records as there are dimensions, and recipients never pool their copies."
+    trial = MappingProxyType({"dimensions": 2, "copies": 3})
 
     class Parameters(PluginParameters):
         """Size and kind of the matrix, and how many copies."""

@@ -16,6 +16,7 @@ one says.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Annotated
 
 import numpy as np
@@ -39,6 +40,7 @@ class Rotation(TransformScheme):
     claims = "Pooled copies say what one of them says; one says all to whoever knows N independent records."
     reference = "liu2008, section 4"
     assumes = "Nobody outside knows a record's position, nor how the population is distributed."
+    trial = MappingProxyType({"copies": 3})
 
     class Parameters(PluginParameters):
         """How many copies, and whether they are moved as well as turned."""

@@ -23,14 +23,6 @@ def test_the_sources_of_the_design_are_registered():
     assert {"cps", "wisconsin", "iris", "census-like", "gaussian", "inline"} <= set(SOURCES)
 
 
-@pytest.mark.parametrize("name", SOURCES)
-def test_every_source_is_documented(name):
-    cls = registry.get("source", name)
-    assert cls.summary().endswith(".")
-    assert cls.description
-    assert all(field.description for field in cls.Parameters.model_fields.values())
-
-
 @pytest.mark.parametrize("name", sorted(REQUIRED.keys() | {"cps", "iris", "census-like"}))
 def test_same_seed_same_table(name):
     first, again, other = (load(name, seed, parameters=REQUIRED.get(name, {})) for seed in (1, 1, 2))

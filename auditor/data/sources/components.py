@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -48,6 +49,7 @@ class Components(Source):
     public = True
     description = "Synthetic records with independent attributes"
     licence = "generated, not subject to a licence"
+    trial = MappingProxyType({"shapes": ["normal", "uniform"]})
 
     class Parameters(PluginParameters):
         """Shape, mean and deviation of each attribute."""

@@ -15,6 +15,7 @@ attacks are studied: attributes so correlated that the noise can be filtered out
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -87,6 +88,7 @@ class Gaussian(Source):
     reference = "F. Mezzadri, How to generate random matrices from the classical compact groups, Notices AMS 54 (2007)"
     description = "Synthetic Gaussian records"
     licence = "generated, not subject to a licence"
+    trial = MappingProxyType({"spectrum": {"large": 4.0, "count": 1, "small": 0.5, "attributes": 3}, "mean": [0.0, 1.0, 2.0]})
 
     class Parameters(PluginParameters):
         """The law of the records; either ``covariance`` or ``spectrum``."""

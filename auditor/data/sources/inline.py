@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +27,7 @@ class Inline(Source):
     name = "inline"
     public = True
     description = "Written in the scenario"
+    trial = MappingProxyType({"values": {"x": [1.0, None, 3.0]}})
 
     class Parameters(PluginParameters):
         """The table."""

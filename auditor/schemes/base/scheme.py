@@ -147,6 +147,8 @@ class Scheme(Plugin):
     """Whether it multiplies records by secret matrices, which copies made later must be multiplied by too."""
     level_of_original: ClassVar[float | None] = None
     """Level at which a copy is the original. Schemes that have one perturb each value anew in every run: copies of two runs average out."""
+    trial_levels: ClassVar[tuple[float, ...]] = (0.5, 0.8, 0.65)
+    """Three levels that ``auditor.testing`` tries it with, unless it has levels of its own; noise multiples or probabilities."""
 
     base: Path | None = None
     """Folder that file names in the parameters are relative to."""

@@ -1,0 +1,149 @@
+"""The contract of attacks: the same view gives the same answer, nothing shown is written to, refusals are ``NotApplicable``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from auditor.adversary.attack import Attack
+from auditor.adversary.knowledge import KINDS, Knowledge
+from auditor.errors import AuditorError, NotApplicable, PluginError
+from auditor.testing.contract import READS_ONLY, ContractError, check_plugin, digest, made, nothing_else_raised, require, wrote
+from auditor.testing.releases import EVERYBODY, ROWS, Case, WroteError, cases, states
+from auditor.testing.tables import schemes_of
+from auditor.types import Array, Coalition
+
+COALITIONS: tuple[Coalition, ...] = ((1,), (3,), (1, 2), (2, 3), EVERYBODY)
+
+
+def check_attack(cls: type[Attack], parameters: Mapping[str, Any] | None = None) -> None:
+    """Check that an attack keeps its contract.
+
+    It is fitted to copies by one scheme of each of its families, with every state of knowledge, for coalitions of one, two and three
+    copies; and to tables of one attribute, of one and of two records, and with a constant column.
+
+    Parameters
+    ----------
+    cls : type
+        The attack's class, registered or not.
+    parameters : mapping, optional
+        As a scenario spells them; ``cls.trial`` when left out.
+
+    Raises
+    ------
+    ContractError
+        Naming the check. Beside those of ``check_plugin``: ``says when it wins``, ``refuses unusable knowledge``, ``answers or refuses``
+        (whatever it raises but ``NotApplicable``), ``finite and of the right shape``, ``leaves what it is shown as it is``,
+        ``deterministic``, ``record by record``, ``answers somewhere``.
+
+    Notes
+    -----
+    How good its estimates are is not checked: that is what its own tests are for.
+    """
+    check_plugin(cls, parameters)
+    require(cls, "says when it wins", len(cls.assumes) > 10 and len(cls.wins) > 10 and cls.families,
+            "expected `assumes`, `wins` and `families` to say what it needs, when it wins, on what; found one empty")  # fmt: skip
+    with nothing_else_raised(cls, "can be made"):
+        made(cls, parameters).form()
+    schemes = schemes_of(sorted(made(cls, parameters).form().families))
+    require(cls, "answers somewhere", schemes, f"expected a scheme of the families {sorted(cls.families)} to be registered, found none")
+    trials = [Trial(cls, parameters, case) for scheme in schemes for case in cases(scheme)]
+    with threadpool_limits(limits=1), nothing_else_raised(cls, "answers or refuses"):
+        _unusable_refused(cls, parameters)
+        found = [trial.run() for trial in trials]
+    require(cls, "answers somewhere", any(found), "expected an estimate for some state of knowledge, found that it refused them all")
+
+
+def _unusable_refused(cls: type[Attack], parameters: Mapping[str, Any] | None) -> None:
+    attack: Attack = made(cls, parameters).form()
+    for knowledge in states(ROWS) if attack.knowledge else ():
+        if knowledge.name in attack.knowledge:
+            continue
+        try:
+            attack.check(min(attack.families), knowledge)
+        except NotApplicable as refusal:
+            if str(refusal):
+                continue
+        raise ContractError(cls, "refuses unusable knowledge",
+                            f"expected NotApplicable, with a reason, for {knowledge.label} knowledge, found none")  # fmt: skip
+    unknown = set(attack.knowledge) - KINDS.keys()
+    require(cls, "refuses unusable knowledge", not unknown, f"expected names of {sorted(KINDS)} in `knowledge`, found {sorted(unknown)}")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One attack on one release."""
+
+    cls: type[Attack]
+    parameters: Mapping[str, Any] | None
+    case: Case
+
+    def run(self) -> bool:
+        """Try every state of knowledge on every coalition; return whether any was answered."""
+        return any([self._knowing(knowledge) for knowledge in self.case.states()])
+
+    def _knowing(self, knowledge: Knowledge) -> bool:
+        first, answered = self._made(), False
+        for coalition in COALITIONS:
+            found = self._answer(first, knowledge, coalition)
+            answered |= found is not None
+        if answered:
+            last = self._answer(self._made(), knowledge, COALITIONS[-1])
+            same = (found is None) == (last is None) and (found is None or last is None or np.array_equal(found, last))
+            self._require("deterministic", same, knowledge, COALITIONS[-1],
+                          "expected the same answer from a new object and from one that was used before, found another")  # fmt: skip
+            self._row_by_row(knowledge)
+        return answered
+
+    def _made(self) -> Attack:
+        attack: Attack = made(self.cls, self.parameters).form()
+        return attack
+
+    def _answer(self, attack: Attack, knowledge: Knowledge, coalition: Coalition) -> Array | None:
+        """Return what the attack answers, or None where it refuses."""
+        before, told = digest(self.case.shown()), (knowledge, coalition)
+        try:
+            self.case.refuse(attack)
+        except AuditorError as refusal:
+            self._require("answers or refuses", str(refusal), *told, "expected a reason in NotApplicable, found none")
+            return None
+        try:
+            attack.check(self.case.scheme.family, knowledge)
+            values = self.case.estimate(attack, knowledge, coalition)
+        except NotApplicable as refusal:
+            self._require("answers or refuses", str(refusal), *told, "expected a reason in NotApplicable, found none")
+            return None
+        except PluginError as error:
+            self._fail("finite and of the right shape", *told, f"expected finite estimates of the right shape, found that {error}", error)
+        except WroteError as error:
+            self._fail(READS_ONLY, *told, "expected moments as they were, found others", error)
+        except (Exception, SystemExit) as error:
+            if wrote(error):
+                self._fail(READS_ONLY, *told, f"expected that it only reads, found {error}", error)
+            self._fail("answers or refuses", *told, f"expected an answer or NotApplicable, found {type(error).__name__}: {error}", error)
+        self._require(READS_ONLY, digest(self.case.shown()) == before, *told,
+                      "expected table and copies as they were, found others")  # fmt: skip
+        return values
+
+    def _row_by_row(self, knowledge: Knowledge) -> None:
+        """Whoever cuts the rows into blocks must not change the estimates."""
+        try:
+            both = self.case.one_by_one(self._made(), knowledge)
+        except NotApplicable:
+            return
+        if both is not None:
+            same = both[0].shape == both[1].shape and np.allclose(both[0], both[1], rtol=1e-6, atol=1e-6)
+            self._require("record by record", same, knowledge, EVERYBODY,
+                          "expected the same estimates of records given together and one by one, found others")  # fmt: skip
+
+    def _require(self, check: str, holds: object, knowledge: Knowledge, coalition: Coalition, said: str) -> None:
+        if not holds:
+            self._fail(check, knowledge, coalition, said)
+
+    def _fail(self, check: str, knowledge: Knowledge, coalition: Coalition, said: str, cause: BaseException | None = None) -> None:
+        where = f"on {self.case.what} by {self.case.scheme.name}, with {knowledge.label} knowledge and copies {list(coalition)}"
+        raise ContractError(self.cls, check, f"{said}, {where}") from cause

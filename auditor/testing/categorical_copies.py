@@ -1,0 +1,64 @@
+"""What is checked of a scheme that replaces categories: its copies' joint law by a χ² test, and what they are a function of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtrc
+
+from auditor.schemes.base.scheme import Key
+from auditor.schemes.replacement.base import UniformScheme
+from auditor.testing.contract import LEVEL, READS_ONLY, SEED, digest, made, require
+from auditor.testing.tables import answers, levels_of
+from auditor.types import Array
+
+ROWS = 100_000
+"""Enough that a retention probability off by 0.01 is told at ``LEVEL``."""
+VALUES = 3
+
+
+@dataclass(frozen=True)
+class CategoricalCopies:
+    """Copies of one column of three categories, asked for one by one."""
+
+    cls: type[UniformScheme]
+    parameters: Mapping[str, Any] | None
+
+    def check(self) -> None:
+        """Run every check."""
+        scheme: UniformScheme = made(self.cls, self.parameters)
+        levels, key = levels_of(scheme), Key(SEED, scheme.name)
+        original = answers(ROWS).cat.codes.to_numpy().astype(np.uint8)
+        before = original.copy()
+        made_copies = scheme.copies(original, VALUES, key)
+        copies = []
+        for number, level in enumerate(levels, start=1):
+            copies.append(made_copies.ask(level).copy())
+            same = all(np.array_equal(made_copies.copy(k), copies[k - 1]) for k in range(1, number + 1))
+            require(self.cls, "extension leaves copies as they are", same, f"expected copies 1 to {number} as drawn, found others")
+        again = scheme.copies(original, VALUES, key)
+        drawn_again = [again.ask(level) for level in levels]
+        require(self.cls, "same seed, same copies", digest(drawn_again) == digest(copies),
+                "expected the same copies from the same key, found others")  # fmt: skip
+        require(self.cls, READS_ONLY, np.array_equal(before, original), "expected the codes as they were, found others")
+        for check, other in (("another seed, other copies", Key(SEED + 1, scheme.name)),
+                             ("own draws in every block", Key(SEED, scheme.name, block=1))):  # fmt: skip
+            drawn = scheme.copies(original, VALUES, other).ask(levels[0])
+            require(self.cls, check, not np.array_equal(drawn, copies[0]), "expected other draws, found the same")
+        self._follows(scheme.channel(levels, VALUES).given_original(), original, copies)
+
+    def _follows(self, given: Array, original: Any, copies: Sequence[Any]) -> None:
+        """χ² over every outcome of value and copies; its degrees are their number less one for each value."""
+        shape = (VALUES,) * (len(copies) + 1)
+        inside = all(copy.shape == original.shape and (copy < VALUES).all() for copy in copies)
+        require(self.cls, "follows its law", inside, f"expected codes from 0 to {VALUES - 1}, one a record, found others")
+        found = np.bincount(np.ravel_multi_index((original, *copies), shape), minlength=VALUES ** len(shape)).reshape(shape)
+        expected = given * np.bincount(original, minlength=VALUES).reshape(-1, *(1,) * len(copies))
+        off = (found - expected) ** 2 / expected
+        p, place = float(chdtrc(off.size - VALUES, off.sum())), np.unravel_index(off.argmax(), shape)
+        require(self.cls, "follows its law", p > LEVEL,
+                f"expected {expected[place]:.1f} of {ROWS:,} records with value {place[0]} and copies {[int(k) for k in place[1:]]} "
+                f"by the stated law, found {found[place]} (p = {p:.1g})")  # fmt: skip

@@ -1,0 +1,202 @@
+"""What attacks are tried on: releases of one table of numbers and one column of categories, and their corners."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from auditor.adversary.attack import Attack, RowAttack
+from auditor.adversary.handed_back import checked
+from auditor.adversary.knowledge import (
+    Estimated,
+    Knowledge,
+    KnownAttributes,
+    KnownRecords,
+    KnownSample,
+    Perfect,
+    UniformPrior,
+    UnmatchedRecords,
+)
+from auditor.audit.numeric.views import check_knowledge
+from auditor.data.microdata_categories import as_categories
+from auditor.data.table import Table
+from auditor.errors import AuditorError
+from auditor.runs import perturb_categories
+from auditor.runs.estimate import Held, rebuilt
+from auditor.schemes.base.scheme import Key, Scheme, table_moments
+from auditor.schemes.draw import drawn_blocks
+from auditor.schemes.replacement.base import UniformScheme
+from auditor.testing.contract import SEED, digest
+from auditor.testing.tables import answers, as_numbers, levels_of, people
+from auditor.types import Array, Coalition, Microdata
+
+ROWS = 200
+OWN = 0.05
+"""Attributes that nearly say the same, as attacks by filtering want them."""
+EVERYBODY: Coalition = (1, 2, 3)
+
+
+class WroteError(Exception):
+    """An attack wrote to moments that it was shown."""
+
+
+def states(rows: int) -> list[Knowledge]:
+    """Return every state of knowledge that so many records can give."""
+    half = rows // 2
+    known: list[Knowledge] = [Estimated(max(2, rows - rows // 4)), KnownRecords(half), UnmatchedRecords(half), KnownSample(half)]
+    return [Perfect(), UniformPrior(), KnownAttributes(("a",)), KnownAttributes(("a", "b")), *(known if half else known[:1])]
+
+
+@dataclass(frozen=True)
+class Case(ABC):
+    """One release by one scheme, and who may attack it: everything but the attack."""
+
+    scheme: Scheme
+    what: str
+
+    @abstractmethod
+    def estimate(self, attack: Attack, knowledge: Knowledge, coalition: Coalition) -> Array:
+        """Return what the attack answers, checked by the harness as in an audit."""
+
+    @abstractmethod
+    def one_by_one(self, attack: Attack, knowledge: Knowledge) -> tuple[Array, Array] | None:
+        """Return estimates of some records, from one pass and record by record; None for an attack that is never fitted to rows."""
+
+    @abstractmethod
+    def shown(self) -> Iterator[Array]:
+        """Yield every array that an attack could write to."""
+
+    @abstractmethod
+    def states(self) -> list[Knowledge]:
+        """Return what its adversaries may know."""
+
+    def refuse(self, attack: Attack) -> None:
+        """Raise whatever the attack's parameters have against it, before it runs."""
+        attack.check_scheme(self.scheme.public)
+
+
+@dataclass(frozen=True)
+class Numbers(Case):
+    """Copies of a table of numbers."""
+
+    table: Table = field(repr=False)
+    copies: tuple[Array, ...] = field(repr=False)
+
+    def held(self, coalition: Coalition) -> Held:
+        """Return what some of its recipients hold together."""
+        levels, moments = levels_of(self.scheme), table_moments(self.table)
+        law = self.scheme.law(levels, moments)
+        return Held(self.scheme, self.table, moments, coalition, tuple(levels[copy - 1] for copy in coalition),
+                    [self.copies[copy - 1] for copy in coalition], None if law is None else law.of(coalition))  # fmt: skip
+
+    def estimate(self, attack: Attack, knowledge: Knowledge, coalition: Coalition) -> Array:
+        """Return estimates of all records, shape (n, N)."""
+        held = self.held(coalition)
+        before = digest((held.moments.mean, held.moments.covariance))
+        values = rebuilt(attack, held, knowledge, SEED)[0]
+        if digest((held.moments.mean, held.moments.covariance)) != before:
+            raise WroteError
+        return checked(values, (self.table.rows, self.table.width))
+
+    def one_by_one(self, attack: Attack, knowledge: Knowledge) -> tuple[Array, Array] | None:
+        """Fit it once, and compare."""
+        if not isinstance(attack, RowAttack):
+            return None
+        held = self.held(EVERYBODY)
+        values, _, fitted, _ = rebuilt(attack, held, knowledge, SEED)
+        if fitted is None:
+            return None
+        few = range(min(8, self.table.rows))
+        return values[: len(few)], np.concatenate([fitted.rows([copy[row : row + 1] for copy in held.arrays]) for row in few])
+
+    def shown(self) -> Iterator[Array]:
+        """Yield the table and its copies."""
+        yield self.table.values
+        yield from self.copies
+
+    def states(self) -> list[Knowledge]:
+        """Return what the table can give."""
+        return [state for state in states(self.table.rows) if _can_give(state, self.table)]
+
+    def refuse(self, attack: Attack) -> None:
+        """Ask about the table, too."""
+        super().refuse(attack)
+        attack.check_table(self.table)
+
+
+def _can_give(knowledge: Knowledge, table: Table) -> bool:
+    try:
+        check_knowledge(knowledge, table)
+    except AuditorError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Categories(Case):
+    """Copies of one column of categories."""
+
+    original: Any = field(repr=False)
+    copies: tuple[Microdata, ...] = field(repr=False)
+
+    def estimate(self, attack: Attack, knowledge: Knowledge, coalition: Coalition) -> Array:
+        """Return the posterior, shape (n, s)."""
+        assert isinstance(self.scheme, UniformScheme)
+        found = perturb_categories.estimate(
+            attack, self.scheme, self.original, self.copies, levels_of(self.scheme), coalition, knowledge, SEED
+        )
+        return found.posterior
+
+    def one_by_one(self, attack: Attack, knowledge: Knowledge) -> None:
+        """Return None: a posterior is of an outcome, and no record is looked at."""
+
+    def shown(self) -> Iterator[Array]:
+        """Yield the codes."""
+        for column in (self.original, *self.copies):
+            yield column.cat.codes.to_numpy()
+
+    def states(self) -> list[Knowledge]:
+        """Return what can be known of categories."""
+        most = len(self.original)
+        possible = [state for state in states(most) if not isinstance(state, KnownAttributes)]
+        return [state for state in possible if not isinstance(state, Estimated) or state.rows <= most]
+
+
+def cases(scheme: Scheme) -> Iterator[Case]:
+    """Yield a release by a scheme, and after it the corners that the scheme does not refuse."""
+    if isinstance(scheme, UniformScheme):
+        for what, column in (
+            ("a column of categories", answers(ROWS)),
+            ("a column that holds one value", answers(ROWS, 1)),
+            ("one record", answers(1)),
+        ):
+            yield _categories(scheme, what, column)
+        return
+    X = people(ROWS, OWN)
+    constant = X.copy()
+    constant[:, -1] = 3.0
+    corners = (("one attribute", X[:, :1]), ("a constant column", constant), ("two records", X[:2]), ("one record", X[:1]))
+    for what, values in (("three attributes", X), *corners):
+        try:
+            yield _numbers(scheme, what, values)
+        except AuditorError:
+            if values is X:
+                raise
+
+
+def _numbers(scheme: Scheme, what: str, values: Array) -> Numbers:
+    table, levels = as_numbers(values), levels_of(scheme)
+    copies = tuple(np.empty((table.rows, scheme.output_width(table.width))) for _ in levels)
+    for _ in drawn_blocks(scheme, table, levels, Key(SEED, scheme.name), copies):
+        pass
+    return Numbers(scheme, what, table, copies)
+
+
+def _categories(scheme: UniformScheme, what: str, column: Any) -> Categories:
+    key = Key(SEED, scheme.name)
+    copies = perturb_categories.start(scheme, as_categories(column), key).extend(column, levels_of(scheme), key)
+    return Categories(scheme, what, column, tuple(copies))

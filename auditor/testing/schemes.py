@@ -1,0 +1,207 @@
+"""The contract of schemes: copies follow the stated law, are a function of the seed, and leave the table and earlier copies alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from auditor.audit.drawn_law.chosen_rows import rows_of
+from auditor.audit.drawn_law.moments import moment_tests
+from auditor.audit.drawn_law.rows import row_tests
+from auditor.data.table import Table
+from auditor.errors import AuditorError
+from auditor.numerics.moments import of_rows
+from auditor.schemes.base.additive import AdditiveScheme, implied_level_covariance
+from auditor.schemes.base.noise_law import NoiseLaw
+from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
+from auditor.schemes.draw import drawn_blocks
+from auditor.schemes.replacement.base import UniformScheme
+from auditor.testing.categorical_copies import CategoricalCopies
+from auditor.testing.contract import LEVEL, READS_ONLY, SEED, ContractError, check_plugin, digest, made, nothing_else_raised, require
+from auditor.testing.tables import as_numbers, levels_of, people
+from auditor.types import Array
+
+ROWS = 20_000
+"""Enough that one standard deviation off by 3 %, or one correlation of 0.05, is told at ``LEVEL`` over some hundred tests (six sigma)."""
+ROWS_WITHOUT_LAW = 400
+GROUPS = 20
+OUT = 2
+"""Copies that are out already when a release is extended."""
+
+
+def check_scheme(cls: type[Scheme], parameters: Mapping[str, Any] | None = None) -> None:
+    """Check that a scheme keeps its contract, on three copies of one table.
+
+    Parameters
+    ----------
+    cls : type
+        The scheme's class, registered or not; of one that makes no copies only what it says of itself is checked.
+    parameters : mapping, optional
+        As a scenario spells them; ``cls.trial`` when left out.
+
+    Raises
+    ------
+    ContractError
+        Naming the check. Beside those of ``check_plugin``: ``says what it promises``, ``refuses impossible levels``, ``draws``, ``finite``,
+        ``same seed, same copies``, ``another seed, other copies``, ``leaves what it is shown as it is``, ``blocks in any order``,
+        ``own draws in every block``, ``plan draws from the law``, ``follows its law``, ``extension leaves copies as they are``,
+        ``extension follows the law``.
+
+    Notes
+    -----
+    Whether the law is a good one is not checked. A scheme that states none is not held to any. The statistics are those of the
+    expectation `noise-follows-law`; of categories a χ² test over all outcomes. An honest scheme is refused with a chance of 1e-6 a test.
+    """
+    check_plugin(cls, parameters)
+    require(cls, "says what it promises", isinstance(getattr(cls, "family", None), str) and len(cls.claims) > 10,
+            "expected `family`, and what it promises under collusion in `claims`, found one of them empty")  # fmt: skip
+    if not cls.makes_copies:
+        return
+    _impossible_refused(cls, made(cls, parameters))
+    with threadpool_limits(limits=1), nothing_else_raised(cls, "draws"):
+        if issubclass(cls, UniformScheme):
+            CategoricalCopies(cls, parameters).check()
+        else:
+            _numbers(cls, parameters).check()
+
+
+def _impossible_refused(cls: type[Scheme], scheme: Scheme) -> None:
+    for level in (float("nan"), -1.0):
+        try:
+            scheme.check_levels([level])
+        except AuditorError:
+            continue
+        raise ContractError(cls, "refuses impossible levels", f"expected an AuditorError for a level of {level}, found none")
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+
+def _numbers(cls: type[Scheme], parameters: Mapping[str, Any] | None) -> _Numbers:
+    """Return the checks on a table of numbers, small where there is no law to see."""
+    scheme: Scheme = made(cls, parameters)
+    levels, few = levels_of(scheme), as_numbers(people(ROWS_WITHOUT_LAW, 0.8))
+    law = scheme.law(levels, table_moments(few))
+    stated = law is not None or scheme.turned(levels, table_moments(few), Key(SEED, scheme.name)) is not None
+    table = as_numbers(people(ROWS, 0.8)) if stated else few
+    return _Numbers(cls, parameters, table, table_moments(table), levels, table.values.copy())
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Copies of a table of numbers, drawn as an audit draws them."""
+
+    cls: type[Scheme]
+    parameters: Mapping[str, Any] | None
+    table: Table = field(repr=False)
+    moments: TableMoments = field(repr=False)
+    levels: tuple[float, ...]
+    before: Array = field(repr=False)
+
+    def check(self) -> None:
+        """Run every check."""
+        copies = self._draw(self._key(SEED))
+        self._require("finite", all(np.isfinite(copy).all() for copy in copies), "expected finite numbers, found others")
+        again = self._draw(self._key(SEED))
+        self._require("same seed, same copies", digest(copies) == digest(again), "expected the same copies from the same key, found others")
+        self._require(READS_ONLY, digest([self.before]) == digest([self.table.values]),
+                      "expected the table as it was, found that its values changed")  # fmt: skip
+        law = self._law()
+        if law is not None and np.diag(law.covariance).any():
+            other = self._draw(self._key(SEED + 1))
+            self._require("another seed, other copies", digest(copies) != digest(other),
+                          "expected other noise from another key, found the same")  # fmt: skip
+            self._blocks(law)
+        self._plan()
+        self._follows("follows its law", law, copies, self._key(SEED))
+        self._extension(copies, law)
+
+    def _draw(self, key: Key, copies: Sequence[Array] | None = None, existing: int = 0) -> list[Array]:
+        scheme = self._scheme()
+        shape = (self.table.rows, scheme.output_width(self.table.width))
+        out = [np.full(shape, np.nan) for _ in self.levels] if copies is None else list(copies)
+        for _ in drawn_blocks(scheme, self.table, self.levels, key, out, existing):
+            pass
+        return out
+
+    def _scheme(self) -> Scheme:
+        scheme: Scheme = made(self.cls, self.parameters)
+        return scheme
+
+    def _key(self, seed: int) -> Key:
+        return Key(seed, self.cls.name, matrices=SEED)
+
+    def _law(self) -> NoiseLaw | None:
+        """Return the law of the noise, before copies were turned if they were."""
+        scheme = self._scheme()
+        turned = scheme.turned(self.levels, self.moments, self._key(SEED))
+        law = scheme.law(self.levels, self.moments) if turned is None else turned.law
+        if law is not None:
+            found, wanted = (law.copies, law.width), (len(self.levels), self.table.width)
+            self._require("follows its law", found == wanted, f"expected a law of {wanted} copies and attributes, found one of {found}")
+        return law
+
+    def _noise(self, copies: Sequence[Array], key: Key) -> Sequence[Array]:
+        """Return the original plus noise: the copies, turned back if they were turned."""
+        turned = self._scheme().turned(self.levels, self.moments, key)
+        return copies if turned is None else turned.undo(copies)
+
+    def _blocks(self, law: NoiseLaw) -> None:
+        """Draw two blocks in both orders, and the same rows as two blocks."""
+        x = self.table.values[:100]
+        found = []
+        for order in ((0, 1), (1, 0)):
+            sampler = self._scheme().sampler(self.levels, self.moments, self._key(SEED))
+            drawn = {index: [np.full((100, self.table.width), np.nan) for _ in self.levels] for index in order}
+            for index in order:
+                sampler.block(index, x, drawn[index])
+            found.append(drawn)
+        self._require("blocks in any order", all(digest(found[0][index]) == digest(found[1][index]) for index in (0, 1)),
+                      "expected the same copies of a block whichever block was drawn first, found others")  # fmt: skip
+        self._require("own draws in every block", digest(found[0][0]) != digest(found[0][1]),
+                      "expected other noise in the second block of rows, found the first's")  # fmt: skip
+
+    def _plan(self) -> None:
+        """Compare ``Sigma`` with what the steps draw from, without drawing."""
+        scheme = self._scheme()
+        if not isinstance(scheme, AdditiveScheme):
+            return
+        Sigma = scheme.level_covariance(self.levels)
+        for existing in (0, OUT):
+            before = Sigma[:existing, :existing] if existing else None
+            drawn = implied_level_covariance(scheme.plan(self.levels, existing), len(self.levels), before)
+            i, j = np.unravel_index(np.abs(drawn - Sigma).argmax(), Sigma.shape)
+            self._require("plan draws from the law", np.allclose(drawn, Sigma, rtol=1e-9, atol=1e-9 * float(np.abs(Sigma).max())),
+                          f"expected {Sigma[i, j]:.6g} between copies {i + 1} and {j + 1}, as `level_covariance` says, found that `plan` "
+                          f"with {existing} copies out draws from {drawn[i, j]:.6g}")  # fmt: skip
+
+    def _follows(self, check: str, law: NoiseLaw | None, copies: Sequence[Array], key: Key) -> None:
+        """Hold what was drawn against the law; Bonferroni over its statistics."""
+        if law is None:
+            return
+        turned = self._scheme().turned(self.levels, self.moments, key)
+        noisy, X, names = self._noise(copies, key), self.table.values, self.table.attributes
+        size = len(X) // GROUPS
+        parts = [of_rows([part[a : a + size] for part in (X, *noisy)], self.moments.mean) for a in range(0, GROUPS * size, size)]
+        chosen = range(1, len(self.levels) + 1)
+        tests = [*moment_tests(law, parts, names), *row_tests(law, rows_of([(X, noisy)], chosen, turned is None), names, chosen)]
+        for test in tests:  # moments first: a variance says more than the distribution that is off with it
+            self._require(check, test.p * len(tests) > LEVEL,
+                          f"expected by the stated law that {test.where} {test.expected:.4g}, found {test.observed:.4g} "
+                          f"({test.statistic}, {test.rows:,} rows, p = {test.p:.1g})")  # fmt: skip
+
+    def _extension(self, copies: list[Array], law: NoiseLaw | None) -> None:
+        """Draw the last copy to those that are out, from another key as a user would."""
+        out = [*(copy.copy() for copy in copies[:OUT]), *(np.full_like(copy, np.nan) for copy in copies[OUT:])]
+        self._draw(self._key(SEED + 2), out, OUT)
+        self._require("extension leaves copies as they are", digest(out[:OUT]) == digest(copies[:OUT]),
+                      "expected copies that are out as they were, found others")  # fmt: skip
+        self._require("finite", all(np.isfinite(copy).all() for copy in out), "expected finite numbers in an extension, found others")
+        self._follows("extension follows the law", law, out, self._key(SEED + 2))
+
+    def _require(self, check: str, holds: object, said: str) -> None:
+        require(self.cls, check, holds, f"{said}, at levels {list(self.levels)}")
