@@ -1,4 +1,4 @@
-"""docs/architecture.md says what is so: its functions exist, its drawing holds every room, and no arrow in it points upward."""
+"""docs/architecture.md and docs/glossary.md say what is so: functions and paths exist, every room is drawn, no arrow points upward."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 from test_imports import NESTED, ROOMS, imported, is_module, modules, name_of, nested_room, room
 
+from auditor.adversary import knowledge
+from auditor.results.metrics import METRICS
+
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+GLOSSARY = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
 NAMED = sorted(set(re.findall(r"`([\w/]+\.py):([\w.]+)`", PAGE)))
 """Every ``path:function`` of the page."""
 BESIDE = {"attacks/": "attacks", "reports/": "reports"}
@@ -113,3 +117,21 @@ def test_arrows_are_the_imports_there_are(drawing: int) -> None:
     while grown := {(a, d) for a, b in reached for c, d in arrows if b == c} - reached:
         reached |= grown
     assert not real - reached, "imports that no arrows lead along"
+
+
+def test_the_glossary_has_every_metric_and_state_of_knowledge() -> None:
+    assert set(METRICS) <= set(re.findall(r"^\| `(\w+)` \|", GLOSSARY, flags=re.MULTILINE))
+    classes = [each for each in vars(knowledge).values() if isinstance(each, type) and issubclass(each, knowledge.Knowledge)]
+    assert {each.name for each in classes if "name" in vars(each)} <= set(re.findall(r"`([\w-]+)`", GLOSSARY))
+
+
+def test_every_path_that_the_glossary_names_is_there() -> None:
+    paths = set(re.findall(r"`((?:auditor|attacks|reports)/[\w/]+\.py)`", GLOSSARY))
+    assert paths
+    assert not {path for path in paths if not (ROOT / path).is_file()}
+
+
+def test_terms_stand_in_the_glossary_once() -> None:
+    rows = [line.split(" | ")[0].removeprefix("| ") for line in GLOSSARY.splitlines() if line.startswith("| ")]
+    terms = [row for row in rows if row not in ("term", "metric", "---")]
+    assert len(terms) == len(set(terms))
