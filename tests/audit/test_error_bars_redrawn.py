@@ -106,20 +106,20 @@ def test_intervals_hold_the_true_mean(draw, mean, low, high):
 
 
 def test_errors_and_gains_from_redraws_by_hand():
-    """One attribute, copies 1 and 2 and both; in two redraws: the best copy is another in each, the one compared with is not."""
+    """One attribute, copies 1 and 2 and both; in two redraws: the best copy is another in each, the rival is not."""
     coalitions = [(1,), (2,), (1, 2)]
     column = np.array([[4.0], [2.0], [1.0]])
     first = np.hstack([column, column])
-    again = np.array([[[3.5], [2.0], [1.0]], [[2.5], [4.0], [1.0]]])
+    again = np.array([[[4.0], [1.0], [1.0]], [[2.0], [4.0], [1.0]]])
     found = from_redraws(coalitions, first, np.concatenate([again, again], axis=2), np.ones(2), np.array([0, 1, 0]))
     assert found.bar == "redraws"
     assert found.gain[2, 0] == 0.5  # against copy 2
-    assert found.gain_error[2, 0] == pytest.approx(np.std([0.5, 0.6], ddof=1))  # against copy 2, then copy 1
+    assert found.gain_error[2, 0] == pytest.approx(np.std([0.0, 0.5], ddof=1))  # against copy 2, then copy 1
     assert found.paired is not None
     assert found.paired.gain[2, 0] == 0.75  # against copy 1
-    assert found.paired.std_error[2, 0] == pytest.approx(np.std([1 - 1 / 3.5, 0.6], ddof=1))
-    assert found.std_error[1, 0] == pytest.approx(np.sqrt(2.0))
-    assert found.below[1, 0] == found.above[1, 0] == pytest.approx(quantile(0.925, 1) * np.sqrt(2.0))
+    assert found.paired.std_error[2, 0] == pytest.approx(np.std([0.75, 0.5], ddof=1))
+    assert found.std_error[0, 0] == pytest.approx(np.sqrt(2.0))
+    assert found.below[0, 0] == found.above[0, 0] == pytest.approx(quantile(0.925, 1) * np.sqrt(2.0))
 
 
 def scenario(attack, replicates=1, knowledge="perfect", **data):
