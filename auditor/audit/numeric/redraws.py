@@ -59,7 +59,7 @@ def redrawn_moments(original: Moments, law: NoiseLaw, rng: np.random.Generator) 
     """
     n, N, L = original.count, original.size, law.root
     q = L.shape[1]
-    # [1, X]ᵀ[1, X]: rotations of the rows leave it as it is, so of the noise only its part along these N + 1 columns and the rest matter.
+    # Second moments hold of the noise only its products with these N + 1 columns, and its products with itself.
     A = np.block([[np.full((1, 1), float(n)), original.total[None]], [original.total[:, None], original.products]])
     G = rng.standard_normal((N + 1, q))
     # Cochran: UᵀU is the part along the columns of [1, X], GᵀG, plus an independent Wishart matrix of the n − N − 1 other dimensions.
