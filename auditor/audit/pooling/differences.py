@@ -7,7 +7,8 @@
 
 The variance of ``Y_j − Y_r`` from moments of either is known to ε of their variances; the subtraction of two doubles within a factor of
 two of each other is exact (Sterbenz). Whatever is linear in a coalition's copies is linear in one copy of each near group and the others'
-differences from it, and a regression can tell these apart: of linearly dependent copies at 0.5 and 0.5 + 10⁻⁹ the difference holds the noise itself.
+differences from it, and a regression can tell these apart: of linearly dependent copies at 0.5 and 0.5 + 10⁻⁹ the difference holds the
+noise itself.
 """
 
 from __future__ import annotations
