@@ -1,6 +1,14 @@
-"""How the rows of a table are cut into blocks: the same cut for every run, whatever the number of workers.
+"""How the rows of a table are cut into blocks, stripes and row groups: by the table's shape alone, whatever the number of workers.
 
-Noise is keyed by block, so the cut is part of what a seed means. It depends on the table's shape alone.
+| cut | what it is for | size |
+| --- | --- | --- |
+| block | read, drawn and attacked at once; has a random stream of its own | 2¹⁸ values |
+| stripe | whole blocks: the least share of a pass that a worker is given | 1 to 16 blocks |
+| row group | moments kept apart, for the jackknife | 32 to 64 in a table, or 64 runs of stripes |
+| piece, chunk | stays in the cache while it is worked on | 2¹⁶ to 2¹⁸ values |
+
+Noise is keyed by block, and floating-point sums depend on their order, so these cuts are part of what a seed means: with other cuts the
+same seed would draw other copies, and sums would end in other bits.
 """
 
 from __future__ import annotations
@@ -42,8 +50,8 @@ MOST_BLOCKS = 16
 def stripes(rows: int, width: int) -> list[tuple[int, int]]:
     """Return the ``(first, stop)`` block numbers of every stripe: the least that one worker is given, and sums are added up for.
 
-    A cut by shape alone, as that into blocks: sums over a stripe are taken in order by whoever has it, then those of all stripes in
-    order, so that no figure depends on who did what.
+    A cut by shape alone, as that into blocks: sums over a stripe are taken in order by one worker, then those of all stripes in order,
+    so that no figure depends on which worker took which stripe.
 
     Examples
     --------
@@ -76,8 +84,8 @@ def evenly(start: int, stop: int, width: int, values: int) -> list[tuple[int, in
 def row_groups(rows: int, width: int) -> list[list[tuple[int, int]]]:
     """Return, block by block, the contiguous row groups that moments are kept for.
 
-    There are at least ``min(rows, 32)`` groups or so, and at most one a block once there are that many blocks: a group
-    never straddles two blocks, so that a block can be done without its neighbours.
+    About ``min(rows, 32)`` groups, and one for each block once there are more blocks than that: a group never lies in two blocks, so that
+    a block can be worked on without its neighbours.
     """
     blocks = row_blocks(rows, width)
     target = rows / min(rows, JACKKNIFE_GROUPS)

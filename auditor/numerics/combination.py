@@ -1,4 +1,4 @@
-"""The combination of copies with least noise, whose weights sum to 1; and how far rounding lets anybody take it.
+"""The combination of copies with least noise among those whose weights sum to 1, and how far rounding limits it.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -47,8 +47,8 @@ def best_unbiased_combination(Sigma: Array, grain: float = 0.0) -> tuple[Array, 
 
     Notes
     -----
-    Any linear estimate under noise ``Sigma ⊗ K_0`` needs the copies only through this combination (NUMBERS: "one M-vector and one
-    N×N matrix"). An eigen-decomposition, and not a solve: equal levels make ``Sigma`` singular.
+    Under noise ``Sigma ⊗ K_0`` the best linear estimate needs the copies only through this combination: its weights are ``wᵀ ⊗ G(v)``,
+    one k-vector and one N×N matrix. An eigen-decomposition, and not a solve: equal levels make ``Sigma`` singular.
     """
     k = Sigma.shape[-1]
     if k == 1:
@@ -59,7 +59,7 @@ def best_unbiased_combination(Sigma: Array, grain: float = 0.0) -> tuple[Array, 
     divisor = np.where(noisy, deviation, 1.0)
     least = deviation.min(axis=-1, keepdims=True)
     b = np.where(noisy, least / divisor, 1.0)
-    if np.count_nonzero(Sigma) == np.count_nonzero(noisy):  # fresh noise in every copy: C is diagonal, and there is nothing to decompose
+    if np.count_nonzero(Sigma) == np.count_nonzero(noisy):  # independent noise: Sigma is diagonal, and weights are inverse variances
         precision = np.einsum("...k,...k->...", b, b)
         return b**2 / precision[..., None], least[..., 0] ** 2 / precision
     alone, suffices = _quietest_alone(Sigma, own)

@@ -6,8 +6,8 @@
 | ``t`` | ``Σ v`` over rows | (d,) |
 | ``P`` | ``Σ v vᵀ`` over rows | (d, d) |
 
-Sums of row groups add up, so blocks may be done in any order and by anybody. The mean is taken off *before* the products are
-formed: at an offset of 10⁷ an uncentred float64 covariance is noise.
+Moments of row groups are sums, so those of any union are sums of sums, and blocks may be worked on by any process. The mean is taken off
+*before* the products are formed: at an offset of 10⁸ deviations an uncentred covariance in doubles, ``Σ x² − n x̄²``, is only rounding.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Moments:
         return self.total / self.count
 
     def covariance(self, divisor: int | None = None) -> Array:
-        """Return the covariance, shape (d, d); divisor n unless told."""
+        """Return the covariance, shape (d, d); divisor n by default."""
         centred = self.products - np.outer(self.total, self.total) / self.count
         return centred / (divisor or self.count)
 
@@ -83,7 +83,7 @@ class Moments:
 
 
 class Awaited(Moments):
-    """Moments that are taken when somebody first looks at them: an attack that knows all it needs spares the pass.
+    """Moments that are taken when they are first asked for: an attack that needs none saves the pass.
 
     Parameters
     ----------
@@ -170,10 +170,10 @@ SHORT = 4
 """Attributes up to which a table's row is too short to be copied as one item."""
 
 NEAR = 3.0
-"""Standard deviations up to which the centre may be off 0 to be taken off sums: that costs ``log10(1 + NEAR²)`` digits, one at most."""
+"""Centres up to so many standard deviations from 0 are taken off the sums: that costs ``log10(1 + NEAR²)`` digits, one at most."""
 
 LANES = 4
-"""BLAS multiplies columns by so many at a time: a product of 11 takes half as long again as one of 12."""
+"""BLAS works on so many columns at a time: a product of 11 columns takes half as long again as one of 12."""
 
 
 class _Room(threading.local):
@@ -203,8 +203,9 @@ class Stack:
 
     All stacks of a thread lay their rows in the same memory: ``rows`` are to be asked for before another is added to.
 
-    A piece is laid out as is quickest to copy and multiply. The centre is taken off every row, or, where the data are near 0 as they are,
-    off the sums. Columns are filled up to a multiple of ``LANES``; the first of those holds ones, whose products are the totals.
+    A piece is laid out in the order that is quickest to copy and multiply: by rows, or of narrow tables by columns. The centre is taken off
+    every row or, where the data are near 0 anyway (``NEAR``), off the sums. Columns are filled up to a multiple of ``LANES``; the first of
+    those added holds ones, whose products with the others are the totals ``t``.
 
     Parameters
     ----------

@@ -45,6 +45,8 @@ def stream(seed: Seed, *name: object) -> Rng:
     """
     if isinstance(seed, ReleaseKey):
         return seed.stream(*name)
+    # A hash and not a counter: a name means the same stream whatever else was drawn before, in any process. 128 bits of it are enough
+    # that two names of one run never meet (10⁶ streams: a chance of 10⁻²⁷), and SeedSequence mixes them with the seed.
     digest = hashlib.sha256(repr(name).encode()).digest()
     words = tuple(int.from_bytes(digest[k : k + 4], "little") for k in range(0, 16, 4))
     return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=words)))

@@ -1,4 +1,4 @@
-"""Arrays that a plugin may read and not write: what it is shown is shared with every attack after it, and with runs to come."""
+"""Arrays that a plugin may read and not write: they are shared with every attack after it, and with later runs in the same process."""
 
 from __future__ import annotations
 

@@ -6,9 +6,11 @@
 | ``w, F`` | ``W_i = w_i·F`` for every i, if the map has that form | (k,), (N, N) |
 | ``c`` | what every row gets, so that the point the map is about is mapped where it belongs | (N,) |
 
-Under noise ``Sigma ⊗ K_0`` every estimate has the form ``w, F``: copies are combined first, reading each once, and one N×N product
-follows instead of k. A copy of weight 0 is not read: under corner-wave noise all but one are. A filter that keeps k directions has rank
-k, and one that drops k is the identity less rank k.
+Under noise ``Sigma ⊗ K_0`` every linear estimate has the form ``w, F`` (``W = wᵀ ⊗ G(v)``, auditor.numerics.combination): copies are
+combined first, reading each once, and one N×N product follows instead of k. A copy of weight 0 is not read: under corner-wave noise all
+but one have weight 0. A filter that keeps r directions has rank r, and one that drops r is the identity less a matrix of rank r.
+
+Work of this kind is bound by memory and not by arithmetic: what counts is how often a row is read and written, and in runs how long.
 """
 
 from __future__ import annotations
@@ -89,6 +91,7 @@ def factored(blocks: Sequence[Array]) -> tuple[Array, Array] | None:
 def _combined(w: Array, F: Array, offset: Array, centre: Array, copies: Sequence[Array], out: Array) -> None:
     n, N = out.shape
     several = len(copies) > 1
+    # μ + c + F Σ w_i (y_i − μ) = F Σ w_i y_i + [μ + c − (Σ w_i) F μ]: the centre is taken off once, not off every row.
     constant = centre + offset - w.sum() * (F @ centre)
     if several and not (F - F[0, 0] * np.eye(N)).any():  # noise of the data's own shape: no product at all
         w, F = w * F[0, 0], np.eye(N)
@@ -182,6 +185,7 @@ class SumOfProducts:
 
     def __init__(self, matrix: Array) -> None:
         self._run = 2 if len(matrix) <= SHORT_ROW else 1
+        # Two rows of N values are one row of 2N, and diag(W, W) maps them both.
         self._matrix: Array = np.kron(np.eye(self._run), matrix).astype(np.float64)
 
     def add(self, rows: Array, out: Array, factor: float = 1.0) -> None:
@@ -222,7 +226,7 @@ def _add_product(factor: float, rows: Array, matrix: Array, out: Array) -> None:
 
 
 def _low_rank(W: Array, size: float) -> tuple[Array, Array] | None:
-    """Return factors, shapes (N, r) and (r, N), whose product is ``Wᵀ`` to rounding in numbers of a size, if r is below N/2."""
+    """Return factors, shapes (N, r) and (r, N), whose product is ``Wᵀ`` to the rounding of numbers of that size; None for r ≥ N/2."""
     N = len(W)
     U, s, Vt = np.linalg.svd(W)
     rank = int((s > N * np.finfo(float).eps * max(size, float(s[0]))).sum())

@@ -135,7 +135,7 @@ def share_tests(shares: Sequence[tuple[float, int, int]], margin: float) -> tupl
 def observations_needed(regressors: int, margin: float, level: float, power: float) -> int:
     """Return how many observations let ``share_tests`` rule out the margin with this power, if the true share is 0."""
     likely = float(chdtri(regressors, 1.0 - power))
-    level = level * power  # as small a share is seen that often without any
+    level = level * power  # share_tests divides by the chance of as small a share under no gain, which is the power here
     n = 16
     while chndtr(likely, regressors, n * margin / (1.0 - margin)) > level:
         n *= 2

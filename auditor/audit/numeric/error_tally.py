@@ -127,12 +127,13 @@ class Tally:
 
         ``P(|e| ≤ t) = Φ((t − b)/s) − Φ((−t − b)/s)``: exact for a linear attack on this very table, whatever its distribution.
         """
-        exact = spread <= 1e-9 * self.scale
+        exact = spread <= 1e-9 * self.scale  # no noise but rounding: a record is a hit or is not
         s = np.where(exact, 1.0, spread)
         expected, variance = [], []
         for tolerance in self.tolerances:
             t = tolerance.reach(self.scale, x)
             chance = np.where(exact, np.abs(bias) <= t, ndtr((t - bias) / s) - ndtr((-t - bias) / s))
+            # Hits of different records are independent, each a Bernoulli draw: their number has mean Σ p and variance Σ p(1 − p).
             expected.append(chance.sum(axis=0))
             variance.append((chance * (1.0 - chance)).sum(axis=0))
         self.expected_hits, self.hit_variance = _added(self.expected_hits, expected), _added(self.hit_variance, variance)
@@ -147,7 +148,10 @@ class Tally:
 
 
 def _by_cell(place: Array, cells: int) -> Counts:
-    """Return counts by cell, shape (B, N, cells), of places of shape (b, B, N) within [0, cells)."""
+    """Return counts by cell, shape (B, N, cells), of places of shape (b, B, N) within [0, cells).
+
+    Each map and attribute has a stretch of cells of its own in one long row, so that a single ``bincount`` counts them all.
+    """
     _, B, N = place.shape
     flat = place.astype(np.int64) + (np.arange(B * N) * cells).reshape(B, N)
     return np.bincount(flat.ravel(), minlength=B * N * cells).reshape(B, N, cells)
@@ -166,7 +170,7 @@ def _added(total: Sequence[Array], part: Sequence[Array]) -> list[Array]:
 
 
 def tellable(probability: float, rows: int) -> bool:
-    """Whether a quantile of that many records may be told."""
+    """Whether a quantile of that many records may be reported: ten records on either side, and none of the outermost 5 %."""
     return LOWEST <= probability <= HIGHEST and rows * min(probability, 1.0 - probability) >= FEWEST_BEYOND - 1e-9
 
 

@@ -1,7 +1,7 @@
-"""What is taken of a release while its blocks go by, stripe by stripe: moments of everything, and of rows that adversaries were given.
+"""The moment pass over one release, stripe by stripe: moments of all rows, and of the rows that adversaries were given.
 
-A stripe's sums are the same whoever takes them and whatever else it does, and those of all stripes are added up in order: so the work
-can be shared out, and a table need not fit into memory.
+The sums of a stripe do not depend on which process takes them or what else it does, and those of all stripes are added up in order:
+floating-point sums depend on their order, and results must not depend on the number of workers. A table need not fit into memory.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from auditor.numerics.random_streams import stream
 from auditor.types import Array, Block, Indices
 
 FOLDS = 10
-"""Parts that chosen rows are dealt into, so that an attack can be learnt again from other rows like them."""
+"""Parts that chosen rows are dealt into, so that an attack can be fitted again to other rows like them (``redraws``)."""
 
 MOST_SHUFFLED = 2**24
-"""Rows up to which a choice is the head of a shuffle of all of them, which holds eight bytes a row."""
+"""Rows up to which a choice is the head of a shuffle of all of them, which holds eight bytes a row: 128 megabytes."""
 DRAWN_AT_ONCE = 2**12
+"""Row numbers drawn at a time of a longer table."""
 
 
 def chosen_rows(knowledge: Knowledge, rows: int, seed: int, replicate: int) -> Indices | None:
@@ -46,7 +47,7 @@ def _drawn(rng: np.random.Generator, rows: int, count: int) -> Indices:
     drawn = np.empty(0, dtype=np.intp)
     while drawn.size < count:
         drawn = np.concatenate([drawn, rng.integers(0, rows, DRAWN_AT_ONCE)])
-        drawn = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
+        drawn = drawn[np.sort(np.unique(drawn, return_index=True)[1])]  # first occurrences, in the order they were drawn
     return drawn[:count]
 
 
@@ -220,7 +221,11 @@ class Gatherer:
         return {block: number for number, cut in enumerate(stripes(rows, self._width)) for block in range(*cut)}
 
     def take(self, into: Stripe, index: int, x: Array, copies: Sequence[Array]) -> None:
-        """Take one block."""
+        """Add one block's rows to the stripe's sums.
+
+        A block is cut into pieces that stay in the cache while they are laid side by side and multiplied; chosen rows are taken from a
+        piece while it lies there.
+        """
         parts = self._parts(copies)
         into.finite = into.finite and (self._joint or all(bool(np.isfinite(copy).all()) for copy in copies))
         if self._stack is None:

@@ -1,9 +1,8 @@
-"""Theory for a map that was learnt from other records than it is judged on: what it will do to *their* noise, the map taken as it is.
+"""Theory for a map that was estimated from other records than it is judged on: its expected error over *their* noise, given the map.
 
-Noise is drawn record by record, so that of the records judged knows nothing of the map, and the closed form of a map that was fixed
-beforehand holds for this one: ``A + S`` of ``auditor.audit.numeric.linear_errors``, over the noise of the records judged. Exact for any
-table. How good a map
-so many records teach is another question: the error bar counts it (``auditor.audit.numeric.redraws``), this expectation does not.
+Noise is drawn record by record, so the noise of the records judged is independent of the map, and the closed form of fixed weights holds:
+``A + S`` of ``auditor.audit.numeric.linear_errors``. Exact for any table. How good a map so many records allow is another question: the
+error bar includes it (``auditor.audit.numeric.redraws``), this expectation does not.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ def expected_errors(maps: Maps, judged: Moments, law: NoiseLaw) -> Array:
     Parameters
     ----------
     maps : Maps
-        Learnt from other records, or from nothing; *not checked*.
+        Estimated from other records, or not estimated at all; *not checked*.
     judged : Moments
         Of ``[X, …]`` over the records judged.
     law : NoiseLaw
@@ -36,8 +35,8 @@ def expected_errors(maps: Maps, judged: Moments, law: NoiseLaw) -> Array:
 def with_theory(errors: Errors, maps: Maps, judged: Moments, variances: Array, law: NoiseLaw) -> Errors:
     """Return the same errors with theory beside them.
 
-    None is given of gains: by luck a map of several copies may be better than one of its best copy alone, and what such a pair of maps
-    leads to says nothing of what pooling buys.
+    There is none of gains: a map of several copies may be better by luck than one of its best copy alone, and what such a pair of maps
+    leads to is not what pooling buys.
 
     Parameters
     ----------

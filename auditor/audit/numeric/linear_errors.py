@@ -1,16 +1,17 @@
-"""Errors of linear attacks from second moments alone: every coalition at the price of a small product, no row touched.
+"""Errors of linear attacks from second moments alone: every coalition costs a small matrix product, and no row is read.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``W, V, R`` | the maps: ``auditor.audit.numeric.stacked_maps`` | |
 | ``c`` | what is left of the offset after centring on the table's mean | (B, N) |
 | ``P, t`` | moments of ``v`` over the rows, ``auditor.numerics.moments`` | (d, d), (d,) |
-| ``A`` | ``(I−V−WH) K_X (I−V−WH)ᵀ + c cᵀ``: what the attack loses of the data | (B, N, N) |
-| ``S`` | ``W K_Z Wᵀ``: what it lets through of the noise | (B, N, N) |
+| ``H`` | ``[I … I]ᵀ``: copies of a row without noise are the row, ``Y = H x + Z`` | (MN, N) |
+| ``A`` | ``(I−V−WH) K_X (I−V−WH)ᵀ + c cᵀ``: squared bias, what the attack loses of the data | (B, N, N) |
+| ``S`` | ``W K_Z Wᵀ``: variance, what it lets through of the noise | (B, N, N) |
 
 Measured error ``diag(R P Rᵀ)/n − …``; closed form ``diag(A + S)`` (li2012 (7) for the best W). With weights that do not depend on the
-noise, the variance over noise draws of the squared error is ``(2 tr S² + 4 tr S A)/n``, and so on entry by entry: exact for any table.
-Weights that were learnt differ in another draw: their errors are measured in draws that the audit makes itself
+noise, the variance over noise draws of the squared error is ``(2 tr S² + 4 tr S A)/n``, and likewise for each attribute: exact for any
+table. Estimated weights differ in another draw: their errors are measured in draws that the audit makes itself
 (``auditor.audit.numeric.redraws``).
 """
 
@@ -47,8 +48,8 @@ def squared_errors(maps: Maps, moments: Moments) -> Array:
 def resolution(maps: Maps, moments: Moments) -> Array:
     """Return how far rounding may move a sum of squared errors, shape (B, N): ``ε (|R| diag(P)^½)²``.
 
-    Where copies cancel whose noise is far larger than an attribute (white noise on attributes of units far apart), squares of that noise
-    are subtracted from one another: their moments are known to ε of themselves, whatever is left of them.
+    ``R P Rᵀ`` adds up terms as large as ``|R_i| |P_ij| |R_j|``, each rounded to ε of itself, and ``|P_ij| ≤ (P_ii P_jj)^½``. Where large
+    terms cancel (noise far larger than an attribute, as white noise on attributes in very different units), that rounding stays.
     """
     R = np.abs(maps.residual)
     return np.asarray(np.finfo(np.float64).eps * (R @ np.sqrt(np.clip(np.diag(moments.products), 0.0, None))) ** 2)
@@ -67,7 +68,7 @@ class ClosedForm:
     rows : int
         ``n``.
     excess : tuple of ndarrays of shape (B, N) and (B,), or None
-        What noise that is not Gaussian adds to the variances.
+        What the fourth cumulants of noise that is not Gaussian add to the variances.
     """
 
     expected: Array = field(repr=False)
@@ -115,6 +116,7 @@ def closed_form(maps: Maps, K_X: Array, law: NoiseLaw, rows: int, sharp: NDArray
     never negative and known to ``(ε |w|)²``; ``W K_Z Wᵀ`` is a difference of terms of size ``|w|²``, known to ε of them.
     """
     A, S = crossed(maps, maps, K_X, law)
+    # E|b + e|² of an error with bias b and noise e ~ (0, S), averaged over rows: tr A + tr S, li2012 (7) when W is the best.
     if sharp is not None and sharp.size:
         V = maps.weights[sharp] @ law.passed_root
         S[sharp] = V @ V.transpose(0, 2, 1)
@@ -170,14 +172,14 @@ class Errors:
 
 
 class Sharp(NamedTuple):
-    """Errors measured on the rows themselves, of maps that second moments do not resolve.
+    """Errors measured on the rows themselves, of maps whose errors second moments do not resolve (``resolution``).
 
     Attributes
     ----------
     sums : ndarray of shape (G, b, N)
         Squared errors, summed by row group.
     grain : ndarray of shape (b, N)
-        Mean squared error that the rounding of the copies themselves may make.
+        Mean squared error that the rounding of the stored copies may make.
     """
 
     sums: Array
@@ -195,7 +197,7 @@ def with_total(each: Array) -> Array:
 
 def audit_linear(
     coalitions: Sequence[Coalition], maps: Maps, groups: Sequence[Moments], K_X: Array, law: NoiseLaw | None,
-    again: Array | None = None, rivals: NDArray[np.intp] | None = None, why: ErrorBar = "jackknife", by_rows: ByRows | None = None,
+    again: Array | None = None, compared: NDArray[np.intp] | None = None, why: ErrorBar = "jackknife", by_rows: ByRows | None = None,
 ) -> Errors:  # fmt: skip
     """Measure every coalition's error and gain from moments, with error bars, and the closed forms beside them.
 
@@ -213,8 +215,8 @@ def audit_linear(
         Law of the noise in all copies; without it there is no closed form, and errors come from a jackknife over the groups.
     again : ndarray of shape (R, B, N) or None
         For maps that are not fixed: mean squared errors in other draws.
-    rivals : ndarray of shape (B,) or None
-        Places of single copies to pair each coalition with (``quietest``), for ``Errors.paired``.
+    compared : ndarray of shape (B,) or None
+        Places of the single copies that each coalition is compared with (``quietest``), for ``Errors.paired``.
     why : ErrorBar
         Where the error bars of maps that are not fixed come from when nothing was drawn again.
     by_rows : callable, optional
@@ -224,33 +226,34 @@ def audit_linear(
     coarse = np.flatnonzero((resolution(maps, total) / total.count > EXACT * np.diag(K_X)).any(axis=1))
     measured = by_rows(coarse) if by_rows is not None and coarse.size else None
     if law is not None and maps.fixed:
-        return _under_law(coalitions, maps, total, K_X, law, rivals, None if measured is None else (coarse, measured))
+        return _under_law(coalitions, maps, total, K_X, law, compared, None if measured is None else (coarse, measured))
     if again is not None:
         error, blur = with_total(squared_errors(maps, total) / total.count), with_total(resolution(maps, total) / total.count)
         if measured is not None:
             error[coarse], blur[coarse] = with_total(measured.sums.sum(axis=0) / total.count), with_total(measured.grain)
         blur = rounded_off(blur, scale)
-        return from_redraws(coalitions, rounded_off(error, scale, blur), rounded_off(with_total(again), scale, blur), scale, rivals, blur)
+        return from_redraws(coalitions, rounded_off(error, scale, blur), rounded_off(with_total(again), scale, blur), scale, compared, blur)
     sums = np.array([squared_errors(maps, group) for group in groups])
     if measured is not None:
         sums[:, coarse] = measured.sums
-    return from_groups(coalitions, sums, [group.count for group in groups], np.diag(K_X), rivals, bar=why)
+    return from_groups(coalitions, sums, [group.count for group in groups], np.diag(K_X), compared, bar=why)
 
 
 def quietest(coalitions: Sequence[Coalition], law: NoiseLaw, K_X: Array) -> NDArray[np.intp]:
-    """Return, by coalition, the place of its copy with least noise, by the law and beside the data's own variance, shape (B,).
+    """Return, by coalition, the place of its copy with least noise by law, as a share of the data's variance, shape (B,).
 
-    The copy whose error is *measured* least is the luckiest of those nearly as good; a test of pooling needs one chosen beforehand.
+    The copy whose *measured* error is least is the luckiest of several nearly as good, and a gain over it is biased downward. A test of
+    what pooling buys needs a copy that was chosen before anything was measured.
     """
     N = law.width
-    loudness = (np.diag(law.covariance).reshape(-1, N) / np.diag(K_X)).sum(axis=1)
+    noise_share = (np.diag(law.covariance).reshape(-1, N) / np.diag(K_X)).sum(axis=1)
     singles = {coalition[0]: place for place, coalition in enumerate(coalitions) if len(coalition) == 1}
-    return np.array([singles[min(coalition, key=lambda copy: loudness[copy - 1])] for coalition in coalitions], dtype=np.intp)
+    return np.array([singles[min(coalition, key=lambda copy: noise_share[copy - 1])] for coalition in coalitions], dtype=np.intp)
 
 
 def from_groups(
     coalitions: Sequence[Coalition], sums: Array, counts: Sequence[int], variances: Array,
-    rivals: NDArray[np.intp] | None = None, bar: ErrorBar = "jackknife",
+    compared: NDArray[np.intp] | None = None, bar: ErrorBar = "jackknife",
 ) -> Errors:  # fmt: skip
     """Return errors of any attack from its squared errors summed by row group.
 
@@ -264,7 +267,7 @@ def from_groups(
         Rows in each group.
     variances : ndarray of shape (N,)
         Each attribute's variance in the table.
-    rivals : ndarray of shape (B,) or None
+    compared : ndarray of shape (B,) or None
         As for ``audit_linear``.
     bar : 'jackknife' or 'replicates-needed'
         Leave out groups of rows, the attack held; or give no error bars, as that does not see what all rows share.
@@ -275,23 +278,23 @@ def from_groups(
     nothing = np.full_like(distortion, np.nan)
     degrees = np.full_like(distortion, max(1, len(counts) - 1))
 
-    def against(rival: NDArray[np.intp]) -> tuple[Array, Paired]:
-        gain = collusion_gain(distortion, np.take_along_axis(distortion, rival, axis=0), scale)
-        both = _jackknife(with_total(sums), counts, rival, scale) if bar == "jackknife" else (nothing, nothing)
+    def against(single: NDArray[np.intp]) -> tuple[Array, Paired]:
+        gain = collusion_gain(distortion, np.take_along_axis(distortion, single, axis=0), scale)
+        both = _jackknife(with_total(sums), counts, single, scale) if bar == "jackknife" else (nothing, nothing)
         return both[0], Paired(gain, both[1], degrees)
 
     std_error, own = against(best)
-    paired = None if rivals is None else against(np.broadcast_to(rivals[:, None], distortion.shape))[1]
+    paired = None if compared is None else against(np.broadcast_to(compared[:, None], distortion.shape))[1]
     t = quantiles(0.975, degrees)
     reach, gain_reach = t * std_error, t * own.std_error
     return Errors(distortion, std_error, nothing, own.gain, own.std_error, nothing, bar, reach, reach, gain_reach, gain_reach, paired)
 
 
 def from_redraws(
-    coalitions: Sequence[Coalition], distortion: Array, again: Array, scale: Array, rivals: NDArray[np.intp] | None = None,
+    coalitions: Sequence[Coalition], distortion: Array, again: Array, scale: Array, compared: NDArray[np.intp] | None = None,
     blur: Array | float = 0.0,
 ) -> Errors:  # fmt: skip
-    """Return errors of any attack with bars from other draws of the same release.
+    """Return errors of any attack with error bars from other draws of the same release.
 
     Parameters
     ----------
@@ -300,20 +303,21 @@ def from_redraws(
         Mean squared errors as measured, and in R other draws; the last column is all attributes together.
     scale : ndarray of shape (N + 1,)
         The attributes' variances, and their mean.
-    rivals : ndarray of shape (B,) or None
+    compared : ndarray of shape (B,) or None
         As for ``audit_linear``.
     blur : ndarray, optional
         How far rounding moves each error.
     """
     members, R = Members.of(coalitions), len(again)
 
-    def gains(errors: Array, rival: NDArray[np.intp]) -> Array:
-        return collusion_gain(errors, np.take_along_axis(errors, rival, axis=0), scale)
+    def gains(errors: Array, single: NDArray[np.intp]) -> Array:
+        return collusion_gain(errors, np.take_along_axis(errors, single, axis=0), scale)
 
-    def steady(rivals: Array, spread: Array) -> Array:
-        """The spread of a gain over these rivals' errors; not a number where it would tell nothing."""
-        return np.where(rivals.std(axis=0, ddof=1) <= MOST_UNSTEADY * rivals.mean(axis=0), spread, np.nan)
+    def steady(denominators: Array, spread: Array) -> Array:
+        """The spread of a gain over single copies with these errors; NaN where the ratio has no mean to speak of."""
+        return np.where(denominators.std(axis=0, ddof=1) <= MOST_UNSTEADY * denominators.mean(axis=0), spread, np.nan)
 
+    # The best copy is chosen anew in every draw, as an adversary would: a gain's spread includes which copy happened to be best.
     best = [members.best(errors) for errors in again]
     gain, other = gains(distortion, members.best(distortion)), np.array(list(map(gains, again, best)))
     alone = np.array([np.take_along_axis(*pair, axis=0) for pair in zip(again, best, strict=True)])
@@ -321,10 +325,10 @@ def from_redraws(
     gain_error = steady(alone, other.std(axis=0, ddof=1))
     gain_below, gain_above = (np.where(np.isnan(gain_error), np.nan, reach) for reach in reaches(gain, other))
     nothing, paired = np.full_like(distortion, np.nan), None
-    if rivals is not None:
-        pair = np.broadcast_to(rivals[:, None], distortion.shape)
+    if compared is not None:
+        pair = np.broadcast_to(compared[:, None], distortion.shape)
         pairs = np.array([gains(errors, pair) for errors in again])
-        paired = Paired(gains(distortion, pair), steady(again[:, rivals], pairs.std(axis=0, ddof=1)), np.full_like(distortion, R - 1))
+        paired = Paired(gains(distortion, pair), steady(again[:, compared], pairs.std(axis=0, ddof=1)), np.full_like(distortion, R - 1))
     return Errors(
         distortion, spread, nothing, gain, gain_error, nothing, "redraws",
         np.maximum(below, Z_95 * blur), np.maximum(above, Z_95 * blur), gain_below, gain_above, paired,
@@ -334,21 +338,26 @@ def from_redraws(
 MOST_UNSTEADY = 1 / 3
 """Standard deviation of a best copy's error, as a share of the error, from which one release tells no gain over it.
 
-A gain is a ratio, and the law of a ratio whose denominator comes near 0 has no mean that an interval could hold: a draw in fifty is a
-hundred times the others."""
+A gain is a ratio. The law of a ratio whose denominator comes near 0 has tails as heavy as Cauchy's, and no mean that an interval could
+hold: one draw in fifty is a hundred times the others."""
 
 
 def reaches(figure: Array, again: Array) -> tuple[Array, Array]:
     """Return how far 95 % intervals about a figure reach down and up, given R other draws of it, shape (R, …).
 
-    What an interval is to hold is the mean over draws, which the redraws estimate with standard error ``s/√R``. It reaches 85 % of the
-    redraws' spread (Student's t) and, where the figure is further off than that, to three quarters of their mean's own uncertainty beyond
-    it: of normal figures 0.85 + 0.15 · 0.75 = 96 % are held so. Where draws fall into two heaps, as of a filter that keeps now one
-    direction, now two, the figure of the common heap is near the mean, and that of the rarer one is held three times in four.
+    The interval is to hold the mean over draws, which the redraws estimate with standard error ``s/√R``. It is extrapolated in two steps:
+
+    - it reaches as far as 85 % of draws lie from their mean (``t_{0.925}(R−1) · s``), which holds a normal figure 85 times in 100;
+    - where the figure is further off than that, it reaches past the redraws' mean by ``t_{0.75}(R−1) · s/√R``, so that the true mean is
+      held three times in four there too.
+
+    Of normal figures 0.85 + 0.15 · 0.75 = 96 % are held so. Where draws fall into two clusters, as of a filter that keeps now one
+    direction, now two, the figure of the common cluster is near the mean, and that of the rarer one is held three times in four; a
+    symmetric interval of ``t_{0.975} s`` would miss the mean every time the figure fell into the rarer one.
     """
     R, mean, spread = len(again), again.mean(axis=0), again.std(axis=0, ddof=1)
-    reach, doubt = quantile(0.925, R - 1) * spread, quantile(0.75, R - 1) * spread / np.sqrt(R)
-    return np.maximum(reach, figure - mean + doubt), np.maximum(reach, mean - figure + doubt)
+    reach, mean_reach = quantile(0.925, R - 1) * spread, quantile(0.75, R - 1) * spread / np.sqrt(R)
+    return np.maximum(reach, figure - mean + mean_reach), np.maximum(reach, mean - figure + mean_reach)
 
 
 EXACT = 1e-12
@@ -356,7 +365,7 @@ EXACT = 1e-12
 
 
 def rounded_off(error: Array, variance: Array, blur: Array | float = 0.0) -> Array:
-    """Return squared errors with those that are nothing but rounding put to 0, so that an exact rebuild reads as one anywhere.
+    """Return squared errors with those that are nothing but rounding set to 0, so that an exact rebuild is 0 on every machine.
 
     Parameters
     ----------
@@ -385,18 +394,18 @@ def collusion_gain(error: Array, alone: Array, variance: Array, doubt: Array | f
 
 
 def _under_law(
-    coalitions: Sequence[Coalition], maps: Maps, total: Moments, K_X: Array, law: NoiseLaw, rivals: NDArray[np.intp] | None,
+    coalitions: Sequence[Coalition], maps: Maps, total: Moments, K_X: Array, law: NoiseLaw, compared: NDArray[np.intp] | None,
     sharp: tuple[NDArray[np.intp], Sharp] | None = None,
 ) -> Errors:  # fmt: skip
     """Errors of known maps, with bars in closed form from the law."""
     N = maps.offsets.shape[1]
     scale = with_total(np.diag(K_X))
-    # What is less than its own resolution is an exact rebuild as far as moments can tell; the error bar says how far that is.
+    # An error below its own resolution is an exact rebuild as far as moments can tell; the error bar says how far that is.
     doubt = with_total(resolution(maps, total) / total.count)
     blur = rounded_off(doubt, scale)
     error = with_total(squared_errors(maps, total) / total.count)
     least = blur.copy()
-    if sharp is not None:  # what is measured on rows is the attack's own error; theory is beside it to the rounding of the copies
+    if sharp is not None:  # an error measured on rows is known to the rounding of the stored copies, and theory is compared to that
         places, found = sharp
         error[places], least[places] = with_total(found.sums.sum(axis=0) / total.count), 0.0
         doubt[places] = with_total(found.grain)
@@ -417,8 +426,8 @@ def _under_law(
         return Paired(collusion_gain(distortion, alone, scale), error, np.full_like(alone, np.inf))
 
     best = against(members.best(distortion))
-    paired = None if rivals is None else against(np.ascontiguousarray(np.broadcast_to(rivals[:, None], distortion.shape)))
-    # Each expected error is a sum of terms that cancel as those of the measured one do, and is known to ε of their size.
+    paired = None if compared is None else against(np.ascontiguousarray(np.broadcast_to(compared[:, None], distortion.shape)))
+    # The terms of an expected error cancel as those of the measured one do: it is known to ε of their size, as is the best copy's.
     places = members.best(expected)
     doubt = doubt + np.take_along_axis(doubt, places, axis=0)
     gain_theory = collusion_gain(expected, np.take_along_axis(expected, places, axis=0), scale, doubt)
@@ -435,7 +444,10 @@ def _columns(each: Array, total: Array, N: int) -> Array:
 
 
 def _covariance_with_best(maps: Maps, best: NDArray[np.intp], K_X: Array, law: NoiseLaw, rows: int) -> Array:
-    """Return the covariance of each coalition's mean squared error with its best single copy's, shape (B, N + 1)."""
+    """Return the covariance of each coalition's mean squared error with its best single copy's, shape (B, N + 1).
+
+    ``spread`` with A and S of the two maps crossed. Attributes mostly share their best copy, and then one crossing serves them all.
+    """
     covariance = np.empty(best.shape)
     N = maps.offsets.shape[1]
     by_place: dict[bytes, Array] = {}
@@ -451,16 +463,19 @@ def _covariance_with_best(maps: Maps, best: NDArray[np.intp], K_X: Array, law: N
 
 
 def _ratio_error(error: Array, alone: Array, variance: Array, alone_variance: Array, covariance: Array) -> Array:
-    """Return the standard error of ``error/alone`` by the delta method, 0 where the copy alone is exact."""
+    """Return the standard error of ``error/alone`` by the delta method, 0 where the copy alone is exact.
+
+    ``Var(a/b) ≈ (Var a + r² Var b − 2 r Cov(a, b)) / b²`` with ``r = a/b``.
+    """
     ratio = np.divide(error, alone, out=np.zeros_like(error), where=alone > 0)
     apart = variance + ratio**2 * alone_variance
-    # The two are one estimate, but for rounding, where next to nothing is left of their variances.
+    # Where the covariance takes all but 1e-13 of the variances away, the two errors are one and the same but for rounding.
     numerator = np.where((left := apart - 2.0 * ratio * covariance) > 1e-13 * apart, left, 0.0)
     return np.divide(np.sqrt(numerator), alone, out=np.zeros_like(error), where=alone > 0)
 
 
 def _jackknife(sums: Array, counts: Sequence[int], best: NDArray[np.intp], scale: Array) -> tuple[Array, Array]:
-    """Return jackknife errors of distortion and gain, shapes (B, N + 1), the attack held; NaN for a single group."""
+    """Return jackknife errors of distortion and gain, shapes (B, N + 1), the maps held as they are; NaN for a single group."""
     if len(counts) < 2:
         nothing = np.full(best.shape, np.nan)
         return nothing, nothing

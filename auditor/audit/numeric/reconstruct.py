@@ -40,6 +40,7 @@ class CountsInferences(Protocol):
 def tally_linear(maps: Maps, blocks: Blocks, centre: Array, tally: Tally, K_X: Array, law: NoiseLaw | None) -> None:
     """Run linear maps over the rows and count their errors; adds the exact chances when weights and law are known."""
     B, N, MN = maps.weights.shape
+    # The error of fixed weights is normal given the record, with mean −(I−V−WH) v + c and variance diag(S): the chance of a hit is exact.
     known = maps.fixed and law is not None and law.distribution == "gaussian" and bool(tally.tolerances)
     spread = np.sqrt(np.clip(np.einsum("bnn->bn", crossed(maps, maps, K_X, law)[1]), 0.0, None)) if known and law is not None else None
     lost, flat, own = maps.lost, maps.weights.reshape(B * N, MN), maps.own.reshape(B * N, N)
@@ -76,6 +77,7 @@ def errors_by_rows(maps: Maps, blocks: Blocks, counts: Sequence[Sequence[int]], 
                 here = slice(first, min(first + size, stop))
                 raw = np.concatenate([copy[here] for copy in copies], axis=1)
                 y = raw - np.tile(centre, MN // N)
+                # Errors first, squares after: the large terms cancel before they are squared, where moments square them first.
                 errors = (y @ flat.T - (x[here] - centre) @ own.T).reshape(-1, B, N) + maps.offsets
                 found += np.einsum("rbn,rbn->bn", errors, errors)
                 squares += np.einsum("rd,rd->d", raw, raw)
@@ -125,8 +127,8 @@ def tally_rows(
         for place, fitted in enumerate(reconstructions):
             theory = fitted.expected(x)
             expected[place] += np.nan if theory is None else checked(theory, x.shape[:1]).sum()
-        for learnt, fitted, mine in zip(inferences, reconstructions, held, strict=False):
-            learnt.add(fitted.inferred(mine), x)
+        for inferred, fitted, mine in zip(inferences, reconstructions, held, strict=False):
+            inferred.add(fitted.inferred(mine), x)
         for counted, fitted, mine in zip(records, reconstructions, held, strict=False):
             counted.add(fitted, mine, x)
         errors = np.stack(estimates, axis=1) - x[:, None, :]

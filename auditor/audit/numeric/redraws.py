@@ -1,8 +1,8 @@
-"""Error bars of attacks that learn: what they would have measured in other draws of the same release, which the audit makes itself.
+"""Error bars of attacks that estimate something: their errors in other draws of the same release, which the audit makes itself.
 
-An attack that learns from the copies, or from records it was given, owes its error to more than the noise of each record: a learnt prior,
-a filter's number of components or a regression is drawn once for all records, and leaving rows out shows neither how it jumps nor what it
-did not see. The audit has the table and the law, so it draws again: other noise, another matrix, other records given.
+Where an attack estimates a prior, a number of components or a regression from the copies, or from records it was given, that estimate is
+drawn once for all records. Leaving rows out (a jackknife) shows neither how it jumps nor what it did not see. The audit has the table and
+the law, so it draws again: other noise, another matrix, other records given.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -14,9 +14,8 @@ did not see. The audit has the table and the law, so it draws again: other noise
 For Gaussian noise these are the exact joint law of all second moments, given the table (Cochran): a redraw costs as much as a few matrix
 products and touches no row. For other noise the mean and variance of each second moment are exact, their shape is normal (n is large).
 
-The spread of the redraws is the error bar: it counts a learnt prior, a flipped number of components and other records given, and how large
-errors go with large spreads. Rare flips need many redraws to be seen at all, hence 39 where they cost no rows. Attacks on rows are
-carried out again on nine whole releases.
+The spread of the redraws is the error bar: it covers an estimated prior, a changed number of components and other records given. Rare
+changes need many redraws to be seen at all, hence 39 where they cost no rows. Attacks on rows are carried out again on nine whole releases.
 """
 
 from __future__ import annotations
@@ -60,13 +59,15 @@ def redrawn_moments(original: Moments, law: NoiseLaw, rng: np.random.Generator) 
     """
     n, N, L = original.count, original.size, law.root
     q = L.shape[1]
+    # Second moments hold of the noise only its products with these N + 1 columns, and its products with itself.
     A = np.block([[np.full((1, 1), float(n)), original.total[None]], [original.total[:, None], original.products]])
     G = rng.standard_normal((N + 1, q))
+    # Cochran: UᵀU is the part along the columns of [1, X], GᵀG, plus an independent Wishart matrix of the n − N − 1 other dimensions.
     UU = G.T @ G + wishart(max(n - N - 1, 0), q, rng)
-    # Var Σ u² = (2 + κ) n, where Gaussian components have 2n.
+    # With excess kurtosis κ, Var Σ u² = (2 + κ) n where Gaussian components have 2n: stretch the diagonal about its mean n.
     UU[np.diag_indices(q)] = n + (np.diag(UU) - n) * np.sqrt(1.0 + law.excess_kurtosis / 2.0)
     across, ZZ = psd_root(A) @ G @ L.T, L @ UU @ L.T
-    H = np.tile(np.eye(N), (1, law.copies + 1))
+    H = np.tile(np.eye(N), (1, law.copies + 1))  # [X, Y_1 … Y_M] = X H + [0, Z_1 … Z_M]
     total, products = original.total @ H, H.T @ original.products @ H
     total[N:] += across[0]
     XZ = H.T @ across[1:]
@@ -143,7 +144,7 @@ class Redraws:
         return view, rest if self._draw.clear else both
 
     def _given(self, rng: np.random.Generator) -> Moments:
-        """Return moments of X over other rows: any of a small table, the parts of those that were chosen, resampled, of a large one."""
+        """Return moments of X over other rows: any rows of a small table; of a large one, parts of those that were chosen, resampled."""
         assert self._draw is not None
         if self._rows is not None:
             return Moments.of(self._rows[rng.permutation(len(self._rows))[: len(self._draw.rows)]])

@@ -1,7 +1,7 @@
-"""Theory that needs the true rows an attack learnt from: asked for by the audit, once every estimate is in.
+"""Theory that needs the true rows an attack was fitted to: the audit asks for it after all estimates were made.
 
-Some errors are no expectation over noise but what the table itself leaves (``Reconstruction.hindsight``). The original is read again for
-them, block by block, and no copy is made again; nothing is read for an attack that has no such theory.
+Some errors are no expectation over noise but follow from the table itself (``Reconstruction.hindsight``). For these the original is read
+again, block by block, and no copy is drawn again; nothing is read for an attack that has no such theory.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class Originals:
 
 
 def with_hindsight(expected: Array, fitted: Sequence[Reconstruction], seen: Originals, judged: Originals) -> Array:
-    """Return what theory expects of attacks, with hindsight's in place of their own where they have it.
+    """Return the expected errors of attacks, those that follow from the true rows in place of their own where there are any.
 
     Parameters
     ----------
     expected : ndarray of shape (B,)
         Squared errors summed over rows and attributes; NaN for none.
     fitted : sequence of B Reconstruction
-        They have made their estimates: from here on they know the truth.
+        Their estimates were made: from here on they are shown true rows.
     seen : Originals
         The rows whose copies they were fitted to.
     judged : Originals

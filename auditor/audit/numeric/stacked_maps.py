@@ -1,4 +1,7 @@
-"""Affine maps of many coalitions side by side, padded to all copies, and who holds what among them.
+"""Affine maps of many coalitions stacked into one array, padded with zeros to all copies, and which copies each coalition holds.
+
+Padding makes a coalition's error ``R P Rᵀ`` a matrix product with the moments of *all* copies: a thousand coalitions are one product of
+a (1000·N) × d matrix, in place of a thousand small ones with submatrices cut out of ``P``.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -32,7 +35,7 @@ def by_size(coalitions: Sequence[Coalition]) -> Iterator[tuple[int, Sequence[Coa
 
 @dataclass(frozen=True)
 class Members:
-    """Who holds what, among coalitions whose members are all there alone as well.
+    """Which coalition holds which copy; every member of a coalition must be there as a coalition of its own.
 
     Attributes
     ----------
@@ -88,6 +91,7 @@ class Maps:
         """Put each coalition's weights at its copies' places among all copies; a batch for each run of ``by_size``."""
         stacks = [_stacked(batch) for batch in batches]
         N = stacks[0].offsets.shape[1]
+        # Scatter: of a run of one size all maps are written at once, weights of the j-th copy held to the place of that copy among all.
         by_copy = np.zeros((len(coalitions), N, copies, N))
         for (start, run), stack in zip(by_size(coalitions), stacks, strict=True):
             places = np.arange(start, start + len(run))[:, None]
@@ -121,7 +125,7 @@ class Maps:
 
     @cached_property
     def residual(self) -> Array:
-        """``R = [I − V, −W]``, shape (B, N, d)."""
+        """``R = [I − V, −W]``, shape (B, N, d); kept, as every row group's error needs it."""
         B, N, MN = self.weights.shape
         R = np.empty((B, N, N + MN))
         R[:, :, :N], R[:, :, N:] = self.own, -self.weights

@@ -1,4 +1,4 @@
-"""Copies that were multiplied by a square matrix, seen from where they were before it: there they are the original plus noise.
+"""Copies that were multiplied by a square matrix, in coordinates from before the product: there they are the original plus noise.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -6,9 +6,9 @@
 | ``u_i`` | ``M_i⁻¹ (y_i − t_i) = x + Z_i`` | (N,) |
 | ``T`` | ``diag(I, M_1 … M_M)``: moments of ``[x, u_1 …]`` become those of ``[x, y_1 …]`` about their own means | (d, d) |
 
-The audit has the matrices and gathers moments of ``u``, about the table's mean: far from the origin ``M_i μ`` is another point than ``μ``,
-and moments of ``y`` about ``μ`` are rounding and little else. An adversary is given ``T P Tᵀ``, which says of ``y`` what it can see; the
-map ``W`` it returns is ``W_i M_i`` to the audit, and everything about additive noise holds for it: closed forms, error bars, and all.
+The audit has the matrices and gathers moments of ``u`` about the table's mean. Moments of ``y`` about ``μ`` would be mostly rounding where
+the data are far from the origin, as ``M_i μ`` is another point than ``μ``. An adversary is given ``T P Tᵀ``, the moments of ``y`` that it
+can see. The map ``W`` it returns is ``W_i M_i`` in the audit's coordinates, and everything about additive noise holds for that one.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from auditor.types import Blocks
 
 
 def seen(turned: Turned | None, moments: Moments) -> Moments:
-    """Return moments as an adversary has them: the same, unless copies were turned."""
+    """Return moments as an adversary has them: ``T P Tᵀ``, or the same where copies were not transformed."""
     return moments if turned is None or moments.size == 0 else turned.as_seen(moments)
 
 
 def backs(turned: Turned | None, batch: Sequence[Affine], coalitions: Sequence[Sequence[int]]) -> Sequence[Affine]:
-    """Return maps as the audit needs them: the same, unless copies were turned."""
+    """Return maps in the audit's coordinates: ``W_i M_i``, or the same where copies were not transformed."""
     if turned is None:
         return batch
     matrices = [transform.matrix for transform in turned.transforms]
@@ -39,5 +39,5 @@ def backs(turned: Turned | None, batch: Sequence[Affine], coalitions: Sequence[S
 
 
 def undone(turned: Turned | None, blocks: Blocks) -> Blocks:
-    """Return the same blocks with ``u_i`` for copies: the same, unless copies were turned."""
+    """Return the same blocks with ``u_i`` for copies; the same where copies were not transformed."""
     return blocks if turned is None else lambda: ((index, x, turned.undo(copies)) for index, x, copies in blocks())

@@ -1,4 +1,4 @@
-"""What one pass over a release yields: moments of everything, and of the rows that each adversary was given or estimates from.
+"""What each adversary sees of one release and is judged on, from one pass over its rows.
 
 | knowledge | what the adversary gets | what it is judged on |
 | --- | --- | --- |
@@ -9,10 +9,11 @@
 | ``unmatched-records`` | some rows in clear, in no order | the other rows |
 | ``known-sample`` | some rows in clear, **held back from its copies** | the other rows |
 
-A known sample is other draws from the same population. Rows of the table stand for them: their copies are hidden from this adversary,
-which is as if they had not been released, and another adversary of the same audit still has the whole release.
+A known sample is other draws from the same population. Rows of the table stand in for them: their copies are hidden from this adversary,
+as if they had not been released, and another adversary of the same audit still has the whole release.
 
-Rows are chosen from the seed and the replicate alone: the same for every scheme, attack and coalition, larger choices holding smaller.
+Rows are chosen by the seed and the replicate alone: the same rows for every scheme, attack and coalition, and a smaller choice is part of
+a larger one. So figures of different schemes, attacks and numbers of rows are compared on the same records.
 """
 
 from __future__ import annotations
@@ -87,13 +88,13 @@ class Gathered:
     stripes : iterable of Stripe, optional
         What was gathered already of every stripe, in order; without it one pass over the blocks is made.
     copies : sequence of int, optional
-        Numbers of the copies; 1 … M unless told.
+        Numbers of the copies; 1 … M by default.
     late : bool
-        Whether moments of rows that nobody was given are taken only when they are looked at, and without the original: for one attack on
-        copies in memory, which may need none. There are no ``groups`` then.
+        Whether moments of rows that nobody was given are taken only when an attack asks for them, and without the original: for one attack
+        on copies in memory, which may need none. There are no ``groups`` then.
     turned : Turned, optional
-        What was done to the copies, if moments are of what they were before; for the audit alone. Moments in views are of copies as they
-        are, each about its own mean.
+        The matrices that copies were multiplied by, if moments are of copies before that; for the audit alone. Moments in views are of
+        copies as released, each about its own mean.
 
     Attributes
     ----------
@@ -194,6 +195,7 @@ class Gathered:
         if given is None:
             return self.groups
         taken = given[1].by_group
+        # Moments are sums, so those of the other rows are a difference: nothing is read again for each number of records given.
         rest = [group - taken[number] if number in taken else group for number, group in enumerate(self.groups)]
         return [group for group in rest if group.count]
 

@@ -1,6 +1,7 @@
 """What pooling categorical copies buys, judged without trusting the scheme: from the originals of records that look alike to a coalition.
 
-An attack that believes the stated law is blind to a scheme that draws otherwise. Every coalition is looked at in these ways (``alike``):
+An attack that uses the stated law is blind to a leak of a scheme that draws otherwise. Every coalition is tested in these ways, with the
+estimator of ``auditor.audit.pooling.matching_records``:
 
 - all its copies by their pattern of agreement, which decides where nearly every record's pattern is shown by others;
 - a coalition too wide for that, by every three of its copies with the best among them (beyond 33 copies, by the best with each two of
@@ -39,9 +40,9 @@ from auditor.results.evidence import Look, Pooling
 from auditor.types import Coalition
 
 MOST_BLIND = 0.001
-"""Share of records like no other beyond which a look decides nothing: a tenth of the usual margin."""
+"""Share of records like no other above which a test can refute and not acquit: a tenth of the usual margin."""
 MOST_OTHERS = 32
-"""Copies beside the best up to which every two of them are looked at with it: 496 threes."""
+"""Copies beside the best up to which every two of them are tested with it: 496 threes."""
 
 
 def _cells_of_bits() -> tuple[NDArray[np.int64], NDArray[np.intp]]:
@@ -49,6 +50,7 @@ def _cells_of_bits() -> tuple[NDArray[np.int64], NDArray[np.intp]]:
 
     Bits, from the lowest: ``[y_b = x], [y_i = x], [y_i = y_b], [y_j = x], [y_j = y_b], [y_i = y_j]``.
     """
+    # Four values are enough for three copies and the truth to agree in every way there is, so this lists all cases once and for all.
     triples = np.array([(x, b, i, j) for x in range(4) for b in range(4) for i in range(4) for j in range(4)]).T
     x, b, i, j = triples
     bits = np.stack([b == x, i == x, i == b, j == x, j == b, i == j])
@@ -151,7 +153,7 @@ class _Bits:
 
 
 class CoalitionLooks:
-    """Looks at coalitions of one release; three copies once, whatever number of coalitions they are in.
+    """Tests the coalitions of one release; each three copies once, whatever number of coalitions hold them.
 
     Parameters
     ----------
@@ -168,7 +170,7 @@ class CoalitionLooks:
         self._count = min(JACKKNIFE_GROUPS, rows)
 
     def evidence(self, coalitions: Mapping[Coalition, bool]) -> dict[Coalition, Pooling]:
-        """Return what pooling buys coalitions of two copies or more, each with whether its law says nothing (``sufficient``)."""
+        """Return what pooling buys coalitions of two copies or more, each given with whether, by law, its best copy says all there is."""
         if self._size < 2:
             return {c: Pooling(says, (), (), 1, looks=(Look("patterns", c, *NOTHING, guard=False),)) for c, says in coalitions.items()}
         orders = {c: tuple(sorted(c, key=lambda copy: (-self._levels[copy - 1], copy))) for c in coalitions}
@@ -183,9 +185,9 @@ class CoalitionLooks:
                 for c, says in coalitions.items()}  # fmt: skip
 
     def _narrow(self, orders: Mapping[Coalition, Coalition], looks: Mapping[Coalition, list[Look]]) -> None:
-        """Look at coalitions of few copies, all of them together, in as many passes as their counts need."""
+        """Test coalitions of few copies, all of a coalition's copies together, in as many passes as the memory for counts needs."""
         narrow = {order: c for c, order in orders.items() if len(order) <= MOST_LABELLED}
-        # a pattern of k copies and where the truth is are a partition of k + 1 things
+        # A pattern of k copies together with the truth is a partition of k + 1 things: Bell's number of them, whatever the domain.
         costs = [(("patterns", order), min(self._rows, MOST_NUMBERS, self._count * partitions(len(order) + 1))) for order in narrow]
         costs += [(("values", order), min(possible_cells(self._rows, self._size, len(order)) * self._count, self._rows, MOST_CELLS))
                   for order in narrow]  # fmt: skip
@@ -200,7 +202,7 @@ class CoalitionLooks:
                 looks[narrow[order]].append(_look("values", narrow[order], values.gain()))
 
     def _threes(self, threes: Collection[Coalition]) -> dict[Coalition, Alike]:
-        """Look at three copies by their pattern, from bits that each copy has once: ``[y = x]`` and ``[y = y_b]``."""
+        """Test three copies by their pattern, from bits that each copy has once: ``[y = x]`` and ``[y = y_b]``."""
         found = {}
         for batch in batches([(three, 64 * self._count) for three in sorted(threes)]):
             bits = self._go_through(LookJob(self._rows, self._size, self._count, threes=tuple(batch))).threes
@@ -210,7 +212,7 @@ class CoalitionLooks:
 
 
 def _look(how: str, coalition: Coalition, found: Alike) -> Look:
-    narrow = how == "patterns" and len(coalition) <= 3  # nothing smaller to fall back on
+    narrow = how == "patterns" and len(coalition) <= 3  # a pair or three copies: nothing smaller to be judged by instead
     return Look(how, coalition, *found, guard=not narrow and not found.blind <= MOST_BLIND)
 
 

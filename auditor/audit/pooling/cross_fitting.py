@@ -1,4 +1,4 @@
-"""The gain of the best linear attack that the originals teach, learnt on one half of the row groups and judged on the other, both ways.
+"""The gain of the best linear attack, estimated from the originals on one half of the row groups and judged on the other, both ways.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -6,14 +6,15 @@
 | ``p, q`` | coefficients per attribute: the ranks of ``Cov(Y_C)``, at most ``kN``, and of the best copy's own | scalars |
 | ``s²`` | squared error left on the training half of m rows, over ``m − p − 1`` | (N,) |
 | ``h_t`` | leverage of a row of the other half in the best copy alone: ``1/m + (y_t−ȳ)ᵀ Cov(Y_b)⁺ (y_t−ȳ)/m`` | scalar |
-| ``D_C`` | squared error on the other half, less ``s² (p−q)/(m−p−2) · Σ_t (1 + h_t)``, what learning ``p − q`` more costs there | (N,) |
+| ``D_C`` | squared error on the other half, less ``s² (p−q)/(m−p−2) · Σ_t (1 + h_t)``, what estimating ``p − q`` more costs | (N,) |
 | gain | ``1 − D_C / D_b`` by attribute, b the best copy alone | (N,) |
 
-Without that cost a wide coalition would be excused for overfitting. It is exact for *any* table where pooling buys nothing: all that the
-other copies add to the best is then noise ``Z_j − Z_b``, Gaussian and independent of the data and of ``Y_b``. Given those two, the
-coefficients learnt beyond the best copy's cost just that on average, and the expected gain is 0 whatever the table's tails and however
-few its rows. It is exact for Gaussian rows whatever pooling buys. (Gaussian rows' factor ``(m−q−2)/(m−p−2)`` in its place reads as a
-gain of 18 % on 60 rows of a skewed table.) The ranks, and not ``kN``: a repeated level or a total beside its parts adds no coefficient.
+Without that cost a wide coalition's overfitting would hide its gain. The cost is exact for *any* table where pooling buys nothing: all
+that the other copies add to the best is then noise ``Z_j − Z_b``, Gaussian and independent of the data and of ``Y_b``. Given those two,
+the coefficients estimated beyond the best copy's cost just that on average, and the expected gain is 0 whatever the table's tails and
+however few its rows. It is exact for Gaussian rows whatever pooling buys. (The factor ``(m−q−2)/(m−p−2)`` of Gaussian rows in its place
+shows as a gain of 18 % on 60 rows of a skewed table.) Ranks, and not ``kN``: a repeated level or a total beside its parts adds no
+coefficient.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ from auditor.types import Array, Coalition
 def cross_fitted_gain(
     coalitions: Sequence[Coalition], groups: Sequence[Moments], N: int, law: NoiseLaw | None, near: NDArray[np.intp] | None = None
 ) -> tuple[Array, Array]:
-    """Return gains and their standard errors by coalition and attribute, shapes (B, N); NaN where there are too few rows to learn from.
+    """Return gains and their standard errors by coalition and attribute, shapes (B, N); NaN where there are too few rows to estimate from.
 
     The best copy alone is chosen on the training half too: chosen on the half that judges, the luckiest of several equal copies would
-    hide a gain of one standard error. In few rows that choice is a lottery between levels that are near, and a better copy that lost it
-    would read as a gain of pooling: where a law says which copy is best, the lesser of the gains over either is returned. With ``near``
-    the groups hold differences as well (``auditor.audit.pooling.differences``).
+    hide a gain of one standard error. In few rows that choice is nearly random between levels that are near, and a better copy that was
+    not chosen would show as a gain of pooling: where a law says which copy is best, the lesser of the gains over either is returned. With
+    ``near`` the groups hold differences as well (``auditor.audit.pooling.differences``).
     """
     halves = (groups[0::2], groups[1::2])
     if not all(halves):
@@ -50,34 +51,34 @@ def cross_fitted_gain(
         return nothing, nothing
     total = Moments.merge(groups)
     scale = np.diag(total.products)[:N]
-    lessons = [_Lesson.learn(coalitions, Moments.merge(half), N, near) for half in halves]
-    gain, error = _gain_over([lesson.best for lesson in lessons], lessons, halves, scale)
+    fits = [_Fit.of(coalitions, Moments.merge(half), N, near) for half in halves]
+    gain, error = _gain_over([fit.best for fit in fits], fits, halves, scale)
     if law is not None:
         quiet = quietest(coalitions, law, total.covariance()[:N, :N])
         by_law = np.ascontiguousarray(np.broadcast_to(quiet[:, None], gain.shape))
-        other, other_error = _gain_over([by_law, by_law], lessons, halves, scale)
+        other, other_error = _gain_over([by_law, by_law], fits, halves, scale)
         lesser = other < gain
         gain, error = np.where(lesser, other, gain), np.where(lesser, other_error, error)
     return gain, error
 
 
 def _gain_over(
-    rivals: Sequence[NDArray[np.intp]], lessons: Sequence[_Lesson], halves: Sequence[Sequence[Moments]], scale: Array
+    singles: Sequence[NDArray[np.intp]], fits: Sequence[_Fit], halves: Sequence[Sequence[Moments]], scale: Array
 ) -> tuple[Array, Array]:
     """Return gains over chosen single copies and their standard errors, shapes (B, N).
 
-    ``rivals`` holds for either half the places of the copies that its lesson is compared with, shape (B, N).
+    ``singles`` holds for either half the places of the single copies that its fit is compared with, shape (B, N).
     """
-    count, (B, N) = sum(map(len, halves)), rivals[0].shape
+    count, (B, N) = sum(map(len, halves)), singles[0].shape
     together, alone, missed, crossing = np.empty((count, B, N)), np.empty((count, B, N)), np.zeros((B, N)), 2.0 * np.ones((B, N))
     for train, test in ((0, 1), (1, 0)):
-        lesson, best = lessons[train], rivals[train]
+        fit, best = fits[train], singles[train]
         cost = np.zeros((B, N))
         for place, group in enumerate(halves[test]):
-            errors, here = squared_errors(lesson.maps, group), lesson.cost(best, group)
+            errors, here = squared_errors(fit.maps, group), fit.cost(best, group)
             together[2 * place + test], alone[2 * place + test] = errors - here, np.take_along_axis(errors, best, axis=0)
             cost += here
-        of_cost, bilinear = lesson.spread(best, cost, alone[test::2].sum(axis=0))
+        of_cost, bilinear = fit.spread(best, cost, alone[test::2].sum(axis=0))
         missed += of_cost
         crossing *= np.sqrt(bilinear)
     own = alone.sum(axis=0)
@@ -88,8 +89,8 @@ def _gain_over(
 
 
 @dataclass(frozen=True)
-class _Lesson:
-    """What one half of the rows teaches: the maps of all coalitions, and what learning them costs elsewhere.
+class _Fit:
+    """The least-squares maps of all coalitions from one half of the rows, and what estimating them costs on other rows.
 
     Attributes
     ----------
@@ -117,9 +118,9 @@ class _Lesson:
     rows: int
 
     @classmethod
-    def learn(cls, coalitions: Sequence[Coalition], half: Moments, N: int, near: NDArray[np.intp] | None = None) -> _Lesson:
-        """Learn from the moments of half the rows."""
-        maps, ranks = _learn(coalitions, half, N, near)
+    def of(cls, coalitions: Sequence[Coalition], half: Moments, N: int, near: NDArray[np.intp] | None = None) -> _Fit:
+        """Fit to the moments of half the rows."""
+        maps, ranks = _least_squares(coalitions, half, N, near)
         sums = squared_errors(maps, half)
         spare = (half.count - ranks - 1.0)[:, None]
         left = np.where(spare > 1, sums / np.where(spare > 1, spare, 1.0), np.nan)
@@ -135,25 +136,26 @@ class _Lesson:
         return np.asarray(np.clip(self.ranks[:, None] - self.ranks[best], 0, None), dtype=np.intp)
 
     def spread(self, best: NDArray[np.intp], cost: Array, alone: Array) -> tuple[Array, Array]:
-        """Return variances of the squared error over a half of other rows that a jackknife holding the maps does not see, shapes (B, N).
+        """Return variances of the squared error over a half of other rows that a jackknife with fixed maps misses, shapes (B, N).
 
-        With ``δ`` the p − q coefficients learnt that are truly 0, ``|δ|²`` is an F ratio of ``p − q`` and ``m − p`` degrees: what it adds
-        has the variance ``2(m−q−2) / ((p−q)(m−p−4))`` times the square of its mean, ``cost``. And ``2 e_testᵀ Y_test δ`` has the variance
-        ``4 s² (p−q)/(m−p−2)`` times ``alone``, the error of the best copy over the half. Both halves hold the same bilinear form in their
-        noise, so theirs does not average out, and a jackknife that takes the halves for independent misses twice their product. NaN where
-        ``m ≤ p + 4``: the first has no end there.
+        With ``δ`` the p − q estimated coefficients that are truly 0, ``|δ|²`` is an F ratio of ``p − q`` and ``m − p`` degrees: what it
+        adds has the variance ``2(m−q−2) / ((p−q)(m−p−4))`` times the square of its mean, ``cost``. And ``2 e_testᵀ Y_test δ`` has the
+        variance ``4 s² (p−q)/(m−p−2)`` times ``alone``, the error of the best copy over the half. Both halves share one bilinear form in
+        their noise, which does not average out, and a jackknife that takes the halves for independent misses twice their product. NaN
+        where ``m ≤ p + 4``: the first variance is infinite there.
         """
         more, spare = self.more(best), (self.rows - self.ranks - 2.0)[:, None]
         spare = np.where(spare > 2, spare, np.nan)
         ratio = 2.0 * (spare + more) / (np.maximum(more, 1) * (spare - 2.0))
-        learns = more > 0
-        return np.where(learns, cost**2 * ratio, 0.0), np.where(learns, 4.0 * self.left * alone * more / spare, 0.0)
+        estimated = more > 0
+        return np.where(estimated, cost**2 * ratio, 0.0), np.where(estimated, 4.0 * self.left * alone * more / spare, 0.0)
 
     def cost(self, best: NDArray[np.intp], group: Moments) -> Array:
-        """Return what learning ``p − q`` coefficients more adds to the squared error over a group of other rows, shape (B, N)."""
+        """Return what estimating ``p − q`` coefficients more adds to the squared error over a group of other rows, shape (B, N)."""
         spare = np.where(np.isfinite(self.left), (self.rows - self.ranks - 2.0)[:, None], np.nan)
         reach = np.zeros(len(self.ranks))
         for place, (inverse, here) in self.designs.items():
+            # Σ_t (y_t − ȳ)(y_t − ȳ)ᵀ about the training half's mean, from the other half's moments about the table's
             away = group.products[here, here] - np.outer(group.total[here], self.mean[here])
             away = away - np.outer(self.mean[here], group.total[here]) + group.count * np.outer(self.mean[here], self.mean[here])
             reach[place] = group.count + (group.count + np.einsum("ij,ij->", inverse, away)) / self.rows
@@ -166,10 +168,10 @@ def _pseudo_inverse(K: Array) -> Array:
     return np.asarray(np.linalg.pinv(K / np.outer(scale, scale), hermitian=True) / np.outer(scale, scale))
 
 
-def _learn(
+def _least_squares(
     coalitions: Sequence[Coalition], train: Moments, N: int, near: NDArray[np.intp] | None = None
 ) -> tuple[Maps, NDArray[np.intp]]:
-    """Return least-squares maps from copies to originals, and how many coefficients each learnt, shape (B,)."""
+    """Return least-squares maps from copies to originals, and how many coefficients each has, shape (B,)."""
     K, mean = train.covariance(), train.mean
     M = mean.size // N - 1
     weights = np.zeros((len(coalitions), N, M * N))

@@ -1,13 +1,14 @@
-"""Copies so near each other that second moments lose what they differ by: their differences, taken row by row, stand beside them.
+"""Copies so nearly equal that their difference is lost in second moments: the differences, taken row by row, are added as columns.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``D_j`` | ``Y_j − Y_r``, r the first copy that is near copy j; 0 for r itself | (n, N) |
 | ``E`` | ``[Y_1 … Y_M, D_1 … D_M]`` | (n, 2MN) |
 
-The variance of ``Y_j − Y_r`` found from moments of either is known to ε of theirs; the subtraction of two doubles that are near is exact.
-Whatever is linear in a coalition's copies is linear in one of each near group and the others' differences from it, which a regression can
-tell apart: of linearly dependent copies at 0.5 and 0.5 + 10⁻⁹ the noise itself is in their difference.
+The variance of ``Y_j − Y_r`` from moments of either is known to ε of their variances; the subtraction of two doubles within a factor of
+two of each other is exact (Sterbenz). Whatever is linear in a coalition's copies is linear in one copy of each near group and the others'
+differences from it, and a regression can tell these apart: of linearly dependent copies at 0.5 and 0.5 + 10⁻⁹ the difference holds the
+noise itself.
 """
 
 from __future__ import annotations

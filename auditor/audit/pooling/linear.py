@@ -1,10 +1,10 @@
-"""What pooling buys, judged without trusting the scheme: the best linear attack learnt from the originals themselves.
+"""What pooling buys, judged without trusting the scheme: the best linear attack, estimated from the originals themselves.
 
-An attack that believes a scheme's word uses the law it states; a scheme that draws otherwise would hide its leak from that attack.
-The auditor has the originals, so it can learn the best linear map from copies to originals by least squares, on one half of the
-row groups, and judge it on the other half, both ways round. No linear attacker without the originals does better.
+An attack that uses the law a scheme states is blind to a leak of a scheme that draws otherwise. The auditor has the originals, so it can
+estimate the best linear map from copies to originals by least squares on one half of the row groups and judge it on the other half, both
+ways round. No linear attacker without the originals does better.
 
-The gain itself is ``auditor.audit.pooling.cross_fitting``'s; here it is put beside what the law and the noise that was drawn say.
+The gain itself is found by ``auditor.audit.pooling.cross_fitting``; here it is put beside what the law and the noise that was drawn say.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from auditor.types import Array, Coalition
 
 def pooling_evidence(
     coalitions: Sequence[Coalition], groups: Sequence[Moments], width: int, law: NoiseLaw | None,
-    signs: Mapping[Coalition, Dependence] = MappingProxyType({}), near: NDArray[np.intp] | None = None,
+    dependences: Mapping[Coalition, Dependence] = MappingProxyType({}), near: NDArray[np.intp] | None = None,
 ) -> dict[Coalition, Pooling]:  # fmt: skip
     """Return the evidence on every coalition of two copies or more.
 
@@ -40,15 +40,15 @@ def pooling_evidence(
         ``N``.
     law : NoiseLaw or None
         The law that the scheme states for all copies.
-    signs : mapping
-        What ``auditor.audit.pooling.noise_dependence`` found.
+    dependences : mapping
+        What ``auditor.audit.pooling.noise_dependence`` found, by coalition.
     near : ndarray of shape (M,), optional
         Which copies are near which; the groups then hold their differences as well (``auditor.audit.pooling.differences``).
 
     Returns
     -------
     dict
-        ``Pooling`` by coalition; gains are NaN where there are too few rows to learn from.
+        ``Pooling`` by coalition; gains are NaN where there are too few rows to estimate a map from.
     """
     if all(len(coalition) == 1 for coalition in coalitions):
         return {}
@@ -59,7 +59,7 @@ def pooling_evidence(
     return {
         coalition: Pooling(
             None if useless is None else one_suffices(useless, coalition), tuple(gains[place]), tuple(errors[place]), degrees,
-            noise.get(coalition), dependence=signs.get(coalition),
+            noise.get(coalition), dependence=dependences.get(coalition),
         )
         for place, coalition in enumerate(coalitions) if len(coalition) > 1
     }  # fmt: skip
@@ -68,12 +68,12 @@ def pooling_evidence(
 def noise_gains(
     coalitions: Sequence[Coalition], total: Moments, law: GaussianNoise, near: NDArray[np.intp] | None = None
 ) -> dict[Coalition, NoiseGain]:
-    """Return what each coalition of two copies or more could take off its best copy's noise, by the noise that was drawn.
+    """Return how much of its best copy's noise each coalition of two copies or more could remove, measured on the noise that was drawn.
 
-    The auditor has ``Z_i = Y_i − X``. With one shape ``K_0`` for all copies each row holds ``rank K_0`` independent looks at the same M
-    levels, so ``Sigma`` is measured as ``tr(K_0⁺ Cov(Z_i, Z_j)) / rank K_0``, whatever the data are. The best combination of copies is
-    ``Z_b`` less its regression on the differences ``Z_j − Z_b``, and the share of variance that takes off is their squared multiple
-    correlation (li2012, Theorems 1 and 4: it is 0 exactly when nothing is gained).
+    The auditor has ``Z_i = Y_i − X``. With one shape ``K_0`` for all copies each row holds ``rank K_0`` independent observations of the
+    same M levels, so ``Sigma`` is measured as ``tr(K_0⁺ Cov(Z_i, Z_j)) / rank K_0``, whatever the data are. The best unbiased combination
+    of copies has the noise ``Z_b`` less its regression on the differences ``Z_j − Z_b``, and the share of variance that this removes is
+    their squared multiple correlation (li2012, Theorems 1 and 4: it is 0 exactly when nothing is gained).
 
     Parameters
     ----------
@@ -88,7 +88,8 @@ def noise_gains(
     M, N = law.copies, law.width
     parts = M if near is None else 2 * M
     P = total.products.reshape(parts + 1, N, parts + 1, N)
-    holds = (np.arange(parts) < M)[:, None, None, None]  # differences hold no X that were to be taken off
+    # Cov(Y_i − X, Y_j − X) from the joint moments P; a difference of two copies holds no X, so nothing is taken off it.
+    holds = (np.arange(parts) < M)[:, None, None, None]
     other = np.moveaxis(holds, 0, 2)
     S = P[1:, :, 1:] - holds * P[:1, :, 1:] - other * P[1:, :, :1] + holds * other * P[:1, :, :1]
     scale = np.sqrt(np.where(np.diag(law.shape) > 0, np.diag(law.shape), 1.0))
@@ -97,11 +98,11 @@ def noise_gains(
     if rank == 0:
         return {}
     Sigma = np.einsum("injm,nm->ij", S, inverse) / (total.count * rank)
-    levels, looks = np.diag(law.level_covariance), total.count * rank
+    levels, observations = np.diag(law.level_covariance), total.count * rank
     gains = {}
     for _, run in by_size([coalition for coalition in coalitions if len(coalition) > 1]):
         shares, regressors = _noise_shares(Sigma, levels, np.array(run) - 1, near)
-        gains.update({c: NoiseGain(s, p, looks) for c, s, p in zip(run, shares.tolist(), regressors.tolist(), strict=True)})
+        gains.update({c: NoiseGain(s, p, observations) for c, s, p in zip(run, shares.tolist(), regressors.tolist(), strict=True)})
     return gains
 
 
@@ -115,12 +116,12 @@ def _noise_shares(
     b = np.take_along_axis(index, levels[index].argmin(axis=1, keepdims=True), axis=1)
     best, own = Sigma[b, b], np.diag(Sigma)[index]
     added, off, least = index, np.broadcast_to(b, index.shape), 1e-12 * own
-    if near is not None:  # taken row by row, what two copies differ by is known to the last bit of either
+    if near is not None:  # a difference taken row by row is known to the last bit of either copy; from moments, to ε of their variance
         beside = near[index] == near[b]
         added, off = np.where(beside, near.size + index, index), np.where(beside, near.size + b, b)
         least = np.where(beside, EPS**2, 1e-12) * own
     D = of_differences(Sigma, added, off)
-    # In the law of the differences: a level asked for twice, and the best copy itself, differ by rounding only and are no regressors.
+    # A level asked for twice, and the best copy itself, differ from the best copy by rounding only: such differences are no regressors.
     differs = (np.einsum("bkk->bk", D) > least) & (best > 0.0)
     cross = np.where(differs, Sigma[b, added] - Sigma[b, off], 0.0)
     W, count = ranked_regression(cross[:, None, :], np.where(differs[:, :, None] & differs[:, None, :], D, 0.0))

@@ -1,4 +1,4 @@
-r"""What a coalition knows beyond its best copy, from records that look alike to it: unbiased, whatever the law and without learning one.
+r"""What a coalition knows beyond its best copy, from records that look alike to it: unbiased for any law, and without estimating one.
 
 A perfect attack's mean posterior probability of the truth is ``E‖f_o‖²``, where ``f_o`` is the distribution of the originals among
 records that show outcome o: the chance that two such records are alike in truth too. With ``f_b`` that of records alike in the best copy,
@@ -13,13 +13,13 @@ so the collusion gain of the best attack of any kind is that distance over ``1 �
 | --- | --- |
 | ``c, n`` | records of outcome o by original value, and all |
 | ``C, N`` | records that show the same best copy; ``M = N − n`` of them show another outcome |
-| blind | share of records whose outcome no other record shows, and 3 in n more for outcomes that n records may not have shown at all, as |
-| | their share is below 3/n with 95 % confidence: nothing is known of these, and each might be given away |
+| blind | share of records whose outcome no other record shows, plus 3/n for outcomes that none of n records showed (their share is |
+| | below 3/n with 95 % confidence): nothing is known of these, and each might be rebuilt exactly |
 
-An outcome is seen in two ways. *By values* it is what the copies show: any leak is seen, but there are many outcomes. *By patterns* it is
-which of the copies agree with which: few outcomes, exact for schemes that treat all values alike (xiao2009, eq. 1), and the gain is then
-that of an adversary to whom all values are alike beforehand (``_pattern_gain`` has the formula, where one pattern is many outcomes). Leaks
-that depend on which value it is show in the first way only.
+Outcomes are told apart in two ways. *By values*, an outcome is what the copies show: any leak shows, but there are many outcomes. *By
+patterns*, it is which of the copies agree with which: few outcomes, exact for schemes that treat all values alike (xiao2009, eq. 1). The
+gain is then that of an adversary with a uniform prior (``_pattern_gain`` has the formula, where one pattern is many outcomes). Leaks that
+depend on which value it is show by values only.
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ class PatternCounts:
 def patterns(x: Codes, copies: Sequence[Codes]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
     """Return a number for each record's pattern, and the first copy that shows the truth (k if none does), each of shape (n,).
 
-    A pattern names for each copy the first one that agrees with it, in mixed radix: copy j has ``j + 1`` choices.
+    A pattern names for each copy the first one that agrees with it, in mixed radix: copy j has ``j + 1`` choices. The loops run downward
+    so that what is written last, the lowest number, is the first copy that agrees.
     """
     code, block = np.zeros(x.size, dtype=np.int64), np.full(x.size, len(copies), dtype=np.intp)
     for j in range(len(copies) - 1, -1, -1):
@@ -146,10 +147,10 @@ def from_patterns(counts: NDArray[np.integer], blocks: NDArray[np.intp], size: i
 
 
 def _pattern_gain(counts: Array, blocks: NDArray[np.intp], size: int) -> Array:
-    """``G_o`` averaged over records, over ``1 − E‖f_b‖²``; values of one block are alike, so they share its chance equally.
+    """``G_o`` averaged over records, over ``1 − E‖f_b‖²``; the values of one block have equal chances, by symmetry.
 
-    Other outcomes of the same pattern are among those ``f_b`` is a mean of: hence the part by which the pattern itself tells more than
-    its best copy, beside the part by which it differs from other patterns.
+    ``f_b`` is also a mean over other outcomes of the same pattern. Hence two parts: by how much the pattern itself says more than its best
+    copy (``here − by_best``), and by how much it differs from other patterns (``apart``).
     """
     right, n_o = counts[..., 0], counts.sum(axis=-1)
     n, m = n_o.sum(axis=-1, keepdims=True), right.sum(axis=-1, keepdims=True)
@@ -168,7 +169,7 @@ def _pattern_gain(counts: Array, blocks: NDArray[np.intp], size: int) -> Array:
 
 
 def _blind(outcomes: NDArray[np.integer]) -> float:
-    """Share of records that nothing is known of, from how many records show each outcome."""
+    """Share of records that nothing is known of, from how many records show each outcome; see the module's table."""
     return min(1.0, float((np.count_nonzero(outcomes == 1) + UNSEEN) / outcomes.sum()))
 
 
@@ -191,7 +192,7 @@ def _share(total: Array, met: Array, alone: Array) -> Array:
 
 
 class _Cells(NamedTuple):
-    """Which outcome and which pair (best copy, original) each cell is of, and which best value each outcome and pair shows."""
+    """Which outcome and which pair (best copy's value, original) each cell belongs to, and the best copy's value of each of these."""
 
     outcome: NDArray[np.intp]
     pair: NDArray[np.intp]
@@ -200,7 +201,7 @@ class _Cells(NamedTuple):
 
 
 class _Whole(NamedTuple):
-    """Of all records, where outcomes are a sample: records by best value, by the cells' pairs, and squares of the latter by best value."""
+    """Counts of all records, where outcomes are a sample: by the best copy's value, by pair, and squares of the latter by that value."""
 
     best: Array
     pair: Array
@@ -276,6 +277,7 @@ class ValueCounts:
             table[self._packing.unpack(keys)[-1], cell] = counts
             left_out = np.array([_value_gain(c - part, place, self._size)[0] for part in table])
             return Alike(gain, float(jackknife_error(left_out)), self._groups - 1, blind)
+        # Outcomes are many and independent: a weighted mean's error, with Kish's effective sample size for the degrees of freedom.
         n = n_o.sum()
         error = float(np.sqrt((n_o**2) @ (each - gain) ** 2) / n) if n > 0 else math.nan
         return Alike(gain, error, max(1.0, float(n**2 / (n_o @ n_o)) - 1.0) if n > 0 else 1.0, blind)

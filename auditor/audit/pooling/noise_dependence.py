@@ -1,18 +1,18 @@
-"""Whether noise is as independent as its law says: a copy that adds nothing in second moments may add something all the same.
+"""Whether noise is as independent as its law says: a copy that adds nothing in second moments may still be informative.
 
-Covariances alone cannot tell (ERRATA, threat model): ``Z_j − Z_b`` may be uncorrelated with ``Z_b`` and the data and yet foretell how
-large they are, and then an attack that is not linear gains from copy j. The auditor has ``X`` and ``Z_i = Y_i − X``, so it looks.
+Covariances alone cannot tell: ``Z_j − Z_b`` may be uncorrelated with ``Z_b`` and with the data and yet predict how large they are, and
+then an attack that is not linear gains from copy j. The auditor has ``X`` and ``Z_i = Y_i − X``, so it can test for that.
 
 | symbol | meaning |
 | --- | --- |
 | ``b`` | a coalition's copy with least noise |
 | ``d`` | ``Z_j − Z_b``, one attribute at a time; its length over all attributes, in standard deviations |
 | ``u`` | the same of ``Z_b``, and of ``X`` less its mean |
-| ``s(·)`` | normal scores of ranks: the quantiles of N(0, 1) at rank/(r + 1), r rows looked at |
+| ``s(·)`` | normal scores of ranks: the quantiles of N(0, 1) at rank/(r + 1), r rows tested |
 | ``ρ`` | correlation of ``s(|u|)`` with ``s(|d|)`` and with ``s(d)``, of ``s(u)`` with ``s(|d|)``, and of the two lengths' scores |
 
-For independent u and d, of whatever distributions, ``atanh ρ`` is N(0, 1/(r − 3)) up to terms that do not show here. *Not checked*: other
-kinds of dependence, and rows beyond those looked at.
+For independent u and d, of any distributions, ``atanh ρ`` is N(0, 1/(r − 3)) (Fisher's transformation; normal scores make it hold for any
+margins) up to terms too small to matter here. *Not checked*: other kinds of dependence, and rows beyond those tested.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from auditor.types import Array, Block, Coalition
 
 MOST_ROWS, FEWEST_ROWS = 2**13, 2**10
 ROWS_PASSED = 2**18
-"""Rows that are gone through for those looked at: all of most tables, the first of a longer one."""
+"""Rows that are read for those tested: all of most tables, the first of a longer one."""
 SCORES_AT_MOST = 2**22
-"""Values ranked in all, about half a second; many pairs of copies are looked at in fewer rows each."""
+"""Values ranked in all, about half a second; many pairs of copies are tested in fewer rows each."""
 MOST_PAIRS = 1000
-"""Pairs looked at, evenly among all of them."""
+"""Pairs tested, spread evenly over all of them."""
 SAME = 1e-9
 """Copies that differ by less, beside their noise, are one copy and its rounding."""
 
@@ -43,9 +43,9 @@ SAME = 1e-9
 def dependences(
     coalitions: Sequence[Coalition], blocks: Iterable[Block], rows: int, width: int, law: NoiseLaw | None
 ) -> dict[Coalition, Dependence]:
-    """Return what is found in every coalition of two copies or more of which no law says that pooling pays.
+    """Return the strongest dependence in every coalition of two copies or more of which no law says that pooling pays.
 
-    Those without anything to look at are left out.
+    Coalitions without anything to test are left out.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def dependences(
     rows, width : int
         Of these blocks together.
     law : NoiseLaw or None
-        Says which copy of a coalition has least noise; without it, the rows looked at do.
+        Says which copy of a coalition has least noise; without it, the rows tested do.
     """
     useless = None if law is None else makes_useless(law)
     wide = [coalition for coalition in coalitions if len(coalition) > 1 and (useless is None or one_suffices(useless, coalition))]
@@ -70,7 +70,7 @@ def dependences(
     known = {"record": _scores(x - x.mean(axis=0))} | {str(b): _scores(Z[b - 1]) for b in set(best.values())}
     found = {(b, j): _dependence(b, j, known["record"], known[str(b)], Z) for b, j in pairs}
     strongest = {coalition: _strongest(found, best[coalition], coalition) for coalition in wide}
-    return {coalition: sign for coalition, sign in strongest.items() if sign is not None}
+    return {coalition: dependence for coalition, dependence in strongest.items() if dependence is not None}
 
 
 def _looked_at(blocks: Iterable[Block], rows: int) -> tuple[Array, list[Array]]:
@@ -89,7 +89,7 @@ def _looked_at(blocks: Iterable[Block], rows: int) -> tuple[Array, list[Array]]:
 
 
 def _levels(law: NoiseLaw) -> Array:
-    """Return how loud each copy is by law, shape (M,)."""
+    """Return each copy's noise variance by law, shape (M,): as a level where copies share one shape, else summed over attributes."""
     if isinstance(law, GaussianNoise):
         return np.diag(law.level_covariance)
     return np.array(np.diag(law.covariance).reshape(law.copies, law.width).sum(axis=1))
@@ -118,18 +118,19 @@ def _normal(values: Array) -> Array:
 
 
 def _dependence(b: int, j: int, record: _Scores, noise: _Scores, Z: Sequence[Array]) -> Dependence | None:
-    """Return the pair's strongest sign; None where the copies are the same, or hardly any rows were looked at."""
+    """Return the pair's largest correlation; None where the copies are the same, or hardly any rows were tested."""
     difference = Z[j - 1] - Z[b - 1]
     apart = difference.std(axis=0) > SAME * Z[j - 1].std(axis=0)
     if len(difference) < FEWEST_ROWS // 16 or not apart.any():
         return None
     d = _scores(difference)
-    signs = np.concatenate([_signs(noise, d, apart), _signs(record, d, apart)])
-    strongest = int(np.abs(signs).argmax())
-    return Dependence(b, j, float(signs[strongest]), len(difference), signs.size, of_record=2 * strongest >= signs.size)
+    found = np.concatenate([_with_difference(noise, d, apart), _with_difference(record, d, apart)])
+    strongest = int(np.abs(found).argmax())
+    return Dependence(b, j, float(found[strongest]), len(difference), found.size, of_record=2 * strongest >= found.size)
 
 
-def _signs(u: _Scores, d: _Scores, apart: NDArray[np.bool_]) -> Array:
+def _with_difference(u: _Scores, d: _Scores, apart: NDArray[np.bool_]) -> Array:
+    """Return every ``ρ`` of u with d, for attributes in which the copies differ; that of their values is left to second moments."""
     pairs = ((u.size, d.size), (u.size, d.value), (u.value, d.size))
     each = [_correlations(first, second)[apart] for first, second in pairs]
     return np.concatenate([*each, _correlations(u.length[None], d.length[None])])
@@ -142,8 +143,8 @@ def _correlations(first: Array, second: Array) -> Array:
 
 
 def _strongest(found: Mapping[tuple[int, int], Dependence | None], best: int, coalition: Coalition) -> Dependence | None:
-    """Return the strongest sign in a coalition, its number of tests that of all its pairs."""
-    signs = [sign for copy in coalition if copy != best and (sign := found.get((best, copy))) is not None]
-    if not signs:
+    """Return the largest correlation in a coalition, its number of tests that of all its pairs."""
+    pairs = [pair for copy in coalition if copy != best and (pair := found.get((best, copy))) is not None]
+    if not pairs:
         return None
-    return max(signs, key=lambda sign: abs(sign.correlation))._replace(tests=sum(sign.tests for sign in signs))
+    return max(pairs, key=lambda pair: abs(pair.correlation))._replace(tests=sum(pair.tests for pair in pairs))

@@ -1,0 +1,137 @@
+"""docs/architecture.md and docs/glossary.md say what is so: functions and paths exist, every room is drawn, no arrow points upward."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from test_imports import NESTED, ROOMS, imported, is_module, modules, name_of, nested_room, room
+
+from auditor.adversary import knowledge
+from auditor.results.metrics import METRICS
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+GLOSSARY = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+NAMED = sorted(set(re.findall(r"`([\w/]+\.py):([\w.]+)`", PAGE)))
+"""Every ``path:function`` of the page."""
+BESIDE = {"attacks/": "attacks", "reports/": "reports"}
+"""Packages beside `auditor/` that are drawn among its rooms."""
+
+
+def drawings() -> list[tuple[set[str], set[tuple[str, str]]]]:
+    """Return what each Mermaid flowchart draws: rooms, and arrows between them; by label."""
+    found = []
+    for text in re.findall(r"```mermaid\nflowchart TD\n(.*?)```", PAGE, flags=re.DOTALL):
+        labels = dict(re.findall(r'(\w+)\["([^"]+)"\]', text))
+        lines = [re.sub(r'\["[^"]+"\]', "", line).split() for line in text.splitlines() if line.strip()]
+        assert all(len(words) == 1 or (len(words) == 3 and words[1] == "-->") for words in lines), "one arrow, or one room, a line"
+        found.append((set(labels.values()), {(labels[words[0]], labels[words[2]]) for words in lines if len(words) == 3}))
+    return found
+
+
+def of_package(name: str) -> str:
+    """The label of the room that a module stands in, among those of the first drawing."""
+    top = name.partition(".")[0]
+    return room(name) if top == "auditor" else f"{top}/"
+
+
+def of_house(name: str) -> str:
+    """The label of the room that a module stands in, among those of the second; empty where that drawing does not have it."""
+    for house in NESTED:
+        if name == house or name.startswith(house + "."):
+            return f"{house.rpartition('.')[2]}/{nested_room(name, house)}"
+    return ""
+
+
+@cache
+def imports() -> dict[str, set[str]]:
+    """Return what each module imports of ours; but `auditor/__init__.py`, which lends names when they are first used."""
+    every = chain.from_iterable(modules(folder) for folder in ("auditor", "attacks", "reports"))
+    ours = ("auditor", "attacks", "reports")
+    return {name_of(path): {n for n in imported(path) if is_module(n) and n.partition(".")[0] in ours and n != "auditor"}
+            for path in every if name_of(path) != "auditor"}  # fmt: skip
+
+
+def between_rooms(drawing: int) -> set[tuple[str, str]]:
+    """Return every import between two rooms that a drawing has; within one house, for the second."""
+    pairs = set()
+    for name, others in imports().items():
+        for other in others:
+            a, b = (of_package(name), of_package(other)) if drawing == 0 else (of_house(name), of_house(other))
+            if a and b and a != b and (drawing == 0 or a.partition("/")[0] == b.partition("/")[0]):
+                pairs.add((a, b))
+    return pairs
+
+
+def defined(path: Path) -> set[str]:
+    """Return the names of a module's classes, functions and methods, as ``Class.method``."""
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            found.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            found |= {f"{node.name}.{inner.name}" for inner in node.body if isinstance(inner, ast.FunctionDef)}
+    return found
+
+
+@pytest.mark.parametrize(("path", "name"), NAMED, ids=[f"{path}:{name}" for path, name in NAMED])
+def test_every_function_that_the_walk_names_exists(path: str, name: str) -> None:
+    assert (ROOT / path).is_file()
+    assert name in defined(ROOT / path)
+
+
+def test_the_walk_names_functions_of_every_room_a_number_passes() -> None:
+    """So that the pattern above, or the page, cannot go empty unseen."""
+    passed = {"scenario", "data", "schemes", "adversary", "audit", "runs", "results", "expectations", "numerics"}
+    assert passed <= {path.split("/")[1] for path, _ in NAMED if path.startswith("auditor/")}
+
+
+def test_the_drawing_holds_every_room() -> None:
+    (first, _), (second, _) = drawings()
+    assert first == {*chain.from_iterable(ROOMS), *BESIDE}
+    inner = {f"{house.rpartition('.')[2]}/{name}" for house, rooms in NESTED.items() for name in chain.from_iterable(rooms)}
+    assert second == inner
+
+
+def test_no_arrow_points_upward() -> None:
+    (_, first), (_, second) = drawings()
+    floors = {name: floor for floor, names in enumerate(ROOMS) for name in names}
+    above = {"attacks/": len(ROOMS), "reports/": len(ROOMS)}  # plugins: nobody imports them
+    assert all((floors | above)[a] >= floors[b] for a, b in first)
+    inner = {f"{house.rpartition('.')[2]}/{name}": floor
+             for house, rooms in NESTED.items() for floor, names in enumerate(rooms) for name in names}  # fmt: skip
+    assert all(a.partition("/")[0] == b.partition("/")[0] and inner[a] > inner[b] for a, b in second)
+
+
+@pytest.mark.parametrize("drawing", [0, 1], ids=["rooms", "rooms-in-rooms"])
+def test_arrows_are_the_imports_there_are(drawing: int) -> None:
+    """Every arrow is an import, and every import between rooms follows arrows, directly or by way of other rooms."""
+    arrows, real = drawings()[drawing][1], between_rooms(drawing)
+    assert not arrows - real, "arrows without an import"
+    reached = set(arrows)
+    while grown := {(a, d) for a, b in reached for c, d in arrows if b == c} - reached:
+        reached |= grown
+    assert not real - reached, "imports that no arrows lead along"
+
+
+def test_the_glossary_has_every_metric_and_state_of_knowledge() -> None:
+    assert set(METRICS) <= set(re.findall(r"^\| `(\w+)` \|", GLOSSARY, flags=re.MULTILINE))
+    classes = [each for each in vars(knowledge).values() if isinstance(each, type) and issubclass(each, knowledge.Knowledge)]
+    assert {each.name for each in classes if "name" in vars(each)} <= set(re.findall(r"`([\w-]+)`", GLOSSARY))
+
+
+def test_every_path_that_the_glossary_names_is_there() -> None:
+    paths = set(re.findall(r"`((?:auditor|attacks|reports)/[\w/]+\.py)`", GLOSSARY))
+    assert paths
+    assert not {path for path in paths if not (ROOT / path).is_file()}
+
+
+def test_terms_stand_in_the_glossary_once() -> None:
+    rows = [line.split(" | ")[0].removeprefix("| ") for line in GLOSSARY.splitlines() if line.startswith("| ")]
+    terms = [row for row in rows if row not in ("term", "metric", "---")]
+    assert len(terms) == len(set(terms))
