@@ -21,8 +21,8 @@ FOR_STUDY = (
 )
 FOR_RELEASE = """\
 note: another run on this table draws anew, and the copies of two runs average out. For more copies later extend this release, in Python:
-  from auditor.runs.copy_files import read_release
-  release = read_release(X, FOLDER).extend([LEVEL])    # X: the table as a DataFrame
+  import auditor
+  release = auditor.read_release(X, FOLDER).extend([LEVEL])    # X: the table as a DataFrame
   release.copies[-1].to_csv("another.csv", index=False)"""
 
 
