@@ -228,11 +228,12 @@ def audit_linear(
     if law is not None and maps.fixed:
         return _under_law(coalitions, maps, total, K_X, law, compared, None if measured is None else (coarse, measured))
     if again is not None:
-        error, blur = with_total(squared_errors(maps, total) / total.count), with_total(resolution(maps, total) / total.count)
+        error, rounding = with_total(squared_errors(maps, total) / total.count), with_total(resolution(maps, total) / total.count)
         if measured is not None:
-            error[coarse], blur[coarse] = with_total(measured.sums.sum(axis=0) / total.count), with_total(measured.grain)
-        blur = rounded_off(blur, scale)
-        return from_redraws(coalitions, rounded_off(error, scale, blur), rounded_off(with_total(again), scale, blur), scale, compared, blur)
+            error[coarse], rounding[coarse] = with_total(measured.sums.sum(axis=0) / total.count), with_total(measured.grain)
+        rounding = rounded_off(rounding, scale)
+        error, others = rounded_off(error, scale, rounding), rounded_off(with_total(again), scale, rounding)
+        return from_redraws(coalitions, error, others, scale, compared, rounding)
     sums = np.array([squared_errors(maps, group) for group in groups])
     if measured is not None:
         sums[:, coarse] = measured.sums
@@ -292,7 +293,7 @@ def from_groups(
 
 def from_redraws(
     coalitions: Sequence[Coalition], distortion: Array, again: Array, scale: Array, compared: NDArray[np.intp] | None = None,
-    blur: Array | float = 0.0,
+    rounding: Array | float = 0.0,
 ) -> Errors:  # fmt: skip
     """Return errors of any attack with error bars from other draws of the same release.
 
@@ -305,7 +306,7 @@ def from_redraws(
         The attributes' variances, and their mean.
     compared : ndarray of shape (B,) or None
         As for ``audit_linear``.
-    blur : ndarray, optional
+    rounding : ndarray, optional
         How far rounding moves each error.
     """
     members, R = Members.of(coalitions), len(again)
@@ -321,7 +322,7 @@ def from_redraws(
     best = [members.best(errors) for errors in again]
     gain, other = gains(distortion, members.best(distortion)), np.array(list(map(gains, again, best)))
     alone = np.array([np.take_along_axis(*pair, axis=0) for pair in zip(again, best, strict=True)])
-    spread, (below, above) = np.hypot(again.std(axis=0, ddof=1), blur), reaches(distortion, again)
+    spread, (below, above) = np.hypot(again.std(axis=0, ddof=1), rounding), reaches(distortion, again)
     gain_error = steady(alone, other.std(axis=0, ddof=1))
     gain_below, gain_above = (np.where(np.isnan(gain_error), np.nan, reach) for reach in reaches(gain, other))
     nothing, paired = np.full_like(distortion, np.nan), None
@@ -331,7 +332,7 @@ def from_redraws(
         paired = Paired(gains(distortion, pair), steady(again[:, compared], pairs.std(axis=0, ddof=1)), np.full_like(distortion, R - 1))
     return Errors(
         distortion, spread, nothing, gain, gain_error, nothing, "redraws",
-        np.maximum(below, Z_95 * blur), np.maximum(above, Z_95 * blur), gain_below, gain_above, paired,
+        np.maximum(below, Z_95 * rounding), np.maximum(above, Z_95 * rounding), gain_below, gain_above, paired,
     )  # fmt: skip
 
 
@@ -364,17 +365,17 @@ EXACT = 1e-12
 """A squared error below this share of the variance is rounding: the attack has rebuilt the attribute exactly."""
 
 
-def rounded_off(error: Array, variance: Array, blur: Array | float = 0.0) -> Array:
+def rounded_off(error: Array, variance: Array, rounding: Array | float = 0.0) -> Array:
     """Return squared errors with those that are nothing but rounding set to 0, so that an exact rebuild is 0 on every machine.
 
     Parameters
     ----------
     error, variance : ndarrays that broadcast
         Squared errors, and the attributes' variances, of one unit.
-    blur : ndarray, optional
+    rounding : ndarray, optional
         How far rounding moves each error, where that is more than usual.
     """
-    return np.where(error > np.maximum(EXACT * variance, blur), error, 0.0)
+    return np.where(error > np.maximum(EXACT * variance, rounding), error, 0.0)
 
 
 def collusion_gain(error: Array, alone: Array, variance: Array, doubt: Array | float = 0.0) -> Array:
@@ -402,21 +403,21 @@ def _under_law(
     scale = with_total(np.diag(K_X))
     # An error below its own resolution is an exact rebuild as far as moments can tell; the error bar says how far that is.
     doubt = with_total(resolution(maps, total) / total.count)
-    blur = rounded_off(doubt, scale)
+    rounding = rounded_off(doubt, scale)
     error = with_total(squared_errors(maps, total) / total.count)
-    least = blur.copy()
+    least = rounding.copy()
     if sharp is not None:  # an error measured on rows is known to the rounding of the stored copies, and theory is compared to that
         places, found = sharp
         error[places], least[places] = with_total(found.sums.sum(axis=0) / total.count), 0.0
         doubt[places] = with_total(found.grain)
-        blur[places] = rounded_off(doubt[places], scale)
+        rounding[places] = rounded_off(doubt[places], scale)
     distortion = rounded_off(error, scale, least)
     members = Members.of(coalitions)
     # The rows judged may be some of the table's only: their own mean and covariance, and maps about that mean.
     maps, judged = maps.about(total.mean[:N]), total.covariance()[:N, :N]
     theory = closed_form(maps, judged, law, total.count, None if sharp is None else sharp[0])
     expected = rounded_off(with_total(theory.expected), scale, least)
-    variance = np.where(expected > 0, np.maximum(_columns(*theory.variance(), N), 0.0), 0.0) + blur**2
+    variance = np.where(expected > 0, np.maximum(_columns(*theory.variance(), N), 0.0), 0.0) + rounding**2
 
     def against(best: NDArray[np.intp]) -> Paired:
         alone = np.take_along_axis(distortion, best, axis=0)
