@@ -127,7 +127,7 @@ def test_more_blocks_than_groups(file, large, monkeypatch):
 
 
 def test_rows_are_read_once_for_all_schemes(file, large, monkeypatch):
-    from auditor import blocks
+    from auditor.numerics import blocks
 
     reads = []
     read = streamed.FileRows.read
