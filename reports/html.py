@@ -143,7 +143,7 @@ def _text(name: str) -> str:
 @cache
 def _bundling() -> Future[tuple[Markup, Markup]]:
     """Return the charts' script and the element that holds it, in the making: it takes a second, so once a process, beside other work."""
-    pool = ThreadPoolExecutor(1)
+    pool = ThreadPoolExecutor(1, thread_name_prefix="auditor-bundle")
     made = pool.submit(_packed_bundle)
     pool.shutdown(wait=False)
     return made

@@ -13,6 +13,7 @@ from typing import Any
 
 from auditor.errors import FAILED_RUNNING
 from auditor.process.console import say
+from auditor.text.column_names import counted
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -69,9 +70,10 @@ def close_up(before: Sequence[threading.Thread], status: Any) -> None:
     with suppress(OSError, ValueError, AttributeError):  # closed, or nobody reads it
         sys.stdout.flush()
         os.dup2(2, 1)
-    left = [thread for thread in threading.enumerate() if thread not in before and thread.is_alive() and not thread.daemon]
+    ours = [*before, *(thread for thread in threading.enumerate() if thread.name.startswith("auditor-"))]
+    left = [thread for thread in threading.enumerate() if thread not in ours and thread.is_alive() and not thread.daemon]
     if left and isinstance(status, (int, type(None))):
-        say(f"warning: {len(left)} threads that a plugin started are still running; they are not waited for")
+        say(f"warning: {counted(len(left), 'thread')} that a plugin started did not end; nobody waits for that")
         with suppress(OSError, ValueError):
             sys.stderr.flush()
         os._exit(status or 0)

@@ -16,7 +16,6 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from functools import lru_cache
 from typing import Any, TypeVar
 
 from auditor.errors import AuditorError, WorkersLost
@@ -111,15 +110,14 @@ def prepare(workers: int) -> None:
     Of no consequence but for time: whatever becomes of them, ``Crew`` has its own. More than there are processors would only be in the way.
     """
     if 1 < workers <= (os.cpu_count() or 1):
-        _early.append(_started(workers, [(_arrive, os.getpid()) for _ in range(workers)]))
+        _early.append(_started(workers, [(_arrive,)] * workers))
 
 
 _early: list[Numbered[Any]] = []
 """Arrivals that nobody has waited for yet; dropped unheard they would take their processes with them."""
 
 
-def _arrive(leader: int) -> None:
-    _follow(leader)
+def _arrive() -> None:
     with without_collection():
         importlib.import_module("auditor.runs.schedule")
         importlib.import_module("auditor.registry").discover()
@@ -144,7 +142,9 @@ def _started(workers: int, calls: Sequence[tuple[Any, ...]]) -> Numbered[Any]:
     from joblib import Parallel, delayed
 
     with _deaf_children():
-        found: Numbered[Any] = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)(
+        # From its start, and not with its first task: one that has none yet would wait for it for minutes when nobody is left to give it.
+        alike = {"initializer": _follow, "initargs": (os.getpid(),)}
+        found: Numbered[Any] = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, **alike)(
             delayed(function)(*arguments) for function, *arguments in calls
         )
     return found
@@ -154,7 +154,7 @@ def _pool(workers: int, work: Callable[[T], R], tasks: dict[int, T]) -> Numbered
     while _early:
         with suppress(Exception):
             list(_early.pop())
-    results = _started(workers, [(_numbered, os.getpid(), work, place, task) for place, task in tasks.items()])
+    results = _started(workers, [(_numbered, work, place, task) for place, task in tasks.items()])
     try:
         yield from results
     finally:
@@ -177,12 +177,10 @@ def _deaf_children() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _numbered(leader: int, work: Callable[[T], R], place: int, task: T) -> tuple[int, R]:
-    _follow(leader)
+def _numbered(work: Callable[[T], R], place: int, task: T) -> tuple[int, R]:
     return place, work(task)
 
 
-@lru_cache(maxsize=1)
 def _follow(leader: int) -> None:
     """Let this process end when the one that started it does, or has already: killed, it cannot say goodbye, and work goes on for nobody.
 
