@@ -56,6 +56,14 @@ def test_each_expectation_is_an_item_and_its_reason_is_the_failure(folder):
     done.stdout.no_fnmatch_line("*Traceback*")
 
 
+def test_what_is_timed_is_judged_unless_the_settings_say_otherwise(folder):
+    write(folder, timed=SCENARIO.partition("expect:")[0] + "measures: [seconds]\nexpect:\n  - seconds: {at-most: 1000}\n  - matches-theory\n")
+    folder.runpytest_inprocess().assert_outcomes(passed=3)
+    done = folder.runpytest_inprocess("-o", "auditor_timed=false", "-rs")
+    done.assert_outcomes(passed=2, skipped=1)
+    done.stdout.fnmatch_lines(["SKIPPED*judges seconds; -o auditor_timed=true does so"])
+
+
 def test_items_can_be_chosen_by_name(folder):
     write(folder, mine=SCENARIO)
     folder.runpytest_inprocess("-k", "theory").assert_outcomes(passed=1, deselected=3)
