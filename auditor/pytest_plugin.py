@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     about = "processes to run a scenario with (default 1); results do not depend on it"
     parser.getgroup("auditor").addoption("--auditor-workers", type=int, default=None, metavar="N", help=about)
     parser.addini(WORKERS, about, default="1")
-    parser.addini(TIMED, "whether expectations on seconds are judged (default true): what else runs changes them", type="bool", default=True)
+    parser.addini(TIMED, "whether expectations on seconds are judged (default true)", type="bool", default=True)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
