@@ -137,11 +137,13 @@ def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, mome
 
 def _check_records(here: Scenario, use: SchemeUse, copies: int, width: int, found: Problems) -> None:
     """Refuse more measurements of one scheme than fit into memory and into a file that anybody reads."""
-    coalitions = len(expand_all(here.coalitions, copies, here.seed))
-    records = coalitions * len(here.knowledge) * len(here.attacks) * here.replicates * (width + 1) * len(metrics.ALWAYS)
-    if records > MOST_RECORDS:
-        told = f"{coalitions:,} coalitions of scheme {use.id} make {records:,} measurements, more than the {MOST_RECORDS:,} allowed"
-        found.add(("coalitions",), f"ask for too much: {told}; try {{random: 1000}}")
+    each = len(here.knowledge) * len(here.attacks) * here.replicates * (width + 1) * len(metrics.ALWAYS)
+    coalitions = max((entry.size(copies) for entry in here.coalitions), default=0)
+    if coalitions * each <= MOST_RECORDS:  # else there is no need to name a million of them
+        coalitions = len(expand_all(here.coalitions, copies, here.seed))
+    if coalitions * each > MOST_RECORDS:
+        told = f"{coalitions:,} coalitions of scheme {use.id} make {coalitions * each:,} measurements"
+        found.add(("coalitions",), f"ask for too much: {told}, more than the {MOST_RECORDS:,} allowed; try {{random: 1000}}")
 
 
 def _check_range(law: NoiseLaw | None, loudest: float) -> None:

@@ -48,6 +48,18 @@ def is_value(name: str) -> bool:
     return bool(number or _SPECIAL.fullmatch(text) or _DATE.fullmatch(text))
 
 
+def holds_records(name: str) -> bool:
+    r"""Tell whether a name is what a quote that nobody closed made of the lines after it.
+
+    Examples
+    --------
+    >>> [holds_records(name) for name in ("\nage,city\n31,Rome", "x\n1.5", "a\nb\nc\nd", "income\n(dollars)", "a, b")]
+    [True, True, True, False, False]
+    """
+    lines = name.splitlines()
+    return len(lines) > 1 and (len(lines) > 3 or any(sign in name for sign in ",;|\t") or any(map(is_value, lines)))
+
+
 def check_names(file: str, names: Sequence[str]) -> None:
     """Refuse names that are values, or that repeat one another; columns are told by their places, as their names may be cells.
 
@@ -62,6 +74,9 @@ def check_names(file: str, names: Sequence[str]) -> None:
     counts = ([str(place + start) for place in range(len(given))] for start in (0, 1))
     if given and given in counts:
         return
+    swallowed = [place for place, name in enumerate(names, 1) if holds_records(name)]
+    if swallowed:
+        raise DataError(f"{file}: {_columns(swallowed)} a name of several lines, as if records were in it; is a quote missing?")
     values = [place for place, name in enumerate(names, 1) if is_value(name)]
     if len(values) == len(names) and values:
         raise DataError(f"{file}: the first line holds numbers where the column names should be; add a header")

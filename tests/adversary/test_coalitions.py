@@ -1,0 +1,18 @@
+"""How many coalitions an entry names, told without naming them."""
+
+from __future__ import annotations
+
+import pytest
+
+from auditor.adversary.coalitions import Coalitions
+
+ENTRIES = [
+    Coalitions("singles"), Coalitions("pairs"), Coalitions("prefixes"), Coalitions("all"), Coalitions("subsets"), Coalitions("copies", (1,)),
+    Coalitions("first", count=1), Coalitions("random", count=3), Coalitions("random", count=1000),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=str)
+@pytest.mark.parametrize("copies", [1, 2, 5])
+def test_size_is_how_many_are_named(entry: Coalitions, copies: int) -> None:
+    assert entry.size(copies) == len(list(entry.expand(copies, seed=1)))
