@@ -105,7 +105,8 @@ def _carried_out(chunk: str, seed: int) -> list[dict[str, object]]:
     """Return what a process of its own says of some cases; one in which it dies is a fault, and another process goes on after it."""
     what, first, stop = chunk.split(":")
     command = [sys.executable, "-m", "benchmarks.fuzz", "--seed", str(seed), "--only", chunk]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    here = Path(__file__).parents[1]  # and not the current folder: an alarm may have left that where a case was tried smaller
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=here)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     if done.returncode == 0:
         return lines

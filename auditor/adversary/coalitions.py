@@ -69,7 +69,8 @@ class Coalitions:
     def size(self, M: int) -> int:
         """Return how many coalitions among M copies ``expand`` yields, without naming one."""
         subsets = int(2**M) - 1
-        return {"singles": M, "pairs": M * (M - 1) // 2, "prefixes": M, "subsets": subsets, "random": min(self.count, subsets)}.get(self.kind, 1)
+        sizes = {"singles": M, "pairs": M * (M - 1) // 2, "prefixes": M, "subsets": subsets, "random": min(self.count, subsets)}
+        return sizes.get(self.kind, 1)
 
     def _named_copies(self, M: int) -> Coalition:
         copies = self.copies if self.kind == "copies" else tuple(range(1, self.count + 1))
