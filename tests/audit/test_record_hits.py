@@ -112,8 +112,3 @@ def test_geometry_of_a_scaled_and_of_a_shuffled_copy():
 @pytest.mark.parametrize("path", [path for path in shipped_scenarios() if path.stem.startswith("survey-")], ids=lambda path: path.stem)
 def test_survey_scenarios_are_valid(path):
     assert read_scenario(path).expect
-
-
-def test_survey_kanonymity_holds():
-    result = run_scenario(read_scenario("survey-kanonymity"))
-    assert [record.status for record in result.expectations] == ["holds"] * len(result.expectations)
