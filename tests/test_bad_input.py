@@ -77,6 +77,7 @@ HEADERLESS = {
     "dates": "1987-06-05,x\n1,2\n3,4\n",
     "a number twice": "87654321.125,87654321.125\n1,2\n3,4\n",
     "a word twice": "HIV,HIV,x\n1,2,5\n3,4,6\n",
+    "a quote that nobody closed": 'x,y,"\n87654321.125,2,HIV\n3,4,flu\n"\n5,6,7\n8,9,1\n',
     "words that come back": "HIV,yes\nflu,no\nHIV,no\nflu,yes\n",
 }
 
