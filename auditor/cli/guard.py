@@ -13,7 +13,6 @@ from typing import Any
 
 from auditor.errors import FAILED_RUNNING
 from auditor.process.console import say
-from auditor.text.column_names import counted
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -65,6 +64,7 @@ def close_up(before: Sequence[threading.Thread], status: Any) -> None:
     Python would wait for threads, perhaps for ever.
     """
     from auditor.process.containment import withhold_uncaught
+    from auditor.text.column_names import counted
 
     withhold_uncaught()
     with suppress(OSError, ValueError, AttributeError):  # closed, or nobody reads it
