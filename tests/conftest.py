@@ -3,6 +3,7 @@
 import os
 import tempfile
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("audit", derandomize=True, deadline=None)
@@ -11,3 +12,18 @@ settings.load_profile("audit")
 os.environ.setdefault("AUDITOR_STATE", tempfile.mkdtemp(prefix="auditor-state-"))  # tests leave the user's own key alone
 
 collect_ignore = ["fuzz_corpus"]  # scenarios that are wrong on purpose, for tests/test_fuzz.py
+
+
+@pytest.fixture
+def command(capfd):
+    """Run a command in this process; return exit status, standard output and standard error."""
+    from auditor.cli import main
+
+    def run(*arguments):
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            main([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        return stopped.value.code or 0, out, err
+
+    return run

@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import auditor as package
-from auditor.cli import main
 from auditor.data.formats.headers import is_value
 from auditor.data.load import load_table
 from auditor.errors import LONGEST_LINE, MOST_LINES, AuditorError, DataError, Problem, ScenarioError, did_you_mean
@@ -32,19 +31,16 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def auditor(capfd):
+def auditor(command):
     """Run a command; return exit status, standard output and standard error, which hold neither a traceback nor a cell."""
 
     def run(*arguments):
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as stopped:
-            main([str(argument) for argument in arguments])
-        out, err = capfd.readouterr()
+        status, out, err = command(*arguments)
         assert "Traceback" not in err
         assert not any(secret in out + err for secret in SECRETS)
         assert len(err.splitlines()) <= MOST_LINES + 1
         assert all(len(line) <= LONGEST_LINE + 10 for line in err.splitlines())
-        return stopped.value.code or 0, out, err
+        return status, out, err
 
     return run
 

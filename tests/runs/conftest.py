@@ -1,5 +1,7 @@
 """What tests of the engine share."""
 
+from functools import partial
+
 import pytest
 
 from auditor.data.streamed import rows as streamed
@@ -13,3 +15,9 @@ def large(monkeypatch):
     tables._table.cache_clear()
     yield
     tables._table.cache_clear()
+
+
+@pytest.fixture
+def run(command):
+    """Run ``auditor run``; return exit status, standard output and standard error."""
+    return partial(command, "run")

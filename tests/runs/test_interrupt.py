@@ -14,7 +14,6 @@ import pytest
 import yaml
 
 import auditor
-from auditor.cli import main
 from auditor.expectations.stopped_runs import Missing, undecided
 from auditor.process import interrupt
 from auditor.results.model import AuditResult
@@ -45,18 +44,6 @@ def folder(tmp_path, monkeypatch):
     for name in ("first", "second", "third"):
         Path(f"{name}.yaml").write_text(yaml.safe_dump(SCENARIO))
     return tmp_path
-
-
-@pytest.fixture
-def run(capfd):
-    def command(*arguments):
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as stopped:
-            main(["run", *map(str, arguments)])
-        out, err = capfd.readouterr()
-        return stopped.value.code or 0, out, err
-
-    return command
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ import pytest
 import yaml
 
 import auditor
-from auditor.cli import main
 from auditor.errors import AuditorError, WorkersLost
 from auditor.runs import schedule as tasks
 from auditor.runs import task_keys as identity
@@ -57,20 +56,6 @@ def write_table(values):
 
 def write(scenario, name="small.yaml"):
     Path(name).write_text(yaml.safe_dump(scenario))
-
-
-@pytest.fixture
-def run(capfd):
-    """Run a command; return exit status, standard output and standard error."""
-
-    def command(*arguments):
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as stopped:
-            main(["run", *map(str, arguments)])
-        out, err = capfd.readouterr()
-        return stopped.value.code or 0, out, err
-
-    return command
 
 
 @pytest.fixture
