@@ -47,11 +47,13 @@ NUMBERS = 3_000_000
 """Records of two numbers in the file that `kills_passes.yaml` names: 23 tasks in a pass of some seconds."""
 PEOPLE = 4_000
 """Records in the files that `kills_published.yaml` names."""
-LEAST_SPAN = 0.5
+LEAST_SPAN = 0.3
 """Seconds in which a moment is drawn at least: start and end of a run differ by as much from time to time."""
 MOST_RESUMES = 5
 LONGEST = 240.0
 """Seconds after which a run counts as hung."""
+MOST_MISSES = 60
+"""Runs that are begun, at most, until one is under way at the moment drawn."""
 TOO_EARLY, TOO_LATE = "too early", "too late"
 
 
@@ -346,10 +348,19 @@ def disturb_and_resume(
 
 
 def _disturbed(scenario: Path, output: Path, kind: str, seconds: float, draw: random.Random) -> tuple[Run, float]:
-    """Return a run that was disturbed, and after how long; one that is hit too early or too late is none, and another is begun."""
+    """Return a run that was disturbed, and after how long; one that is hit too early or too late is none, and another is begun.
+
+    A run takes longer while the machine does other work, and the moment that was too early for one is too late for the next. So what the
+    tries before have left is forgotten when it gets too short: they contradict each other.
+
+    Raises
+    ------
+    RuntimeError
+        No run was hit.
+    """
     earliest, latest = 0.0, seconds
-    while True:
-        after = 0.0 if kind == FULL else draw.uniform(earliest, max(latest, earliest + LEAST_SPAN))
+    for _ in range(MOST_MISSES):
+        after = 0.0 if kind == FULL else draw.uniform(earliest, latest)
         for path in output.glob("*"):
             shutil.rmtree(path)
         run = Run.begin(scenario, output, draw)
@@ -361,6 +372,9 @@ def _disturbed(scenario: Path, output: Path, kind: str, seconds: float, draw: ra
         if not missed:
             return run, after
         earliest, latest = (after, latest) if missed == TOO_EARLY else (earliest, after)
+        if latest - earliest < LEAST_SPAN:
+            earliest, latest = 0.0, max(seconds, 2 * after)
+    raise RuntimeError(f"{scenario.stem}: none of {MOST_MISSES} runs was hit by {kind}, of about {seconds:.1f} s each")
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import resource
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from auditor.runs import task_keys as identity
 from auditor.runs import workers
 from auditor.runs.journal import NAME
 from auditor.runs.workers import MOST_DEATHS, Crew
+from benchmarks import kills
 from benchmarks.kills import _outcome, disturb_and_resume, shipped
 
 ROOT = Path(__file__).parents[2]
@@ -348,6 +350,39 @@ def test_disturbed_at_random_moments_and_resumed_the_results_are_the_same(folder
     tally = disturb_and_resume([Path("small.yaml").resolve()], folder / "rounds", len(kinds), seed=5, kinds=kinds)
     assert tally.whole, str(tally)
     assert {kind for _, kind in tally.rounds} == {*kinds}
+
+
+class Timed:
+    """A run that takes so many seconds by a clock that nobody waits for, and can be disturbed in its last half second."""
+
+    def __init__(self, seconds):
+        self.program, self.seconds = self, seconds
+
+    def wait(self, after):
+        self.after = after
+        if after < self.seconds:
+            raise subprocess.TimeoutExpired("a run", after)
+
+    def disturbed(self):
+        return "" if self.after >= self.seconds - 0.5 else kills.TOO_EARLY
+
+
+@pytest.mark.parametrize(("before", "from_now_on"), [(8.0, 2.0), (2.0, 8.0), (2.0, 2.0)], ids=["quicker", "slower", "alike"])
+def test_a_run_is_hit_whatever_tries_before_have_left(monkeypatch, tmp_path, before, from_now_on):
+    runs = [Timed(before)] * 3
+    monkeypatch.setattr(kills.Run, "begin", lambda *arguments: runs.pop() if runs else Timed(from_now_on))
+    monkeypatch.setitem(kills.DISTURBANCES, "planted", Timed.disturbed)
+    for seed in range(200):
+        runs[:] = [Timed(before)] * 3
+        run, after = kills._disturbed(tmp_path / "x.yaml", tmp_path, "planted", 2.0, random.Random(seed))
+        assert run.seconds - 0.5 <= after < run.seconds
+
+
+def test_a_run_that_cannot_be_hit_is_said_and_not_begun_for_ever(monkeypatch, tmp_path):
+    monkeypatch.setattr(kills.Run, "begin", lambda *arguments: Timed(2.0))
+    monkeypatch.setitem(kills.DISTURBANCES, "planted", lambda run: kills.TOO_EARLY)
+    with pytest.raises(RuntimeError, match="none of 60 runs was hit by planted"):
+        kills._disturbed(tmp_path / "x.yaml", tmp_path, "planted", 2.0, random.Random(1))
 
 
 @pytest.mark.slow
