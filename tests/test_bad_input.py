@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +18,8 @@ from auditor.data.load import load_table
 from auditor.errors import LONGEST_LINE, MOST_LINES, AuditorError, DataError, Problem, ScenarioError, did_you_mean
 from auditor.process import memory
 from auditor.text.spelling import closest, slips
+from tests.programs import PATIENCE, python
 
-ROOT = Path(__file__).parents[1]
 SECRETS = ("Alice", "87654321.125", "HIV", "1987-06-05")
 
 
@@ -173,10 +172,7 @@ def test_a_terminal_may_be_narrow(here, auditor, monkeypatch, columns):
 def test_a_full_device_is_said_and_nothing_is_lost(here, command):
     scenario("iris")
     with Path("/dev/full").open("w") as full:
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
-        done = subprocess.run(
-            [sys.executable, "-m", "auditor", *command], env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
+        done = python("-m", "auditor", *command, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 3
     assert "error: standard output cannot be written (No space left on device)" in done.stderr
     assert "Traceback" not in done.stderr
@@ -186,9 +182,10 @@ def test_a_full_device_is_said_and_nothing_is_lost(here, command):
 def test_a_device_is_written_to_and_not_replaced(here, auditor):
     auditor("run", scenario("iris"), "--quiet")
     os.mkfifo("pipe")
-    reader = subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE)
-    assert auditor("report", "audit/s", "--format", "csv", "--output", "pipe")[0] == 0
-    assert b"metric" in reader.communicate()[0]
+    with subprocess.Popen(["cat", "pipe"], stdout=Path("read").open("wb")) as reader:
+        status = auditor("report", "audit/s", "--format", "csv", "--output", "pipe")[0]
+        assert (status, reader.wait(PATIENCE)) == (0, 0)
+    assert "metric" in Path("read").read_text()
     assert Path("pipe").is_fifo()
 
 

@@ -25,9 +25,10 @@ from auditor.errors import AuditorError, NotApplicable, PluginError, StorageErro
 from auditor.process.containment import contained, failure_reason, known
 from auditor.process.interrupt import CtrlC
 from auditor.runs import tables
-from tests.misbehaving import NOW, PLUGINS, Manners
+from tests.plugin_packages import install
+from tests.process.misbehaving import NOW, PLUGINS, Manners
+from tests.programs import PATIENCE, environment, python, wait_for
 
-ROOT = Path(__file__).parents[2]
 CELL = "87654321.125"
 """Stands for an original value: no file and no message may hold it."""
 NUMBERS = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 200}
@@ -76,9 +77,9 @@ def dropped(*shown):
 
 def in_a_thread(act):
     def start(*shown):
-        thread = threading.Thread(target=act)
+        thread = threading.Thread(target=act, daemon=True)
         thread.start()
-        thread.join()
+        thread.join(PATIENCE)
 
     return start
 
@@ -356,13 +357,14 @@ def test_levels_that_are_none_are_refused_before_anything_runs(audit, tmp_path):
 
 @pytest.mark.parametrize("how", RAISES)
 def test_a_module_that_raises_when_imported_is_reported(how, tmp_path, monkeypatch):
-    (tmp_path / "grim_module.py").write_text("from tests.test_containment import NOW\nNOW.made()\n")
+    (tmp_path / "grim_module.py").write_text("from tests.process.misbehaving import NOW\nNOW.made()\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(NOW, "made", RAISES[how])
     monkeypatch.setattr(registry, "failures", [])
     assert registry._import("grim", "grim_module") is None
     (failure,) = registry.failures
     assert "grim_module" in str(failure)
+    assert "ModuleNotFoundError" not in str(failure)
     assert CELL not in str(failure)
 
 
@@ -408,12 +410,6 @@ def test_a_real_ctrl_c_passes_in_python_too():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def grim_site(tmp_path, **modules):
-    from tests.plugin_packages import install
-
-    return install(tmp_path / "site", "grim", **modules)
-
-
 ATTACK = '''
     """Leaves."""
     import ctypes, os, threading, time
@@ -434,12 +430,10 @@ ATTACK = '''
 
 
 def command(tmp_path, act, *options):
-    site = grim_site(tmp_path, leaves=ATTACK.format(act=act))
+    site = install(tmp_path / "site", "grim", leaves=ATTACK.format(act=act))
     two = [{"name": "corner-wave", "id": name, "levels": [0.5, 0.25]} for name in ("one", "two")]
     (tmp_path / "x.yaml").write_text(yaml.safe_dump(NUMERIC | {"attacks": ["leaves", "llse"], "schemes": two}))
-    path = os.pathsep.join([str(site), str(ROOT)])
-    run = [sys.executable, "-m", "auditor", "run", "x.yaml", "--format", "json", "--quiet", *options]
-    return subprocess.run(run, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False, timeout=100)
+    return python("-m", "auditor", "run", "x.yaml", "--format", "json", "--quiet", *options, cwd=tmp_path, env=environment(site))
 
 
 def test_a_thread_left_running_does_not_keep_the_process(tmp_path):
@@ -546,23 +540,23 @@ def test_a_child_that_goes_on_does_not_fork_again(tmp_path):
     namespace["audit"]()
     assert os.getpid() == here, "a child went on"
     for child in children:
-        os.waitpid(child, 0)
+        wait_for(lambda child=child: os.waitpid(child, os.WNOHANG)[0], f"child {child} goes on")
     assert noted.read_text().split() == [str(here)] * 12
 
 
 def test_blocks_in_several_threads_give_os_exit_back():
-    before, inside = os._exit, threading.Barrier(2)
+    before, inside = os._exit, threading.Barrier(2, timeout=PATIENCE)
 
     def one(first):
         with contained():
             inside.wait()
             time.sleep(0 if first else 0.1)
 
-    threads = [threading.Thread(target=one, args=(first,)) for first in (True, False)]
+    threads = [threading.Thread(target=one, args=(first,), daemon=True) for first in (True, False)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(PATIENCE)
     assert os._exit is before
 
 

@@ -8,7 +8,6 @@ import random
 import resource
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -25,8 +24,8 @@ from auditor.runs.journal import NAME
 from auditor.runs.workers import MOST_DEATHS, Crew
 from benchmarks import kills
 from benchmarks.kills import _outcome, disturb_and_resume, shipped
+from tests.programs import python
 
-ROOT = Path(__file__).parents[2]
 SCENARIO = {
     "title": "Small",
     "seed": 1,
@@ -317,9 +316,7 @@ def limited(size):
 
 
 def shell(*arguments, **options):
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "auditor", "run", *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, **options)
+    return python("-m", "auditor", "run", *arguments, **options)
 
 
 @pytest.mark.parametrize("room", [0.4, 1.5], ids=["the journal does not fit", "the results do not fit"])

@@ -5,10 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,8 +15,7 @@ from plugin_packages import BROKEN_ATTACKS, BROKEN_SCHEMES, install
 import auditor
 from auditor.cli import main
 from auditor.errors import AuditorError
-
-ROOT = Path(__file__).parents[2]
+from tests.programs import environment, python
 
 NUMBER = 123456.789
 TEXT = "Gandalf the Grey"
@@ -52,10 +47,9 @@ def scenario(folder, **fields):
 
 def shell(folder, *arguments):
     """Run the program with the broken plugins installed; return status and everything it printed."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(folder / "site")])}
-    environment.pop("AUDITOR_DEBUG", None)
-    command = [sys.executable, "-m", "auditor", *arguments]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    variables = environment(folder / "site")
+    variables.pop("AUDITOR_DEBUG", None)
+    done = python("-m", "auditor", *arguments, cwd=folder, env=variables)
     return done.returncode, done.stdout + done.stderr
 
 

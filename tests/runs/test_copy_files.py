@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +14,7 @@ from auditor.data.formats.readers import _EXACT_FLOATS
 from auditor.data.streamed import rows as streamed
 from auditor.errors import AuditorError
 from auditor.runs.copy_files import write_copies
+from tests.programs import PATIENCE, running, wait_for
 
 ROWS, LEVELS = 150_000, [0.25, 1.0, 0.5]
 
@@ -139,6 +135,7 @@ def slow(self, frame):
     time.sleep(0.2)
 writing._Csv.append = slow
 from auditor.runs.copy_files import write_copies
+from tests.programs import PATIENCE, running, wait_for
 from pathlib import Path
 write_copies(sys.argv[1], "corner-wave", [0.25, 1.0], 5, Path(sys.argv[2]), form="csv")
 """
@@ -147,14 +144,11 @@ write_copies(sys.argv[1], "corner-wave", [0.25, 1.0], 5, Path(sys.argv[2]), form
 def test_a_kill_leaves_no_half_file_under_a_final_name(tmp_path, frame):
     source, out = tmp_path / "table.parquet", tmp_path / "out"
     frame.to_parquet(source)
-    process = subprocess.Popen([sys.executable, "-c", SLOW, str(source), str(out)], env=os.environ | {"PYTHONPATH": str(Path.cwd())})
-    started = time.monotonic()
-    while not any(path.stat().st_size for path in out.glob(".copy-*")) if out.exists() else True:
+    with running("-c", SLOW, source, out) as process:
+        wait_for(lambda: any(path.stat().st_size for path in out.glob(".copy-*")) or process.poll() is not None, "nothing is written")
         assert process.poll() is None, "it finished before it could be killed"
-        assert time.monotonic() - started < 120
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+        process.kill()
+        process.wait(PATIENCE)
     assert out.exists()
     assert [path.name for path in out.iterdir() if not path.name.startswith(".")] == []
 
