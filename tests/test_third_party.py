@@ -16,6 +16,8 @@ import pytest
 
 from tests.programs import PATIENCE, ROOT, python
 
+pytestmark = pytest.mark.slow
+
 
 def written_in_contributing() -> dict[str, str]:
     """The files of a package, as CONTRIBUTING.md has them word for word; and an attack with a parameter."""

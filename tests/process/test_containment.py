@@ -28,6 +28,7 @@ from auditor.runs import tables
 from tests.plugin_packages import install
 from tests.process.misbehaving import NOW, PLUGINS, Manners
 from tests.programs import PATIENCE, environment, python, wait_for
+from tests.tiers import every_pair
 
 CELL = "87654321.125"
 """Stands for an original value: no file and no message may hold it."""
@@ -251,8 +252,7 @@ def assert_others_finished(kind, found):
     assert {r["status"] for r in fair} == {"ok"}
 
 
-@pytest.mark.parametrize("kind", SCENARIOS)
-@pytest.mark.parametrize("how", RAISES)
+@pytest.mark.parametrize(("how", "kind"), every_pair(RAISES, SCENARIOS))
 def test_what_a_plugin_raises_ends_in_3_and_the_others_are_finished(kind, how, audit, tmp_path):
     status, out, err = audit(kind, "--format", "json", "--quiet", act=RAISES[how])
     assert status == (2 if (kind, how) == ("odd-source", "MemoryError") else 3), err  # fewer rows could be asked for
@@ -266,8 +266,7 @@ def test_what_a_plugin_raises_ends_in_3_and_the_others_are_finished(kind, how, a
         assert_others_finished(kind, results(tmp_path))
 
 
-@pytest.mark.parametrize("kind", SCENARIOS)
-@pytest.mark.parametrize("how", ["an error of ours", "SystemExit(0)", "a BaseException", "KeyboardInterrupt"])
+@pytest.mark.parametrize(("how", "kind"), every_pair(["SystemExit(0)", "an error of ours", "a BaseException", "KeyboardInterrupt"], SCENARIOS))
 def test_a_plugin_that_cannot_be_made_ends_in_3_and_the_others_are_finished(kind, how, audit, tmp_path):
     status, out, err = audit(kind, "--format", "json", "--quiet", made=RAISES[how])
     assert status == (2 if how == "an error of ours" and kind not in ("odd-source", "odd-expectation", "html") else 3), err
@@ -276,8 +275,7 @@ def test_a_plugin_that_cannot_be_made_ends_in_3_and_the_others_are_finished(kind
         assert_others_finished(kind, results(tmp_path))
 
 
-@pytest.mark.parametrize("kind", SCENARIOS)
-@pytest.mark.parametrize("how", CHANGES)
+@pytest.mark.parametrize(("how", "kind"), every_pair(CHANGES, SCENARIOS))
 def test_what_a_plugin_changes_is_put_back_and_the_run_is_whole(kind, how, audit, tmp_path):
     handler, streams, errors = signal.getsignal(signal.SIGINT), (sys.stdout, sys.stderr), np.geterr()
     status, out, err = audit(kind, "--format", "json", "--quiet", act=CHANGES[how])
@@ -298,8 +296,7 @@ def test_what_a_plugin_prints_is_no_part_of_the_report(kind, audit, tmp_path):
     assert_nothing_leaked(tmp_path, out)
 
 
-@pytest.mark.parametrize("kind", SCENARIOS)
-@pytest.mark.parametrize("how", RETURNS)
+@pytest.mark.parametrize(("how", "kind"), every_pair(RETURNS, SCENARIOS))
 def test_what_a_plugin_hands_back_is_checked(kind, how, audit, tmp_path):
     status, out, err = audit(kind, "--format", "json", "--quiet", spoil=RETURNS[how])
     if (kind, how) == ("odd-source", "the wrong shape"):  # a source may have any number of rows
@@ -368,8 +365,7 @@ def test_a_module_that_raises_when_imported_is_reported(how, tmp_path, monkeypat
     assert CELL not in str(failure)
 
 
-@pytest.mark.parametrize("kind", SCENARIOS)
-@pytest.mark.parametrize("how", ["SystemExit(0)", "KeyboardInterrupt", "GeneratorExit", "os._exit(0)"])
+@pytest.mark.parametrize(("how", "kind"), every_pair(["SystemExit(0)", "KeyboardInterrupt", "GeneratorExit", "os._exit(0)"], SCENARIOS))
 def test_a_plugin_cannot_end_check_in_0_before_the_plan_is_printed(kind, how, audit):
     status, out, err = audit(kind, command="check", made=RAISES[how])
     assert status == 3 or (status == 0 and "cells" in out), err
@@ -451,6 +447,7 @@ def test_what_is_left_for_the_end_adds_nothing_to_the_report(tmp_path):
     assert json.loads(done.stdout)["measurements"] == results(tmp_path)["measurements"]
 
 
+@pytest.mark.slow
 def test_os_exit_in_a_worker_is_a_cell_that_failed(tmp_path):
     done = command(tmp_path, "os._exit(0)", "--workers", "2")
     assert done.returncode == 3, done.stderr

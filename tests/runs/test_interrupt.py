@@ -196,6 +196,7 @@ def begun(folder):
     return journal.exists() and journal.read_bytes().count(b"\n") > 2
 
 
+@pytest.mark.slow
 def test_ctrl_c_reaches_program_and_workers_at_once_and_nobody_shows_a_traceback(folder, started):
     many = SCENARIO | {"replicates": 16, "data": {"source": "census-like", "rows": 40_000}, "coalitions": ["subsets"]}
     Path("many.yaml").write_text(yaml.safe_dump(many))
@@ -237,7 +238,7 @@ def has_workers(program):
     return sum("popen_loky" in line for line in members(program)) == 2
 
 
-@pytest.mark.parametrize("moment", ["at work", "just started"])
+@pytest.mark.parametrize("moment", [pytest.param("at work", marks=pytest.mark.slow), "just started"])
 def test_workers_end_when_the_program_is_killed(folder, started, moment):
     many = SCENARIO | {"replicates": 16, "data": {"source": "census-like", "rows": 40_000}, "coalitions": ["subsets"]}
     Path("many.yaml").write_text(yaml.safe_dump(many))
