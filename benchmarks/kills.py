@@ -152,24 +152,19 @@ def signalled(number: signal.Signals, *expected: int) -> Disturbance:
 def remove_folder(run: Run) -> str:
     """Remove the folder of results under a run's feet; it may end well, where it had nothing there yet, or with an error."""
     if not run.output.exists():
-        run.program.kill()
-        run.program.communicate()
+        kill_program(run)
         return TOO_EARLY
     written = (run.output / run.scenario.stem / "results.json").exists()
     shutil.rmtree(run.output, ignore_errors=True)
-    if written:  # all of its work is done: nothing is left that could notice
-        run.program.communicate()
-        return TOO_LATE
     run.ended(0, 1, 2, 3)
-    return ""
+    return TOO_LATE if written else ""  # all of its work was done: nothing was left that could notice
 
 
 def second_writer(run: Run) -> str:
     """Start another run of the same command while the first holds the folder, and is halted; it must be refused, and the first goes on."""
     os.killpg(run.program.pid, signal.SIGSTOP)
     if not _locked(run.output / run.scenario.stem):
-        os.killpg(run.program.pid, signal.SIGKILL)
-        run.program.communicate()
+        kill_all(run)
         return TOO_EARLY
     other = Run.begin(run.scenario, run.output, run.draw)
     other.ended(2)

@@ -24,12 +24,6 @@ SECRETS = ("Alice", "87654321.125", "HIV", "1987-06-05")
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
 def auditor(command):
     """Run a command; return exit status, standard output and standard error, which hold neither a traceback nor a cell."""
 

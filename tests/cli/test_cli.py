@@ -33,11 +33,10 @@ FAILS = HOLDS.replace("at-least: 0.05", "at-least: 0.9")
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def folder(here):
     Path("holds.yaml").write_text(HOLDS)
     Path("fails.yaml").write_text(FAILS)
-    return tmp_path
+    return here
 
 
 @pytest.fixture

@@ -12,13 +12,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from large_tables import FORMS, write
+from large_tables import FORMS, load, write
 
 from auditor.data.columns import quantiles
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.columns.category_rules import Categories
 from auditor.data.formats import parts as pieces
-from auditor.data.load import load_table
 from auditor.data.streamed import rows as streamed
 from auditor.data.table import Table
 from auditor.errors import DataError
@@ -26,10 +25,6 @@ from auditor.numerics.blocks import row_blocks
 from tests.tiers import every_pair
 
 ROWS = 140_000
-
-
-def load(source: Path | str, **request: object) -> Table:
-    return load_table(str(source), rng=np.random.default_rng(0), **request)  # type: ignore[arg-type]
 
 
 def both(monkeypatch: pytest.MonkeyPatch, source: Path | str, **request: object) -> tuple[Table, Table]:
