@@ -47,13 +47,13 @@ NUMBERS = 3_000_000
 """Records of two numbers in the file that `kills_passes.yaml` names: 23 tasks in a pass of some seconds."""
 PEOPLE = 4_000
 """Records in the files that `kills_published.yaml` names."""
-LEAST_SPAN = 0.3
+LEAST_SPAN = 0.5
 """Seconds in which a moment is drawn at least: start and end of a run differ by as much from time to time."""
+MOST_MISSES = 40
+"""Moments drawn in one round at most: a run that cannot be hit is a fault, and no reason to go on for ever."""
 MOST_RESUMES = 5
 LONGEST = 240.0
 """Seconds after which a run counts as hung."""
-MOST_MISSES = 60
-"""Runs that are begun, at most, until one is under way at the moment drawn."""
 TOO_EARLY, TOO_LATE = "too early", "too late"
 
 
@@ -152,19 +152,24 @@ def signalled(number: signal.Signals, *expected: int) -> Disturbance:
 def remove_folder(run: Run) -> str:
     """Remove the folder of results under a run's feet; it may end well, where it had nothing there yet, or with an error."""
     if not run.output.exists():
-        kill_program(run)
+        run.program.kill()
+        run.program.communicate()
         return TOO_EARLY
     written = (run.output / run.scenario.stem / "results.json").exists()
     shutil.rmtree(run.output, ignore_errors=True)
+    if written:  # all of its work is done: nothing is left that could notice
+        run.program.communicate(timeout=LONGEST)
+        return TOO_LATE
     run.ended(0, 1, 2, 3)
-    return TOO_LATE if written else ""  # all of its work was done: nothing was left that could notice
+    return ""
 
 
 def second_writer(run: Run) -> str:
     """Start another run of the same command while the first holds the folder, and is halted; it must be refused, and the first goes on."""
     os.killpg(run.program.pid, signal.SIGSTOP)
     if not _locked(run.output / run.scenario.stem):
-        kill_all(run)
+        os.killpg(run.program.pid, signal.SIGKILL)
+        run.program.communicate()
         return TOO_EARLY
     other = Run.begin(run.scenario, run.output, run.draw)
     other.ended(2)
@@ -343,19 +348,10 @@ def disturb_and_resume(
 
 
 def _disturbed(scenario: Path, output: Path, kind: str, seconds: float, draw: random.Random) -> tuple[Run, float]:
-    """Return a run that was disturbed, and after how long; one that is hit too early or too late is none, and another is begun.
-
-    A run takes longer while the machine does other work, and the moment that was too early for one is too late for the next. So what the
-    tries before have left is forgotten when it gets too short: they contradict each other.
-
-    Raises
-    ------
-    RuntimeError
-        No run was hit.
-    """
+    """Return a run that was disturbed, and after how long; one that is hit too early or too late is none, and another is begun."""
     earliest, latest = 0.0, seconds
     for _ in range(MOST_MISSES):
-        after = 0.0 if kind == FULL else draw.uniform(earliest, latest)
+        after = 0.0 if kind == FULL else draw.uniform(earliest, max(latest, earliest + LEAST_SPAN))
         for path in output.glob("*"):
             shutil.rmtree(path)
         run = Run.begin(scenario, output, draw)
@@ -367,9 +363,10 @@ def _disturbed(scenario: Path, output: Path, kind: str, seconds: float, draw: ra
         if not missed:
             return run, after
         earliest, latest = (after, latest) if missed == TOO_EARLY else (earliest, after)
-        if latest - earliest < LEAST_SPAN:
+        if latest - earliest < LEAST_SPAN:  # one run had hardly begun where another has ended: the pace changed, and bounds say nothing
             earliest, latest = 0.0, max(seconds, 2 * after)
-    raise RuntimeError(f"{scenario.stem}: none of {MOST_MISSES} runs was hit by {kind}, of about {seconds:.1f} s each")
+    run.faults.append(f"never hit in {MOST_MISSES} runs")
+    return run, after
 
 
 @contextmanager
