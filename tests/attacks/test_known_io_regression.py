@@ -13,6 +13,7 @@ from auditor.adversary.knowledge import KnownRecords
 from auditor.audit.base import release as audited
 from auditor.audit.numeric.gather import chosen_rows
 from auditor.errors import AuditorError
+from tests.tiers import every_pair
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
@@ -190,12 +191,14 @@ def test_theory_by_hand_is_what_the_map_loses_of_the_data_and_lets_through_of_th
     assert estimate.theory == pytest.approx(((offset + w * rest - rest) ** 2).mean() + w**2 * 0.5 * X.var())
 
 
-@pytest.mark.parametrize("count", [4, 30])
-@pytest.mark.parametrize("scheme", [
+MAPS = [
     {"name": "independent", "levels": [0.3, 0.6]}, {"name": "corner-wave", "levels": [0.3, 0.6]},
     {"name": "independent", "levels": [0.3, 0.6], "distribution": "uniform"},
     {"name": "rotation-noise", "levels": [0.3, 0.6]}, {"name": "rotation-noise", "levels": [0.3, 0.6], "noise": "corner-wave"},
-], ids=str)  # fmt: skip
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("scheme", "count"), every_pair(MAPS, [4, 30]), ids=str)
 def test_measured_errors_scatter_about_theory_whatever_the_map(scheme, count):
     """300 draws of noise and of known records on one skewed table: measurement less theory is 0 on average, within 4 standard errors
     (one false alarm in 16,000 a case)."""

@@ -79,7 +79,10 @@ CASES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES)
+QUICK = ("equal width", "all or nothing")
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES])
 def test_the_same_results_as_in_memory(file, large, monkeypatch, case):
     document = scenario(file, **{key: value for key, value in CASES[case].items() if key != "data"})
     if "data" in CASES[case]:
@@ -90,6 +93,7 @@ def test_the_same_results_as_in_memory(file, large, monkeypatch, case):
     assert figures(apart) == figures(in_memory(monkeypatch, document))
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, monkeypatch):
     document = scenario(file, schemes=SCHEMES[:2])
     plain = figures(auditor.run(document))
@@ -100,6 +104,7 @@ def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, mo
         assert figures(auditor.run(document, workers=count)) == plain
 
 
+@pytest.mark.slow
 def test_counts_of_many_coalitions_in_many_passes_are_the_same(file, large, monkeypatch):
     document = scenario(file, schemes=SCHEMES[:2], attacks=["posterior"], knowledge=["perfect"])
     plain = figures(auditor.run(document))
@@ -107,6 +112,7 @@ def test_counts_of_many_coalitions_in_many_passes_are_the_same(file, large, monk
     assert figures(auditor.run(document)) == plain
 
 
+@pytest.mark.slow
 def test_a_sample_of_outcomes_gives_the_same_in_memory_and_agrees_with_all_of_them(file, large, monkeypatch):
     data = {"source": str(file)} | BINNED
     document = scenario(file, data=data, schemes=SCHEMES[:2], attacks=["posterior"], knowledge=["perfect"], coalitions=["all"])
@@ -207,7 +213,11 @@ def dies_at(folder: Path, number: int):
     return work
 
 
-@pytest.mark.parametrize("number", [0, 4, 11], ids=["at once", "at the end of a pass", "in a later pass"])
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(0, id="at once", marks=pytest.mark.slow), pytest.param(4, id="at the end of a pass"),
+     pytest.param(11, id="in a later pass", marks=pytest.mark.slow)],
+)  # fmt: skip
 def test_a_worker_killed_in_the_middle_of_a_pass_loses_nothing(file, large, monkeypatch, tmp_path, number):
     document = scenario(file, schemes=SCHEMES[1:2], attacks=["posterior"])
     plain = figures(auditor.run(document))

@@ -102,6 +102,7 @@ def wide(file: Path) -> dict[str, Any]:
     return scenario(file, data={"source": str(file)}, schemes=SCHEMES[:2], attacks=["ndr"], knowledge=["perfect", {"known-records": 5}])
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, monkeypatch):
     document = wide(file)
     plain = figures(auditor.run(document))

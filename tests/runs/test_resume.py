@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import resource
-import signal
 import subprocess
 import time
 from pathlib import Path
@@ -21,7 +19,6 @@ from auditor.runs import schedule as tasks
 from auditor.runs import task_keys as identity
 from auditor.runs import workers
 from auditor.runs.journal import NAME
-from auditor.runs.workers import MOST_DEATHS, Crew
 from benchmarks import kills
 from benchmarks.kills import _outcome, disturb_and_resume, shipped
 from tests.programs import python
@@ -391,27 +388,6 @@ def test_killed_in_passes_and_among_records_the_results_are_the_same(folder, kin
     assert len(scenarios) == 1
     assert tally.whole, str(tally)
     assert tally.rounds.total() == 1
-
-
-def dies(marker, always=False):
-    def act(task):
-        if task == 2 and (always or not Path(marker).exists()):
-            Path(marker).touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return task * 10
-
-    return act
-
-
-def test_the_task_of_a_killed_worker_is_done_again(tmp_path):
-    done = dict(Crew(2).as_done(dies(str(tmp_path / "dead")), [1, 2, 3, 4]))
-    assert done == {0: 10, 1: 20, 2: 30, 3: 40}
-
-
-def test_a_task_that_kills_every_worker_ends_the_run_with_a_reason(tmp_path):
-    done = {}
-    with pytest.raises(WorkersLost, match=f"killed {MOST_DEATHS} times"):
-        done.update(Crew(2).as_done(dies(str(tmp_path / "dead"), always=True), [1, 2, 3, 4]))
 
 
 def test_lost_workers_leave_a_partial_report_and_a_journal(folder, run, carried_out, monkeypatch):
