@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 
-def every_pair(first: Iterable[Any], second: Iterable[Any]) -> list[Any]:
-    """All pairs to parametrize a test with; quick are as many as the longer of both has, each of its values with the next of the other's."""
+def every_pair(first: Iterable[Any], second: Iterable[Any], quick: int | None = None) -> list[Any]:
+    """All pairs to parametrize a test with; quick are so many, or as the longer of both has, each of its values with the next of the other's."""
     a, b = list(first), list(second)
-    turns = {(k % len(a), k % len(b)) for k in range(max(len(a), len(b)))}
+    turns = [(k % len(a), k % len(b)) for k in range(max(len(a), len(b)))][:quick]
     return [pytest.param(x, y, marks=() if (i, j) in turns else pytest.mark.slow) for i, x in enumerate(a) for j, y in enumerate(b)]

@@ -198,7 +198,7 @@ MAPS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("scheme", "count"), every_pair(MAPS, [4, 30]), ids=str)
+@pytest.mark.parametrize(("scheme", "count"), every_pair(MAPS, [4, 30], quick=2), ids=str)
 def test_measured_errors_scatter_about_theory_whatever_the_map(scheme, count):
     """300 draws of noise and of known records on one skewed table: measurement less theory is 0 on average, within 4 standard errors
     (one false alarm in 16,000 a case)."""

@@ -259,7 +259,7 @@ def coverage_table(name):
     return skewed if name == "skewed" else np.column_stack([skewed, skewed.sum(axis=1)])
 
 
-@pytest.mark.parametrize(("name", "scheme"), every_pair(["correlated", "skewed", "singular"], ["independent", "correlated", "corner-wave"]))
+@pytest.mark.parametrize(("name", "scheme"), every_pair(["skewed", "correlated", "singular"], ["corner-wave", "correlated", "independent"], quick=1))
 def test_intervals_cover_theory_95_times_in_100(name, scheme):
     """Hits in 400 replicates lie in the exact binomial band of Bin(400, 0.95).
 

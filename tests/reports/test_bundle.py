@@ -7,7 +7,7 @@ import pytest
 from reports import html
 
 
-@pytest.mark.parametrize("executable", ["", "/nowhere/python", "false"])
+@pytest.mark.parametrize("executable", ["/nowhere/python", *(pytest.param(name, marks=pytest.mark.slow) for name in ("", "false"))])
 def test_without_an_interpreter_the_script_is_made_here(monkeypatch, executable):
     elsewhere = html._bundle()
     assert len(elsewhere) > 500_000

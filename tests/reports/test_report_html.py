@@ -234,6 +234,7 @@ def test_then_its_charts_hold_fewer_rows(quickstart: AuditResult, pages: dict[st
     assert sum(rows.values()) < sum(all_rows.values())
 
 
+@pytest.mark.slow
 def test_a_page_of_a_dozen_audits_folds_and_keeps_every_row_of_their_charts(pages: dict[str, Page], quickstart: AuditResult) -> None:
     made = Page(Html().render([quickstart] * 12))
     assert len(made.source.encode()) < 2_500_000
@@ -246,6 +247,7 @@ def test_a_page_of_a_dozen_audits_folds_and_keeps_every_row_of_their_charts(page
                 assert together[name.replace("audit-1", f"audit-{number}")]["columns"] == block["columns"]
 
 
+@pytest.mark.slow
 def test_many_copies_stay_under_the_limit() -> None:
     many = report_cases.Case(levels=tuple(0.25 + step / 12 for step in range(9)), replicates=1).result()
     assert len(many.measurements) > 50_000
