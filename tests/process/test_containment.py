@@ -97,7 +97,7 @@ def moved(*shown):
 def said(*shown):
     print(CELL)  # noqa: T201
     os.write(1, b"87654321.125\n")
-    subprocess.run([sys.executable, "-S", "-c", f"print({CELL})"], check=False)
+    subprocess.run([sys.executable, "-S", "-c", f"print({CELL})"], check=False, timeout=PATIENCE)
 
 
 def closed(*shown):
@@ -542,11 +542,11 @@ def test_a_child_that_goes_on_does_not_fork_again(tmp_path):
 
 
 def test_blocks_in_several_threads_give_os_exit_back():
-    before, inside = os._exit, threading.Barrier(2, timeout=PATIENCE)
+    before, inside = os._exit, threading.Barrier(2)
 
     def one(first):
         with contained():
-            inside.wait()
+            inside.wait(PATIENCE)
             time.sleep(0 if first else 0.1)
 
     threads = [threading.Thread(target=one, args=(first,), daemon=True) for first in (True, False)]

@@ -224,7 +224,7 @@ def test_workers_are_deaf_to_ctrl_c_from_their_start(folder):
 
 def members(program):
     """The command lines of a program and all that came of it."""
-    found = subprocess.run(["ps", "-ww", "-o", "args=", "-g", str(program.pid)], capture_output=True, text=True, check=False)
+    found = subprocess.run(["ps", "-ww", "-o", "args=", "-g", str(program.pid)], capture_output=True, text=True, check=False, timeout=PATIENCE)
     return [line for line in found.stdout.splitlines() if "<defunct>" not in line]
 
 

@@ -1,0 +1,58 @@
+"""What holds of the tests themselves: where they stand, which are quick, and that none waits for ever."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from test_imports import ROOMS
+
+from tests.programs import ROOT, wait_for
+from tests.tiers import every_pair
+
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+BESIDE = {"attacks", "reports", "papers", "fuzz_corpus"}
+"""Folders of tests that are no room of `auditor/`."""
+
+
+def test_they_stand_in_the_rooms_of_what_they_test() -> None:
+    folders = {path.parent.relative_to(ROOT / "tests").parts[0] for path in TESTS if path.parent != ROOT / "tests"}
+    assert folders <= {name for names in ROOMS for name in names} | BESIDE
+
+
+@pytest.mark.parametrize(("first", "second"), [("abc", "12345"), ("abcd", "12"), ("a", "1")])
+def test_of_all_pairs_each_value_is_quick_at_least_once(first: str, second: str) -> None:
+    pairs = every_pair(first, second)
+    quick = [pair.values for pair in pairs if not pair.marks]
+    assert {pair.values for pair in pairs} == {(a, b) for a in first for b in second}
+    assert ({a for a, _ in quick}, {b for _, b in quick}) == (set(first), set(second))
+    assert len(quick) == max(len(first), len(second))
+
+
+def waits(path: Path) -> Iterator[str]:
+    """Every call that waits for a program or a thread and says no time after which it gives up."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            bounded = node.args if node.func.attr in ("wait", "join") else [k for k in node.keywords if k.arg in (None, "timeout")]
+            if not bounded and ast.unparse(node.func).endswith((".wait", ".join", ".communicate", "subprocess.run")):
+                yield f"{path.name}:{node.lineno}: {ast.unparse(node.func)}"
+
+
+def test_none_waits_for_ever() -> None:
+    assert [found for path in TESTS for found in waits(path)] == []
+
+
+def test_such_a_wait_is_found(tmp_path: Path) -> None:
+    code = 'program.communicate()\nthread.join()\nprogram.wait()\nsubprocess.run(["x"])\n", ".join(["a"])\nprogram.wait(3)\nsubprocess.run([], timeout=3)\n'
+    (tmp_path / "test_x.py").write_text(code)
+    assert list(waits(tmp_path / "test_x.py")) == [
+        "test_x.py:1: program.communicate", "test_x.py:2: thread.join", "test_x.py:3: program.wait", "test_x.py:4: subprocess.run",
+    ]  # fmt: skip
+
+
+def test_waiting_gives_up_with_a_message() -> None:
+    wait_for(lambda: True, "no")
+    with pytest.raises(AssertionError, match="nobody came, after 0 s"):
+        wait_for(lambda: False, "nobody came", seconds=0.0)
