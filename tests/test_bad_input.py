@@ -80,6 +80,8 @@ HEADERLESS = {
     "a word twice": "HIV,HIV,x\n1,2,5\n3,4,6\n",
     "a quote that nobody closed": 'x,y,"\n87654321.125,2,HIV\n3,4,flu\n"\n5,6,7\n8,9,1\n',
     "words that come back": "HIV,yes\nflu,no\nHIV,no\nflu,yes\n",
+    "semicolons and decimal commas": "Alice;87654321,125;34\nBob;1000,5;20\nCarl;1001,5;21\n",
+    "tabs and decimal commas": "Alice\t87654321,125\nBob\t1000,5\nCarl\t1001,5\n",
 }
 
 
@@ -102,6 +104,11 @@ def test_columns_that_are_counted_and_words_with_digits_are_names(here):
     for names in (["0", "1", "2"], ["1", "2", "3"], ["", "0", "1"], ["x1", "2_total", "1st"]):
         pd.DataFrame(np.random.default_rng(0).normal(size=(5, 3)), columns=names).to_csv("t.csv", index=False)
         assert load_table("t.csv", columns=names[1:], rng=np.random.default_rng(0)).attributes == tuple(names[1:])
+
+
+def test_names_that_count_may_stand_among_the_cells(here):
+    Path("t.csv").write_text("0,1\n1,0\n0,1\n1,1\n0,0\n")
+    assert load_table("t.csv", rng=np.random.default_rng(0)).rows == 4
 
 
 @pytest.mark.parametrize("text", ["5", "5.0", "-1e-3", "1,234.50", "12 %", "$5", "nan", "-inf", "31.12.1999", "12/31/99 10:30 PM", "31-Jan-20", "09:30"])
