@@ -24,6 +24,7 @@ from auditor.data.table import Table
 from auditor.data.unperturbed_columns import Kept, column_names
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
+from auditor.process.containment import contained
 from auditor.registry import get
 from auditor.results.files import located, write_atomically
 from auditor.runs.perturb import Release, checked_levels, make_plugin
@@ -95,9 +96,13 @@ def write_copies(
     kind = form or ("parquet" if _is_parquet(data) else "csv")
     paths = [output / f"copy-{k}.{kind}" for k in range(1, len(levels) + 1)]
     _check_room(data, output, paths)
-    chosen: Scheme = make_plugin("scheme", scheme, parameters or {})
     columns, kept = _selection(data, columns, keep, rows)
-    parts, stated = WRITTEN[chosen.engine](chosen, data, columns, rows, list(levels), seed, precision)
+    with contained() as failure:
+        chosen: Scheme = make_plugin("scheme", scheme, parameters or {})
+        parts, stated = WRITTEN[chosen.engine](chosen, data, columns, rows, list(levels), seed, precision)
+    if failure.error is not None:
+        raise failure.error
+    parts = _drawn(parts)
     if kept is not None:
         parts = _beside(parts, kept, column_names(data), rows is None)
     first = next(parts)  # what cannot be drawn is refused before a folder is made
@@ -250,6 +255,18 @@ def _selection(
         raise AuditorError("the rest has a column without a name; name the columns to keep")
     kept = Kept(data, wanted) if wanted else None
     return [name for name in names if name not in set(wanted)] if columns is None else columns, kept
+
+
+def _drawn(parts: Iterator[Sequence[pd.DataFrame]]) -> Iterator[Sequence[pd.DataFrame]]:
+    """Yield what a scheme draws; whatever it raises ends the command, and neither in status 0 nor in another folder."""
+    while True:
+        with contained() as failure:
+            part = next(parts, None)
+        if failure.error is not None:
+            raise failure.error
+        if part is None:
+            return
+        yield part
 
 
 def _beside(parts: Iterator[Sequence[Any]], kept: Kept, order: Sequence[str], whole: bool) -> Iterator[Sequence[Any]]:
