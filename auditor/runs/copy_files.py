@@ -28,7 +28,7 @@ from auditor.registry import get
 from auditor.results.files import located, write_atomically
 from auditor.runs.perturb import Release, checked_levels, make_plugin
 from auditor.schemes.base.grid import DOUBLE_BITS, SINGLE_BITS
-from auditor.schemes.base.scheme import Key, Scheme
+from auditor.schemes.base.scheme import Key, Scheme, by_engine
 from auditor.schemes.draw import drawn_blocks, drawn_codes, key_of, noise_deviations
 from auditor.schemes.replacement.base import UniformScheme
 
@@ -97,7 +97,7 @@ def write_copies(
     _check_room(data, output, paths)
     chosen: Scheme = make_plugin("scheme", scheme, parameters or {})
     columns, kept = _selection(data, columns, keep, rows)
-    parts, stated = WRITTEN[chosen.engine](chosen, data, columns, rows, list(levels), seed, precision)
+    parts, stated = by_engine(WRITTEN, chosen)(chosen, data, columns, rows, list(levels), seed, precision)
     if kept is not None:
         parts = _beside(parts, kept, column_names(data), rows is None)
     first = next(parts)  # what cannot be drawn is refused before a folder is made
@@ -182,7 +182,7 @@ def read_release(X: Any, folder: Path | str) -> Release:
         names, levels = manifest["attributes"], tuple(manifest["levels"])
         scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
         original = X[names]
-        types = READ_AS[scheme.engine](original)
+        types = by_engine(READ_AS, scheme)(original)
         copies = [_columns(Path(folder) / name, names).astype(types) for name in manifest["copies"]]
     except (OSError, ValueError, LookupError, TypeError):
         raise AuditorError(f"{folder}: holds no whole release of these columns, with {MANIFEST} and every copy it names") from None
