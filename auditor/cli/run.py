@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +18,6 @@ from auditor.process.console import say
 
 if TYPE_CHECKING:
     from auditor.results.model import AuditResult
-    from auditor.runs.checkpoint import Keep
     from auditor.scenario.model import Scenario
 
 FORMATS = ("table", "markdown", "json", "csv", "junit")
@@ -54,12 +53,14 @@ def run(
         with suppress(interrupt.Interrupted):
             try:
                 _import(1 if cluster else workers)
+                from auditor.runs.output import deposit, made_folders
+
                 checked += _ready(scenarios, changes, seed)
-                for scenario, keep in _kept(checked, Path(output), resume, quiet):
+                folders = made_folders(Path(output).absolute(), [scenario.name for scenario in checked])
+                for scenario, folder in zip(checked, folders, strict=True):
                     command = _command(scenario.name, changes, seed)
-                    results.append(_audited(scenario, workers, cluster, command, keep, quiet))
-                    statuses.append(results[-1].exit_status)
-                    statuses.append(_written(results[-1], keep.folder, quiet))
+                    results.append(_audited(scenario, folder, workers, cluster, command, resume, quiet))
+                    statuses += [results[-1].exit_status, deposit(results[-1], folder, quiet)]
                     if interrupt.exit_status() is not None:
                         break
             finally:
@@ -107,30 +108,17 @@ def _check_all(scenarios: Sequence[Any]) -> None:
         each(scenarios, check_data)
 
 
-def _kept(checked: Sequence[Scenario], output: Path, resume: bool, quiet: bool) -> Iterator[tuple[Scenario, Keep]]:
-    """Return every scenario, and where its run is kept."""
-    from auditor.runs.checkpoint import Keep
-    from auditor.runs.output import made_folders
-
-    folders = made_folders(output.absolute(), [scenario.name for scenario in checked])
-    return ((scenario, Keep(folder, resume, _telling(scenario.title, quiet))) for scenario, folder in zip(checked, folders, strict=True))
-
-
-def _audited(scenario: Scenario, workers: int, cluster: str | None, command: str, keep: Keep, quiet: bool) -> AuditResult:
+def _audited(
+    scenario: Scenario, folder: Path, workers: int, cluster: str | None, command: str, resume: bool, quiet: bool
+) -> AuditResult:
     """Return the results, as they are written, printed and drawn."""
     from auditor import progress
+    from auditor.runs.checkpoint import Keep
     from auditor.runs.run_scenario import run_scenario
 
+    keep = Keep(folder, resume, lambda message: None if quiet else say(bounded(f"{scenario.title}: {message}")))
     with progress.shown(scenario.title, quiet) as listener:
         return run_scenario(scenario, workers, cluster, listener, command, keep).disclosed()
-
-
-def _written(result: AuditResult, folder: Path, quiet: bool) -> int:
-    from auditor.process.interrupt import shielded
-    from auditor.runs.output import deposit
-
-    with shielded():
-        return deposit(result, folder, quiet)
 
 
 def _printed(results: Sequence[AuditResult], form: str, quiet: bool, output: Path) -> int:
@@ -145,10 +133,6 @@ def _printed(results: Sequence[AuditResult], form: str, quiet: bool, output: Pat
         say(f"error: {failure}")
         return FAILED_RUNNING
     return 0
-
-
-def _telling(title: str, quiet: bool) -> Callable[[str], None]:
-    return lambda message: None if quiet else say(bounded(f"{title}: {message}"))
 
 
 def _command(name: str, changes: Sequence[str], seed: int | None) -> str:
