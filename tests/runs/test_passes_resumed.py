@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -15,6 +18,7 @@ from auditor.audit.numeric import moment_pass
 from auditor.audit.numeric.gather import Chosen, Stripe
 from auditor.audit.numeric.moment_pass import MomentJob
 from auditor.numerics.moments import Moments
+from auditor.numerics.passes import Job
 from auditor.runs import checkpoint as keeper
 from auditor.runs import passes
 from auditor.runs.journal import NAME
@@ -200,6 +204,66 @@ def test_damaged_sums_are_taken_again(document, gathered):
     path.write_bytes(b"".join(lines))
     auditor.run(document, output="audit", resume=True)
     assert summed(gathered) == [0, 0, 0, 1, 0, 0, 0, 0, SCHEMES, SCHEMES]  # of the one scheme whose sums were damaged
+
+
+# -- any job ---------------------------------------------------------------------------------------------------------------
+
+
+class Count(Job):
+    """Counts, of which those above a limit may be kept."""
+
+    exact = True
+
+    def __init__(self, limit):
+        self.limit = limit
+
+    def weight(self, records):
+        return 8
+
+    def begin(self):
+        return Counter()
+
+    def take(self, block, into):
+        into[block] += 1
+
+    def storable(self, parts):
+        return [dict(part) for part in parts] if all(min(part.values()) > self.limit for part in parts) else None
+
+    def restored(self, kept):
+        return [Counter(part) for part in kept or ()]
+
+
+class Counter(collections.Counter):
+    add = collections.Counter.update
+
+
+def test_parts_of_any_job_are_kept_as_far_as_it_says():
+    """Two schemes whose counts may be kept above 5 and above 10, in a pass of two steps, begun twice."""
+    kept, done = {}, []
+
+    class Crew:
+        def carry_out(self, work, steps):
+            for step in steps:
+                done.append((step.first, sorted(step.jobs)))
+                yield {scheme: [Counter({"a": 9 * (step.first + 1)})] for scheme in step.jobs}
+
+    begun = SimpleNamespace(
+        read=lambda place, name: kept.get((place, name)),
+        keep=lambda name, values: kept.update({(place, name): value for place, value in values.items()}),
+    )
+    jobs = {0: Count(5), 1: Count(10)}
+    steps = [passes.PassTask(None, SimpleNamespace(rows=100_000), 1, jobs, 3, 8, a, a + 1) for a in (0, 1)]
+    checkpoint = passes.Checkpoint(begun, {0: 7, 1: 8})
+    found = list(passes.passed(steps, Crew(), checkpoint))
+    assert set(kept) == {(7, "pass-3-stripes-0-1"), (7, "pass-3-stripes-1-2"), (8, "pass-3-stripes-1-2")}
+    assert done == [(0, [0, 1]), (1, [0, 1])]
+    done.clear()
+    assert list(passes.passed(steps, Crew(), checkpoint)) == found
+    assert done == [(0, [1])]
+    other = [replace(step, number=4) for step in steps]
+    done.clear()
+    list(passes.passed(other, Crew(), passes.Checkpoint(begun, {0: 7, 1: 8})))
+    assert done == [(0, [0, 1]), (1, [0, 1])]  # another pass over the same stripes
 
 
 # -- what may be kept --------------------------------------------------------------------------------------------------
