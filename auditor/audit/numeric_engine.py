@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import islice
@@ -18,7 +18,6 @@ from auditor.adversary.handed_back import check_finite_maps, check_real, check_s
 from auditor.adversary.knowledge import Knowledge, KnownRecords
 from auditor.adversary.view import View
 from auditor.audit.anonymity.inferences import Inferences, inference_records
-from auditor.audit.base.outcome import FailedElsewhereError, Taken
 from auditor.audit.base.records import ALL, CellContext, distribution_records, error_records, promise_records, scheme_record
 from auditor.audit.base.release import Release, open_release
 from auditor.audit.base.request import ReleaseRequest
@@ -29,6 +28,7 @@ from auditor.audit.measures.privacy import entropy_records, tally_records, wante
 from auditor.audit.measures.record_hits import WholeRecords, whole_record_records
 from auditor.audit.measures.utility import utility_records
 from auditor.audit.numeric.error_tally import Tally
+from auditor.audit.numeric.gather import Stripe, draws_of
 from auditor.audit.numeric.held_out_theory import with_theory
 from auditor.audit.numeric.linear_errors import (
     Errors,
@@ -42,6 +42,7 @@ from auditor.audit.numeric.linear_errors import (
     squared_errors,
     with_total,
 )  # fmt: skip
+from auditor.audit.numeric.moment_pass import MomentJob
 from auditor.audit.numeric.reconstruct import CopyBlocks, errors_by_rows, tally_linear, tally_rows
 from auditor.audit.numeric.redraws import REDRAWS, Redraws, seed_of
 from auditor.audit.numeric.row_theory import with_hindsight
@@ -72,7 +73,19 @@ MOST_MOMENT_BYTES = 4 * 2**30
 class NumericEngine:
     """Audits copies of numbers: by moments where attacks are linear, else row by row. K-anonymous classes are columns of bounds here."""
 
-    ahead = True
+    as_it_goes = False
+
+    def block_width(self, table: Table) -> int:
+        """Return the table's own."""
+        return table.width
+
+    def ahead(self, request: ReleaseRequest) -> MomentJob | None:
+        """Return the moments that every attack needs; None for a scheme that must see all of the table, not block by block."""
+        here, table, moments = request.scenario, request.table, request.moments
+        if registry.get("scheme", request.use.name).needs_table:
+            return None
+        draws = draws_of(here.knowledge, table.rows, here.seed, request.replicate)
+        return MomentJob(table.rows, table.width, len(request.levels), moments.mean, moments.deviation, draws)
 
     def context(self, request: ReleaseRequest, levels: tuple[float, ...]) -> CellContext:
         """Return what every record of a release shares."""
@@ -81,13 +94,16 @@ class NumericEngine:
 
     def open(self, request: ReleaseRequest) -> Release:
         """Return the release, its copies not drawn yet."""
-        return open_release(request.scenario, request.table, request.moments, request.use, request.levels, request.replicate)
+        here, table = request.scenario, request.table
+        return open_release(here, table, request.moments, request.use, request.levels, request.replicate, request.workspace)
 
     def audit(
         self, request: ReleaseRequest, context: CellContext, coalitions: list[Coalition], evidence: ReleaseEvidence
     ) -> tuple[list[Measurement], list[Distribution]]:
         """Make the copies once, gather their moments, and let every attack try every coalition."""
-        session = Session(request.scenario, self.open(request), coalitions, context, request.pooling, request.taken)
+        job = None if request.share is None else self.ahead(request)
+        stripes = None if request.share is None or job is None else request.share(job)
+        session = Session(request.scenario, self.open(request), coalitions, context, request.pooling, stripes)
         check_copies(session.gathered)
         found = session.run()
         session.testify(evidence)
@@ -133,10 +149,8 @@ class Session:
 
     def __init__(
         self, scenario: Scenario, release: Release, coalitions: list[Coalition], context: CellContext, pooling: bool = False,
-        taken: Taken | None = None,
+        stripes: Iterable[Stripe] | None = None,
     ) -> None:  # fmt: skip
-        if taken is not None and taken.failure:
-            raise FailedElsewhereError(taken.failure)
         self.scenario = scenario
         self.pooling = pooling
         self.paired: dict[PairedCell, PairedGain] = {}
@@ -151,10 +165,9 @@ class Session:
         self.gathered = Gathered(
             release.table, release.moments, release.levels, self.law, release.blocks, scenario.knowledge, scenario.seed,
             release.key.replicate, release.scheme.output_width(release.table.width), release.scheme.public,
-            None if taken is None else taken.draws, None if taken is None or taken.stripe is None else [taken.stripe],
-            turned=release.turned,
+            stripes, turned=release.turned,
         )  # fmt: skip
-        if taken is not None:
+        if stripes is not None:
             release.seconds = self.gathered.seconds
 
     def run(self) -> tuple[list[Measurement], list[Distribution]]:

@@ -29,7 +29,7 @@ from auditor.registry import get
 from auditor.results.files import located, write_atomically
 from auditor.runs.perturb import Release, checked_levels, make_plugin
 from auditor.schemes.base.grid import DOUBLE_BITS, SINGLE_BITS
-from auditor.schemes.base.scheme import Key, Scheme
+from auditor.schemes.base.scheme import Key, Scheme, by_engine
 from auditor.schemes.draw import drawn_blocks, drawn_codes, key_of, noise_deviations
 from auditor.schemes.replacement.base import UniformScheme
 
@@ -99,7 +99,7 @@ def write_copies(
     columns, kept = _selection(data, columns, keep, rows)
     with contained() as failure:
         chosen: Scheme = make_plugin("scheme", scheme, parameters or {})
-        parts, stated = WRITTEN[chosen.engine](chosen, data, columns, rows, list(levels), seed, precision)
+        parts, stated = by_engine(WRITTEN, chosen)(chosen, data, columns, rows, list(levels), seed, precision)
     if failure.error is not None:
         raise failure.error
     parts = _drawn(parts)
@@ -187,7 +187,7 @@ def read_release(X: Any, folder: Path | str) -> Release:
         names, levels = manifest["attributes"], tuple(manifest["levels"])
         scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
         original = X[names]
-        types = READ_AS[scheme.engine](original)
+        types = by_engine(READ_AS, scheme)(original)
         copies = [_columns(Path(folder) / name, names).astype(types) for name in manifest["copies"]]
     except (OSError, ValueError, LookupError, TypeError):
         raise AuditorError(f"{folder}: holds no whole release of these columns, with {MANIFEST} and every copy it names") from None

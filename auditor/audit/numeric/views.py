@@ -27,7 +27,8 @@ import numpy as np
 
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownAttributes, KnownRecords, KnownSample, Perfect, UnmatchedRecords
 from auditor.adversary.view import View
-from auditor.audit.numeric.gather import Chosen, Draw, Gatherer, Stripe, draws_of, key_of
+from auditor.audit.numeric.gather import Chosen, Draw, Stripe, draws_of, key_of
+from auditor.audit.numeric.moment_pass import MomentJob, NumberBlock
 from auditor.audit.numeric.row_theory import Originals
 from auditor.audit.numeric.transformed_copies import seen
 from auditor.data.table import Table
@@ -83,8 +84,6 @@ class Gathered:
         Columns of a copy, where they are not the table's. There are no joint moments then, and only attacks on rows apply.
     scheme : mapping, optional
         What is public of the scheme.
-    draws : mapping, optional
-        The rows each state of knowledge chooses, if they are known already.
     stripes : iterable of Stripe, optional
         What was gathered already of every stripe, in order; without it one pass over the blocks is made.
     copies : sequence of int, optional
@@ -107,8 +106,8 @@ class Gathered:
     def __init__(
         self, table: Table, moments: TableMoments, levels: tuple[float, ...], law: NoiseLaw | None, blocks: Blocks,
         knowledge: Sequence[Knowledge], seed: int, replicate: int, columns: int | None = None, scheme: Mapping[str, Any] | None = None,
-        draws: Mapping[str, Draw] | None = None, stripes: Iterable[Stripe] | None = None,
-        copies: Sequence[int] | None = None, late: bool = False, turned: Turned | None = None,
+        stripes: Iterable[Stripe] | None = None, copies: Sequence[int] | None = None, late: bool = False,
+        turned: Turned | None = None,
     ) -> None:  # fmt: skip
         self.joint = columns is None or columns == table.width
         self._scheme = MappingProxyType(dict(scheme or {}))
@@ -116,14 +115,15 @@ class Gathered:
         self.table, self.moments, self.levels, self.law, self._blocks = table, moments, levels, law, blocks
         for state in knowledge:
             check_knowledge(state, table)
-        self._draws = draws_of(knowledge, table.rows, seed, replicate) if draws is None else draws
+        self._draws = draws_of(knowledge, table.rows, seed, replicate)
         self.cuts = row_groups(table.rows, table.width)
         self._views: dict[str, View] = {}
         self._copies, self._late, self._turned = tuple(copies or range(1, len(levels) + 1)), late, turned
         if stripes is None:
+            job = MomentJob(table.rows, table.width, len(levels), moments.mean, moments.deviation, self._draws)
             undo = None if turned is None else turned.undo
-            gatherer = Gatherer(table.rows, table.width, moments.mean, self._draws, self.joint, undo=undo, deviation=moments.deviation)
-            stripes = [gatherer.chosen_alone(blocks())] if late else gatherer.stripes(blocks())
+            found = (NumberBlock.of(block, self.joint, undo) for block in blocks())
+            stripes = [job.chosen_alone(found)] if late else job.stripes(found)
         whole = Stripe()
         for part in stripes:
             whole.add(part)
