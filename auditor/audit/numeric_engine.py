@@ -28,20 +28,10 @@ from auditor.audit.measures.geometry import geometry_records
 from auditor.audit.measures.privacy import entropy_records, tally_records, wanted_tally
 from auditor.audit.measures.record_hits import WholeRecords, whole_record_records
 from auditor.audit.measures.utility import utility_records
+from auditor.audit.numeric.error_bars import Errors, Paired, from_groups, from_redraws, quietest, rounded_off, with_total
 from auditor.audit.numeric.error_tally import Tally
 from auditor.audit.numeric.held_out_theory import with_theory
-from auditor.audit.numeric.linear_errors import (
-    Errors,
-    Paired,
-    Sharp,
-    audit_linear,
-    from_groups,
-    from_redraws,
-    quietest,
-    rounded_off,
-    squared_errors,
-    with_total,
-)  # fmt: skip
+from auditor.audit.numeric.linear_errors import Sharp, audit_linear, squared_errors
 from auditor.audit.numeric.reconstruct import CopyBlocks, errors_by_rows, tally_linear, tally_rows
 from auditor.audit.numeric.redraws import REDRAWS, Redraws, seed_of
 from auditor.audit.numeric.row_theory import with_hindsight

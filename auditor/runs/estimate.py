@@ -15,8 +15,9 @@ from auditor.adversary.attack import Attack, LinearAttack, Reconstruction, RowAt
 from auditor.adversary.handed_back import check_affine
 from auditor.adversary.knowledge import Knowledge
 from auditor.adversary.view import View
+from auditor.audit.numeric.closed_form import closed_form
+from auditor.audit.numeric.error_bars import with_total
 from auditor.audit.numeric.held_out_theory import expected_errors
-from auditor.audit.numeric.linear_errors import closed_form, with_total
 from auditor.audit.numeric.reconstruct import CopyBlocks
 from auditor.audit.numeric.row_theory import Originals, with_hindsight
 from auditor.audit.numeric.stacked_maps import Maps

@@ -10,7 +10,7 @@ import pytest
 import auditor
 from auditor.audit import numeric_engine
 from auditor.audit.base.records import CellContext, error_records
-from auditor.audit.numeric.linear_errors import from_redraws, reaches
+from auditor.audit.numeric.error_bars import from_redraws, reaches
 from auditor.audit.numeric.redraws import REDRAWS, redrawn_moments, wishart
 from auditor.expectations.collusion_gains import averaged_pairs
 from auditor.numerics.moments import Moments

@@ -11,8 +11,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.audit.numeric.error_bars import Errors, with_total
 from auditor.audit.numeric.error_tally import Tally
-from auditor.audit.numeric.linear_errors import Errors, with_total
 from auditor.results.records import Distribution, ErrorBar, Measurement, Status
 from auditor.types import Array, Coalition
 

@@ -1,7 +1,7 @@
 """Theory for a map that was estimated from other records than it is judged on: its expected error over *their* noise, given the map.
 
 Noise is drawn record by record, so the noise of the records judged is independent of the map, and the closed form of fixed weights holds:
-``A + S`` of ``auditor.audit.numeric.linear_errors``. Exact for any table. How good a map so many records allow is another question: the
+``A + S`` of ``auditor.audit.numeric.closed_form``. Exact for any table. How good a map so many records allow is another question: the
 error bar includes it (``auditor.audit.numeric.redraws``), this expectation does not.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from auditor.audit.numeric.linear_errors import Errors, closed_form, rounded_off, with_total
+from auditor.audit.numeric.closed_form import closed_form
+from auditor.audit.numeric.error_bars import Errors, rounded_off, with_total
 from auditor.audit.numeric.stacked_maps import Maps
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import NoiseLaw
