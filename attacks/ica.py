@@ -60,8 +60,10 @@ from auditor.plugin import (
     NotApplicable,
     PluginParameters,
     Reconstruction,
+    Records,
     RowAttack,
     UnmatchedRecords,
+    UnpairedRecords,
     View,
     register,
     stream,
@@ -110,14 +112,14 @@ class IndependentComponents(RowAttack):
 
     def _guide(self, view: View) -> Guide:
         latent = self.parameters.components == "latent"
-        if view.records is not None:
+        if isinstance(view.given, Records):
             if latent:
                 raise NotApplicable("known pairs settle the map by regression; Guo and Wu's variant is for records without their rows")
-            if len(view.records.original) < 2:
+            if len(view.given.original) < 2:
                 raise NotApplicable("needs at least two known records to tell scale from mean")
-            return Pairs(view.records.original, np.hstack(view.records.copies))
-        known = view.population if view.population is not None else view.unmatched
-        if known is None or len(known) < 2:
+            return Pairs(view.given.original, np.hstack(view.given.copies))
+        known = view.need(UnpairedRecords).original
+        if len(known) < 2:
             raise NotApplicable("needs at least two records of the population to tell components apart")
         moved = bool(view.scheme.get("translation", False))
         if not latent:

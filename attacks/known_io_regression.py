@@ -45,6 +45,7 @@ from auditor.plugin import (
     NotApplicable,
     PluginParameters,
     Reconstruction,
+    Records,
     RowAttack,
     View,
     register,
@@ -77,11 +78,11 @@ class KnownInputOutputRegression(LinearAttack):
 
     def affine(self, view: View) -> Affine:
         """Return the least-squares map from the known records."""
-        if view.known is None:
-            raise NotApplicable("needs records in clear with their copies' rows")
-        C, N = view.known.covariance(), view.width
-        W = ridge_map(C[:N, :N], C[:N, N:], C[N:, N:], view.known.count, self.parameters.ridge)
-        mean = view.known.mean
+        known = view.need(Records).moments
+        if known is None:
+            raise NotApplicable("learns from moments, which copies need as many columns for as the original has")
+        C, N, mean = known.covariance(), view.width, known.mean
+        W = ridge_map(C[:N, :N], C[:N, N:], C[N:, N:], known.count, self.parameters.ridge)
         return Affine(W, mean[:N] - W @ mean[N:], fixed=False, apart=True)
 
     def over_rows(self) -> RowAttack:
@@ -98,9 +99,8 @@ class RegressionOverRows(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the map from the coalition's copies side by side, whatever their columns."""
-        if view.records is None:
-            raise NotApplicable("needs records in clear with their copies' rows")
-        x, y = view.records.original, np.hstack(view.records.copies)
+        records = view.need(Records)
+        x, y = records.original, np.hstack(records.copies)
         mean_x, mean_y = x.mean(axis=0), y.mean(axis=0)
         x, y = x - mean_x, y - mean_y
         p = len(x)

@@ -44,7 +44,18 @@ from pydantic import Field
 from attacks._aligned import Alignment, align
 from attacks._axis_error import turning
 from attacks._energy import SignSearch, univariate_energy
-from auditor.plugin import Array, KnownSample, NotApplicable, PluginParameters, Reconstruction, RowAttack, View, register, stream
+from auditor.plugin import (
+    Array,
+    KnownSample,
+    NotApplicable,
+    PluginParameters,
+    Reconstruction,
+    RowAttack,
+    UnpairedRecords,
+    View,
+    register,
+    stream,
+)
 
 MOST_SWEEPS = 20
 
@@ -78,8 +89,8 @@ class KnownSampleAttack(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the rotation estimated for one coalition."""
-        S = view.population
-        if S is None or len(S) < 2:
+        S = view.need(UnpairedRecords).original
+        if len(S) < 2:
             raise NotApplicable("needs a sample of at least two records")
         alignment = align(view, blocks)
         mean, covariance, some, count = _describe(alignment, blocks, AXIS_ROWS, stream(view.seed, self.name))

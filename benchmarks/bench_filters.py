@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from auditor import registry
+from auditor.adversary.given import ExactMoments, SampleMoments
 from auditor.adversary.knowledge import Estimated, Knowledge, Perfect
 from auditor.adversary.view import View
 from auditor.audit.numeric.views import Gathered
@@ -62,9 +63,9 @@ class Wide:
 
         def work() -> None:
             released = Awaited(lambda: of_rows([self.Y], mean, self.moments.deviation))
-            sample = None if exact else released if rows == len(self.Y) else of_rows([self.Y[:rows]], mean, self.moments.deviation)
-            view = View(names, len(self.Y), (1,), (1.0,), knowledge, self.law, mean, mean if exact else None,
-                        self.moments.covariance if exact else None, released, sample)  # fmt: skip
+            sample = released if exact or rows == len(self.Y) else of_rows([self.Y[:rows]], mean, self.moments.deviation)
+            given = ExactMoments(mean, self.moments.covariance) if exact else SampleMoments(sample)
+            view = View(names, (1,), (1.0,), knowledge, self.law, mean, released, given)
             attack.affine(view).apply([self.Y], mean, self.out)
 
         return work

@@ -9,6 +9,7 @@ import pytest
 
 import auditor
 from auditor import registry
+from auditor.adversary.given import Records
 from auditor.adversary.single_copy import combined_noise, estimated_covariance
 from auditor.audit.numeric.views import Gathered
 from auditor.data.microdata import as_table
@@ -130,8 +131,8 @@ def test_estimated_covariance_is_the_views_own(scheme: str) -> None:
     release = auditor.perturb(table(), scheme, [0.4, 1.0], seed=13)
     data = as_table(release.original)
     view = view_of(release, data, parse_knowledge({"estimated": {"rows": 50}}))
-    assert view.sample is not None
-    mean, covariance = view.combined(view.sample)
+    assert view.held.count == 50
+    mean, covariance = view.combined(view.held)
     np.testing.assert_allclose(mean, view.data_moments[0])
     found = estimated_covariance(covariance, combined_noise(view, covariance))
     np.testing.assert_allclose(found, view.data_moments[1], atol=1e-9)
@@ -170,9 +171,11 @@ def test_moments_gathered_late_are_those_gathered_at_once(knowledge: object) -> 
     some = in_blocks(data, [arrays[0], arrays[2]])
     late = Gathered(data, moments, (0.4, 0.7), release.law.of((1, 3)), some, [knows], 5, 1, copies=(1, 3), late=True).view(knows)
     assert (late.copies, late.levels) == (at_once.copies, at_once.levels)
-    for mine, other in ((late.released, at_once.released), (late.sample, at_once.sample), (late.known, at_once.known)):
-        assert (mine is None) == (other is None)
-        if mine is not None and other is not None:
-            assert mine.count == other.count
-            np.testing.assert_allclose(mine.total, other.total, rtol=1e-12, atol=1e-10)
-            np.testing.assert_allclose(mine.products, other.products, rtol=1e-12)
+    assert type(late.given) is type(at_once.given)
+    pairs = [(late.released, at_once.released), (late.held, at_once.held)]
+    if isinstance(late.given, Records):
+        pairs.append((late.given.moments, at_once.given.moments))
+    for mine, other in pairs:
+        assert mine.count == other.count
+        np.testing.assert_allclose(mine.total, other.total, rtol=1e-12, atol=1e-10)
+        np.testing.assert_allclose(mine.products, other.products, rtol=1e-12)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from auditor.adversary.attack import Reconstruction
+from auditor.adversary.given import UnpairedRecords
 from auditor.adversary.knowledge import KnownSample, UnmatchedRecords
 from auditor.audit.measures.geometry import kept
 from auditor.audit.measures.record_hits import WholeRecords
@@ -70,17 +71,16 @@ def view_of(knowledge):
 def test_unmatched_records_come_in_no_order_and_without_rows():
     table, gathered, view = view_of(UnmatchedRecords(20))
     rows = gathered.given_rows(UnmatchedRecords(20))
-    assert view.records is None
-    assert view.known is None
-    assert sorted(map(tuple, view.unmatched)) == sorted(map(tuple, table.values[rows]))
-    assert not np.array_equal(view.unmatched, table.values[rows])
+    found = view.need(UnpairedRecords).original
+    assert sorted(map(tuple, found)) == sorted(map(tuple, table.values[rows]))
+    assert not np.array_equal(found, table.values[rows])
 
 
 def test_a_known_sample_is_held_back_from_the_copies():
     table, gathered, view = view_of(KnownSample(20))
     seen = np.concatenate([x for _, x, _ in gathered.seen_rows(KnownSample(20))()])
     assert len(seen) == view.released.count == 30
-    assert not {tuple(row) for row in seen} & {tuple(row) for row in view.population}
+    assert not {tuple(row) for row in seen} & {tuple(row) for row in view.need(UnpairedRecords).original}
     assert len(table.values) == 50
 
 

@@ -12,8 +12,8 @@ from itertools import groupby
 
 import numpy as np
 
+from auditor.adversary.given import Records
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords
-from auditor.adversary.view import Records
 from auditor.numerics.blocks import moment_groups, stripes
 from auditor.numerics.moments import Moments, Stack, centred
 from auditor.numerics.random_streams import stream

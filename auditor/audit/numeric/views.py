@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from auditor.adversary.given import NOTHING, ExactMoments, Given, SampleMoments, UnpairedRecords
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownAttributes, KnownRecords, KnownSample, Perfect, UnmatchedRecords
 from auditor.adversary.view import View
 from auditor.audit.numeric.gather import Chosen, Draw, Gatherer, Stripe, draws_of, key_of
@@ -141,35 +142,39 @@ class Gathered:
         if knowledge.label not in self._views:
             N, everybody = self.table.width, self._copies
             stacked = tuple(range(1, len(everybody) + 1)) if self.joint else ()
-            exact = isinstance(knowledge, (Perfect, KnownAttributes))
             view = View(
                 attributes=self.table.attributes,
-                rows=self.table.rows,
                 copies=everybody,
                 levels=self.levels,
                 knowledge=knowledge,
                 law=self.law,
                 centre=self.moments.mean,
-                exact_mean=self.moments.mean if exact else None,
-                exact_covariance=self.moments.covariance if exact else None,
                 released=Awaited(lambda: self._released_alone(knowledge))
                 if self._late
                 else self._as_seen(Moments.merge(self.seen(knowledge))).of_copies(stacked, N),
+                given=self._given_to(knowledge, stacked),
                 scheme=self._scheme,
                 seed=int(stream(self._seed, "guesses", self._replicate).integers(2**63)),
             )
-            chosen, given = self._chosen.get(key_of(knowledge)), self._given(knowledge)
-            if isinstance(knowledge, KnownSample) and chosen is not None:
-                view = replace(view, population=chosen.records.original)
-            elif isinstance(knowledge, UnmatchedRecords) and given is not None:
-                order = stream(self._seed, "order", self._replicate).permutation(len(given[0].rows))
-                view = replace(view, unmatched=given[1].records.original[order])
-            elif chosen is not None and given is not None:
-                view = replace(view, known=self._as_seen(Moments.merge(chosen.folds)) if self.joint else None, records=chosen.records)
-            elif chosen is not None:
-                view = replace(view, sample=self._as_seen(Moments.merge(chosen.folds)).of_copies(stacked, N))
             self._views[knowledge.label] = view
         return self._views[knowledge.label]
+
+    def _given_to(self, knowledge: Knowledge, stacked: Sequence[int]) -> Given:
+        """Return what this knowledge gives beside the copies."""
+        if isinstance(knowledge, (Perfect, KnownAttributes)):
+            return ExactMoments(self.moments.mean, self.moments.covariance)
+        chosen = self._chosen.get(key_of(knowledge))
+        if chosen is None:
+            return NOTHING
+        if isinstance(knowledge, KnownSample):
+            return UnpairedRecords(chosen.records.original)
+        if isinstance(knowledge, UnmatchedRecords):
+            rows = chosen.records.original
+            return UnpairedRecords(rows[stream(self._seed, "order", self._replicate).permutation(len(rows))])
+        moments = self._as_seen(Moments.merge(chosen.folds))
+        if isinstance(knowledge, Estimated):
+            return SampleMoments(moments.of_copies(stacked, self.table.width))
+        return replace(chosen.records, moments=moments if self.joint else None)
 
     def _as_seen(self, moments: Moments) -> Moments:
         return seen(self._turned, moments)
