@@ -34,10 +34,11 @@ from auditor.audit.numeric.held_out_theory import with_theory
 from auditor.audit.numeric.linear_errors import Sharp, audit_linear, squared_errors
 from auditor.audit.numeric.reconstruct import CopyBlocks, errors_by_rows, tally_linear, tally_rows
 from auditor.audit.numeric.redraws import REDRAWS, Redraws, seed_of
+from auditor.audit.numeric.row_selection import RowSelection
 from auditor.audit.numeric.row_theory import with_hindsight
 from auditor.audit.numeric.stacked_maps import Maps, by_size
 from auditor.audit.numeric.transformed_copies import backs, undone
-from auditor.audit.numeric.views import Gathered
+from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.audit.pooling.differences import near_copies, with_differences
 from auditor.audit.pooling.linear import pooling_evidence
 from auditor.audit.pooling.noise_dependence import dependences
@@ -138,12 +139,13 @@ class Session:
         self.needed = sorted(members | set(coalitions), key=lambda coalition: (len(coalition), coalition))
         self.law = release.scheme.law(release.levels, release.moments)
         _check_law(self.law, release.copies, release.table.width)
-        self.gathered = Gathered(
-            release.table, release.moments, release.levels, self.law, release.blocks, scenario.knowledge, scenario.seed,
-            release.key.replicate, release.scheme.output_width(release.table.width), release.scheme.public,
-            None if taken is None else taken.draws, None if taken is None or taken.stripe is None else [taken.stripe],
-            turned=release.turned,
-        )  # fmt: skip
+        table, joint = release.table, release.scheme.output_width(release.table.width) == release.table.width
+        copies = ReleasedCopies(
+            table, release.moments, release.levels, self.law, release.blocks, joint, release.scheme.public, turned=release.turned
+        )
+        draws, stripes = (None, None) if taken is None else (taken.draws, None if taken.stripe is None else [taken.stripe])
+        self.rows = RowSelection(table, scenario.knowledge, scenario.seed, release.key.replicate, draws)
+        self.gathered = Gathered(copies, self.rows, stripes)
         if taken is not None:
             release.seconds = self.gathered.seconds
 
@@ -176,7 +178,7 @@ class Session:
         evidence.law.extend(law_tests(self.release, self.law_within, self.gathered.groups))
         if self.pooling:
             evidence.paired.update(self.paired)
-        if self.pooling and self.gathered.joint:
+        if self.pooling and self.gathered.copies.joint:
             groups, near = self.told_apart()
             evidence.pooling.update(pooling_evidence(self.needed, groups, self.release.table.width, self.law, self.signs(), near))
 
@@ -227,7 +229,7 @@ class Session:
         attack.check(self.release.scheme.family, knowledge)
         tally = self._tally()
         records, inferences = self._whole_records(), [Inferences() for _ in self.needed]
-        if isinstance(attack, LinearAttack) and not self.gathered.joint:
+        if isinstance(attack, LinearAttack) and not self.gathered.copies.joint:
             attack = attack.over_rows()
         if isinstance(attack, LinearAttack):
             errors, records = self._linear(attack, knowledge, tally), []
@@ -265,13 +267,13 @@ class Session:
         maps = Maps.pad(batches, self.needed, self.release.copies)
         check_finite_maps(maps.weights, maps.offsets)
         K_X, law = self.release.moments.covariance, self.law_within
-        judged = self.gathered.measured(knowledge)
+        judged = self.gathered.judged(knowledge)
         self._count(maps, knowledge, tally)
         again = None if maps.fixed or law is None or self._replicated else self._again(attack, knowledge)
         why: ErrorBar = "jackknife" if law is None else "replicates-needed"
 
         def by_rows(places: NDArray[np.intp]) -> Sharp:
-            blocks, counts = self.gathered.measured_rows(knowledge)
+            blocks, counts = self.rows.judged(knowledge, self.release.blocks)
             return Sharp(*errors_by_rows(maps.at(places), self._undone(blocks), counts, self.release.moments.mean))
 
         errors = audit_linear(self.needed, maps, judged, K_X, law, again, self._rivals(), why, by_rows)
@@ -295,15 +297,15 @@ class Session:
         if tally.head is not None and tally.bins:
             head = tally.head
             spread = tally.spread_alone
-            heads, _ = self.gathered.measured_rows(knowledge, lambda: self.release.heads(head))
+            heads, _ = self.rows.judged(knowledge, lambda: self.release.heads(head))
             tally_linear(maps, self._undone(heads), centre, spread, K_X, law)
             tally.counts, tally.spread_rows = spread.counts, spread.spread_rows
             bins, tally.bins = tally.bins, 0
             if tally.wanted:
-                tally_linear(maps, self._undone(self.gathered.measured_rows(knowledge)[0]), centre, tally, K_X, law)
+                tally_linear(maps, self._undone(self.rows.judged(knowledge, self.release.blocks)[0]), centre, tally, K_X, law)
             tally.bins = bins
         elif tally.wanted:
-            tally_linear(maps, self._undone(self.gathered.measured_rows(knowledge)[0]), centre, tally, K_X, law)
+            tally_linear(maps, self._undone(self.rows.judged(knowledge, self.release.blocks)[0]), centre, tally, K_X, law)
 
     def _undone(self, blocks: Blocks) -> Blocks:
         return undone(self.release.turned, blocks)
@@ -341,7 +343,7 @@ class Session:
         self, attack: RowAttack, knowledge: Knowledge, tally: Tally, records: list[WholeRecords], inferences: list[Inferences]
     ) -> Errors:
         fitted, sums, counts, expected = self._over_rows(attack, knowledge, tally, records, inferences)
-        expected = with_hindsight(expected, fitted, *self.gathered.true_rows(knowledge))
+        expected = with_hindsight(expected, fitted, *self.rows.originals(knowledge))
         variances, rivals = np.diag(self.release.moments.covariance), self._rivals()
         again = self._rows_again(attack, knowledge)
         if again is None:
@@ -360,8 +362,8 @@ class Session:
     ) -> tuple[list[Reconstruction], Array, list[int], Array]:  # fmt: skip
         """Return the fitted attacks, their squared errors summed by row group and the groups' sizes, and what theory expects."""
         view = self.gathered.view(knowledge)
-        fitted = [attack.fit(view.coalition(c), CopyBlocks(self.gathered.seen_rows(knowledge), c)) for c in self.needed]
-        blocks, counts = self.gathered.measured_rows(knowledge)
+        fitted = [attack.fit(view.coalition(c), CopyBlocks(self.rows.seen(knowledge, self.release.blocks), c)) for c in self.needed]
+        blocks, counts = self.rows.judged(knowledge, self.release.blocks)
         sums, expected = tally_rows(fitted, self.needed, blocks, counts, tally, records, inferences)
         return fitted, sums, [count for groups in counts for count in groups if count], expected
 

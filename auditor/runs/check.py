@@ -13,7 +13,7 @@ from auditor.adversary.knowledge import Estimated
 from auditor.audit.base.release import make_scheme, release_levels
 from auditor.audit.engine import engine_of
 from auditor.audit.measures.utility import utility_problems
-from auditor.audit.numeric.views import check_knowledge
+from auditor.audit.numeric.row_selection import check_knowledge
 from auditor.data.columns.checks import LARGEST_VARIANCE
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, PluginFailed, Problem, ScenarioError, did_you_mean

@@ -111,9 +111,9 @@ class Redraws:
     def __init__(self, gathered: Gathered, knowledge: Knowledge, law: NoiseLaw) -> None:
         self._gathered, self._knowledge, self._law = gathered, knowledge, law
         self._kept: dict[int, tuple[View, Moments]] = {}
-        table, moments = gathered.table, gathered.moments
+        table, moments = gathered.copies.table, gathered.copies.moments
         self._all = original_alone(Moments.merge(gathered.groups), table.width)
-        self._draw = gathered.draw(knowledge)
+        self._draw = gathered.rows.draw(knowledge)
         small = table.rows * table.width <= BLOCK_VALUES  # by shape alone: a table in a file must give the figures of one in memory
         self._rows = table.read(0, table.rows) - moments.mean if self._draw is not None and small else None
 
