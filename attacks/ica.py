@@ -106,7 +106,7 @@ class IndependentComponents(RowAttack):
         found = Unmixing.of(y, view.width, stream(view.seed, self.name, "start"))
         guide = self._guide(view)
         order, signs = guide.order(found, y)
-        noisy = bool(np.nan_to_num(view.levels).any())
+        noisy = any(view.levels)
         theory = None if noisy else Theory(guide, found.signs[order], rows)
         return Unmixed(found, *guide.place(found, order, signs), theory)
 

@@ -104,7 +104,7 @@ class RegressionOverRows(RowAttack):
         mean_x, mean_y = x.mean(axis=0), y.mean(axis=0)
         x, y = x - mean_x, y - mean_y
         p = len(x)
-        exact = self.parameters.ridge == 0 and not np.any(np.nan_to_num(view.levels)) and _rank(x) == _rank(y) == view.width
+        exact = self.parameters.ridge == 0 and not any(view.levels) and _rank(x) == _rank(y) == view.width
         return _Map(mean_x, mean_y, ridge_map(x.T @ x / p, x.T @ y / p, y.T @ y / p, p, self.parameters.ridge), exact)
 
 

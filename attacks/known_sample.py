@@ -101,7 +101,7 @@ class KnownSampleAttack(RowAttack):
         V_Y = V_Y * signs.values
         variances = np.einsum("ij,ik,kj->j", V_Y, covariance, V_Y)
         z = (some - mean) @ V_Y
-        quiet = not np.nan_to_num(np.asarray(view.levels, dtype=np.float64)).min()
+        quiet = not min(view.levels, default=0.0)
         # Without noise the copy's rows are the population's, and mostly more than the sample's.
         Q = turning(z if quiet else (S - S.mean(axis=0)) @ V_X, variances, len(S)) + turning(z, variances, count)
         known = not signs.open.size and np.diag(Q).max() < SMALL_TURN and np.count_nonzero(alignment.weights) == 1
@@ -116,7 +116,7 @@ class KnownSampleAttack(RowAttack):
 
 def _noise_left(view: View, covariance: Array) -> float:
     """Return ``E‖R‖²`` of the least noisy copy, whose covariance has the trace ``(1 + σ²) tr K_X``."""
-    level = float(np.nan_to_num(np.asarray(view.levels, dtype=np.float64)).min())
+    level = min(view.levels, default=0.0)
     return float(np.trace(covariance)) * level / (1.0 + level)
 
 

@@ -36,7 +36,7 @@ class View:
     copies : tuple of int
         The coalition, by copy number, ascending; k of them.
     levels : tuple of float
-        Their levels.
+        Their levels; none when nobody has said what they are.
     knowledge : Knowledge
         What else the adversary knows.
     law : NoiseLaw or None
@@ -82,7 +82,7 @@ class View:
         return replace(
             self,
             copies=tuple(copies),
-            levels=tuple(self.levels[place - 1] for place in places),
+            levels=tuple(self.levels[place - 1] for place in places) if self.levels else (),
             law=None if self.law is None else self.law.of(places),
             released=self.released.parts(places, self.width),
             given=self.given.of(places, self.width),

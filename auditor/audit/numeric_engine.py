@@ -53,10 +53,10 @@ class NumericEngine:
 
     ahead = True
 
-    def context(self, request: ReleaseRequest, levels: tuple[float, ...]) -> CellContext:
+    def context(self, request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
         """Return what every record of a release shares."""
         variances = np.diag(request.moments.covariance)
-        return CellContext(request.point, request.use.id, levels, request.replicate, request.table.attributes, variances)
+        return CellContext(request.point, request.use.id, levels, request.replicate, request.table.attributes, variances, copies)
 
     def open(self, request: ReleaseRequest) -> Release:
         """Return the release, its copies not drawn yet."""

@@ -85,7 +85,7 @@ class NoCollusionGain(Expectation):
             if sweep is not None and any(release.sweep.get(path) != value for path, value in sweep.items()):
                 continue
             for coalition, pooling in release.pooling.items():
-                if wanted is None or wanted.matches(coalition, len(release.levels)):
+                if wanted is None or wanted.matches(coalition, release.copies):
                     yield PooledCopies(str(release.sweep), release.scheme, coalition, pooling, release.rows)
 
 

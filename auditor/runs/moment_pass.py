@@ -196,7 +196,7 @@ class _Pass:
             use = here.schemes[scheme]
             release: Release = open_release(here, table, moments, use, release_levels(use, here), task.replicate)
             columns = release.scheme.output_width(table.width)
-            self._memory = memory.copies(columns, len(release.levels))
+            self._memory = memory.copies(columns, release.copies)
             self._drawing: Drawing = release.drawing()
             joint = columns == table.width
             self._gatherer = Gatherer(

@@ -139,7 +139,7 @@ def test_a_gain_over_an_unsteady_error_has_no_interval(other, steady):
 
 
 def records_of(errors):
-    context = CellContext({}, "s", (1.0, 1.0), 1, ("x",), np.ones(1))
+    context = CellContext({}, "s", (1.0, 1.0), 1, ("x",), np.ones(1), 2)
     return error_records(context, "a", "perfect", [(1,), (2,), (1, 2)], [0, 1, 2], errors)
 
 

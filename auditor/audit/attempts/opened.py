@@ -68,8 +68,9 @@ class Opened:
         _check_law(law, release.copies, table.width)
         joint = release.scheme.output_width(table.width) == table.width
         copies = ReleasedCopies(
-            table, release.moments, release.levels, law, release.blocks, joint, release.scheme.public, turned=release.turned
-        )
+            table, release.moments, release.levels, law, release.blocks, joint, release.scheme.public,
+            tuple(range(1, release.copies + 1)), release.turned,
+        )  # fmt: skip
         draws, stripes = (None, None) if taken is None else (taken.draws, None if taken.stripe is None else [taken.stripe])
         gathered = Gathered(copies, RowSelection(table, scenario.knowledge, scenario.seed, release.key.replicate, draws), stripes)
         if taken is not None:

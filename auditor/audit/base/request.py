@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from auditor.audit.base.outcome import Taken
-from auditor.audit.base.release import release_levels
+from auditor.audit.base.release import release_copies, release_levels
 from auditor.data.table import Table
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import TableMoments, table_moments
@@ -52,6 +52,11 @@ class ReleaseRequest:
     def levels(self) -> tuple[float, ...]:
         """The scheme's levels, in order of release; a plugin's own may raise anything."""
         return release_levels(self.use, self.scenario)
+
+    @cached_property
+    def copies(self) -> int:
+        """How many copies the scheme releases."""
+        return release_copies(self.use, self.scenario)
 
     @cached_property
     def moments(self) -> TableMoments:

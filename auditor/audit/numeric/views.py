@@ -36,6 +36,7 @@ class ReleasedCopies:
     moments : TableMoments
         The table's own.
     levels : tuple of float
+        None when nobody has said what they are.
     law : NoiseLaw or None
         Of the noise in all copies.
     blocks : callable
@@ -45,7 +46,7 @@ class ReleasedCopies:
     public : mapping
         What is no secret of the scheme.
     numbers : tuple of int
-        Numbers of the copies; 1 … M by default.
+        Numbers of the copies; one a level by default.
     turned : Turned or None
         The matrices that copies were multiplied by, if moments are of copies before that; for the audit alone. Moments in views are of
         copies as released, each about its own mean.
