@@ -68,12 +68,12 @@ def table(result: AuditResult | None) -> Any:
     return _table(cells, unique(cell["who"] for cell in cells), [clean(name) for name in reading.schemes], 112)
 
 
-def learnt(result: AuditResult | None) -> Any:
-    """Draw the share of records whose sensitive value is learnt: attacks down, schemes across."""
+def disclosed(result: AuditResult | None) -> Any:
+    """Draw the share of records whose sensitive value is disclosed: attacks down, schemes across."""
     assert result is not None
     reading, cells = Reading(result), []
     for setting, metric, attribute in reading.keys():
-        if metric == "learnt" and attribute != "*" and "," in str(setting.knowledge):
+        if metric == "disclosed" and attribute != "*" and "," in str(setting.knowledge):
             shown = max(reading.figures(setting, metric, attribute).values(), key=lambda one: one.value)
             rank = 0 if shown.value == 0 else 5 if shown.value >= 0.5 else 4 if shown.value >= 0.05 else 3
             text = f"{number(shown.value, shown.half)}"
@@ -123,7 +123,7 @@ def _bars(drawn: Any, bins: int, x: str, y: str) -> Any:
 
 
 DRAWINGS: dict[str, Callable[[AuditResult | None], Any]] = {
-    "census": census, "values": values, "wigner": wigner, "matrix": table, "learnt": learnt,
+    "census": census, "values": values, "wigner": wigner, "matrix": table, "disclosed": disclosed,
 }  # fmt: skip
 
 

@@ -327,7 +327,7 @@ LIU2008 = (
         "survey-kanonymity",
         f"{LIU}, section 5: k-anonymity",
         ("k-anonymity stops linkage by quasi-identifiers, and nothing else: each promise fails to the next attack.",),
-        (Picture("learnt", "Share of the records whose sensitive value an attack claims, and claims rightly"),),
+        (Picture("disclosed", "Share of the records whose sensitive value an attack claims, and claims rightly"),),
     ),
 )
 

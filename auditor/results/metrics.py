@@ -156,7 +156,7 @@ METRICS = {
             "Share of the records of which a belief rises from below ρ1 to above ρ2, or falls from above ρ2 to below ρ1.",
             "high",
         ),
-        Metric("learnt", "share of records", "Share of the records whose sensitive value the attack claims, and claims rightly.", "high"),
+        Metric("disclosed", "share of records", "Records whose sensitive value the attack claims, and claims rightly.", "high"),
         Metric("claimed", "share of records", "Share of the records of which the attack claims a sensitive value.", "neither"),
         Metric("learning_gain", "share of records", "Right guesses of the sensitive value beyond those by the table's shares.", "high"),
         Metric("linkage", "probability", "Chance of naming a record's own row by its quasi-identifiers, averaged over records.", "high"),
@@ -232,10 +232,15 @@ def is_metric(name: str) -> bool:
     return base(name) in METRICS or name.startswith("utility_")
 
 
+RENAMED = {"learnt": "disclosed"}
+"""Names that scenarios and results of earlier versions have: they are still read."""
+
+
 def canonical(name: str) -> str:
-    """Return the metric's name for a spelling with hyphens."""
+    """Return the metric's name for a spelling with hyphens, or for the name that it had."""
     stem, bracket, rest = name.partition("(")
-    return stem.replace("-", "_") + bracket + rest
+    stem = stem.replace("-", "_")
+    return RENAMED.get(stem, stem) + bracket + rest
 
 
 def nearest(name: str) -> list[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from auditor.errors import AuditorError
+from auditor.results.metrics import RENAMED
 from auditor.results.records import SCHEMA_VERSION, Distribution, ErrorBar, Measurement, Status
 
 LARGEST = 1e150
@@ -192,7 +193,7 @@ def _record(file: Path, place: str, told: Any, checks: Checks) -> Any:
             raise _no_results(file, f"{place}.{field} is missing")
         if (fault := check(value)) is not None:
             raise _no_results(file, f"{place}.{field} {fault}")
-        values.append(tuple(value) if isinstance(value, list) else value)
+        values.append(tuple(value) if isinstance(value, list) else RENAMED.get(value, value) if field == "metric" else value)
     record = kind(*values)
     if (fault := whole(record)) is not None:
         raise _no_results(file, f"{place} {fault}")

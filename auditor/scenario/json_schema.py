@@ -212,7 +212,7 @@ def _expectation(definitions: JSON) -> JSON:
     bounds["properties"].pop("metric", None)
     bounds["required"] = [field for field in bounds.get("required", []) if field != "metric"]
     bounds = _shared("bounds", bounds, definitions)
-    properties |= dict.fromkeys(metrics.METRICS, bounds)
+    properties |= dict.fromkeys([*metrics.METRICS, *metrics.RENAMED], bounds)
     entry = {"type": "object", "minProperties": 1, "maxProperties": 1, "properties": properties,
              "patternProperties": {"^utility_": bounds}, "additionalProperties": False}  # fmt: skip
     named = {"type": "object", "required": ["name"], "properties": {"name": {"enum": sorted(properties)}}}

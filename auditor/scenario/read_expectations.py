@@ -87,6 +87,8 @@ def _expectation(path: Path, item: Any, problems: Problems, audited: Audited) ->
     before = len(problems.found)
     _check_filters(place, where, problems, audited)
     resolved = _resolve_filters(place, where, problems, audited)
+    if isinstance(resolved.get("metric"), str):
+        resolved["metric"] = metrics.RENAMED.get(resolved["metric"], resolved["metric"])
     parameters = plugin_parameters(place, resolved | fixed, cls.Parameters, (), problems)
     if parameters is not None and len(problems.found) == before:
         expectation = cls.made(parameters)
@@ -109,7 +111,7 @@ def _expectation_class(name: str) -> tuple[Any, dict[str, Any]]:
 
 def _check_metrics(path: Path, where: dict[str, Any], expectation: Any, problems: Problems, audited: Audited) -> None:
     named = where.get("metric")
-    if isinstance(named, str) and not metrics.is_metric(named):
+    if isinstance(named, str) and not metrics.is_metric(named := metrics.RENAMED.get(named, named)):
         problems.add((*path, "metric"), f"is not a known metric: {named!r}{did_you_mean(named, metrics.METRICS)}")
         return
     for metric in {*expectation.needs_metrics, *([named] if isinstance(named, str) else [])}:

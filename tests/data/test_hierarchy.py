@@ -111,8 +111,8 @@ def test_one_declaration_serves_scheme_and_attack(people):
     path = people / "audit.yaml"
     path.write_text(TEXT)
     found = {(m.attack, m.metric): m.value for m in run_scenario(read_scenario(path)).measurements if m.attribute == "*"}
-    assert found["homogeneity", "learnt"] == 0
-    assert found["similarity", "learnt"] == 0.5
+    assert found["homogeneity", "disclosed"] == 0
+    assert found["similarity", "disclosed"] == 0.5
     assert found["similarity", "linkage"] == 0.25
 
 

@@ -229,6 +229,12 @@ def test_what_are_no_results_is_refused_in_one_message(document, tmp_path, make,
     assert told in str(caught.value)
 
 
+def test_a_metric_is_found_by_the_name_that_it_had(document, tmp_path):
+    document["measurements"] = [record | {"metric": "learnt"} for record in document["measurements"]]
+    (tmp_path / "results.json").write_text(json.dumps(document))
+    assert {record.metric for record in AuditResult.load(tmp_path).measurements} == {"disclosed"}
+
+
 def test_a_file_with_the_fields_of_the_contract_alone_is_read(document, tmp_path):
     """So that audits compare across versions: what one adds, another need not have, and what it does not know it leaves."""
     fields = ("sweep scheme knowledge attack coalition levels replicate attribute metric value std_error ci_low ci_high theory status reason")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import resource
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from auditor.runs import task_keys as identity
 from auditor.runs import workers
 from auditor.runs.journal import NAME
 from auditor.runs.workers import MOST_DEATHS, Crew
+from benchmarks import kills
 from benchmarks.kills import _outcome, disturb_and_resume, shipped
 
 ROOT = Path(__file__).parents[2]
@@ -348,6 +350,31 @@ def test_disturbed_at_random_moments_and_resumed_the_results_are_the_same(folder
     tally = disturb_and_resume([Path("small.yaml").resolve()], folder / "rounds", len(kinds), seed=5, kinds=kinds)
     assert tally.whole, str(tally)
     assert {kind for _, kind in tally.rounds} == {*kinds}
+
+
+def test_a_run_that_cannot_be_disturbed_is_a_fault_and_no_endless_search(tmp_path, monkeypatch):
+    monkeypatch.setattr(kills, "_command", lambda *ignored: ["true"])  # has ended before anything could happen to it
+    run, _ = kills._disturbed(Path("any.yaml"), tmp_path, "SIGTERM", 0.2, random.Random(1))
+    assert run.faults == [f"never hit in {kills.MOST_MISSES} runs"]
+
+
+def test_a_pace_that_changed_does_not_keep_a_run_from_being_disturbed(tmp_path, monkeypatch):
+    """One run slow enough to be hit too early, late in the window, and from then on all end before that moment."""
+    answers = iter([kills.TOO_EARLY, ""])
+    monkeypatch.setattr(kills, "_command", lambda *ignored: ["sleep", "0.2" if hits else "1"])
+    monkeypatch.setattr(kills, "LEAST_SPAN", 0.01)
+    hits = []
+
+    def disturb(run):
+        hits.append(run)
+        run.program.kill()
+        run.program.communicate()
+        return next(answers)
+
+    monkeypatch.setitem(kills.DISTURBANCES, "SIGTERM", disturb)
+    run, after = kills._disturbed(Path("any.yaml"), tmp_path, "SIGTERM", 0.6, random.Random(5))
+    assert not run.faults
+    assert after < 0.2
 
 
 @pytest.mark.slow

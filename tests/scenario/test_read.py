@@ -863,3 +863,11 @@ def test_a_path_may_begin_at_home(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "t.csv").write_text("a,b\n1,2\n3,5\n4,9\n")
     assert auditor.run(of_source("~/t.csv")).data[0].rows == 3
+
+
+@pytest.mark.parametrize(
+    "entry", [{"learnt": {"at-most": 0.5}}, {"ranking": {"metric": "learnt", "by": "attack", "order": ["homogeneity", "linkage"]}}]
+)
+def test_a_metric_may_be_called_by_the_name_that_it_had(entry):
+    scenario = {"data": "cps", "schemes": [{"name": "correlated", "levels": [0.5]}], "attacks": ["homogeneity", "linkage"], "expect": [entry]}
+    assert read_scenario(scenario).expect[0].expectation.parameters.metric == "disclosed"

@@ -237,13 +237,13 @@ def test_homogeneity_learns_the_class_of_one_mind(found):
     """One median cut, 6 | 6, and no part of 6 can be cut in two of 4: nothing is certain, and the first six are 4/6 sure."""
     values = found("homogeneity", confidence=0.6)
     assert values["claimed"] == pytest.approx(0.5)
-    assert values["learnt"] == pytest.approx(4 / 12)
-    assert found("homogeneity")["learnt"] == 0
+    assert values["disclosed"] == pytest.approx(4 / 12)
+    assert found("homogeneity")["disclosed"] == 0
 
 
 def test_similarity_and_skewness_by_hand(found):
-    assert found("similarity", edges=[20])["learnt"] == 1  # one group of all values says nothing, and is always right
-    assert found("similarity", edges=[6.5], confidence=0.6)["learnt"] == pytest.approx(8 / 12)
+    assert found("similarity", edges=[20])["disclosed"] == 1  # one group of all values says nothing, and is always right
+    assert found("similarity", edges=[6.5], confidence=0.6)["disclosed"] == pytest.approx(8 / 12)
     skew = found("skewness", factor=1.5, least=0.6)
     assert skew["claimed"] == pytest.approx(0.5)  # 7 is 4/6 of the first class and 5/12 of the table
     assert skew["delta_growth"] == pytest.approx(4 / 6 - 5 / 12)

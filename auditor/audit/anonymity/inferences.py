@@ -1,9 +1,9 @@
-"""Sensitive values learnt: what an attack claims of them, how often it is right, and what it gained over the table's own shares.
+"""Sensitive values disclosed: what an attack claims of them, how often it is right, and what it gained over the table's own shares.
 
 | metric | meaning | theory |
 | --- | --- | --- |
 | ``claimed`` | share of the records of which a value is claimed | |
-| ``learnt`` | share of the records of which it is claimed rightly | ``mean P(claim)`` |
+| ``disclosed`` | share of the records of which it is claimed rightly | ``mean P(claim)`` |
 | ``accuracy`` | share of the records whose likeliest value is theirs | ``mean max P`` |
 | ``reconstruction_probability`` | the mean probability of the true value | ``mean Σ P²`` |
 | ``posterior_max`` | the mean of the largest probability | |
@@ -39,8 +39,8 @@ class Inferences:
     rows: int = 0
     attribute: int = -1
     claimed: float = 0.0
-    learnt: float = 0.0
-    learnt_expected: float = 0.0
+    disclosed: float = 0.0
+    disclosed_expected: float = 0.0
     right: float = 0.0
     truth: float = 0.0
     truth_expected: float = 0.0
@@ -60,8 +60,8 @@ class Inferences:
         at = np.arange(len(x))
         self.attribute, self.rows = found.attribute, self.rows + len(x)
         self.claimed += int(claimed.sum())
-        self.learnt += int((claimed & (found.claims == true)).sum())
-        self.learnt_expected += float(found.posterior[at[claimed], found.claims[claimed]].sum())
+        self.disclosed += int((claimed & (found.claims == true)).sum())
+        self.disclosed_expected += float(found.posterior[at[claimed], found.claims[claimed]].sum())
         self.right += int((guess == true).sum())
         possible = true >= 0
         self.truth += float(found.posterior[at[possible], true[possible]].sum())
@@ -111,7 +111,7 @@ def inference_records(
         return []
     figures: dict[str, tuple[float, float | None, bool]] = {
         "claimed": (counted.claimed / n, None, False),
-        "learnt": (counted.learnt / n, counted.learnt_expected / n, True),
+        "disclosed": (counted.disclosed / n, counted.disclosed_expected / n, True),
         "accuracy": (counted.right / n, counted.largest / n, True),
         "reconstruction_probability": (counted.truth / n, counted.truth_expected / n, True),
         "learning_gain": ((counted.right - counted.right_by_prior) / n, counted.largest / n - counted.prior_max, True),
