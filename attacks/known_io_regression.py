@@ -18,7 +18,7 @@ With ``p ≤ kN`` the records fit many maps: the least of them is taken (minimum
 plain least squares learns the noise and is worse than guessing the mean; ``ridge: gcv`` is what a careful attacker does.
 
 The records judged are not the known ones, and their noise knows nothing of the map: theory is the closed form for the map as it was learnt,
-over that noise, and holds for any table (``auditor.audit.numeric.held_out_theory``). Turned copies are judged as they were before they
+over that noise, and holds for any table (``auditor.audit.numeric.closed_form``). Turned copies are judged as they were before they
 were turned. Copies
 with other columns have no theory but 0, where the known records undo the matrix.
 

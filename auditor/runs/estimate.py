@@ -15,9 +15,8 @@ from auditor.adversary.attack import Attack, LinearAttack, Reconstruction, RowAt
 from auditor.adversary.handed_back import check_affine
 from auditor.adversary.knowledge import Knowledge
 from auditor.adversary.view import View
-from auditor.audit.numeric.closed_form import closed_form
+from auditor.audit.numeric.closed_form import closed_form, held_out_theory
 from auditor.audit.numeric.error_bars import with_total
-from auditor.audit.numeric.held_out_theory import expected_errors
 from auditor.audit.numeric.reconstruct import CopyBlocks
 from auditor.audit.numeric.row_selection import RowSelection
 from auditor.audit.numeric.row_theory import Originals, with_hindsight
@@ -270,4 +269,4 @@ def _theory(affine: Affine, view: View, moments: TableMoments, table: Table, giv
     if affine.fixed:
         return float(with_total(closed_form(maps, moments.covariance, view.law, moments.rows).expected)[0, -1])
     judged = Moments.of(np.delete(table.values, given, axis=0) - view.centre)
-    return float(expected_errors(maps, judged, view.law)[0, -1])
+    return float(held_out_theory(maps, judged, view.law)[0, -1])

@@ -14,9 +14,9 @@ from auditor.adversary.handed_back import check_finite_maps, check_shape
 from auditor.adversary.knowledge import Knowledge, KnownRecords
 from auditor.adversary.view import View
 from auditor.audit.attempts.opened import Opened
-from auditor.audit.numeric.error_bars import Errors
+from auditor.audit.numeric.closed_form import held_out_theory
+from auditor.audit.numeric.error_bars import Errors, rounded_off, with_total
 from auditor.audit.numeric.error_tally import Tally
-from auditor.audit.numeric.held_out_theory import with_theory
 from auditor.audit.numeric.linear_errors import Sharp, audit_linear, squared_errors
 from auditor.audit.numeric.reconstruct import errors_by_rows, tally_linear
 from auditor.audit.numeric.redraws import REDRAWS, Redraws, seed_of
@@ -48,7 +48,10 @@ def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, ta
     errors = audit_linear(opened.needed, maps, judged, K_X, law, again, opened.compared, why, by_rows)
     if law is None or not _apart(batches, knowledge):
         return errors
-    return with_theory(errors, maps, Moments.merge(judged), np.diag(K_X), law)
+    # There is no theory of gains: a map of several copies may be better by luck than one of its best copy alone, and what such a pair of
+    # maps leads to is not what pooling buys.
+    expected = held_out_theory(maps, Moments.merge(judged), law)
+    return replace(errors, theory=rounded_off(expected, with_total(np.diag(K_X))))
 
 
 def fitted_maps(attack: LinearAttack, view: View, coalitions: Sequence[Coalition], turned: Turned | None) -> list[Sequence[Affine]]:

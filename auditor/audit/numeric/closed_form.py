@@ -10,6 +10,10 @@
 
 The expected error is ``diag(A + S)`` (li2012 (7) for the best W). With weights that do not depend on the noise, the variance over noise
 draws of the squared error is ``(2 tr S² + 4 tr S A)/n``, and likewise for each attribute: exact for any table.
+
+So is held-out theory, of a map that was estimated from other records than it is judged on: noise is drawn record by record, so that of the
+records judged is independent of the map. How good a map so many records allow is another question: the error bar includes it
+(``auditor.audit.numeric.redraws``), the expectation does not.
 """
 
 from __future__ import annotations
@@ -19,7 +23,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.audit.numeric.error_bars import with_total
 from auditor.audit.numeric.stacked_maps import Maps
+from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Array
 
@@ -99,3 +105,19 @@ def crossed(first: Maps, second: Maps, K_X: Array, law: NoiseLaw) -> tuple[Array
     A += first.offsets[:, :, None] * second.offsets[:, None, :]
     S = (first.weights.reshape(B * N, MN) @ law.covariance).reshape(B, N, MN) @ second.weights.transpose(0, 2, 1)
     return A, S
+
+
+def held_out_theory(maps: Maps, judged: Moments, law: NoiseLaw) -> Array:
+    """Return the expected squared errors over the records judged, shape (B, N + 1), the last column their mean over attributes.
+
+    Parameters
+    ----------
+    maps : Maps
+        Estimated from other records, or not estimated at all; *not checked*.
+    judged : Moments
+        Of ``[X, …]`` over the records judged.
+    law : NoiseLaw
+        Of the noise in all copies.
+    """
+    N = maps.offsets.shape[1]
+    return with_total(closed_form(maps.about(judged.mean[:N]), judged.covariance()[:N, :N], law, judged.count).expected)
