@@ -53,14 +53,14 @@ class CategoricalEngine:
     def ahead(self, request: ReleaseRequest) -> None:
         """Look for nothing: what a pass looks for depends on what the one before it found."""
 
-    def context(self, request: ReleaseRequest, levels: tuple[float, ...]) -> CellContext:
+    def context(self, request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
         """Return what every record of a release shares."""
         names = categories_of(request.table).names
-        return CellContext(request.point, request.use.id, levels, request.replicate, names, np.ones(len(names)))
+        return CellContext(request.point, request.use.id, levels, request.replicate, names, np.ones(len(names)), copies)
 
     def open(self, request: ReleaseRequest) -> UniformRelease:
         """Return the release, its copies not drawn yet."""
-        data, use, context = categories_of(request.table), request.use, self.context(request, request.levels)
+        data, use, context = categories_of(request.table), request.use, self.context(request, request.levels, request.copies)
         seed = noise_seed(request.scenario.data.source, request.scenario.seed, request.table.fingerprint())
         return UniformRelease(request.scenario, data, use, context, Key(seed, use.id, request.replicate), request.share)
 

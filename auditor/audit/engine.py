@@ -34,7 +34,7 @@ class Engine(Protocol):
     def ahead(self, request: ReleaseRequest) -> Job[Any] | None:
         """Return what can be looked for in rows in files before the audit, in one pass for all releases of a table; None: nothing."""
 
-    def context(self, request: ReleaseRequest, levels: tuple[float, ...]) -> CellContext:
+    def context(self, request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
         """Return what every record of a release shares."""
 
     def open(self, request: ReleaseRequest) -> Any:
@@ -76,12 +76,12 @@ def engine_of(use: SchemeUse) -> Engine:
 def audit_release(request: ReleaseRequest) -> ReleaseAudit:
     """Return what the audit of one release yields; where it fails, every cell says why."""
     engine, use = engine_of(request.use), request.use
-    coalitions, context = list[Coalition]([()]), engine.context(request, ())
+    coalitions, context = list[Coalition]([()]), engine.context(request, (), 0)
     with contained() as failure:  # without levels nobody knows of copies, let alone coalitions
-        context = engine.context(request, request.levels)
-    evidence = ReleaseEvidence(request.point, use.id, use.name, context.levels, request.replicate, request.table.rows)
+        context = engine.context(request, request.levels, request.copies)
+    evidence = ReleaseEvidence(request.point, use.id, use.name, context.copies, request.replicate, request.table.rows)
     if failure.error is None:
-        coalitions = expand_all(request.scenario.coalitions, len(context.levels), request.scenario.seed)
+        coalitions = expand_all(request.scenario.coalitions, context.copies, request.scenario.seed)
         with contained() as failure:
             measurements, distributions = engine.audit(request, context, coalitions, evidence)
             return ReleaseAudit(measurements, distributions, evidence)

@@ -66,7 +66,7 @@ def found(X, scheme, levels, seed, change=None, **parameters):
 
 
 def judged(tests, **parameters):
-    release = ReleaseEvidence({}, "scheme", "scheme", (1.0,), 1, ROWS, law=tests)
+    release = ReleaseEvidence({}, "scheme", "scheme", 1, 1, ROWS, law=tests)
     return NoiseFollowsLaw(NoiseFollowsLaw.Parameters(**parameters)).judge(Evidence([], [release]))
 
 

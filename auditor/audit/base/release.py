@@ -86,7 +86,7 @@ class Release:
     @property
     def copies(self) -> int:
         """Number of copies ``M``."""
-        return len(self.levels)
+        return self.scheme.count(self.levels)
 
     def blocks(self) -> Iterator[tuple[int, Array, list[Array]]]:
         """Yield (block number, original rows, copies' rows); the arrays are overwritten by the next block."""
@@ -130,7 +130,7 @@ class Release:
         drawing, columns = self.drawing(), self.scheme.output_width(self.table.width)
         originals = _heads_of(self.table, rows) if drawing.in_order else (self.table.read(a, b) for a, b in self._bounds)
         for index, x in enumerate(originals):
-            copies = [np.empty((len(x), columns)) for _ in self.levels]
+            copies = [np.empty((len(x), columns)) for _ in range(self.copies)]
             drawing.block(index, x, copies)
             yield index, x[:rows], [copy[:rows] for copy in copies]
 
@@ -201,13 +201,18 @@ def open_release(
 
 
 def release_levels(use: SchemeUse, scenario: Scenario) -> tuple[float, ...]:
-    """Return the levels of one use of a scheme, in order of release."""
+    """Return the levels of one use of a scheme, in order of release; none where nobody has said what they are."""
     if use.levels is not None:
         return use.levels.resolve(scenario.seed)
     levels = make_scheme(use, scenario.base).default_levels()
     if not isinstance(levels, tuple) or not all(isinstance(level, (int, float)) for level in levels):
         raise PluginError("the scheme's default levels are no tuple of numbers")
     return levels
+
+
+def release_copies(use: SchemeUse, scenario: Scenario) -> int:
+    """Return how many copies one use of a scheme releases."""
+    return make_scheme(use, scenario.base).count(release_levels(use, scenario))
 
 
 def make_scheme(use: SchemeUse, base: Path | None, table: Table | None = None) -> Scheme:

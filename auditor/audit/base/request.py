@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from auditor.audit.base.release import Workspace, release_levels
+from auditor.audit.base.release import Workspace, release_copies, release_levels
 from auditor.data.table import Table
 from auditor.numerics.passes import Job
 from auditor.scenario.model import Scenario, SchemeUse
@@ -52,6 +52,11 @@ class ReleaseRequest:
     def levels(self) -> tuple[float, ...]:
         """The scheme's levels, in order of release; a plugin's own may raise anything."""
         return release_levels(self.use, self.scenario)
+
+    @cached_property
+    def copies(self) -> int:
+        """How many copies the scheme releases."""
+        return release_copies(self.use, self.scenario)
 
     @cached_property
     def moments(self) -> TableMoments:

@@ -8,8 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from auditor.adversary.given import Records
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords
-from auditor.adversary.view import Records
 from auditor.numerics.moments import Moments
 from auditor.numerics.random_streams import stream
 from auditor.types import Array, Indices

@@ -190,6 +190,10 @@ class Scheme(Plugin):
         """Return the levels of a release that was asked for without any; none unless a scheme knows better."""
         return ()
 
+    def count(self, levels: Sequence[float]) -> int:
+        """Return how many copies there are of a release at these levels: one a level, unless they are there already."""
+        return len(levels)
+
     @property
     def public(self) -> dict[str, Any]:
         """What is no secret of the scheme: its name and its parameters."""
