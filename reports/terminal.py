@@ -43,21 +43,24 @@ class Terminal(Renderer):
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the report, one section an audit, and a summary over all when there are several."""
         # For start-up: every command loads this module to register it, and few render.
-        from reports.layout.terminal_parts import audit, summary
+        from reports.layout.audit import audit_document
+        from reports.layout.document import overview
+        from reports.layout.terminal_writer import write, write_overview
 
-        console = self._console()
-        for result in results:
-            audit(console, result)
-        if len(results) > 1:
-            summary(console, results)
+        console, documents = self._console(), [audit_document(result) for result in results]
+        for document in documents:
+            write(console, document)
+        if len(documents) > 1:
+            write_overview(console, overview(documents))
         return _text(console)
 
     def render_comparison(self, comparison: Comparison) -> str:
         """Return what changed between two audits, worst first."""
-        from reports.layout.terminal_comparison import differences
+        from reports.layout.changes import changes_document
+        from reports.layout.terminal_writer import write
 
         console = self._console()
-        differences(console, comparison)
+        write(console, changes_document(comparison))
         return _text(console)
 
     def _console(self) -> Console:

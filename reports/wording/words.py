@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
@@ -10,6 +10,26 @@ from reports.figures.figures import braces, number, told_apart
 from reports.figures.reading import plain
 
 STATUS_MARKS = {"holds": "✓", "fails": "✗", "undecided": "?"}
+
+
+class Check(NamedTuple):
+    """How an expectation came out: what was stated and where, observed and bound, and why."""
+
+    mark: str
+    status: str
+    stated: str
+    where: str
+    observed: str
+    bound: str
+    why: str
+
+
+def checks(result: AuditResult) -> list[Check]:
+    """Return what came of every expectation."""
+    return [
+        Check(STATUS_MARKS[one.status], one.status, one.expectation, where_text(one.where), observed_text(one), bound_text(one), one.why)
+        for one in result.expectations
+    ]
 
 
 def where_text(where: dict[str, Any]) -> str:
@@ -77,6 +97,11 @@ OUTCOMES = {
     "nothing expected": "No expectation was stated",
 }
 """An outcome as a sentence."""
+
+
+def outcome_mark(came: str) -> str:
+    """Return the character that an outcome is marked by."""
+    return {"holds": "✓", "nothing expected": "·"}.get(came, "✗")
 
 
 def rows_text(result: AuditResult) -> str:

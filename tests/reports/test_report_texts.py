@@ -31,9 +31,9 @@ from reports.figures.reading import Reading, Setting
 from reports.html import Html
 from reports.json_results import Json
 from reports.junit import Junit
-from reports.layout.markdown_more import safe as markdown_safe
-from reports.layout.terminal_tables import folded
+from reports.layout.terminal_writer import folded
 from reports.markdown import Markdown
+from reports.markdown import safe as markdown_safe
 from reports.terminal import Terminal
 from reports.wording.method import error_bars, metric_definitions
 from reports.wording.prose import prose
@@ -148,7 +148,7 @@ def hostile_scenario(quickstart: AuditResult) -> AuditResult:
 @pytest.mark.parametrize("case", [*CASES, "odd"])
 def test_the_scenario_is_printed_as_the_page_has_it_and_reads_back(case: str, width: int, request: pytest.FixtureRequest) -> None:
     result = hostile_scenario(request.getfixturevalue("quickstart")) if case == "odd" else request.getfixturevalue(case)
-    shown = re.search(r'<pre id="audit-1-yaml"[^>]*>(.*?)</pre>', Html().render([result]), re.DOTALL)
+    shown = re.search(r'<pre id="audit-1-scenario-yaml"[^>]*>(.*?)</pre>', Html().render([result]), re.DOTALL)
     assert shown
     page = html.unescape(shown[1]).rstrip("\n")
     printed = Terminal(width=width, color=width == 80).render([result]).partition("Scenario as run")[2].partition("\n")[2]
@@ -340,7 +340,7 @@ def test_markdown_tables_stay_tables_and_markup_stays_text(hostile: AuditResult)
     assert "# 2 audits" in text
     table = [line for line in text.splitlines() if line.startswith("| ")]
     widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table}
-    assert widths == {4, 7, 6}
+    assert widths == {5, 7, 6}
     assert "\n```yaml\n" in text
 
 
