@@ -115,6 +115,7 @@ def environment() -> Environment:
     from reports.figures.figures import clipped, number, with_error
     from reports.figures.gaps import unsuited_text
     from reports.layout import page
+    from reports.layout.document import cut
     from reports.wording.sentences import capital, share
     from reports.wording.words import counts, partial_text
 
@@ -123,7 +124,7 @@ def environment() -> Environment:
     )
     filters = (
         capital, clean, clipped, counts, foldable, number, partial_text, share, unsuited_text, with_error,
-        page.cut, page.grouped, page.inline, page.parted, page.shown,
+        cut, page.grouped, page.inline, page.parted, page.shown,
     )  # fmt: skip
     made.filters.update({function.__name__: function for function in filters})
     return made

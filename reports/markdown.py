@@ -80,7 +80,7 @@ def _items(block: tree.Items) -> str:
 
 
 def _terms(block: tree.Terms) -> str:
-    return _list(f"**{safe(name)}**: {safe(f'{formula}: {meaning}' if formula else meaning)}" for name, meaning, formula in block.terms)
+    return _list(f"**{safe(name)}**: {safe(f'{formula}: {meaning}' if formula else meaning)}" for name, formula, meaning in block.terms)
 
 
 def _code(block: tree.Code) -> str:

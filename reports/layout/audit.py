@@ -17,13 +17,13 @@ from reports.layout import document as tree
 from reports.layout.chart_sections import by_scheme, chart_sections
 from reports.wording.card import Verdict, most_telling, summary
 from reports.wording.detail import assumptions, facts, strongest_cells
-from reports.wording.method import error_bars, metric_definitions
+from reports.wording.method import Definition, error_bars, metric_definitions
 from reports.wording.prose import GUESSES, REPLICATES, prose, terms
 from reports.wording.scenario_text import plain_scenario, scenario_yaml
 from reports.wording.sentences import share
 from reports.wording.verdict import verdicts
 from reports.wording.winners import MARKS, marks, winners
-from reports.wording.words import OUTCOMES, checks, counts, outcome, outcome_mark, partial_text, provenance_terms, reproduce, rows_text
+from reports.wording.words import OUTCOMES, check, counts, outcome, outcome_mark, partial_text, provenance_terms, reproduce, rows_text
 
 ELSEWHERE = "Every row is in results.json and results.parquet; report.html opens every cell and draws every chart."
 
@@ -98,7 +98,6 @@ def _comparison(reading: Reading, rows: Sequence[MatrixRow], point: str, *, cate
         tree.Paragraph("A cell opens its detail; a heading sorts by its column.", "hint", media=(tree.PAGE,)),
         *([tree.Paragraph(("All cells show one sweep point, ", tree.Name(point), f", {ONE_POINT}"), "note")] if point else []),
         tree.Matrix(reading.schemes, compared, pools),
-        tree.Scale(media=(tree.TERMINAL, tree.PAGE)),
         *(tree.Paragraph(note, "note") for note in notes if note),
         *([tree.Fold(unsuited_text(unsuited), [_reasons(apart(reading, rows)[0])], open=False)] if unsuited else []),
         tree.Section("winners", "Who wins where, and why", _winners(reading, told)),
@@ -146,7 +145,7 @@ def _measures(reading: Reading, point: str) -> tree.Section:
 
 
 def _expectations(result: AuditResult) -> list[tree.Block]:
-    return [tree.Paragraph(f"{counts(result)}.", "lead"), tree.Checks(checks(result))] if result.expectations else []
+    return [tree.Paragraph(f"{counts(result)}.", "lead"), tree.Checks([*map(check, result.expectations)])] if result.expectations else []
 
 
 def _by_status(groups: Sequence[Gathered]) -> list[tuple[str, list[Gathered]]]:
@@ -170,17 +169,16 @@ def _reasons(groups: Sequence[Gathered]) -> tree.Items:
 def _method(reading: Reading, *, categories: bool) -> tree.Section:
     bars = _terms((f"± {kind}", meaning) for kind, meaning in error_bars(reading))
     scale = _terms((f"{step.bars} {step.word}", f"{step.meaning} (normalized error {step.bound})") for step in SCALE)
-    defined = [tree.Term(one.term, one.meaning, one.formula) for one in metric_definitions(reading)]
     return tree.Section("method", "Method", [
         *(tree.Paragraph(text, "plain", term) for term, text in prose(categories=categories)),
-        tree.Fold("Definitions of the metrics", [tree.Terms(defined)]),
+        tree.Fold("Definitions of the metrics", [tree.Terms(metric_definitions(reading))]),
         tree.Fold("Where the error bars come from", [*bars, tree.Paragraph(REPLICATES)]),
         tree.Fold("Severity scale", [*scale, *([tree.Paragraph(GUESSES)] if categories else [])]),
     ])  # fmt: skip
 
 
 def _terms(terms: Iterable[tuple[str, str]], role: str = "definitions") -> list[tree.Block]:
-    found = [tree.Term(*term) for term in terms]
+    found = [Definition(term, "", meaning) for term, meaning in terms]
     return [tree.Terms(found, role)] if found else []  # type: ignore[arg-type]
 
 

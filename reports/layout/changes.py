@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reports.layout.document import MARKDOWN, PAGE, TERMINAL, Block, Document, Items, Name, Paragraph, Row, Section, Table, Term, Terms
+from reports.layout.document import MARKDOWN, PAGE, TERMINAL, Block, Document, Items, Name, Paragraph, Row, Section, Table, Terms
 from reports.wording.differences import Part, basis, headline, more_text, parts
+from reports.wording.method import Definition
 
 if TYPE_CHECKING:
     from auditor.results.comparison import Comparison
@@ -16,7 +17,8 @@ MOST = {TERMINAL: 30, MARKDOWN: 200, PAGE: 500}
 
 def changes_document(comparison: Comparison) -> Document:
     """Return the report on what changed between two audits."""
-    opening = [Terms([Term("Old", comparison.old), Term("New", comparison.now)], "provenance"), Paragraph(basis(comparison), "note")]
+    compared = [Definition("Old", "", comparison.old), Definition("New", "", comparison.now)]
+    opening = [Terms(compared, "provenance"), Paragraph(basis(comparison), "note")]
     mark, state = ("✗", "worse") if comparison.worse else ("✓", "better")
     sections = [Section(part.key, f"{part.title} ({part.size:,})", _blocks(part)) for part in parts(comparison)]
     return Document("comparison", "comparison", "Comparison of two audits", headline(comparison), state, mark, opening, sections)

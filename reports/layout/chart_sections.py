@@ -11,7 +11,7 @@ from typing import Any
 
 from auditor.results.renderer import clean
 from reports.figures.along import SweepPoint, frontier, measure_points, sweep_lines, swept_paths
-from reports.figures.curves import CurvePoint, curve
+from reports.figures.curves import CurvePoint, Line, curve
 from reports.figures.figures import Figure as Shown
 from reports.figures.figures import braces, clipped, number, with_error
 from reports.figures.guesses import TRUTH
@@ -20,7 +20,7 @@ from reports.figures.reading import ERROR, EVERYTHING, Reading, Setting, adversa
 from reports.figures.spreads import Spread, spreads
 from reports.figures.strongest import leader
 from reports.figures.units import data_unit, metric_title, titled
-from reports.layout.document import MARKDOWN, PAGE, TERMINAL, TEXT, Block, Curve, Figure, Name, Paragraph, Row, Section, Table
+from reports.layout.document import MARKDOWN, PAGE, TERMINAL, TEXT, Block, Figure, Name, Paragraph, Row, Section, Table
 
 SECONDS = "seconds"
 
@@ -44,7 +44,7 @@ def by_scheme(reading: Reading, first: str, rows: Sequence[Row], what: str = "",
     return [Table(first, [reading.schemes[place] for place in places], told, "schemes", what, group, MOST), *rest]
 
 
-def _section(key: str, title: str, who: str, blocks: Sequence[Block], curves: Sequence[Curve] = ()) -> Section:
+def _section(key: str, title: str, who: str, blocks: Sequence[Block], curves: Sequence[Line] = ()) -> Section:
     """Return a chart's section; ``who`` is whom its tables tell of."""
     lead = [Paragraph((Name(who),), "lead", media=TEXT)] if who else []
     return Section(key, title, [*lead, Figure(key, curves, media=(TERMINAL, PAGE)), *blocks])
@@ -75,7 +75,7 @@ def collusion(reading: Reading) -> Section | None:
     rows = [Row(str(size), [with_error(one.get(size)) for one in by_size]) for size in sizes]
     table = _table(reading, f"Normalized error against copies pooled ({which})", "copies", rows, "sizes", (MARKDOWN,))
     named = zip(reading.schemes, curves, strict=True)
-    drawn = [Curve(name, [(p.size, p.shown.value) for p in points], _ends(points)) for name, points in named]
+    drawn = [Line(name, [(p.size, p.shown.value) for p in points], _ends(points)) for name, points in named]
     return _section("collusion", "Collusion curves", who(reading, found), table, drawn)
 
 

@@ -10,11 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from reports.figures.curves import Line
 from reports.figures.figures import clipped
 from reports.figures.reading import Reading
 from reports.figures.severity import Severity
 from reports.wording.card import Verdict
 from reports.wording.detail import Assumption, Fact, shortened
+from reports.wording.method import Definition
 from reports.wording.sentences import capital
 from reports.wording.words import Check
 
@@ -66,19 +68,11 @@ class Items(Block):
     most: Mapping[str, int] = field(default_factory=dict)
 
 
-class Term(NamedTuple):
-    """What is explained, and its formula if it has one."""
-
-    name: str
-    meaning: str
-    formula: str = ""
-
-
 @dataclass(frozen=True)
 class Terms(Block):
     """Terms and what they mean."""
 
-    terms: Sequence[Term]
+    terms: Sequence[Definition]
     role: Literal["definitions", "provenance", "references"] = "definitions"
 
 
@@ -207,16 +201,11 @@ class Adversary(NamedTuple):
 
 @dataclass(frozen=True)
 class Matrix(Block):
-    """The comparison; ``pools`` where any coalition of two or more was measured."""
+    """The comparison, and the scale of severity; ``pools`` where any coalition of two or more was measured."""
 
     schemes: Sequence[str]
     rows: Sequence[Adversary]
     pools: bool
-
-
-@dataclass(frozen=True)
-class Scale(Block):
-    """The scale of severity in a line."""
 
 
 @dataclass(frozen=True)
@@ -241,20 +230,12 @@ class Checks(Block):
     found: Sequence[Check]
 
 
-class Curve(NamedTuple):
-    """A line to be plotted in characters, and its legend."""
-
-    name: str
-    points: Sequence[tuple[float, float]]
-    told: str
-
-
 @dataclass(frozen=True)
 class Figure(Block):
     """A chart by reference: the page draws the one of that key, a terminal plots ``curves`` if there are any."""
 
     key: str
-    curves: Sequence[Curve] = ()
+    curves: Sequence[Line] = ()
 
 
 @dataclass(frozen=True)

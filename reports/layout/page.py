@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from itertools import groupby
-from typing import Any
 
 from markupsafe import Markup, escape
 
@@ -43,11 +42,6 @@ def shown(blocks: Sequence[tree.Block], charts: Collection[str], id: str) -> lis
         return not here or f"{id}-{one.key}" in charts  # type: ignore[attr-defined]
 
     return [one for one in tree.shown(blocks, tree.PAGE) if drawn(one)]
-
-
-def cut(found: Sequence[Any], most: Mapping[str, int]) -> tuple[Sequence[Any], str]:
-    """Return as many rows or lines as the page may have, and what is said of the others."""
-    return tree.cut(found, most, tree.PAGE)
 
 
 def grouped(rows: Sequence[tree.Row]) -> list[tuple[str, list[tree.Row]]]:

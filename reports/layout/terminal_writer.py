@@ -13,7 +13,7 @@ from rich.table import Table as Grid
 from rich.text import Text as Rich
 
 from auditor.results.renderer import clean
-from reports.charts.plot import LETTERS, Line, plot, style_of
+from reports.charts.plot import LETTERS, plot, style_of
 from reports.figures.figures import clipped
 from reports.figures.reading import unique
 from reports.figures.severity import SCALE
@@ -78,7 +78,7 @@ def _items(console: Console, block: tree.Items) -> None:
 
 
 def _terms(console: Console, block: tree.Terms) -> None:
-    for name, meaning, formula in block.terms:
+    for name, formula, meaning in block.terms:
         # a hat over a letter is a character of no width, which not every terminal knows
         told = f"{formula.replace('x̂', 'x′')}: {meaning}" if formula else meaning
         console.print(Rich.assemble((f"{clean(name)}  ", "bold"), (clean(told), "dim")))
@@ -124,17 +124,12 @@ def _checks(console: Console, block: tree.Checks) -> None:
 def _figure(console: Console, block: tree.Figure) -> None:
     if not block.curves:
         return
-    for row in plot([Line(one.name, one.points) for one in block.curves], min(console.width, 100), 13):
+    for row in plot(block.curves, min(console.width, 100), 13):
         console.print(row)
     for place, one in enumerate(block.curves):
         if one.points:
             name = f" {clipped(one.name, console.width - 34)}  {one.told}"
             console.print(Rich.assemble("  ", (LETTERS[place % len(LETTERS)], style_of(place)), name))
-
-
-def _scale(console: Console, _: tree.Scale) -> None:
-    steps = (Rich(f"{step.bars} {step.word}{f' <{step.below:g}' if step.below < 10 else ''}", style=step.style) for step in SCALE)
-    console.print(Rich("  ").join(steps))
 
 
 # -- tables ----------------------------------------------------------------------------------------------------------------
@@ -154,6 +149,8 @@ def _matrix(console: Console, block: tree.Matrix) -> None:
                 name = Rich.assemble((clipped(row.attack, label), "bold"), below)
                 made.add_row(name, *(_graded(cell, guessed=guessed) for cell in cells))
             console.print(made)
+    steps = (Rich(f"{step.bars} {step.word}{f' <{step.below:g}' if step.below < 10 else ''}", style=step.style) for step in SCALE)
+    console.print(Rich("  ").join(steps))
 
 
 def _graded(cell: tree.Graded, *, guessed: bool) -> Rich:
@@ -252,6 +249,6 @@ def _parts(text: str, joints: str) -> list[str]:
 
 WRITERS: dict[type[tree.Block], Callable[[Console, Any], None]] = {
     tree.Section: _section, tree.Paragraph: _paragraph, tree.Items: _items, tree.Terms: _terms, tree.Code: _code, tree.Fold: _fold,
-    tree.Verdicts: _verdicts, tree.Matrix: _matrix, tree.Scale: _scale, tree.Details: _details, tree.Checks: _checks, tree.Figure: _figure,
+    tree.Verdicts: _verdicts, tree.Matrix: _matrix, tree.Details: _details, tree.Checks: _checks, tree.Figure: _figure,
     tree.Table: _table,
 }  # fmt: skip
