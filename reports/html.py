@@ -113,19 +113,14 @@ def environment() -> Environment:
     from auditor.results.renderer import clean
     from reports.charts.inert import foldable
     from reports.figures.figures import clipped, number, with_error
-    from reports.figures.gaps import unsuited_text
     from reports.layout import page
     from reports.layout.document import cut
-    from reports.wording.sentences import capital, share
-    from reports.wording.words import counts, partial_text
+    from reports.wording.sentences import capital
 
     made = Environment(
         loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    filters = (
-        capital, clean, clipped, counts, foldable, number, partial_text, share, unsuited_text, with_error,
-        cut, page.grouped, page.inline, page.parted, page.shown,
-    )  # fmt: skip
+    filters = (capital, clean, clipped, cut, foldable, number, with_error, page.grouped, page.inline, page.parted, page.said_of, page.shown)
     made.filters.update({function.__name__: function for function in filters})
     return made
 

@@ -64,20 +64,16 @@ class Terminal(Renderer):
         return _text(console)
 
     def _console(self) -> Console:
-        width = self.parameters.width or max(40, shutil.get_terminal_size((100, 24)).columns)
-        return _console(width, self.parameters.color)
+        from rich.console import Console
+
+        width, color = self.parameters.width or max(40, shutil.get_terminal_size((100, 24)).columns), self.parameters.color
+        return Console(
+            file=io.StringIO(), width=width, force_terminal=color, color_system="256" if color else None,
+            highlight=False, markup=False, emoji=False, legacy_windows=False, soft_wrap=False, no_color=not color,
+        )  # fmt: skip
 
 
 def _text(console: Console) -> str:
     output = console.file
     assert isinstance(output, io.StringIO)
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines()).strip("\n") + "\n"
-
-
-def _console(width: int, color: bool) -> Console:
-    from rich.console import Console
-
-    return Console(
-        file=io.StringIO(), width=width, force_terminal=color, color_system="256" if color else None,
-        highlight=False, markup=False, emoji=False, legacy_windows=False, soft_wrap=False, no_color=not color,
-    )  # fmt: skip

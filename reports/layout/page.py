@@ -11,6 +11,7 @@ from markupsafe import Markup, escape
 from auditor.results.renderer import clean
 from reports.figures.figures import unbroken
 from reports.layout import document as tree
+from reports.wording.card import Verdict
 
 
 def inline(text: tree.Text) -> Markup:
@@ -26,6 +27,12 @@ def _name(name: str) -> Markup:
 def _words(text: str) -> Markup:
     # a plain text, as a pattern would escape again what it puts together from safe parts
     return Markup(re.sub("[■□]+", r'<span aria-hidden="true">\g<0></span>', str(escape(unbroken(clean(text))))))
+
+
+def said_of(verdict: Verdict) -> Markup:
+    """Return a verdict's sentence and what follows it."""
+    aside = [" " if verdict.aside else "", *(tree.Name(text) if named else text for text, named in verdict.aside)]
+    return inline((verdict.sentence, *aside))
 
 
 def parted(figure: str) -> tuple[str, str]:
