@@ -46,7 +46,7 @@ class Alignment:
 
 def pooling_weights(view: View) -> Array:
     """Return the weights of least noise, shape (k,), from the levels and from how the scheme says its noise hangs together."""
-    levels = np.nan_to_num(np.asarray(view.levels, dtype=np.float64))
+    levels = np.array(view.levels or np.zeros(len(view.copies)))
     least = int(np.argmin(levels))
     if levels[least] == 0.0 or view.scheme.get("noise") == "corner-wave":
         return np.asarray(np.eye(len(levels))[least])

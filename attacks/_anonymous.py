@@ -19,51 +19,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.plugin import Array, Inferred, NotApplicable, Reconstruction, View
-from auditor.schemes.generalisation.copies import looks, released
+from auditor.schemes.generalisation.copies import Layout
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Where a copy has what.
+def layout_of(view: View) -> Layout:
+    """Return where copies have what.
 
-    Attributes
-    ----------
-    quasi, others : tuples of int
-        Places in the original.
-    sensitive : int
-        Place of the sensitive attribute among ``others``.
+    Raises
+    ------
+    NotApplicable
+        The adversary does not know all quasi-identifiers of its targets, or knows the sensitive attribute already.
     """
-
-    quasi: tuple[int, ...]
-    others: tuple[int, ...]
-    sensitive: int
-
-    @classmethod
-    def of(cls, view: View) -> Layout:
-        """Return the layout; it is public.
-
-        Raises
-        ------
-        NotApplicable
-            The adversary does not know all quasi-identifiers of its targets, or knows the sensitive attribute already.
-        """
-        quasi = tuple(view.attributes.index(name) for name in view.scheme["quasi"])
-        target = view.attributes.index(view.scheme["sensitive"])
-        known = set(view.known_columns.tolist())
-        if not set(quasi) <= known:
-            raise NotApplicable("finds a target's class by its quasi-identifiers, so needs to know all of them")
-        if target in known:
-            raise NotApplicable("looks for the sensitive attribute, which this adversary knows already")
-        others = tuple(j for j in range(view.width) if j not in quasi)
-        return cls(quasi, others, others.index(target))
-
-    def looks(self, copies: Sequence[Array]) -> Array:
-        """Return what is seen of each record's identity: records alike in it are one class."""
-        return looks(copies, len(self.quasi))
-
-    def values(self, copies: Sequence[Array]) -> tuple[Array, NDArray[np.bool_]]:
-        """Return the sensitive values released, shape (b,), and which are, shape (b,): by the first copy that has them."""
-        return released(copies, 2 * len(self.quasi) + self.sensitive)
+    layout, known = Layout.of(view.attributes, view.scheme["quasi"], view.scheme["sensitive"]), set(view.known_columns.tolist())
+    if not set(layout.quasi) <= known:
+        raise NotApplicable("finds a target's class by its quasi-identifiers, so needs to know all of them")
+    if layout.target in known:
+        raise NotApplicable("looks for the sensitive attribute, which this adversary knows already")
+    return layout
 
 
 @dataclass(frozen=True)
@@ -87,7 +59,7 @@ class Classes:
     @classmethod
     def of(cls, layout: Layout, blocks: Iterable[list[Array]]) -> Classes:
         """Count them in one pass."""
-        parts = [(layout.looks(copies), *layout.values(copies)) for copies in blocks]
+        parts = [(layout.looks(copies), *layout.released(copies)) for copies in blocks]
         keys: dict[bytes, int] = {}
         number = np.array([keys.setdefault(row.tobytes(), len(keys)) for look, _, _ in parts for row in look])
         value, there = np.concatenate([v for _, v, _ in parts]), np.concatenate([t for _, _, t in parts])
@@ -128,19 +100,14 @@ class ClassReading(Reconstruction):
         The group claimed of each class's records; −1 for none.
     """
 
-    def __init__(self, classes: Classes, groups: NDArray[np.intp], claims: NDArray[np.intp], target: int) -> None:
-        self._classes, self._groups, self._claims, self._target = classes, groups, claims, target
+    def __init__(self, classes: Classes, groups: NDArray[np.intp], claims: NDArray[np.intp]) -> None:
+        self._classes, self._groups, self._claims, self._target = classes, groups, claims, classes.layout.target
         member = np.eye(int(groups.max()) + 1)[groups]
         self._posterior, self._prior = classes.posterior @ member, classes.prior @ member
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return the estimate of every attribute."""
-        layout, first = self._classes.layout, copies[0]
-        q = len(layout.quasi)
-        out = np.empty((len(first), q + len(layout.others)))
-        out[:, list(layout.quasi)] = (first[:, :q] + first[:, q : 2 * q]) / 2.0
-        out[:, list(layout.others)] = first[:, 2 * q : -1]
-        best = self._classes.values[self._classes.posterior.argmax(axis=1)]
+        out, best = self._classes.layout.middles(copies[0]), self._classes.values[self._classes.posterior.argmax(axis=1)]
         out[:, self._target] = best[self._classes.number(copies)]
         return out
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from auditor.adversary.single_copy import CovarianceSource, combined_noise, estimated_covariance, filter_map, held_rows
+from auditor.adversary.single_copy import CovarianceSource, combined_noise, estimated_covariance, filter_map
 from auditor.numerics.linear_algebra import Pencil
 from auditor.plugin import Affine, Array, Estimated, LinearAttack, Perfect, PluginParameters, View, register
 
@@ -56,7 +56,7 @@ class BayesEstimate(LinearAttack):
         if isinstance(view.knowledge, Perfect) and self.parameters.covariance == "knowledge":
             mu_x, Sigma_x = view.data_moments
             return filter_map(view, bayes_gain(Sigma_x, combined_noise(view, Sigma_x)), mu_x, fixed=True)
-        mean, covariance = view.combined(held_rows(view))
+        mean, covariance = view.combined(view.held)
         Sigma_r = combined_noise(view, covariance)
         return filter_map(view, bayes_gain(estimated_covariance(covariance, Sigma_r), Sigma_r), mean, fixed=False)
 

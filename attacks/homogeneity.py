@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from attacks._anonymous import Classes, ClassReading, Layout
+from attacks._anonymous import Classes, ClassReading, layout_of
 from auditor.plugin import KnownAttributes, PluginParameters, Reconstruction, RowAttack, View, register
 
 
@@ -40,8 +40,8 @@ class Homogeneity(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[NDArray[np.float64]]]) -> Reconstruction:
         """Return the reading of the coalition's classes."""
-        classes = Classes.of(Layout.of(view), blocks)
+        classes = Classes.of(layout_of(view), blocks)
         P_E = classes.posterior
         sure = (P_E.max(axis=1) >= self.parameters.confidence - 1e-12) & (classes.sizes > 0)
         claims = np.where(sure, P_E.argmax(axis=1), -1)
-        return ClassReading(classes, np.arange(len(classes.values)), claims, view.attributes.index(view.scheme["sensitive"]))
+        return ClassReading(classes, np.arange(len(classes.values)), claims)

@@ -60,8 +60,10 @@ from auditor.plugin import (
     NotApplicable,
     PluginParameters,
     Reconstruction,
+    Records,
     RowAttack,
     UnmatchedRecords,
+    UnpairedRecords,
     View,
     register,
     stream,
@@ -104,20 +106,20 @@ class IndependentComponents(RowAttack):
         found = Unmixing.of(y, view.width, stream(view.seed, self.name, "start"))
         guide = self._guide(view)
         order, signs = guide.order(found, y)
-        noisy = bool(np.nan_to_num(view.levels).any())
+        noisy = any(view.levels)
         theory = None if noisy else Theory(guide, found.signs[order], rows)
         return Unmixed(found, *guide.place(found, order, signs), theory)
 
     def _guide(self, view: View) -> Guide:
         latent = self.parameters.components == "latent"
-        if view.records is not None:
+        if isinstance(view.given, Records):
             if latent:
                 raise NotApplicable("known pairs settle the map by regression; Guo and Wu's variant is for records without their rows")
-            if len(view.records.original) < 2:
+            if len(view.given.original) < 2:
                 raise NotApplicable("needs at least two known records to tell scale from mean")
-            return Pairs(view.records.original, np.hstack(view.records.copies))
-        known = view.population if view.population is not None else view.unmatched
-        if known is None or len(known) < 2:
+            return Pairs(view.given.original, np.hstack(view.given.copies))
+        known = view.need(UnpairedRecords).original
+        if len(known) < 2:
             raise NotApplicable("needs at least two records of the population to tell components apart")
         moved = bool(view.scheme.get("translation", False))
         if not latent:

@@ -39,7 +39,7 @@ import numpy as np
 from pydantic import Field
 
 from attacks.known_io_rotation import RANK
-from auditor.plugin import Array, KnownRecords, NotApplicable, PluginParameters, Reconstruction, RowAttack, View, register, stream
+from auditor.plugin import Array, KnownRecords, NotApplicable, PluginParameters, Reconstruction, Records, RowAttack, View, register, stream
 
 
 @register
@@ -60,11 +60,10 @@ class KnownInputOutputProjection(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the estimator for the known records and stacked copies."""
-        if view.records is None:
-            raise NotApplicable("needs records in clear with their copies' rows")
+        records = view.need(Records)
         if view.scheme.get("matrix", "gaussian") != "gaussian":
             raise NotApplicable("supposes a matrix of independent normal entries; this one is a cosine transform")
-        known = KnownSpan.of(view.records.original, np.hstack(view.records.copies))
+        known = KnownSpan.of(records.original, np.hstack(records.copies))
         away = known.rest @ _direction(known.rest.shape[1], view.seed, self.name)
         return ProjectionMAP(known, float(view.scheme["variance"]), away if self.parameters.estimate == "map" else None)
 

@@ -18,7 +18,7 @@ With ``p ≤ kN`` the records fit many maps: the least of them is taken (minimum
 plain least squares learns the noise and is worse than guessing the mean; ``ridge: gcv`` is what a careful attacker does.
 
 The records judged are not the known ones, and their noise knows nothing of the map: theory is the closed form for the map as it was learnt,
-over that noise, and holds for any table (``auditor.audit.numeric.held_out_theory``). Turned copies are judged as they were before they
+over that noise, and holds for any table (``auditor.audit.numeric.closed_form``). Turned copies are judged as they were before they
 were turned. Copies
 with other columns have no theory but 0, where the known records undo the matrix.
 
@@ -45,6 +45,7 @@ from auditor.plugin import (
     NotApplicable,
     PluginParameters,
     Reconstruction,
+    Records,
     RowAttack,
     View,
     register,
@@ -77,11 +78,11 @@ class KnownInputOutputRegression(LinearAttack):
 
     def affine(self, view: View) -> Affine:
         """Return the least-squares map from the known records."""
-        if view.known is None:
-            raise NotApplicable("needs records in clear with their copies' rows")
-        C, N = view.known.covariance(), view.width
-        W = ridge_map(C[:N, :N], C[:N, N:], C[N:, N:], view.known.count, self.parameters.ridge)
-        mean = view.known.mean
+        known = view.need(Records).moments
+        if known is None:
+            raise NotApplicable("learns from moments, which copies need as many columns for as the original has")
+        C, N, mean = known.covariance(), view.width, known.mean
+        W = ridge_map(C[:N, :N], C[:N, N:], C[N:, N:], known.count, self.parameters.ridge)
         return Affine(W, mean[:N] - W @ mean[N:], fixed=False, apart=True)
 
     def over_rows(self) -> RowAttack:
@@ -98,13 +99,12 @@ class RegressionOverRows(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the map from the coalition's copies side by side, whatever their columns."""
-        if view.records is None:
-            raise NotApplicable("needs records in clear with their copies' rows")
-        x, y = view.records.original, np.hstack(view.records.copies)
+        records = view.need(Records)
+        x, y = records.original, np.hstack(records.copies)
         mean_x, mean_y = x.mean(axis=0), y.mean(axis=0)
         x, y = x - mean_x, y - mean_y
         p = len(x)
-        exact = self.parameters.ridge == 0 and not np.any(np.nan_to_num(view.levels)) and _rank(x) == _rank(y) == view.width
+        exact = self.parameters.ridge == 0 and not any(view.levels) and _rank(x) == _rank(y) == view.width
         return _Map(mean_x, mean_y, ridge_map(x.T @ x / p, x.T @ y / p, y.T @ y / p, p, self.parameters.ridge), exact)
 
 

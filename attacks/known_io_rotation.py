@@ -33,7 +33,7 @@ import numpy as np
 from pydantic import Field
 from scipy.special import betainc
 
-from auditor.plugin import Array, KnownRecords, NotApplicable, PluginParameters, Reconstruction, RowAttack, View, register, stream
+from auditor.plugin import Array, KnownRecords, PluginParameters, Reconstruction, Records, RowAttack, View, register, stream
 from auditor.schemes.base.transform import haar
 
 RANK = 1e-10
@@ -59,10 +59,9 @@ class KnownInputOutputRotation(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the rotations that fit the known records."""
-        if view.records is None:
-            raise NotApplicable("needs records in clear with their copies' rows")
+        records = view.need(Records)
         moved = bool(view.scheme.get("translation", False))
-        fitting = FittingRotations.of(view.records.original, view.records.copies[0], moved)
+        fitting = FittingRotations.of(records.original, records.copies[0], moved)
         c, p = fitting.unknown, self.parameters
         rng = stream(view.seed, self.name)
         turns = [haar(c, rng) for _ in range(p.guesses)] if c else [np.zeros((0, 0))]

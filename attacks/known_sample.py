@@ -44,7 +44,18 @@ from pydantic import Field
 from attacks._aligned import Alignment, align
 from attacks._axis_error import turning
 from attacks._energy import SignSearch, univariate_energy
-from auditor.plugin import Array, KnownSample, NotApplicable, PluginParameters, Reconstruction, RowAttack, View, register, stream
+from auditor.plugin import (
+    Array,
+    KnownSample,
+    NotApplicable,
+    PluginParameters,
+    Reconstruction,
+    RowAttack,
+    UnpairedRecords,
+    View,
+    register,
+    stream,
+)
 
 MOST_SWEEPS = 20
 
@@ -78,8 +89,8 @@ class KnownSampleAttack(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the rotation estimated for one coalition."""
-        S = view.population
-        if S is None or len(S) < 2:
+        S = view.need(UnpairedRecords).original
+        if len(S) < 2:
             raise NotApplicable("needs a sample of at least two records")
         alignment = align(view, blocks)
         mean, covariance, some, count = _describe(alignment, blocks, AXIS_ROWS, stream(view.seed, self.name))
@@ -90,7 +101,7 @@ class KnownSampleAttack(RowAttack):
         V_Y = V_Y * signs.values
         variances = np.einsum("ij,ik,kj->j", V_Y, covariance, V_Y)
         z = (some - mean) @ V_Y
-        quiet = not np.nan_to_num(np.asarray(view.levels, dtype=np.float64)).min()
+        quiet = not min(view.levels, default=0.0)
         # Without noise the copy's rows are the population's, and mostly more than the sample's.
         Q = turning(z if quiet else (S - S.mean(axis=0)) @ V_X, variances, len(S)) + turning(z, variances, count)
         known = not signs.open.size and np.diag(Q).max() < SMALL_TURN and np.count_nonzero(alignment.weights) == 1
@@ -105,7 +116,7 @@ class KnownSampleAttack(RowAttack):
 
 def _noise_left(view: View, covariance: Array) -> float:
     """Return ``E‖R‖²`` of the least noisy copy, whose covariance has the trace ``(1 + σ²) tr K_X``."""
-    level = float(np.nan_to_num(np.asarray(view.levels, dtype=np.float64)).min())
+    level = min(view.levels, default=0.0)
     return float(np.trace(covariance)) * level / (1.0 + level)
 
 

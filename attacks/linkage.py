@@ -17,7 +17,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from attacks._anonymous import Classes, ClassReading, Layout
+from attacks._anonymous import Classes, ClassReading, layout_of
 from auditor.plugin import KnownAttributes, Reconstruction, RowAttack, View, register
 
 
@@ -34,6 +34,6 @@ class Linkage(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[NDArray[np.float64]]]) -> Reconstruction:
         """Return the reading of the coalition's classes."""
-        classes = Classes.of(Layout.of(view), blocks)
+        classes = Classes.of(layout_of(view), blocks)
         claims = np.where(classes.sizes == 1, classes.posterior.argmax(axis=1), -1)
-        return ClassReading(classes, np.arange(len(classes.values)), claims, view.attributes.index(view.scheme["sensitive"]))
+        return ClassReading(classes, np.arange(len(classes.values)), claims)

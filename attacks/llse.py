@@ -35,7 +35,6 @@ from auditor.plugin import (
     GaussianNoise,
     LinearAttack,
     NoiseLaw,
-    NotApplicable,
     Perfect,
     View,
     register,
@@ -80,12 +79,9 @@ class JointLLSE(LinearAttack):
 
     def _unstructured(self, view: View) -> Affine:
         """Equation 6 with the sample covariance of all copies in place of ``K_Y``: no structure is assumed of it."""
-        if view.sample is None:
-            raise NotApplicable("needs released rows to estimate the copies' covariance from")
-        mu_X, K_X = view.data_moments
-        k = len(view.copies)
-        W = regression(np.tile(K_X, k), view.sample.covariance(max(1, view.sample.count - 1)))
-        return Affine(W, mu_X - view.centre - W @ view.sample.mean, fixed=False)
+        sample, (mu_X, K_X) = view.held, view.data_moments
+        W = regression(np.tile(K_X, len(view.copies)), sample.covariance(max(1, sample.count - 1)))
+        return Affine(W, mu_X - view.centre - W @ sample.mean, fixed=False)
 
 
 def _offset(W: Array, mu: Array) -> Array:

@@ -36,7 +36,6 @@ from auditor.adversary.single_copy import (
     direction_gains,
     estimated_covariance,
     filter_map,
-    held_rows,
     white_variance,
 )
 from auditor.plugin import Affine, Array, Estimated, LinearAttack, NotApplicable, Perfect, PluginParameters, View, register
@@ -79,14 +78,14 @@ class PCAFilter(LinearAttack):
 
     def affine(self, view: View) -> Affine:
         """Return the projection on the components kept, about the mean."""
-        p, moments = self.parameters, held_rows(view)
+        p, moments = self.parameters, view.held
         known = isinstance(view.knowledge, Perfect) and p.covariance == "knowledge"
         exact = known and (p.shrinkage == "none" or p.noise_variance == "known")
         # Whoever knows all that the map depends on need not look at the copies' moments.
         mean, covariance = view.data_moments if exact else view.combined(moments)
         noise = None if known and p.shrinkage == "none" else self._noise(view, covariance, 0 if exact else moments.count)
-        if known and view.exact_mean is not None and view.exact_covariance is not None:
-            mean, K_X = view.exact_mean, view.exact_covariance
+        if known:
+            mean, K_X = view.data_moments
         else:
             assert noise is not None
             K_X = estimated_covariance(covariance, noise)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from attacks._anonymous import Classes, ClassReading, Layout
+from attacks._anonymous import Classes, ClassReading, layout_of
 from auditor.plugin import AuditorError, KnownAttributes, PluginParameters, Reconstruction, RowAttack, View, register
 
 
@@ -65,12 +65,12 @@ class Similarity(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[NDArray[np.float64]]]) -> Reconstruction:
         """Return the reading of the coalition's classes."""
-        classes = Classes.of(Layout.of(view), blocks)
+        classes = Classes.of(layout_of(view), blocks)
         groups = self._groups(view, classes.values)
         share = classes.posterior @ np.eye(int(groups.max()) + 1)[groups]
         sure = (share.max(axis=1) >= self.parameters.confidence - 1e-12) & (classes.sizes > 0)
         claims = np.where(sure, share.argmax(axis=1), -1)
-        return ClassReading(classes, groups, claims, view.attributes.index(view.scheme["sensitive"]))
+        return ClassReading(classes, groups, claims)
 
     def _groups(self, view: View, values: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the group of each value, shape (V,)."""

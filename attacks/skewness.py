@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from attacks._anonymous import Classes, ClassReading, Layout
+from attacks._anonymous import Classes, ClassReading, layout_of
 from auditor.plugin import KnownAttributes, PluginParameters, Reconstruction, RowAttack, View, register
 
 
@@ -41,8 +41,8 @@ class Skewness(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[NDArray[np.float64]]]) -> Reconstruction:
         """Return the reading of the coalition's classes."""
-        classes = Classes.of(Layout.of(view), blocks)
+        classes = Classes.of(layout_of(view), blocks)
         growth = classes.posterior / classes.prior
         suspect = (growth >= self.parameters.factor - 1e-12) & (classes.posterior >= self.parameters.least - 1e-12)
         claims = np.where(suspect.any(axis=1), np.where(suspect, growth, 0.0).argmax(axis=1), -1)
-        return ClassReading(classes, np.arange(len(classes.values)), claims, view.attributes.index(view.scheme["sensitive"]))
+        return ClassReading(classes, np.arange(len(classes.values)), claims)

@@ -22,7 +22,7 @@ eigenvalues then cross the bound one by one and bring their noise along, or stay
 
 from __future__ import annotations
 
-from auditor.adversary.single_copy import FilterParameters, descending_eigen, direction_gains, filter_map, held_rows, white_variance
+from auditor.adversary.single_copy import FilterParameters, descending_eigen, direction_gains, filter_map, white_variance
 from auditor.numerics.random_matrix import noise_edge
 from auditor.plugin import Affine, LinearAttack, View, register
 
@@ -44,7 +44,7 @@ class SpectralFilter(LinearAttack):
 
     def affine(self, view: View) -> Affine:
         """Return the projection on the directions beyond the bound, about the copy's own mean."""
-        moments = held_rows(view)
+        moments = view.held
         mean, covariance = view.combined(moments)
         values, V = descending_eigen(covariance)
         variance = white_variance(view, covariance, values, self.parameters, moments.count)

@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.single_copy import FilterParameters, descending_eigen, direction_gains, filter_map, held_rows, white_variance
+from auditor.adversary.single_copy import FilterParameters, descending_eigen, direction_gains, filter_map, white_variance
 from auditor.plugin import Affine, LinearAttack, View, register
 
 
@@ -46,7 +46,7 @@ class SVDFilter(LinearAttack):
 
     def affine(self, view: View) -> Affine:
         """Return the projection on the directions worth their noise, about the copy's own mean."""
-        moments = held_rows(view)
+        moments = view.held
         mean, covariance = view.combined(moments)
         values, V = descending_eigen(covariance)
         variance = white_variance(view, covariance, values, self.parameters, moments.count)

@@ -39,7 +39,7 @@ from pydantic import Field
 from attacks._posterior import Channel, channels, reconstructed_priors
 from attacks.map_estimate import histogram_mean
 from auditor.adversary.density import Histogram, Method
-from auditor.adversary.single_copy import combined_noise, filter_map, held_rows
+from auditor.adversary.single_copy import combined_noise, filter_map
 from auditor.plugin import (
     Affine,
     Array,
@@ -86,10 +86,11 @@ class UnivariateReconstruction(LinearAttack):
 
     def affine(self, view: View) -> Affine:
         """Return one gain an attribute, on the coalition's combined copies."""
-        if isinstance(view.knowledge, Perfect) and view.exact_mean is not None and view.exact_covariance is not None:
-            noise = np.diag(combined_noise(view, view.exact_covariance))
-            return filter_map(view, np.diag(univariate_gain(np.diag(view.exact_covariance), noise)), view.exact_mean, fixed=True)
-        mean, covariance = view.combined(held_rows(view))
+        if isinstance(view.knowledge, Perfect):
+            mean, K_X = view.data_moments
+            noise = np.diag(combined_noise(view, K_X))
+            return filter_map(view, np.diag(univariate_gain(np.diag(K_X), noise)), mean, fixed=True)
+        mean, covariance = view.combined(view.held)
         noise = np.diag(combined_noise(view, covariance))
         spread = np.clip(np.diag(covariance) - noise, 0.0, None)
         return filter_map(view, np.diag(univariate_gain(spread, noise)), mean, fixed=False)

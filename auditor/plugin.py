@@ -20,6 +20,7 @@ from __future__ import annotations
 from auditor.adversary.affine import Affine, AffineStack
 from auditor.adversary.attack import Attack, Inferred, LinearAttack, Reconstruction, RowAttack
 from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalView, Inference, KnownPairs, mask
+from auditor.adversary.given import ExactMoments, Records, SampleMoments, UnpairedRecords
 from auditor.adversary.knowledge import (
     Estimated,
     Knowledge,
@@ -30,7 +31,7 @@ from auditor.adversary.knowledge import (
     UniformPrior,
     UnmatchedRecords,
 )
-from auditor.adversary.view import Records, View
+from auditor.adversary.view import View
 from auditor.data.source import Source
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, NotApplicable, PluginError
@@ -51,9 +52,10 @@ from auditor.types import Array, Coalition, Codes, Indices
 
 __all__ = [
     "AdditiveScheme", "Affine", "AffineStack", "Array", "Attack", "AuditorError", "CategoricalAttack", "CategoricalView", "Coalition",
-    "Codes", "Copies", "DataError", "DenseNoise", "Estimated", "Evidence", "Expectation", "Filter", "GaussianNoise", "Indices",
-    "Inference", "Inferred", "Judgement", "Key", "Knowledge", "KnownAttributes", "KnownPairs", "KnownRecords", "KnownSample",
+    "Codes", "Copies", "DataError", "DenseNoise", "Estimated", "Evidence", "ExactMoments", "Expectation", "Filter", "GaussianNoise",
+    "Indices", "Inference", "Inferred", "Judgement", "Key", "Knowledge", "KnownAttributes", "KnownPairs", "KnownRecords", "KnownSample",
     "LinearAttack", "Moments", "NoiseLaw", "NotApplicable", "Perfect", "Plugin", "PluginError", "PluginParameters", "Reconstruction",
-    "Records", "Renderer", "RowAttack", "Sampler", "Scheme", "Source", "Step", "Table", "TableMoments", "Transform", "TransformScheme",
-    "UniformLaw", "UniformPrior", "UniformScheme", "UnmatchedRecords", "View", "mask", "register", "stream",
+    "Records", "Renderer", "RowAttack", "SampleMoments", "Sampler", "Scheme", "Source", "Step", "Table", "TableMoments", "Transform",
+    "TransformScheme", "UniformLaw", "UniformPrior", "UniformScheme", "UnmatchedRecords", "UnpairedRecords", "View", "mask", "register",
+    "stream",
 ]  # fmt: skip

@@ -13,9 +13,11 @@ import pytest
 from numpy.typing import NDArray
 
 from auditor import registry
+from auditor.adversary.given import ExactMoments, SampleMoments
 from auditor.adversary.knowledge import Estimated, Knowledge, Perfect
 from auditor.adversary.view import View
-from auditor.audit.numeric.views import Gathered
+from auditor.audit.numeric.row_selection import RowSelection
+from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.data.table import Table
 from auditor.numerics import moments
 from auditor.numerics.moments import Awaited, of_rows
@@ -62,9 +64,9 @@ class Wide:
 
         def work() -> None:
             released = Awaited(lambda: of_rows([self.Y], mean, self.moments.deviation))
-            sample = None if exact else released if rows == len(self.Y) else of_rows([self.Y[:rows]], mean, self.moments.deviation)
-            view = View(names, len(self.Y), (1,), (1.0,), knowledge, self.law, mean, mean if exact else None,
-                        self.moments.covariance if exact else None, released, sample)  # fmt: skip
+            sample = released if exact or rows == len(self.Y) else of_rows([self.Y[:rows]], mean, self.moments.deviation)
+            given = ExactMoments(mean, self.moments.covariance) if exact else SampleMoments(sample)
+            view = View(names, (1,), (1.0,), knowledge, self.law, mean, released, given)
             attack.affine(view).apply([self.Y], mean, self.out)
 
         return work
@@ -117,7 +119,8 @@ def test_memory(compare: Compare, wide: Wide, benchmark: Any, what: str) -> None
         if what == "bayes-estimate":
             return peak(part.rebuild(what, {}, Estimated(rows)))
         table = Table(tuple(f"x{j}" for j in range(WIDTH)), part.X)
-        return peak(lambda: Gathered(table, wide.moments, (1.0,), wide.law, in_blocks(table, [part.Y]), [Perfect()], 0, 1))
+        copies = ReleasedCopies(table, wide.moments, (1.0,), wide.law, in_blocks(table, [part.Y]))
+        return peak(lambda: Gathered(copies, RowSelection(table, [Perfect()], 0, 1)))
 
     benchmark.pedantic(lambda: None, rounds=1)
     compare.keep(f"memory of {what} beyond copy and estimate, {ROWS:,} rows", f"at {few:,} rows", [bytes_at(ROWS) / bytes_at(few)], 1.05)

@@ -11,8 +11,9 @@ from auditor.adversary.coalitions import Coalitions
 from auditor.adversary.knowledge import Perfect
 from auditor.adversary.view import View
 from auditor.audit.numeric.linear_errors import audit_linear
+from auditor.audit.numeric.row_selection import RowSelection
 from auditor.audit.numeric.stacked_maps import Maps, by_size
-from auditor.audit.numeric.views import Gathered
+from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.numerics.blocks import row_blocks
 from auditor.registry import get
 from auditor.runs.estimate import in_blocks
@@ -31,7 +32,7 @@ def test_moment_pass(compare: Compare, M: int, n: int, N: int) -> None:
     columns = np.concatenate([table.values, *copies], axis=1)
 
     def gather() -> None:
-        Gathered(table, moments, levels, law, in_blocks(table, copies), [Perfect()], 0, 1)
+        Gathered(ReleasedCopies(table, moments, levels, law, in_blocks(table, copies)), RowSelection(table, [Perfect()], 0, 1))
 
     compare(f"moment pass over {n:,} × {N}, {M} copies", "one XᵀX of the same columns", gather, lambda: columns.T @ columns, at_most=1.2)
 
@@ -46,7 +47,7 @@ def test_all_coalitions(compare: Compare) -> None:
     K_X, mu = moments.covariance, moments.mean
 
     def from_moments() -> None:
-        gathered = Gathered(table, moments, levels, law, in_blocks(table, copies), [Perfect()], 0, 1)
+        gathered = Gathered(ReleasedCopies(table, moments, levels, law, in_blocks(table, copies)), RowSelection(table, [Perfect()], 0, 1))
         view: View = gathered.view(Perfect())
         attack = get("attack", "llse")()
         batches = [attack.affine_batch(view, run) for _, run in by_size(subsets)]
@@ -73,7 +74,7 @@ def test_all_coalitions_beside_perturbing(compare: Compare) -> None:
     table, levels = table_of(n, N), levels_of(M)
     copies, moments, law = released(table, "correlated", levels)
     subsets = sorted(Coalitions("subsets").expand(M, 0), key=lambda c: (len(c), c))
-    gathered = Gathered(table, moments, levels, law, in_blocks(table, copies), [Perfect()], 0, 1)
+    gathered = Gathered(ReleasedCopies(table, moments, levels, law, in_blocks(table, copies)), RowSelection(table, [Perfect()], 0, 1))
     sampler = get("scheme", "correlated")().sampler(levels, moments, Key(1, "correlated"))
 
     def audit() -> None:

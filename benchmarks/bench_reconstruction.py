@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import auditor
+from auditor.adversary.given import ExactMoments
 from auditor.adversary.knowledge import Perfect
 from auditor.adversary.view import View
 from auditor.numerics.moments import Moments
@@ -18,7 +19,7 @@ from benchmarks.tables import levels_of, read_and_write, released, table_of
 
 pytestmark = pytest.mark.benchmark(timer=time.process_time)
 
-NOTHING = Moments(0, np.empty(0), np.empty((0, 0)))
+NO_ROWS = Moments(0, np.empty(0), np.empty((0, 0)))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ def test_llse(compare: Compare, scheme: str, n: int, N: int, M: int) -> None:
     copies, moments, law = released(table, scheme, levels)
     assert isinstance(law, GaussianNoise)
     everybody = tuple(range(1, M + 1))
-    view = View(table.attributes, n, everybody, levels, Perfect(), law, moments.mean, moments.mean, moments.covariance, NOTHING)
+    view = View(table.attributes, everybody, levels, Perfect(), law, moments.mean, NO_ROWS, ExactMoments(moments.mean, moments.covariance))
     out = np.zeros((n, N))
 
     def rebuild() -> None:
@@ -53,7 +54,7 @@ def test_corner_wave_reads_one_copy(compare: Compare) -> None:
     table, levels = table_of(n, N), levels_of(M)
     copies, moments, law = released(table, "corner-wave", levels)
     everybody = tuple(range(1, M + 1))
-    view = View(table.attributes, n, everybody, levels, Perfect(), law, moments.mean, moments.mean, moments.covariance, NOTHING)
+    view = View(table.attributes, everybody, levels, Perfect(), law, moments.mean, NO_ROWS, ExactMoments(moments.mean, moments.covariance))
     out = np.zeros((n, N))
 
     def rebuild() -> None:

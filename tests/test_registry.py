@@ -151,6 +151,12 @@ def test_a_duplicate_name_is_an_error_that_names_both_places(kind, name):
     assert registry.get(kind, name) is cls
 
 
+@pytest.mark.parametrize(("old", "new"), [("theorem-4", "no-collusion-gain"), ("multi-pert-coin", "neighbour-coin")])
+def test_an_old_name_is_still_read(old, new):
+    assert registry.get("expectation", old) is registry.get("expectation", new)
+    assert old not in registry.names("expectation")
+
+
 def test_an_alias_that_is_taken_registers_nothing():
     double = type("Double", (Plugin,), {"__doc__": "A double.", "kind": "attack", "name": "quite-new", "aliases": ("llse",)})
     with pytest.raises(PluginError, match="'llse' is registered twice"):

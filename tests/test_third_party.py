@@ -40,7 +40,7 @@ SHRINK = '''
     import numpy as np
     from pydantic import Field
 
-    from auditor.plugin import Affine, LinearAttack, PluginParameters, register
+    from auditor.plugin import Affine, ExactMoments, LinearAttack, PluginParameters, register
 
 
     @register
@@ -61,7 +61,7 @@ SHRINK = '''
         def affine(self, view):
             keep = 1 - self.parameters.share
             W = np.kron(view.weights, keep * np.eye(view.width))
-            return Affine(W, (1 - keep) * (view.exact_mean - view.centre))
+            return Affine(W, (1 - keep) * (view.need(ExactMoments).mean - view.centre))
 '''
 
 TESTS = '''

@@ -20,11 +20,10 @@ import numpy as np
 from pydantic import Field
 
 from auditor.adversary.affine import Affine
-from auditor.adversary.knowledge import Estimated, Perfect
+from auditor.adversary.knowledge import Perfect
 from auditor.adversary.view import View
 from auditor.errors import NotApplicable
 from auditor.numerics.linear_algebra import clip_to_psd
-from auditor.numerics.moments import Moments
 from auditor.numerics.random_matrix import aspect, noise_variance, optimal_gain
 from auditor.registry import PluginParameters
 from auditor.schemes.base.noise_law import GaussianNoise
@@ -44,11 +43,6 @@ class FilterParameters(PluginParameters):
         "known",
         description="known: the noise's law gives it; unknown: estimated from the copies' spectrum (Marchenko–Pastur), for white noise",
     )
-
-
-def held_rows(view: View) -> Moments:
-    """Return the moments of the rows an adversary estimates from: its sample if it has ``Estimated`` knowledge, else all released."""
-    return view.sample if isinstance(view.knowledge, Estimated) and view.sample is not None else view.released
 
 
 def combined_noise(view: View, covariance: Array) -> Array:

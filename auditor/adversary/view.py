@@ -7,35 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.knowledge import Estimated, Knowledge, KnownAttributes, Perfect
+from auditor.adversary.given import NOTHING, ExactMoments, Given, SampleMoments
+from auditor.adversary.knowledge import Knowledge, KnownAttributes
 from auditor.errors import NotApplicable
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd
-from auditor.numerics.moments import Moments, attribute_index
+from auditor.numerics.moments import Moments
 from auditor.numerics.read_only import seal
 from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw
 from auditor.types import Array
 
-
-@dataclass(frozen=True)
-class Records:
-    """Records that an adversary was given in clear, matched to their copies' rows.
-
-    Attributes
-    ----------
-    original : ndarray of shape (p, N)
-        True values, in data units.
-    copies : tuple of k ndarrays of shape (p, N)
-        The same rows of the coalition's copies.
-    """
-
-    original: Array = field(repr=False)
-    copies: tuple[Array, ...] = field(repr=False)
+G = TypeVar("G", bound=Given)
 
 
 @dataclass(frozen=True)
@@ -46,12 +33,10 @@ class View:
     ----------
     attributes : tuple of str
         Column names, N of them.
-    rows : int
-        Rows released.
     copies : tuple of int
         The coalition, by copy number, ascending; k of them.
     levels : tuple of float
-        Their levels.
+        Their levels; none when nobody has said what they are.
     knowledge : Knowledge
         What else the adversary knows.
     law : NoiseLaw or None
@@ -59,20 +44,10 @@ class View:
     centre : ndarray of shape (N,)
         A point near the data that moments are taken about. An attack may use it for nothing else. Copies that were turned are far
         from it: their moments are about their own means, whatever those are.
-    exact_mean, exact_covariance : ndarray or None
-        ``mu_X``, shape (N,), and ``K_X``, shape (N, N), if the adversary knows them.
     released : Moments
-        Moments of the coalition's stacked copies over all rows, about the centre, d = kN.
-    sample : Moments or None
-        The same over the rows from which an ``Estimated`` adversary estimates.
-    known : Moments or None
-        Moments of ``[X, Y_1 … Y_k]`` over the records given in clear, about the centre, d = (k+1)N.
-    records : Records or None
-        Those records themselves, for attacks on rows.
-    unmatched : ndarray of shape (p, N) or None
-        Records given in clear without saying which released rows are theirs; in no order.
-    population : ndarray of shape (s, N) or None
-        Other draws from the population that the released records were drawn from.
+        Moments of the coalition's stacked copies over all rows released, about the centre, d = kN.
+    given : Given
+        What its knowledge gives: exact moments, moments of a sample, or records; see ``need``.
     scheme : mapping
         The scheme's ``name`` and parameters, which are no secret; its random numbers are.
     seed : int
@@ -80,33 +55,21 @@ class View:
     """
 
     attributes: tuple[str, ...]
-    rows: int
     copies: tuple[int, ...]
     levels: tuple[float, ...]
     knowledge: Knowledge
     law: NoiseLaw | None
     centre: Array = field(repr=False)
-    exact_mean: Array | None = field(repr=False)
-    exact_covariance: Array | None = field(repr=False)
     released: Moments = field(repr=False)
-    sample: Moments | None = field(repr=False, default=None)
-    known: Moments | None = field(repr=False, default=None)
-    records: Records | None = field(repr=False, default=None)
-    unmatched: Array | None = field(repr=False, default=None)
-    population: Array | None = field(repr=False, default=None)
+    given: Given = NOTHING
     scheme: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Seal every array: an attack that wrote to one would change what the next is shown."""
-        seal(self.centre, self.exact_mean, self.exact_covariance, self.unmatched, self.population)
-        for moments in (self.released, self.sample, self.known):
-            if type(moments) is Moments:  # those awaited are nobody else's
-                seal(moments.total, moments.products)
-        if self.records is not None:
-            seal(self.records.original, *self.records.copies)
-        if self.law is not None:
-            seal(*vars(self.law).values())
+        seal(self.centre, *(() if self.law is None else vars(self.law).values()))
+        if type(self.released) is Moments:  # those awaited are nobody else's
+            seal(self.released.total, self.released.products)
 
     @property
     def width(self) -> int:
@@ -119,17 +82,28 @@ class View:
         return replace(
             self,
             copies=tuple(copies),
-            levels=tuple(self.levels[place - 1] for place in places),
+            levels=tuple(self.levels[place - 1] for place in places) if self.levels else (),
             law=None if self.law is None else self.law.of(places),
-            released=_part(self.released, places, self.width),
-            sample=None if self.sample is None else _part(self.sample, places, self.width),
-            known=None if self.known is None else _part(self.known, [1, *(place + 1 for place in places)], self.width),
-            records=None if self.records is None else self._records_of(self.records, places),
+            released=self.released.parts(places, self.width),
+            given=self.given.of(places, self.width),
         )
 
-    @staticmethod
-    def _records_of(records: Records, places: Sequence[int]) -> Records:
-        return Records(records.original, tuple(records.copies[place - 1] for place in places))
+    def need(self, kind: type[G]) -> G:
+        """Return what the adversary was given, of the kind that an attack needs (``auditor.adversary.given``).
+
+        Raises
+        ------
+        NotApplicable
+            It was given something else.
+        """
+        if not isinstance(self.given, kind):
+            raise NotApplicable(f"needs {kind.what}")
+        return self.given
+
+    @property
+    def held(self) -> Moments:
+        """Moments of the copies' rows that the adversary estimates from: its sample's with ``Estimated`` knowledge, else all released."""
+        return self.given.copies if isinstance(self.given, SampleMoments) else self.released
 
     @property
     def known_columns(self) -> NDArray[np.intp]:
@@ -160,8 +134,8 @@ class View:
         law = self.law  # its own shape where that is to be estimated, too: an order of magnitude is all that is asked
         if not isinstance(law, GaussianNoise):
             return np.full(self.width, EPS)
-        rough = self.released if self.sample is None else self.sample
-        K_X = rough.covariance()[: self.width, : self.width] if self.exact_covariance is None else self.exact_covariance
+        exact = self.given.covariance if isinstance(self.given, ExactMoments) else None
+        K_X = self.held.covariance()[: self.width, : self.width] if exact is None else exact
         noise, loudest = np.diag(law.shape), float(np.diag(law.level_covariance).max(initial=0.0))
         size = np.sqrt(np.clip(self.centre**2 + np.diag(K_X) + loudest * noise, np.finfo(float).tiny, None))
         return np.asarray(EPS * np.where(noise > 0, size / np.sqrt(np.where(noise > 0, noise, 1.0)), np.sqrt(max(loudest, EPS))))
@@ -197,11 +171,11 @@ class View:
         NotApplicable
             This knowledge does not give moments.
         """
-        if isinstance(self.knowledge, (Perfect, KnownAttributes)) and self.exact_mean is not None and self.exact_covariance is not None:
-            return self.exact_mean, self.exact_covariance
-        if not isinstance(self.knowledge, Estimated) or self.sample is None:
+        if isinstance(self.given, ExactMoments):
+            return self.given.mean, self.given.covariance
+        if not isinstance(self.given, SampleMoments):
             raise NotApplicable(f"needs the data's mean and covariance, which {self.knowledge.label} knowledge does not give")
-        mean, covariance = self.combined(self.sample)
+        mean, covariance = self.combined(self.given.copies)
         v = self.combined_variance
         assert isinstance(self.law, GaussianNoise)
         if self.law.follows_data:
@@ -236,11 +210,3 @@ class View:
         if isinstance(self.law, GaussianNoise) and self.law.follows_data:
             return replace(self.law, shape=self.data_moments[1])
         return self.law
-
-
-def _part(moments: Moments, places: Sequence[int], width: int) -> Moments:
-    """Return moments of some of the parts that are stacked side by side, numbered from 1; none where copies have other columns."""
-    if moments.size == 0:
-        return moments
-    index = attribute_index(places, width)
-    return Moments(moments.count, moments.total[index], moments.products[np.ix_(index, index)])

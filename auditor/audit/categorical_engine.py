@@ -26,6 +26,7 @@ from auditor.audit.counts.outcome_counts import MOST_CELLS, batches, possible_ce
 from auditor.audit.drawn_law.categorical import LawJob, chain, law_tests
 from auditor.audit.numeric.gather import draws_of, key_of
 from auditor.audit.workload import categorical_workload
+from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.source import noise_seed
 from auditor.data.table import Table
 from auditor.errors import NotApplicable, PluginError
@@ -43,16 +44,23 @@ from auditor.types import Coalition
 class CategoricalEngine:
     """Audits copies of categories: a few passes over the table, none of which keeps a record."""
 
-    ahead = False
+    as_it_goes = True
 
-    def context(self, request: ReleaseRequest, levels: tuple[float, ...]) -> CellContext:
+    def block_width(self, table: Table) -> int:
+        """Return the width that blocks of codes are cut for."""
+        return BLOCK_WIDTH
+
+    def ahead(self, request: ReleaseRequest) -> None:
+        """Look for nothing: what a pass looks for depends on what the one before it found."""
+
+    def context(self, request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
         """Return what every record of a release shares."""
         names = categories_of(request.table).names
-        return CellContext(request.point, request.use.id, levels, request.replicate, names, np.ones(len(names)))
+        return CellContext(request.point, request.use.id, levels, request.replicate, names, np.ones(len(names)), copies)
 
     def open(self, request: ReleaseRequest) -> UniformRelease:
         """Return the release, its copies not drawn yet."""
-        data, use, context = categories_of(request.table), request.use, self.context(request, request.levels)
+        data, use, context = categories_of(request.table), request.use, self.context(request, request.levels, request.copies)
         seed = noise_seed(request.scenario.data.source, request.scenario.seed, request.table.fingerprint())
         return UniformRelease(request.scenario, data, use, context, Key(seed, use.id, request.replicate), request.share)
 

@@ -13,22 +13,28 @@ from auditor.audit.categorical_engine import CategoricalEngine
 from auditor.audit.numeric_engine import NumericEngine
 from auditor.audit.workload import Workload
 from auditor.data.table import Table
-from auditor.errors import PluginError, did_you_mean
+from auditor.numerics.passes import Job
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.records import Distribution, Measurement
 from auditor.scenario.model import Scenario, SchemeUse
-from auditor.schemes.base.scheme import Scheme
+from auditor.schemes.base.scheme import Scheme, by_engine
 from auditor.types import Coalition
 
 
 class Engine(Protocol):
     """How releases of one kind are audited, and what that takes."""
 
-    ahead: bool
-    """Whether rows in files are gone through before the audit, once for all releases of a table; otherwise in passes, as it goes."""
+    as_it_goes: bool
+    """Whether an audit asks for passes over rows in files as it goes, and so is carried out where these can be shared out."""
 
-    def context(self, request: ReleaseRequest, levels: tuple[float, ...]) -> CellContext:
+    def block_width(self, table: Table) -> int:
+        """Return how many columns the table has where its rows are cut into blocks (``auditor.numerics.blocks``)."""
+
+    def ahead(self, request: ReleaseRequest) -> Job[Any] | None:
+        """Return what can be looked for in rows in files before the audit, in one pass for all releases of a table; None: nothing."""
+
+    def context(self, request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
         """Return what every record of a release shares."""
 
     def open(self, request: ReleaseRequest) -> Any:
@@ -64,21 +70,18 @@ def engine_of(use: SchemeUse) -> Engine:
     PluginError
         The scheme names none that there is.
     """
-    name = registry.get("scheme", use.name).engine
-    if name not in ENGINES:
-        raise PluginError(f"scheme {use.name!r} names an engine that there is not: {name!r}{did_you_mean(str(name), ENGINES)}")
-    return ENGINES[name]
+    return by_engine(ENGINES, registry.get("scheme", use.name))
 
 
 def audit_release(request: ReleaseRequest) -> ReleaseAudit:
     """Return what the audit of one release yields; where it fails, every cell says why."""
     engine, use = engine_of(request.use), request.use
-    coalitions, context = list[Coalition]([()]), engine.context(request, ())
+    coalitions, context = list[Coalition]([()]), engine.context(request, (), 0)
     with contained() as failure:  # without levels nobody knows of copies, let alone coalitions
-        context = engine.context(request, request.levels)
-    evidence = ReleaseEvidence(request.point, use.id, use.name, context.levels, request.replicate, request.table.rows)
+        context = engine.context(request, request.levels, request.copies)
+    evidence = ReleaseEvidence(request.point, use.id, use.name, context.copies, request.replicate, request.table.rows)
     if failure.error is None:
-        coalitions = expand_all(request.scenario.coalitions, len(context.levels), request.scenario.seed)
+        coalitions = expand_all(request.scenario.coalitions, context.copies, request.scenario.seed)
         with contained() as failure:
             measurements, distributions = engine.audit(request, context, coalitions, evidence)
             return ReleaseAudit(measurements, distributions, evidence)

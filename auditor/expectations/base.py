@@ -145,7 +145,7 @@ def _coalition_matches(record: Measurement, coalition: Any, copies: dict[tuple[s
 
 def copies_released(evidence: Evidence) -> dict[tuple[str, str], int]:
     """Return the number of copies by (sweep point as text, scheme id)."""
-    return {(str(release.sweep), release.scheme): len(release.levels) for release in evidence.releases}
+    return {(str(release.sweep), release.scheme): release.copies for release in evidence.releases}
 
 
 def listed(value: Any) -> list[Any]:

@@ -85,7 +85,7 @@ class NoCollusionGain(Expectation):
             if sweep is not None and any(release.sweep.get(path) != value for path, value in sweep.items()):
                 continue
             for coalition, pooling in release.pooling.items():
-                if wanted is None or wanted.matches(coalition, len(release.levels)):
+                if wanted is None or wanted.matches(coalition, release.copies):
                     yield PooledCopies(str(release.sweep), release.scheme, coalition, pooling, release.rows)
 
 
@@ -132,7 +132,7 @@ def by_theory(records: Sequence[Measurement]) -> Judgement:
         return Judgement("holds", "by theory: no attack here has a closed form")
     largest = max(predicted, key=lambda record: record.theory or 0.0)
     gain = largest.theory or 0.0
-    if gain > SAME:  # what rounding may have made of nothing is 0 by then (auditor.audit.numeric.linear_errors.collusion_gain)
+    if gain > SAME:  # what rounding may have made of nothing is 0 by then (auditor.audit.numeric.error_bars.collusion_gain)
         cell = f"{largest.attack} on {largest.scheme}, copies {describe(largest.coalition)}"
         return Judgement("fails", f"by theory: {cell} gains {_share(gain)}", gain)
     return Judgement("holds", f"by theory: no gain in {len(predicted)} cells", gain)

@@ -78,7 +78,13 @@ class Moments:
 
     def of_copies(self, copies: Sequence[int], width: int) -> Moments:
         """Return the moments of some copies alone, dropping the original; copy numbers count from 1."""
-        index = attribute_index(copies, width) + width
+        return self.parts([copy + 1 for copy in copies], width)
+
+    def parts(self, places: Sequence[int], width: int) -> Moments:
+        """Return the moments of some of the parts that stand side by side, numbered from 1; the same where there are no columns at all."""
+        if self.size == 0:
+            return self
+        index = attribute_index(places, width)
         return Moments(self.count, self.total[index], self.products[np.ix_(index, index)])
 
 

@@ -179,7 +179,7 @@ class ReleaseEvidence:
     sweep: dict[str, Any]
     scheme: str
     plugin: str
-    levels: tuple[float, ...]
+    copies: int
     replicate: int
     rows: int
     pooling: dict[Coalition, Pooling] = field(default_factory=dict)

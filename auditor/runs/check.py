@@ -10,10 +10,10 @@ from auditor import registry
 from auditor.adversary.attack import Attack
 from auditor.adversary.coalitions import expand_all
 from auditor.adversary.knowledge import Estimated
-from auditor.audit.base.release import make_scheme, release_levels
+from auditor.audit.base.release import make_scheme, release_copies, release_levels
 from auditor.audit.engine import engine_of
 from auditor.audit.measures.utility import utility_problems
-from auditor.audit.numeric.views import check_knowledge
+from auditor.audit.numeric.row_selection import check_knowledge
 from auditor.data.columns.checks import LARGEST_VARIANCE
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, PluginFailed, Problem, ScenarioError, did_you_mean
@@ -120,7 +120,8 @@ def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, mome
         scheme = make_scheme(use, here.base)
         scheme.check_levels(levels)
         scheme.check_table(table, here.data)
-        engine_of(use).check_size(scheme, table, len(levels))
+        copies = scheme.count(levels)
+        engine_of(use).check_size(scheme, table, copies)
         _check_range(scheme.law(levels, moments), max(levels, default=0.0) * float(np.diag(moments.covariance).max(initial=0.0)))
     if failure.error is not None:
         _note_refusal(failure, ("schemes", place), use.id, found)
@@ -128,11 +129,11 @@ def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, mome
     possible = len(found.found)
     for number, entry in enumerate(here.coalitions):
         try:
-            next(entry.expand(len(levels), here.seed), None)
+            next(entry.expand(copies, here.seed), None)
         except AuditorError as error:
             found.add(("coalitions", number), f"cannot be had of scheme {use.id}: {error}")
     if len(found.found) == possible:
-        _check_records(here, use, len(levels), table.width, found)
+        _check_records(here, use, copies, table.width, found)
 
 
 def _check_records(here: Scenario, use: SchemeUse, copies: int, width: int, found: Problems) -> None:
@@ -151,7 +152,7 @@ def _check_range(law: NoiseLaw | None, loudest: float) -> None:
     if isinstance(law, GaussianNoise):
         loudest = float(law.level_covariance.max(initial=0.0)) * float(law.shape.max(initial=0.0))
         loudest = np.inf if np.isnan(loudest) else loudest
-    if loudest > LARGEST_VARIANCE:  # levels that nobody knows are none
+    if loudest > LARGEST_VARIANCE:
         raise AuditorError(f"noise of variance {loudest:.3g} is beyond what double precision can square")
 
 
@@ -177,7 +178,7 @@ def _check_coalitions(scenario: Scenario, tables: Tables, found: Problems) -> No
         here = at_point(scenario, point)
         for scheme in here.schemes:
             with contained():  # the run records it
-                released[scheme.id] = max(released.get(scheme.id, 0), len(release_levels(scheme, here)))
+                released[scheme.id] = max(released.get(scheme.id, 0), release_copies(scheme, here))
     for use in scenario.judged:
         wanted = getattr(use.expectation.parameters, "coalition", None)
         parsed = None if wanted is None else parse_coalitions(wanted)

@@ -15,12 +15,13 @@ from auditor.adversary.attack import Attack, LinearAttack, Reconstruction, RowAt
 from auditor.adversary.handed_back import check_affine
 from auditor.adversary.knowledge import Knowledge
 from auditor.adversary.view import View
-from auditor.audit.numeric.held_out_theory import expected_errors
-from auditor.audit.numeric.linear_errors import closed_form, with_total
+from auditor.audit.numeric.closed_form import closed_form, held_out_theory
+from auditor.audit.numeric.error_bars import with_total
 from auditor.audit.numeric.reconstruct import CopyBlocks
+from auditor.audit.numeric.row_selection import RowSelection
 from auditor.audit.numeric.row_theory import Originals, with_hindsight
 from auditor.audit.numeric.stacked_maps import Maps
-from auditor.audit.numeric.views import Gathered
+from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.data.microdata import as_table, copy_values, in_order, like
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, NotApplicable
@@ -33,7 +34,7 @@ from auditor.scenario.from_python import plain
 from auditor.scenario.read_coalitions import parse_coalitions
 from auditor.scenario.read_knowledge import KnowledgeError, parse_knowledge
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.schemes.base.scheme import Scheme, TableMoments, table_moments
+from auditor.schemes.base.scheme import Scheme, TableMoments, by_engine, table_moments
 from auditor.schemes.draw import checked_seed
 from auditor.types import Array, Coalition, Microdata
 
@@ -135,7 +136,7 @@ def attack(
         A name, a copy number or a parameter is wrong.
     """
     plugin: Attack = make_plugin("attack", name, parameters).form()
-    return ESTIMATED[release.scheme.engine](plugin, release, original, coalition, knowledge, seed)
+    return by_engine(ESTIMATED, release.scheme)(plugin, release, original, coalition, knowledge, seed)
 
 
 def _from_categories(plugin: Attack, release: Release, original: Microdata | None, coalition: Any, knowledge: Any, seed: int) -> Any:
@@ -191,13 +192,14 @@ def rebuilt(plugin: Attack, held: Held, knows: Knowledge, seed: int) -> tuple[Ar
         The attack returned what is no estimate.
     """
     scheme, table, moments, copies, levels, arrays, law = held
-    gathered = Gathered(table, moments, levels, law, in_blocks(table, arrays), [knows], seed, 1,
-                        scheme.output_width(table.width), scheme.public, copies=copies, late=True)  # fmt: skip
-    if isinstance(plugin, LinearAttack) and not (gathered.joint and scheme.adds_noise):
+    blocks, joint = in_blocks(table, arrays), scheme.output_width(table.width) == table.width
+    rows = RowSelection(table, [knows], seed, 1)
+    gathered = Gathered(ReleasedCopies(table, moments, levels, law, blocks, joint, scheme.public, copies), rows, late=True)
+    if isinstance(plugin, LinearAttack) and not (joint and scheme.adds_noise):
         plugin = plugin.over_rows()  # of copies that were turned moments about the original's mean are rounding, far from the origin
-    seen = CopyBlocks(gathered.seen_rows(knows), tuple(range(1, len(copies) + 1)))
-    values, theory, fitted = _reconstruct(plugin, gathered.view(knows), table, moments, arrays, seen, gathered.true_rows(knows))
-    return values, theory, fitted, gathered.given_rows(knows)
+    seen = CopyBlocks(rows.seen(knows, blocks), tuple(range(1, len(copies) + 1)))
+    values, theory, fitted = _reconstruct(plugin, gathered.view(knows), table, moments, arrays, seen, rows.originals(knows))
+    return values, theory, fitted, rows.given(knows)
 
 
 def mean_squared_error(X: Array, X_hat: Array, given: NDArray[np.intp]) -> float:
@@ -267,4 +269,4 @@ def _theory(affine: Affine, view: View, moments: TableMoments, table: Table, giv
     if affine.fixed:
         return float(with_total(closed_form(maps, moments.covariance, view.law, moments.rows).expected)[0, -1])
     judged = Moments.of(np.delete(table.values, given, axis=0) - view.centre)
-    return float(expected_errors(maps, judged, view.law)[0, -1])
+    return float(held_out_theory(maps, judged, view.law)[0, -1])

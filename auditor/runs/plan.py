@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from auditor.adversary.coalitions import expand_all
-from auditor.audit.base.release import release_levels
+from auditor.audit.base.release import release_copies
 from auditor.audit.engine import engine_of
 from auditor.runs.check import check_data
 from auditor.scenario.model import Scenario
@@ -71,12 +71,12 @@ def plan_lines(scenario: Scenario) -> list[Line]:
         here = at_point(scenario, point)
         where = ", ".join(f"{path}={value}" for path, value in point.items())
         for use in here.schemes:
-            levels = release_levels(use, here)
-            coalitions = len(expand_all(here.coalitions, len(levels), here.seed))
+            copies = release_copies(use, here)
+            coalitions = len(expand_all(here.coalitions, copies, here.seed))
             cells = coalitions * len(here.knowledge) * len(here.attacks) * here.replicates
-            work = engine_of(use).workload(here, table, use, len(levels), coalitions)
+            work = engine_of(use).workload(here, table, use, copies, coalitions)
             lines.append(Line(
-                f"{use.id}{f' at {where}' if where else ''}", table.rows, work.width, len(levels), here.replicates, coalitions, cells,
+                f"{use.id}{f' at {where}' if where else ''}", table.rows, work.width, copies, here.replicates, coalitions, cells,
                 work.values * here.replicates, INTERPRETER + work.memory, work.seconds * here.replicates,
             ))  # fmt: skip
     return lines

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import platform
 import time
 from collections.abc import Callable, Sequence
@@ -263,7 +262,7 @@ def _summaries_of_schemes(scenario: Scenario, points: Sequence[dict[str, Any]]) 
             cls = registry.get("scheme", use.name)
             levels: list[float] = []
             with contained():  # where it fails every cell of the scheme says so
-                levels = [level for level in release_levels(use, here) if not math.isnan(level)]
+                levels = list(release_levels(use, here))
             summary = SchemeSummary(
                 sweep=point, scheme=use.id, plugin=use.name, levels=levels, summary=cls.summary(), claims=cls.claims
             )

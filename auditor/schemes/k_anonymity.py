@@ -23,7 +23,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from auditor.data.table import Table
@@ -32,6 +31,7 @@ from auditor.numerics.blocks import row_blocks
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments
 from auditor.schemes.generalisation.classes import Ground
+from auditor.schemes.generalisation.copies import Layout
 from auditor.schemes.generalisation.partition import Rules, Rung, bounds, full_domain, mondrian
 from auditor.schemes.generalisation.promises import by_coalition
 from auditor.types import Array, Block
@@ -129,9 +129,9 @@ class KAnonymity(Scheme):
         """
         given = self.parameters
         self._check(table)
-        columns = [table.attributes.index(name) for name in given.quasi]
-        X = table.values
-        values, codes = np.unique(X[:, table.attributes.index(given.sensitive)], return_inverse=True)
+        layout, X = self._layout(table), table.values
+        columns = list(layout.quasi)
+        values, codes = np.unique(X[:, layout.target], return_inverse=True)
         codes = codes.ravel()
         rules = Rules(k, given.distinct, given.entropy, given.alpha, given.t, self._ground(values, table))
         if not rules.hold(codes, np.bincount(codes) / len(codes)):
@@ -143,17 +143,17 @@ class KAnonymity(Scheme):
             found = full_domain(X[:, columns], codes, rules, [self._rungs(name, table) for name in given.quasi], given.suppress)
             assert found is not None, "the whole domain satisfies the rules"
             low, high, suppressed = found
-        return compose(X, columns, low, high, suppressed)
+        return layout.compose(X, low, high, suppressed)
 
     def promises(self, blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, dict[str, float]]:
         """Return what the copies keep of k, ℓ, α and t, for each coalition that holds some of them."""
         assert self.table is not None
-        given, names = self.parameters, self.table.attributes
-        place = names.index(given.sensitive)
-        others = [name for name in names if name not in given.quasi]
-        column = 2 * len(given.quasi) + others.index(given.sensitive)
-        ground = self._ground(np.unique(self.table.values[:, place]), self.table)
-        return by_coalition(blocks, coalitions, len(given.quasi), column, place, ground)
+        layout = self._layout(self.table)
+        ground = self._ground(np.unique(self.table.values[:, layout.target]), self.table)
+        return by_coalition(blocks, coalitions, layout, ground)
+
+    def _layout(self, table: Table) -> Layout:
+        return Layout.of(table.attributes, self.parameters.quasi, self.parameters.sensitive)
 
     def _rungs(self, name: str, table: Table) -> list[Rung]:
         hierarchy = table.hierarchies.get(name)
@@ -165,13 +165,6 @@ class KAnonymity(Scheme):
         """Return how far the sensitive values found are apart: by their hierarchy, or else by rank."""
         hierarchy = table.hierarchies.get(self.parameters.sensitive)
         return "ordered" if hierarchy is None else {place: hierarchy.ancestors[int(value)] for place, value in enumerate(values)}
-
-
-def compose(X: Array, columns: Sequence[int], low: Array, high: Array, suppressed: NDArray[np.bool_]) -> Array:
-    """Return a copy: ``[low, high, other attributes, suppressed]``; of a suppressed record nothing is left but column means."""
-    others = np.delete(X, columns, axis=1)
-    others = np.where(suppressed[:, None], others.mean(axis=0), others)
-    return np.hstack([low, high, others, suppressed[:, None].astype(np.float64)])
 
 
 class AnonymousSampler:

@@ -75,21 +75,19 @@ class Published(Scheme):
                 _check_law(law)
             return law
 
-    def default_levels(self) -> tuple[float, ...]:
-        """Return as many unknown levels as there are copies."""
-        return (float("nan"),) * len(self.parameters.copies)
+    def count(self, levels: Sequence[float]) -> int:
+        """Return how many files there are; levels need not be known."""
+        return len(self.parameters.copies)
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse levels that are not one for each copy, or that the stated law cannot have."""
-        if len(levels) != len(self.parameters.copies):
-            raise AuditorError(f"{len(self.parameters.copies)} copies need as many levels; got {len(levels)}")
+        """Refuse levels that are neither left out nor one for each copy, or that the stated law cannot have."""
         stated = self._stated()
-        if stated is not None and np.isnan(levels).any():
+        if stated is not None and not levels:
             raise AuditorError("a law by scheme needs the copies' levels")
-        if stated is not None:
-            stated.check_levels(levels)
-        elif not np.isnan(levels).all():
-            super().check_levels(levels)
+        if levels and len(levels) != len(self.parameters.copies):
+            raise AuditorError(f"{len(self.parameters.copies)} copies need as many levels; got {len(levels)}")
+        check = super().check_levels if stated is None else stated.check_levels
+        check(levels)
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         """Refuse copies whose records are not the table's, row by row; warn where nobody can tell."""

@@ -21,7 +21,7 @@ from auditor.adversary.knowledge import (
     UniformPrior,
     UnmatchedRecords,
 )
-from auditor.audit.numeric.views import check_knowledge
+from auditor.audit.numeric.row_selection import check_knowledge
 from auditor.data.microdata_categories import as_categories
 from auditor.data.table import Table
 from auditor.errors import AuditorError

@@ -9,8 +9,10 @@ import pytest
 
 import auditor
 from auditor import registry
+from auditor.adversary.given import Records
 from auditor.adversary.single_copy import combined_noise, estimated_covariance
-from auditor.audit.numeric.views import Gathered
+from auditor.audit.numeric.row_selection import RowSelection
+from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.data.microdata import as_table
 from auditor.errors import NotApplicable
 from auditor.runs.estimate import in_blocks
@@ -41,7 +43,8 @@ def table(n: int = 120, N: int = 5, seed: int = 1) -> np.ndarray:
 
 def view_of(release: Any, data: Any, knows: Any) -> Any:
     blocks = in_blocks(data, list(release.copies))
-    return Gathered(data, table_moments(data), release.levels, release.law, blocks, [knows], 0, 1).view(knows)
+    copies = ReleasedCopies(data, table_moments(data), release.levels, release.law, blocks)
+    return Gathered(copies, RowSelection(data, [knows], 0, 1)).view(knows)
 
 
 @EVERY
@@ -130,8 +133,8 @@ def test_estimated_covariance_is_the_views_own(scheme: str) -> None:
     release = auditor.perturb(table(), scheme, [0.4, 1.0], seed=13)
     data = as_table(release.original)
     view = view_of(release, data, parse_knowledge({"estimated": {"rows": 50}}))
-    assert view.sample is not None
-    mean, covariance = view.combined(view.sample)
+    assert view.held.count == 50
+    mean, covariance = view.combined(view.held)
     np.testing.assert_allclose(mean, view.data_moments[0])
     found = estimated_covariance(covariance, combined_noise(view, covariance))
     np.testing.assert_allclose(found, view.data_moments[1], atol=1e-9)
@@ -166,13 +169,18 @@ def test_moments_gathered_late_are_those_gathered_at_once(knowledge: object) -> 
     release = auditor.perturb(table(), "independent", [0.4, 1.0, 0.7], seed=22)
     data, knows = as_table(release.original), parse_knowledge(knowledge)
     moments, arrays = table_moments(data), [np.asarray(copy) for copy in release.copies]
-    at_once = Gathered(data, moments, release.levels, release.law, in_blocks(data, arrays), [knows], 5, 1).view(knows).coalition((1, 3))
+    rows = RowSelection(data, [knows], 5, 1)
+    every = ReleasedCopies(data, moments, release.levels, release.law, in_blocks(data, arrays))
+    at_once = Gathered(every, rows).view(knows).coalition((1, 3))
     some = in_blocks(data, [arrays[0], arrays[2]])
-    late = Gathered(data, moments, (0.4, 0.7), release.law.of((1, 3)), some, [knows], 5, 1, copies=(1, 3), late=True).view(knows)
+    held = ReleasedCopies(data, moments, (0.4, 0.7), release.law.of((1, 3)), some, numbers=(1, 3))
+    late = Gathered(held, rows, late=True).view(knows)
     assert (late.copies, late.levels) == (at_once.copies, at_once.levels)
-    for mine, other in ((late.released, at_once.released), (late.sample, at_once.sample), (late.known, at_once.known)):
-        assert (mine is None) == (other is None)
-        if mine is not None and other is not None:
-            assert mine.count == other.count
-            np.testing.assert_allclose(mine.total, other.total, rtol=1e-12, atol=1e-10)
-            np.testing.assert_allclose(mine.products, other.products, rtol=1e-12)
+    assert type(late.given) is type(at_once.given)
+    pairs = [(late.released, at_once.released), (late.held, at_once.held)]
+    if isinstance(late.given, Records):
+        pairs.append((late.given.moments, at_once.given.moments))
+    for mine, other in pairs:
+        assert mine.count == other.count
+        np.testing.assert_allclose(mine.total, other.total, rtol=1e-12, atol=1e-10)
+        np.testing.assert_allclose(mine.products, other.products, rtol=1e-12)

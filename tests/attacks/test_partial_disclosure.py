@@ -11,7 +11,8 @@ import auditor
 from attacks.partial_disclosure import given as given_known
 from auditor.adversary.affine import Affine
 from auditor.adversary.handed_back import check_affine
-from auditor.audit.numeric.views import Gathered
+from auditor.audit.numeric.row_selection import RowSelection
+from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.data.microdata import as_table
 from auditor.errors import AuditorError, PluginError
 from auditor.runs.estimate import in_blocks
@@ -96,8 +97,8 @@ def test_attributes_that_cannot_be_known_are_refused_before_anything_runs(names,
 def test_an_attack_may_not_weigh_values_its_adversary_does_not_know():
     release = auditor.perturb(table(1), "independent", [1.0], seed=1)
     data, knows = as_table(release.original), parse_knowledge({"known-attributes": ["x2"]})
-    gathered = Gathered(data, table_moments(data), release.levels, release.law, in_blocks(data, list(release.copies)), [knows], 0, 1)
-    view = gathered.view(knows)
+    copies = ReleasedCopies(data, table_moments(data), release.levels, release.law, in_blocks(data, list(release.copies)))
+    view = Gathered(copies, RowSelection(data, [knows], 0, 1)).view(knows)
     V = np.zeros((3, 3))
     V[:, 1] = 1.0
     check_affine(Affine(np.zeros((3, 3)), np.zeros(3), known=V), view)

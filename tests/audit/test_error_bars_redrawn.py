@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.audit import numeric_engine
+from auditor.audit.attempts import over_rows
 from auditor.audit.base.records import CellContext, error_records
-from auditor.audit.numeric.linear_errors import from_redraws, reaches
+from auditor.audit.numeric.error_bars import from_redraws, reaches
 from auditor.audit.numeric.redraws import REDRAWS, redrawn_moments, wishart
 from auditor.expectations.collusion_gains import averaged_pairs
 from auditor.numerics.moments import Moments
@@ -139,7 +139,7 @@ def test_a_gain_over_an_unsteady_error_has_no_interval(other, steady):
 
 
 def records_of(errors):
-    context = CellContext({}, "s", (1.0, 1.0), 1, ("x",), np.ones(1))
+    context = CellContext({}, "s", (1.0, 1.0), 1, ("x",), np.ones(1), 2)
     return error_records(context, "a", "perfect", [(1,), (2,), (1, 2)], [0, 1, 2], errors)
 
 
@@ -154,7 +154,7 @@ def scenario(attack, replicates=1, knowledge="perfect", **data):
 
 def test_long_tables_ask_for_replicates_and_take_them(monkeypatch):
     """An attack on rows in a table of more than one block has no interval by itself; five replicates give it one."""
-    monkeypatch.setattr(numeric_engine, "BLOCK_VALUES", 100)
+    monkeypatch.setattr(over_rows, "BLOCK_VALUES", 100)
     told = [m for m in auditor.run(scenario("map-estimate")).measurements if m.status == "ok"]
     assert {m.error_bar for m in told} == {"replicates-needed"}
     assert all(m.std_error is None and m.ci_low is None and m.ci_high is None for m in told)
@@ -168,7 +168,7 @@ def test_long_tables_ask_for_replicates_and_take_them(monkeypatch):
     {"normalized_error": {"at-most": 10.0}}, {"ranking": {"by": "coalition", "order": [[1], [2]]}}, {"no-collusion-gain": {}},
 ], ids=lambda each: next(iter(each)))  # fmt: skip
 def test_what_one_release_does_not_tell_decides_nothing(monkeypatch, expectation):
-    monkeypatch.setattr(numeric_engine, "BLOCK_VALUES", 100)
+    monkeypatch.setattr(over_rows, "BLOCK_VALUES", 100)
     document = scenario("map-estimate") | {"expect": [expectation]}
     document["schemes"] = [{"name": "corner-wave", "levels": [0.5, 0.8]}]
     (verdict,) = auditor.run(document).expectations

@@ -13,7 +13,8 @@ from scipy import stats
 
 import auditor
 from attacks.llse import llse_weights
-from auditor.audit.numeric.linear_errors import audit_linear, closed_form, crossed, spread, squared_errors
+from auditor.audit.numeric.closed_form import closed_form, crossed, spread
+from auditor.audit.numeric.linear_errors import audit_linear, squared_errors
 from auditor.audit.numeric.stacked_maps import Maps
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, clip_to_psd, regression

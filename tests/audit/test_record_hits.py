@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from auditor.adversary.attack import Reconstruction
+from auditor.adversary.given import UnpairedRecords
 from auditor.adversary.knowledge import KnownSample, UnmatchedRecords
 from auditor.audit.measures.geometry import kept
 from auditor.audit.measures.record_hits import WholeRecords
-from auditor.audit.numeric.views import Gathered
+from auditor.audit.numeric.row_selection import RowSelection
+from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.data.microdata import as_table
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario, shipped_scenarios
@@ -63,24 +65,24 @@ def view_of(knowledge):
     rng = np.random.default_rng(0)
     table = as_table(rng.standard_normal((50, 3)))
     copy = table.values + 100.0
-    gathered = Gathered(table, table_moments(table), (0.0,), None, lambda: iter([(0, table.values, [copy])]), [knowledge], 0, 1)
-    return table, gathered, gathered.view(knowledge)
+    copies = ReleasedCopies(table, table_moments(table), (0.0,), None, lambda: iter([(0, table.values, [copy])]))
+    rows = RowSelection(table, [knowledge], 0, 1)
+    return table, rows, Gathered(copies, rows).view(knowledge)
 
 
 def test_unmatched_records_come_in_no_order_and_without_rows():
-    table, gathered, view = view_of(UnmatchedRecords(20))
-    rows = gathered.given_rows(UnmatchedRecords(20))
-    assert view.records is None
-    assert view.known is None
-    assert sorted(map(tuple, view.unmatched)) == sorted(map(tuple, table.values[rows]))
-    assert not np.array_equal(view.unmatched, table.values[rows])
+    table, chosen, view = view_of(UnmatchedRecords(20))
+    rows = chosen.given(UnmatchedRecords(20))
+    found = view.need(UnpairedRecords).original
+    assert sorted(map(tuple, found)) == sorted(map(tuple, table.values[rows]))
+    assert not np.array_equal(found, table.values[rows])
 
 
 def test_a_known_sample_is_held_back_from_the_copies():
-    table, gathered, view = view_of(KnownSample(20))
-    seen = np.concatenate([x for _, x, _ in gathered.seen_rows(KnownSample(20))()])
+    table, rows, view = view_of(KnownSample(20))
+    seen = np.concatenate([x for _, x, _ in rows.seen(KnownSample(20), lambda: iter([(0, table.values, [])]))()])
     assert len(seen) == view.released.count == 30
-    assert not {tuple(row) for row in seen} & {tuple(row) for row in view.population}
+    assert not {tuple(row) for row in seen} & {tuple(row) for row in view.need(UnpairedRecords).original}
     assert len(table.values) == 50
 
 

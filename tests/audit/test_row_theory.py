@@ -74,19 +74,19 @@ def test_hindsight_is_summed_over_the_rows_judged_and_takes_the_place_of_what_is
 
 
 def test_an_adversary_with_a_sample_learnt_from_the_rows_it_is_judged_on_others_from_all():
-    from auditor.audit.numeric.views import Gathered  # what the audit asks
+    from auditor.audit.numeric.row_selection import RowSelection  # what the audit asks
     from auditor.scenario.read_knowledge import parse_knowledge
 
     X = np.random.default_rng(0).standard_normal((300, 2))
     asked = {}
 
-    class Spy(Gathered):
-        def true_rows(self, knowledge):
-            asked[knowledge.label] = super().true_rows(knowledge)
+    class Spy(RowSelection):
+        def originals(self, knowledge):
+            asked[knowledge.label] = super().originals(knowledge)
             return asked[knowledge.label]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("auditor.runs.estimate.Gathered", Spy)
+        patch.setattr("auditor.runs.estimate.RowSelection", Spy)
         for knowledge in ({"known-sample": 40}, {"known-records": 40}, {"unmatched-records": 40}):
             attack("ica", perturb(X, "rotation", [0], seed=1), knowledge=knowledge)
     assert isinstance(parse_knowledge({"known-sample": 40}), KnownSample)

@@ -310,14 +310,14 @@ def test_a_leak_at_one_sweep_point_is_not_outvoted_by_the_next():
 
 
 def test_by_law_every_sweep_point_counts():
-    releases = [ReleaseEvidence({"p": k}, "s", "s", (0.5, 1.0), 1, 10_000, {(1, 2): pooling(k > 0)}) for k in (0, 1)]
+    releases = [ReleaseEvidence({"p": k}, "s", "s", 2, 1, 10_000, {(1, 2): pooling(k > 0)}) for k in (0, 1)]
     assert NoCollusionGain().judge(Evidence([], releases)).status == "fails"
 
 
 @pytest.mark.parametrize(("sufficient", "gain"), [(False, 0.0), (True, 0.3)], ids=["by-law", "on-the-data"])
 def test_a_leak_in_the_last_coalition_is_found(sufficient, gain):
     evidence = {(1, 2): pooling(True), (1, 3): pooling(True), (2, 3): pooling(sufficient, gain)}
-    found = NoCollusionGain().judge(Evidence([], [ReleaseEvidence({}, "s", "s", (0.5, 1.0, 0.7), 1, 10_000, evidence)]))
+    found = NoCollusionGain().judge(Evidence([], [ReleaseEvidence({}, "s", "s", 3, 1, 10_000, evidence)]))
     assert found.status == "fails"
     assert "2, 3" in found.why
 
@@ -395,7 +395,7 @@ def test_observations_needed_decide_with_their_power():
 
 
 def test_more_rows_are_named_even_when_the_estimate_lies_above_the_margin():
-    release = ReleaseEvidence({}, "s", "s", (0.5, 1.0), 1, 200, {(1, 2): pooling(None, gain=0.02, error=0.02)})
+    release = ReleaseEvidence({}, "s", "s", 2, 1, 200, {(1, 2): pooling(None, gain=0.02, error=0.02)})
     found = NoCollusionGain().judge(Evidence([], [release]))
     assert found.status == "undecided"
     z = quantile(0.95) + quantile(0.8)
@@ -413,7 +413,7 @@ def test_nothing_to_pool_is_undecided():
 
 def test_margin_and_level_are_the_test_s():
     """A gain of 2 % ± 0.1 %: above a margin of 1 %, below one of 3 %."""
-    release = ReleaseEvidence({}, "s", "s", (0.5, 1.0), 1, 10_000, {(1, 2): pooling(None, gain=0.02, error=0.001)})
+    release = ReleaseEvidence({}, "s", "s", 2, 1, 10_000, {(1, 2): pooling(None, gain=0.02, error=0.001)})
     assert NoCollusionGain().judge(Evidence([], [release])).status == "fails"
     assert NoCollusionGain(margin=0.03).judge(Evidence([], [release])).status == "holds"
 
@@ -595,7 +595,7 @@ def record(value, error, theory=None, **changes):
 
 
 def evidence(*records, plugin="correlated"):
-    return Evidence(records, [ReleaseEvidence({}, "s", plugin, (0.5, 1.0), 1, 1000)])
+    return Evidence(records, [ReleaseEvidence({}, "s", plugin, 2, 1, 1000)])
 
 
 @pytest.mark.parametrize(

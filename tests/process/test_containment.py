@@ -13,6 +13,7 @@ import threading
 import time
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 import yaml
@@ -369,6 +370,41 @@ def test_a_module_that_raises_when_imported_is_reported(how, tmp_path, monkeypat
 def test_a_plugin_cannot_end_check_in_0_before_the_plan_is_printed(kind, how, audit):
     status, out, err = audit(kind, command="check", made=RAISES[how])
     assert status == 3 or (status == 0 and "cells" in out), err
+
+
+REFUSALS = {"an error of ours", "lost workers", "a full disk"}
+"""Errors that a scheme may refuse a request with."""
+
+
+@pytest.mark.parametrize("kind", ["odd-additive", "odd-uniform"])
+@pytest.mark.parametrize("moment", ["made", "act"])
+@pytest.mark.parametrize("how", [*RAISES, "changes the folder"])
+def test_what_a_scheme_raises_ends_perturb_without_copies_and_not_in_0(kind, moment, how, command, tmp_path, monkeypatch):
+    """It was a traceback, or 0 and no copies; and the copies lay where the plugin had moved to."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in vars(Manners(kind, **{moment: (RAISES | CHANGES)[how]})).items():
+        monkeypatch.setattr(NOW, name, value)
+    asked = ["--columns", "species"] if kind == "odd-uniform" else []
+    status, out, err = command("perturb", "iris", "--scheme", kind, "--levels", "0.5,0.25", "--output", "copies", *asked)
+    assert "Traceback" not in err
+    written = [name for name in ("copy-1.csv", "copy-2.csv", "release.json") if Path("copies", name).exists()]
+    assert (status, len(written)) == ((0, 3) if how == "changes the folder" else (2 if how in REFUSALS else 3, 0))
+    assert_nothing_leaked(tmp_path, out, err)
+
+
+@pytest.mark.parametrize("kind", ["odd-additive", "odd-linear", "odd-expectation"])
+@pytest.mark.parametrize("error", [click.exceptions.Exit(0), click.Abort(), click.UsageError(CELL)])
+def test_an_end_that_the_command_line_s_library_knows_is_none(kind, error, command, tmp_path, monkeypatch):
+    """Raised where a plugin's parameters are read, it ended a run with 0 and no results."""
+    monkeypatch.chdir(tmp_path)
+    plugin = next(each for each in PLUGINS if each.name == kind)
+    refusing = type("Parameters", (plugin.Parameters,), {"__module__": __name__, "model_validate": classmethod(raising(error))})
+    monkeypatch.setattr(plugin, "Parameters", refusing)
+    Path("x.yaml").write_text(yaml.safe_dump(SCENARIOS[kind]))
+    for verb in ("run", "check"):
+        status, out, err = command(verb, "x.yaml")
+        assert (status, results(tmp_path)) == (3, None), err
+        assert_nothing_leaked(tmp_path, out, err)
 
 
 INFERRED = {

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attacks._anonymous import Classes, ClassReading, Layout
+from attacks._anonymous import Classes, ClassReading
 from auditor.data.load import load_table
 from auditor.errors import AuditorError, NotApplicable
 from auditor.runs.estimate import attack
@@ -36,6 +36,7 @@ from auditor.schemes.generalisation.classes import (
     largest_share,
     t_closeness,
 )
+from auditor.schemes.generalisation.copies import Layout
 from auditor.schemes.generalisation.partition import Rules, full_domain, mondrian
 from auditor.schemes.generalisation.promises import promises
 
@@ -294,7 +295,7 @@ def test_a_record_that_is_suppressed_is_not_one_of_those_as_coarse_as_it():
     one = np.array([[0.0, 9, 5, 0], [0, 9, 6, 0], [0, 9, 0, 1]])
     classes = Classes.of(Layout((0,), (1,), 0), [[one]])
     assert sorted(classes.sizes) == [0, 2]
-    reading = ClassReading(classes, np.arange(2), np.full(2, -1), 1)
+    reading = ClassReading(classes, np.arange(2), np.full(2, -1))
     assert reading.inferred([one]).linked.tolist() == [0.5, 0.5, 0.0]
 
 

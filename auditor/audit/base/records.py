@@ -11,8 +11,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.audit.numeric.error_bars import Errors, with_total
 from auditor.audit.numeric.error_tally import Tally
-from auditor.audit.numeric.linear_errors import Errors, with_total
 from auditor.results.records import Distribution, ErrorBar, Measurement, Status
 from auditor.types import Array, Coalition
 
@@ -27,6 +27,8 @@ class CellContext:
     ----------
     variances : ndarray of shape (N,)
         Each attribute's variance in the table, divisor n.
+    copies : int
+        How many were released; 0 where that could not be told.
     """
 
     sweep: dict[str, Any]
@@ -35,15 +37,20 @@ class CellContext:
     replicate: int
     attributes: tuple[str, ...]
     variances: Array = field(repr=False)
+    copies: int
 
     def levels_of(self, coalition: Coalition) -> tuple[float, ...]:
         """Return the levels of a coalition's copies; none when nobody has said what they are, as of published copies."""
-        levels = tuple(self.levels[copy - 1] for copy in coalition) if self.levels else ()
-        return () if any(map(math.isnan, levels)) else levels
+        return tuple(self.levels[copy - 1] for copy in coalition) if self.levels else ()
+
+    @property
+    def everybody(self) -> Coalition:
+        """All copies."""
+        return tuple(range(1, self.copies + 1))
 
     def empty(self, attack: str | None, knowledge: str | None, coalition: Coalition | None, status: str, reason: str) -> Measurement:
         """Return the record of a cell that was not measured; without a coalition it stands for all copies."""
-        members = coalition if coalition is not None else tuple(range(1, len(self.levels) + 1))
+        members = coalition if coalition is not None else self.everybody
         return self.record("distortion", members, attack=attack, knowledge=knowledge, status=cast(Status, status), reason=reason)
 
     def record(
@@ -63,7 +70,7 @@ class CellContext:
 
 def scheme_record(context: CellContext, metric: str, value: float) -> Measurement:
     """Return a figure of the whole release, which no attack has a part in."""
-    return context.record(metric, tuple(range(1, len(context.levels) + 1)), value)
+    return context.record(metric, context.everybody, value)
 
 
 def promise_records(context: CellContext, promises: Mapping[Coalition, Mapping[str, float]]) -> list[Measurement]:

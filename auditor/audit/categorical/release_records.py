@@ -72,7 +72,7 @@ def _empirical_epsilons(release: UniformRelease) -> list[Measurement]:
 
 def _admissible(release: UniformRelease) -> list[Measurement]:
     """Largest retention of one copy that keeps to the bounds asked for, over this domain."""
-    cell, size = Cell(release.context, None, None, tuple(range(1, len(release.context.levels) + 1))), release.law.size
+    cell, size = Cell(release.context, None, None, release.context.everybody), release.law.size
     growth, breach = release.scenario.measure("delta-growth"), release.scenario.measure("rho-breach")
     if growth is not None:
         delta = float(growth.options["delta"])

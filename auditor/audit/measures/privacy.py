@@ -18,8 +18,8 @@ import numpy as np
 from auditor.adversary.density import NoiseDensity
 from auditor.audit.base.records import ALL, CellContext, number
 from auditor.audit.measures.entropy import attribute_histogram, entropy, information
+from auditor.audit.numeric.error_bars import with_total
 from auditor.audit.numeric.error_tally import Tally, Tolerance, size_quantile, tellable
-from auditor.audit.numeric.linear_errors import with_total
 from auditor.data.table import Table
 from auditor.errors import NotApplicable
 from auditor.numerics.blocks import block_head

@@ -24,6 +24,7 @@ from auditor.audit.base.records import CellContext
 from auditor.errors import PluginError
 from auditor.numerics.statistics import quantile
 from auditor.results.records import Measurement
+from auditor.scenario.model import Scenario
 from auditor.types import Array, Coalition
 
 
@@ -86,6 +87,12 @@ class WholeRecords:
         if math.isnan(self.chance) or chance < 0:
             return None
         return share, math.sqrt(chance * (1.0 - chance) / self.hits.size), chance
+
+
+def wanted_hits(scenario: Scenario, count: int) -> list[WholeRecords]:
+    """Return that many empty counters if a scenario asks for whole records, and none if it does not."""
+    measure = scenario.measure("records-within")
+    return [] if measure is None else [WholeRecords(float(measure.options["tolerance"])) for _ in range(count)]
 
 
 def whole_record_records(

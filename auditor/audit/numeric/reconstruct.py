@@ -12,8 +12,8 @@ import numpy as np
 
 from auditor.adversary.attack import Inferred, Reconstruction
 from auditor.adversary.handed_back import checked
+from auditor.audit.numeric.closed_form import crossed
 from auditor.audit.numeric.error_tally import Tally
-from auditor.audit.numeric.linear_errors import crossed
 from auditor.audit.numeric.stacked_maps import Maps
 from auditor.numerics.read_only import readable
 from auditor.schemes.base.noise_law import NoiseLaw

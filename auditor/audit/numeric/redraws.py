@@ -24,7 +24,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, KnownSample, UnmatchedRecords
+from auditor.adversary.given import Records, SampleMoments
+from auditor.adversary.knowledge import Knowledge, KnownSample
 from auditor.adversary.view import View
 from auditor.audit.numeric.transformed_copies import seen
 from auditor.audit.numeric.views import Gathered
@@ -110,9 +111,9 @@ class Redraws:
     def __init__(self, gathered: Gathered, knowledge: Knowledge, law: NoiseLaw) -> None:
         self._gathered, self._knowledge, self._law = gathered, knowledge, law
         self._kept: dict[int, tuple[View, Moments]] = {}
-        table, moments = gathered.table, gathered.moments
+        table, moments = gathered.copies.table, gathered.copies.moments
         self._all = original_alone(Moments.merge(gathered.groups), table.width)
-        self._draw = gathered.draw(knowledge)
+        self._draw = gathered.rows.draw(knowledge)
         small = table.rows * table.width <= BLOCK_VALUES  # by shape alone: a table in a file must give the figures of one in memory
         self._rows = table.read(0, table.rows) - moments.mean if self._draw is not None and small else None
 
@@ -137,10 +138,10 @@ class Redraws:
         both = Moments.merge([chosen, rest])
         released = rest if isinstance(knowledge, KnownSample) else both
         view = replace(view, released=seen(turned, released).of_copies(view.copies, N), seed=seed)
-        if isinstance(knowledge, Estimated):
-            view = replace(view, sample=seen(turned, chosen).of_copies(view.copies, N))
-        elif isinstance(knowledge, KnownRecords) and not isinstance(knowledge, (KnownSample, UnmatchedRecords)):
-            view = replace(view, known=seen(turned, chosen))
+        if isinstance(view.given, SampleMoments):
+            view = replace(view, given=SampleMoments(seen(turned, chosen).of_copies(view.copies, N)))
+        elif isinstance(view.given, Records):
+            view = replace(view, given=replace(view.given, moments=seen(turned, chosen)))
         return view, rest if self._draw.clear else both
 
     def _given(self, rng: np.random.Generator) -> Moments:

@@ -25,7 +25,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.numeric.linear_errors import EXACT, collusion_gain, quietest, squared_errors, with_total
+from auditor.audit.numeric.error_bars import EXACT, collusion_gain, quietest, with_total
+from auditor.audit.numeric.linear_errors import squared_errors
 from auditor.audit.numeric.stacked_maps import Maps, Members, by_size
 from auditor.audit.pooling.differences import regressors
 from auditor.numerics.linear_algebra import chosen_regressions

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.schemes.generalisation.classes import Ground, earth_mover, entropies
-from auditor.schemes.generalisation.copies import looks, released
+from auditor.schemes.generalisation.copies import Layout
 from auditor.types import Array, Block, Coalition
 
 
@@ -29,7 +29,7 @@ def promises(look: Array, sensitive: Array, whole: Array, ground: Ground) -> dic
     Parameters
     ----------
     look : ndarray of shape (m, any)
-        Of the records released, by ``looks``; m ≥ 1.
+        Of the records released, by ``Layout.looks``; m ≥ 1.
     sensitive : ndarray of shape (m,)
         Their sensitive values, all of them among ``whole``'s.
     whole : ndarray of shape (n,)
@@ -59,25 +59,16 @@ def promises(look: Array, sensitive: Array, whole: Array, ground: Ground) -> dic
 
 
 def by_coalition(
-    blocks: Iterable[Block], coalitions: Sequence[Coalition], quasi: int, column: int, place: int, ground: Ground
+    blocks: Iterable[Block], coalitions: Sequence[Coalition], layout: Layout, ground: Ground
 ) -> dict[Coalition, dict[str, float]]:
-    """Return every metric of every coalition; none of a coalition to which nothing is released.
-
-    Parameters
-    ----------
-    quasi : int
-        Number of quasi-identifiers.
-    column, place : int
-        Of the sensitive attribute in a copy, and in the original.
-    ground : Ground
-    """
+    """Return every metric of every coalition; none of a coalition to which nothing is released."""
     seen: list[list[tuple[Array, Array, NDArray[np.bool_]]]] = [[] for _ in coalitions]
     whole = []
     for _, x, copies in blocks:
-        whole.append(x[:, place].copy())
+        whole.append(x[:, layout.target].copy())
         for found, coalition in zip(seen, coalitions, strict=True):
             held = [copies[copy - 1] for copy in coalition]
-            found.append((looks(held, quasi), *released(held, column)))
+            found.append((layout.looks(held), *layout.released(held)))
     kept = {}
     for coalition, parts in zip(coalitions, seen, strict=True):
         look, value, there = (np.concatenate(each) for each in zip(*parts, strict=True))

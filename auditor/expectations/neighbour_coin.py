@@ -1,4 +1,4 @@
-"""The coin that ``multi-pert`` throws for a copy between two others has the chances one says, and falls as they say.
+"""The coin that is thrown for a copy between two others, its neighbours by level, has the chances one says, and falls as they say.
 
 By the law: u and v of xiao2009, equations 3 and 4, for records on which the neighbours agree, from the levels and the domain alone. On the
 data: how often the new value is the neighbours' there, ``u + v + (1 − u − v)/s``, by an exact binomial test.
@@ -19,10 +19,11 @@ FALSE_ALARM = 0.01
 
 
 @register
-class MultiPertCoin(Expectation):
+class NeighbourCoin(Expectation):
     """A copy between two others keeps the value they agree on as equations 3 and 4 say: heads u, tails v (xiao2009, Example 2)."""
 
-    name = "multi-pert-coin"
+    name = "neighbour-coin"
+    aliases = ("multi-pert-coin",)
     reference = "xiao2009, eqs. 3 and 4"
 
     class Parameters(Filter):

@@ -1,0 +1,108 @@
+"""What an adversary was given beside its copies: one class for each kind, and a view holds one of them.
+
+| knowledge | given |
+| --- | --- |
+| ``perfect``, ``known-attributes`` | ``ExactMoments`` of the table |
+| ``estimated`` | ``SampleMoments`` of the copies |
+| ``known-records`` | ``Records`` in clear with their copies' rows |
+| ``unmatched-records``, ``known-sample`` | ``UnpairedRecords`` in clear |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from auditor.numerics.moments import Moments
+from auditor.numerics.read_only import seal
+from auditor.types import Array
+
+
+@dataclass(frozen=True)
+class Given:
+    """Base, and what an adversary has that was given nothing."""
+
+    what: ClassVar[str] = "nothing"
+    """For whoever is told that an attack needs it."""
+
+    def __post_init__(self) -> None:
+        """Seal every array: an attack that wrote to one would change what the next is shown."""
+        for part in vars(self).values():
+            # Moments that are awaited are nobody else's.
+            seal(*(vars(part).values() if type(part) is Moments else part if isinstance(part, tuple) else (part,)))
+
+    def of(self, places: Sequence[int], width: int) -> Given:
+        """Return what a smaller coalition has of it, its copies numbered from 1 among those held; all, unless copies are in it."""
+        return self
+
+
+NOTHING = Given()
+
+
+@dataclass(frozen=True)
+class ExactMoments(Given):
+    """The table's own moments.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (N,)
+        ``mu_X``.
+    covariance : ndarray of shape (N, N)
+        ``K_X``, divisor n.
+    """
+
+    what = "the data's exact mean and covariance"
+    mean: Array = field(repr=False)
+    covariance: Array = field(repr=False)
+
+
+@dataclass(frozen=True)
+class SampleMoments(Given):
+    """Moments of the coalition's stacked copies over the rows that are estimated from, about the view's centre, d = kN."""
+
+    what = "released rows to estimate from"
+    copies: Moments = field(repr=False)
+
+    def of(self, places: Sequence[int], width: int) -> SampleMoments:
+        """Return those of some of the copies."""
+        return SampleMoments(self.copies.parts(places, width))
+
+
+@dataclass(frozen=True)
+class Records(Given):
+    """Records in clear, matched to their copies' rows.
+
+    Attributes
+    ----------
+    original : ndarray of shape (p, N)
+        True values, in data units.
+    copies : tuple of k ndarrays of shape (p, N)
+        The same rows of the coalition's copies.
+    moments : Moments or None
+        Of ``[X, Y_1 … Y_k]`` over these records, about the view's centre, d = (k+1)N; None where copies have other columns than the table.
+    """
+
+    what = "records in clear with their copies' rows"
+    original: Array = field(repr=False)
+    copies: tuple[Array, ...] = field(repr=False)
+    moments: Moments | None = field(repr=False, default=None)
+
+    def of(self, places: Sequence[int], width: int) -> Records:
+        """Return the same records with some of their copies' rows."""
+        moments = None if self.moments is None else self.moments.parts([1, *(place + 1 for place in places)], width)
+        return Records(self.original, tuple(self.copies[place - 1] for place in places), moments)
+
+
+@dataclass(frozen=True)
+class UnpairedRecords(Given):
+    """Records in clear without rows of copies: released ones, in no order, or other draws from the population; knowledge says which.
+
+    Attributes
+    ----------
+    original : ndarray of shape (p, N)
+        True values, in data units.
+    """
+
+    what = "records of the population"
+    original: Array = field(repr=False)

@@ -1,0 +1,115 @@
+"""An attempt by a linear attack: its maps stacked for all coalitions, and their errors from moments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.adversary.affine import Affine, AffineStack
+from auditor.adversary.attack import LinearAttack
+from auditor.adversary.handed_back import check_finite_maps, check_shape
+from auditor.adversary.knowledge import Knowledge, KnownRecords
+from auditor.adversary.view import View
+from auditor.audit.attempts.opened import Opened
+from auditor.audit.numeric.closed_form import held_out_theory
+from auditor.audit.numeric.error_bars import Errors, rounded_off, with_total
+from auditor.audit.numeric.error_tally import Tally
+from auditor.audit.numeric.linear_errors import Sharp, audit_linear, squared_errors
+from auditor.audit.numeric.reconstruct import errors_by_rows, tally_linear
+from auditor.audit.numeric.redraws import REDRAWS, Redraws, seed_of
+from auditor.audit.numeric.stacked_maps import Maps, by_size
+from auditor.audit.numeric.transformed_copies import backs
+from auditor.errors import NotApplicable, PluginError
+from auditor.numerics.moments import Moments
+from auditor.results.records import ErrorBar
+from auditor.schemes.base.noise_law import NoiseLaw
+from auditor.schemes.base.transform import Turned
+from auditor.types import Array, Blocks, Coalition
+
+
+def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, tally: Tally) -> Errors:
+    """Return the errors of every coalition needed; what is counted record by record goes to the tally."""
+    release, law = opened.release, opened.law_within
+    batches = fitted_maps(attack, opened.gathered.view(knowledge), opened.needed, release.turned)
+    maps = Maps.pad(batches, opened.needed, release.copies)
+    check_finite_maps(maps.weights, maps.offsets)
+    K_X, judged = release.moments.covariance, opened.gathered.judged(knowledge)
+    _count(opened, maps, knowledge, tally)
+    again = None if maps.fixed or law is None or opened.replicated else _redrawn(opened, attack, knowledge, law)
+    why: ErrorBar = "jackknife" if law is None else "replicates-needed"
+
+    def by_rows(places: NDArray[np.intp]) -> Sharp:
+        blocks, counts = opened.judged(knowledge)
+        return Sharp(*errors_by_rows(maps.at(places), opened.undone(blocks), counts, release.moments.mean))
+
+    errors = audit_linear(opened.needed, maps, judged, K_X, law, again, opened.compared, why, by_rows)
+    if law is None or not _apart(batches, knowledge):
+        return errors
+    # There is no theory of gains: a map of several copies may be better by luck than one of its best copy alone, and what such a pair of
+    # maps leads to is not what pooling buys.
+    expected = held_out_theory(maps, Moments.merge(judged), law)
+    return replace(errors, theory=rounded_off(expected, with_total(np.diag(K_X))))
+
+
+def fitted_maps(attack: LinearAttack, view: View, coalitions: Sequence[Coalition], turned: Turned | None) -> list[Sequence[Affine]]:
+    """Return the maps of all coalitions in the coordinates that moments are gathered in, run by run of one size.
+
+    Raises
+    ------
+    PluginError
+        The attack returned something else.
+    """
+    batches = []
+    for _, run in by_size(coalitions):
+        batch = attack.affine_batch(view, run)
+        if len(batch) != len(run):
+            raise PluginError(f"the attack returned {len(batch)} maps for {len(run)} coalitions")
+        for affine in batch[:1] if isinstance(batch, AffineStack) else batch:  # those of a stack have one shape
+            check_shape(affine, view)
+        batches.append(backs(turned, batch, run))
+    return batches
+
+
+def _count(opened: Opened, maps: Maps, knowledge: Knowledge, tally: Tally) -> None:
+    """Count errors record by record, if that was asked for; a spread from the heads of the blocks where those are enough."""
+    release = opened.release
+
+    def count(into: Tally, blocks: Blocks | None = None) -> None:
+        rows = opened.undone(opened.judged(knowledge, blocks)[0])
+        tally_linear(maps, rows, release.moments.mean, into, release.moments.covariance, opened.law_within)
+
+    head, bins = tally.head, tally.bins
+    if head is not None and bins:
+        spread = tally.spread_alone
+        count(spread, lambda: release.heads(head))
+        tally.counts, tally.spread_rows, tally.bins = spread.counts, spread.spread_rows, 0
+    if tally.wanted:
+        count(tally)
+    tally.bins = bins
+
+
+def _redrawn(opened: Opened, attack: LinearAttack, knowledge: Knowledge, law: NoiseLaw) -> Array | None:
+    """Return mean squared errors in other draws of this release, shape (R, B, N); None where the attack cannot be made in one."""
+    release, key, found = opened.release, opened.release.key, []
+    if knowledge.label not in opened.redraws:
+        opened.redraws[knowledge.label] = Redraws(opened.gathered, knowledge, law)
+    for number in range(REDRAWS):
+        seed = seed_of(key.audit_seed, key.scheme, key.replicate, number)
+        turned = release.scheme.turned(release.levels, release.moments, replace(key, seed=seed))
+        view, judged = opened.redraws[knowledge.label].one(number, seed, turned)
+        try:
+            maps = Maps.pad(fitted_maps(attack, view, opened.needed, turned), opened.needed, release.copies)
+        except NotApplicable:  # what was drawn is too little for the attack
+            return None
+        found.append(squared_errors(maps, judged) / judged.count)
+    return np.array(found)
+
+
+def _apart(batches: Sequence[Sequence[Affine]], knowledge: Knowledge) -> bool:
+    """Whether every map was learnt from records in clear alone, which it is not judged on."""
+    if not isinstance(knowledge, KnownRecords):
+        return False
+    return all(not isinstance(batch, AffineStack) and all(affine.apart for affine in batch) for batch in batches)

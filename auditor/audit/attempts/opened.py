@@ -1,0 +1,129 @@
+"""One release of numbers with its moments gathered: what every attack is fitted to, and what its errors are measured on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.adversary.knowledge import Knowledge
+from auditor.audit.base.release import Release
+from auditor.audit.numeric.error_bars import quietest
+from auditor.audit.numeric.gather import Stripe
+from auditor.audit.numeric.redraws import Redraws
+from auditor.audit.numeric.row_selection import RowSelection
+from auditor.audit.numeric.transformed_copies import undone
+from auditor.audit.numeric.views import Gathered, ReleasedCopies
+from auditor.errors import PluginError
+from auditor.process.containment import known
+from auditor.results.records import FEWEST_REPLICATES
+from auditor.scenario.model import Scenario
+from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise, NoiseLaw
+from auditor.types import Blocks, Coalition
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A release, and the coalitions that try to undo it.
+
+    Attributes
+    ----------
+    scenario : Scenario
+    release : Release
+    gathered : Gathered
+    coalitions : sequence of tuple of int
+        Those asked for.
+    pooling : bool
+        Whether an expectation asks what pooling buys.
+    redraws : dict
+        By label of a state of knowledge: other draws that attacks share.
+    """
+
+    scenario: Scenario
+    release: Release
+    gathered: Gathered
+    coalitions: Sequence[Coalition]
+    pooling: bool = False
+    redraws: dict[str, Redraws] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(
+        cls, scenario: Scenario, release: Release, coalitions: Sequence[Coalition], pooling: bool = False,
+        stripes: Iterable[Stripe] | None = None,
+    ) -> Opened:  # fmt: skip
+        """Gather a release's moments, or take the stripes that others gathered.
+
+        Raises
+        ------
+        PluginError
+            The scheme stated a law that cannot be its copies'.
+        AuditorError
+            Others could not make the release.
+        """
+        table, law = release.table, release.scheme.law(release.levels, release.moments)
+        _check_law(law, release.copies, table.width)
+        joint = release.scheme.output_width(table.width) == table.width
+        copies = ReleasedCopies(
+            table, release.moments, release.levels, law, release.blocks, joint, release.scheme.public,
+            tuple(range(1, release.copies + 1)), release.turned,
+        )  # fmt: skip
+        gathered = Gathered(copies, RowSelection(table, scenario.knowledge, scenario.seed, release.key.replicate), stripes)
+        if stripes is not None:
+            release.seconds = gathered.seconds
+        return cls(scenario, release, gathered, coalitions, pooling)
+
+    @cached_property
+    def needed(self) -> list[Coalition]:
+        """The coalitions, and the single copies that their gains are measured against."""
+        members = {(copy,) for coalition in self.coalitions for copy in coalition}
+        return sorted(members | set(self.coalitions), key=lambda coalition: (len(coalition), coalition))
+
+    @property
+    def wanted(self) -> list[int]:
+        """Places among those needed of those asked for."""
+        asked = set(self.coalitions)
+        return [place for place, coalition in enumerate(self.needed) if coalition in asked]
+
+    @property
+    def law(self) -> NoiseLaw | None:
+        """The law of the noise in the copies."""
+        return self.gathered.copies.law
+
+    @property
+    def law_within(self) -> NoiseLaw | None:
+        """The law of the noise, or of what there was before copies were turned."""
+        return self.law if self.release.turned is None else self.release.turned.law
+
+    @property
+    def replicated(self) -> bool:
+        """Whether the spread between replicates will take the place of any estimated error bar."""
+        return self.scenario.replicates >= FEWEST_REPLICATES
+
+    @property
+    def compared(self) -> NDArray[np.intp] | None:
+        """Places of the single copies to pair coalitions with, when an expectation asks what pooling buys."""
+        return quietest(self.needed, self.law, self.release.moments.covariance) if self.pooling and self.law is not None else None
+
+    def judged(self, knowledge: Knowledge, blocks: Blocks | None = None) -> tuple[Blocks, list[list[int]]]:
+        """Return ``RowSelection.judged`` of all blocks, or of the first rows of each."""
+        return self.gathered.rows.judged(knowledge, self.release.blocks if blocks is None else blocks)
+
+    def undone(self, blocks: Blocks) -> Blocks:
+        """Return blocks in the coordinates that moments are gathered in."""
+        return undone(self.release.turned, blocks)
+
+
+def _check_law(law: NoiseLaw | None, copies: int, width: int) -> None:
+    """Refuse a law of something else than the noise in these copies; the harness does not trust what a plugin states."""
+    if law is None:
+        return
+    if not isinstance(law, (GaussianNoise, DenseNoise)):
+        raise PluginError(f"the scheme stated a {known(type(law)).__name__} for the law of its noise")
+    parts = (law.level_covariance, law.shape) if isinstance(law, GaussianNoise) else (law.covariance,)
+    sizes = (copies, width) if isinstance(law, GaussianNoise) else (copies * width,)
+    for part, size in zip(parts, sizes, strict=True):
+        if np.shape(part) != (size, size) or not np.isfinite(part).all():
+            raise PluginError(f"the scheme stated no finite law for {copies} copies of {width} attributes")

@@ -1,0 +1,75 @@
+"""An attempt by an attack on rows: fitted to every coalition's copies, run over the rows that it is judged on, and again in other draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from auditor.adversary.attack import Reconstruction, RowAttack
+from auditor.adversary.knowledge import Knowledge
+from auditor.audit.anonymity.inferences import Inferences
+from auditor.audit.attempts.opened import Opened
+from auditor.audit.base.release import open_release
+from auditor.audit.measures.record_hits import WholeRecords
+from auditor.audit.numeric.error_bars import Errors, from_groups, from_redraws, rounded_off, with_total
+from auditor.audit.numeric.error_tally import Tally
+from auditor.audit.numeric.reconstruct import CopyBlocks, tally_rows
+from auditor.audit.numeric.redraws import seed_of
+from auditor.audit.numeric.row_theory import with_hindsight
+from auditor.errors import NotApplicable
+from auditor.numerics.blocks import BLOCK_VALUES
+from auditor.results.evidence import ROW_REDRAWS
+from auditor.types import Array
+
+
+def row_errors(
+    opened: Opened, attack: RowAttack, knowledge: Knowledge, tally: Tally, records: Sequence[WholeRecords], inferences: Sequence[Inferences]
+) -> Errors:
+    """Return the errors of every coalition needed; what is counted record by record goes to the tally and the counters."""
+    fitted, sums, counts, expected = _over_rows(opened, attack, knowledge, tally, records, inferences)
+    expected = with_hindsight(expected, fitted, *opened.gathered.rows.originals(knowledge))
+    variances, compared = np.diag(opened.release.moments.covariance), opened.compared
+    again = _redrawn(opened, attack, knowledge)
+    if again is None:
+        errors = from_groups(opened.needed, sums, counts, variances, compared, "replicates-needed")
+    else:
+        scale = with_total(variances)
+        distortion, others = (rounded_off(with_total(each), scale) for each in (sums.sum(axis=0) / sum(counts), again))
+        errors = from_redraws(opened.needed, distortion, others, scale, compared)
+    theory = errors.theory.copy()
+    theory[:, -1] = expected / sum(counts) / variances.size
+    return replace(errors, theory=theory)
+
+
+def _over_rows(
+    opened: Opened, attack: RowAttack, knowledge: Knowledge, tally: Tally, records: Sequence[WholeRecords] = (),
+    inferences: Sequence[Inferences] = (),
+) -> tuple[list[Reconstruction], Array, list[int], Array]:  # fmt: skip
+    """Return the fitted attacks, their squared errors summed by row group and the groups' sizes, and what theory expects."""
+    view, seen = opened.gathered.view(knowledge), opened.gathered.rows.seen(knowledge, opened.release.blocks)
+    fitted = [attack.fit(view.coalition(coalition), CopyBlocks(seen, coalition)) for coalition in opened.needed]
+    blocks, counts = opened.judged(knowledge)
+    sums, expected = tally_rows(fitted, opened.needed, blocks, counts, tally, records, inferences)
+    return fitted, sums, [count for groups in counts for count in groups if count], expected
+
+
+def _redrawn(opened: Opened, attack: RowAttack, knowledge: Knowledge) -> Array | None:
+    """Return mean squared errors in other draws of this release, shape (R, B, N).
+
+    None where replicates tell anyway, where a draw takes long (more than one block of rows), or where copies are not ours to draw.
+    """
+    release, key, found = opened.release, opened.release.key, []
+    table = release.table
+    if opened.replicated or table.rows * table.width > BLOCK_VALUES or not release.scheme.makes_copies:
+        return None
+    for number in range(ROW_REDRAWS):
+        other = replace(opened.scenario, seed=seed_of(key.audit_seed, key.scheme, key.replicate, number))
+        drawn = open_release(other, table, release.moments, release.use, release.levels, key.replicate)
+        try:
+            _, sums, counts, _ = _over_rows(Opened.of(other, drawn, opened.coalitions), attack, knowledge, Tally(np.ones(table.width)))
+        except NotApplicable:
+            return None
+        found.append(sums.sum(axis=0) / sum(counts))
+    return np.array(found)
