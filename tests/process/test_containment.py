@@ -376,9 +376,8 @@ REFUSALS = {"an error of ours", "lost workers", "a full disk"}
 """Errors that a scheme may refuse a request with."""
 
 
-@pytest.mark.parametrize("kind", ["odd-additive", "odd-uniform"])
 @pytest.mark.parametrize("moment", ["made", "act"])
-@pytest.mark.parametrize("how", [*RAISES, "changes the folder"])
+@pytest.mark.parametrize(("how", "kind"), every_pair([*RAISES, "changes the folder"], ["odd-additive", "odd-uniform"]))
 def test_what_a_scheme_raises_ends_perturb_without_copies_and_not_in_0(kind, moment, how, command, tmp_path, monkeypatch):
     """It was a traceback, or 0 and no copies; and the copies lay where the plugin had moved to."""
     monkeypatch.chdir(tmp_path)
