@@ -101,6 +101,7 @@ def test_the_same_results_as_here(cluster, document):
     assert without_clock(auditor.run(document, cluster=cluster.address)) == without_clock(auditor.run(document))
 
 
+@pytest.mark.slow
 def test_the_same_results_of_categories(cluster, document, tmp_path):
     """Each pass of each scheme is shared out, here in four stripes; a worker that dies between two passes is missed by nobody."""
     pd.DataFrame({"x1": np.random.default_rng(8).gamma(2.0, size=200_000)}).to_parquet(tmp_path / "codes.parquet", row_group_size=49_999)
@@ -127,6 +128,7 @@ def mark_and_wait(task: tuple[str, int]) -> int:
     return number**2
 
 
+@pytest.mark.slow
 def test_a_killed_worker_s_tasks_are_done_by_the_other(cluster, tmp_path):
     import threading
 
@@ -152,6 +154,7 @@ def test_a_killed_worker_s_tasks_are_done_by_the_other(cluster, tmp_path):
     assert lost <= again
 
 
+@pytest.mark.slow
 def test_an_audit_goes_on_when_a_worker_is_killed(cluster, document, monkeypatch):
     """Killed when the first stripes are in: what it had is done again, and nothing is missing."""
     expected = without_clock(auditor.run(document))

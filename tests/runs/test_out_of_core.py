@@ -86,7 +86,7 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [pytest.param(case, marks=pytest.mark.slow if case == "rows" else ()) for case in CASES])
 def test_the_same_results_as_in_memory(file, large, monkeypatch, case):
     changes = {key: value for key, value in CASES[case].items() if key != "data"}
     document = scenario(file, **changes)
@@ -197,6 +197,7 @@ def test_tasks_of_a_killed_worker_are_done_again(tmp_path):
     assert (tmp_path / "dead").exists()
 
 
+@pytest.mark.slow
 def test_work_that_kills_every_worker_is_given_up_with_a_message():
     with workers.Crew(2) as crew, pytest.raises(AuditorError, match="killed 3 times in a row over the same work"):
         list(crew.carry_out(die, [1, 2, 3, 4]))

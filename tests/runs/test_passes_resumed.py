@@ -91,7 +91,7 @@ def journal():
     return (Path("audit/scenario" if Path("audit/scenario").exists() else "audit") / NAME).read_text()
 
 
-@pytest.mark.parametrize("step", [1, 6, STEPS - 1])
+@pytest.mark.parametrize("step", [6, *(pytest.param(step, marks=pytest.mark.slow) for step in (1, STEPS - 1))])
 def test_what_was_summed_is_not_summed_again_and_the_results_are_the_same(document, gathered, step):
     undisturbed = auditor.run(document)
     assert len(gathered) == STEPS

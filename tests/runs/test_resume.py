@@ -316,7 +316,9 @@ def shell(*arguments, **options):
     return python("-m", "auditor", "run", *arguments, **options)
 
 
-@pytest.mark.parametrize("room", [0.4, 1.5], ids=["the journal does not fit", "the results do not fit"])
+@pytest.mark.parametrize(
+    "room", [pytest.param(0.4, id="the journal does not fit"), pytest.param(1.5, id="the results do not fit", marks=pytest.mark.slow)]
+)
 def test_a_full_disk_is_told_and_nothing_that_was_finished_is_lost(folder, run, carried_out, room):
     run("small.yaml", "--output", "undisturbed")
     size = int(room * Path("undisturbed/small", NAME).stat().st_size)
