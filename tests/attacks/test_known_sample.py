@@ -125,7 +125,7 @@ def test_the_turn_of_normal_axes_is_andersons():
 
 
 @pytest.mark.parametrize(("scheme", "levels", "options"), [
-    ("rotation", [0], {}), ("rotation", [0], {"translation": True}), ("rotation-noise", [0.1], {}),
+    ("rotation", [0], {}), pytest.param("rotation", [0], {"translation": True}, marks=pytest.mark.slow), pytest.param("rotation-noise", [0.1], {}, marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_the_error_is_first_order_theory(scheme, levels, options):
     """80 splits of one table with correlated attributes; 4 standard errors, and a tenth for terms of second order."""

@@ -148,7 +148,7 @@ def looks_at(x, copies, levels, coalition):
     return CoalitionLooks(x.size, 4, levels, in_one_block(x, copies)).evidence({coalition: True})[coalition].looks
 
 
-@pytest.mark.parametrize("k", [2, 3, 4])
+@pytest.mark.parametrize("k", [3, *(pytest.param(k, marks=pytest.mark.slow) for k in (2, 4))])
 def test_false_verdicts_come_at_the_stated_rate_for_coalitions_of_any_size(k):
     # A scheme whose true gain is the margin itself: «no gain» and «a gain» are both wrong, each 5 times in 100. 400 releases: 4 standard errors.
     leak, runs, wrong = 0.15, 400, np.zeros(2)
@@ -252,6 +252,7 @@ def test_too_few_records_leave_it_undecided_and_say_how_many_would_do():
     assert "would settle it" in gain.why
 
 
+@pytest.mark.slow
 def test_family_of_coalitions_of_a_lawful_release_is_not_accused():
     # 57 coalitions of 6 copies, 12 releases: 5 in 100 families may be accused
     result = audit("uniform-multilevel", (0.6, 0.5, 0.4, 0.3, 0.2, 0.1), rows=3000, replicates=12,

@@ -200,6 +200,7 @@ def test_a_shipped_scenario_is_run_by_its_bare_name(folder, auditor):
     assert Path("audit/li2012-example/report.html").exists()
 
 
+@pytest.mark.slow
 def test_the_same_results_for_one_and_two_workers(folder, auditor):
     for workers in (1, 2):
         auditor("run", "holds.yaml", "--quiet", "--workers", workers, "--output", f"w{workers}", "--set", "replicates=3")

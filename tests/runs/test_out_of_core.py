@@ -86,7 +86,10 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, marks=pytest.mark.slow if case == "rows" else ()) for case in CASES])
+QUICK = ("linear", "heads", "whole table")
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES])
 def test_the_same_results_as_in_memory(file, large, monkeypatch, case):
     changes = {key: value for key, value in CASES[case].items() if key != "data"}
     document = scenario(file, **changes)

@@ -832,7 +832,10 @@ def of_source(source):
     return {"schema": 1, "title": "t", "seed": 1, "data": {"source": source}, "schemes": [{"name": "correlated", "levels": [1.0]}], "attacks": ["ndr"]}
 
 
-@pytest.mark.parametrize("write", [lambda path: "parts/", str, lambda path: f"{path}/", lambda path: "./parts"], ids=["relative", "absolute", "slash", "dot"])
+WRITTEN = {"relative": lambda path: "parts/", "absolute": str, "slash": lambda path: f"{path}/", "dot": lambda path: "./parts"}
+
+
+@pytest.mark.parametrize("write", [pytest.param(WRITTEN[how], id=how, marks=pytest.mark.slow if how != "relative" else ()) for how in WRITTEN])
 def test_a_folder_of_parts_is_a_table(parts, write):
     document = of_source(write(parts))
     assert auditor.run(document).data[0].rows == 4
