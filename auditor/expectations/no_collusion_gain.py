@@ -102,6 +102,10 @@ def by_law(pooling: Sequence[PooledCopies], margin: float, level: float) -> Judg
         return Judgement("undecided", "no coalition of two copies or more was audited")
     if foretold := _foretold(pooling, margin, level):
         return Judgement("undecided", foretold)
+    if lost := [(copies.scheme, copies.coalition) for copies in pooling if copies.pooling.unresolved]:
+        scheme, coalition = lost[0]
+        why = f"a combination of {describe(coalition)} in {scheme} is so small that double precision loses what it may give away"
+        return Judgement("undecided", f"by law: {why}")
     if not known:
         return Judgement("holds", "by law: none is stated, so the data alone decide")
     which = "the one coalition" if len(known) == 1 else f"each of {len(known)} coalitions"

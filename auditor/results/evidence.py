@@ -144,6 +144,8 @@ class Pooling:
         What records that look alike say of categorical copies.
     dependence : Dependence or None
         The strongest sign that another copy foretells the best one's noise in a way that covariances do not show.
+    unresolved : bool
+        Whether some combination of the copies is lost in second moments, so that what it gives away is unknown.
     """
 
     sufficient: bool | None
@@ -153,6 +155,7 @@ class Pooling:
     noise: NoiseGain | None = None
     looks: tuple[Look, ...] = ()
     dependence: Dependence | None = None
+    unresolved: bool = False
 
 
 PairedCell = tuple[str, str, Coalition, str]
