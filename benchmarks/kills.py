@@ -364,7 +364,7 @@ def _disturbed(scenario: Path, output: Path, kind: str, seconds: float, draw: ra
             return run, after
         earliest, latest = (after, latest) if missed == TOO_EARLY else (earliest, after)
         if latest - earliest < LEAST_SPAN:  # one run had hardly begun where another has ended: the pace changed, and bounds say nothing
-            earliest, latest = 0.0, seconds
+            earliest, latest = 0.0, max(seconds, 2 * after)
     run.faults.append(f"never hit in {MOST_MISSES} runs")
     return run, after
 

@@ -40,11 +40,11 @@ for _ in range(int(sys.argv[1]) // block.size):
 """
 RUN = """
 import sys
-from auditor.runs import moment_pass
+from auditor.runs import passes
 from auditor.data.streamed import rows as streamed
 held, shares, *arguments = sys.argv[1:]
 streamed.HELD_BYTES = int(held)
-moment_pass.TASKS_PER_PASS = int(shares)
+passes.TASKS_PER_PASS = int(shares)
 from auditor.cli import main
 main(arguments)
 """

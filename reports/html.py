@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from importlib import resources
@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from auditor.results.comparison import Comparison
-    from reports.layout.page import Page
-
-DIFFERENCES = 500
-"""Differences of one kind that the page of a comparison lists."""
+    from reports.charts.listing import Chart
+    from reports.layout.document import Document
 
 CHART_ROWS, FEWEST_ROWS = 8000, 100
 """Rows that one chart may hold; where the page would become too large fewer, down to the second number."""
@@ -49,51 +47,55 @@ class Html(Renderer):
         A page that would be too large makes room. First it folds what opens on demand, the details of cells, the data behind charts and the
         scenario as JSON, into compressed text, which loses nothing and needs the page's script to be read. Then its charts hold fewer rows.
         """
-        from reports.layout.page import page
+        from reports.layout.audit import audit_document
 
-        shown = [page(result, number, CHART_ROWS) for number, result in enumerate(results, start=1)]
-        text = self._written(results, shown)
+        documents = [audit_document(result, number) for number, result in enumerate(results, start=1)]
+        charts = _charts(documents, CHART_ROWS)
+        text = _written(documents, charts)
         if _excess(text) > 0:
-            text = self._written(results, shown, folded=True)
+            text = _written(documents, charts, folded=True)
         if _excess(text) > 0:
-            limit = _room(shown, _excess(text))
-            text = self._written(results, [one.within(limit) for one in shown], folded=True)
+            text = _written(documents, _charts(documents, _room(charts.values(), _excess(text))), folded=True)
         return text
-
-    def _written(self, results: Sequence[AuditResult], pages: list[Page], *, folded: bool = False) -> str:
-        from reports.charts.inert import content_policy, json_block, script
-        from reports.charts.style import CONFIG
-        from reports.figures.severity import SCALE
-
-        style, ours = script(_text("report.css")), script(_text("inflate.js") + _text("report.js"))
-        bundle, packed = _bundling().result() if any(shown.charts for shown in pages) else ("", "")
-        return environment().get_template("report.html.j2").render(
-            pages=pages, style=style, script=ours, bundle=packed, policy=content_policy([*filter(None, [bundle]), ours], [style]),
-            config=json_block(CONFIG), scale=SCALE, title=" · ".join(result.title for result in results) or "Audit", folded=folded,
-        )  # fmt: skip
 
     def render_comparison(self, comparison: Comparison) -> str:
         """Return the page on what changed between two audits."""
-        from reports.charts.inert import content_policy, script
-        from reports.wording.differences import basis, headline, parts
+        from reports.layout.changes import changes_document
 
-        style, ours = script(_text("report.css")), script(_text("report.js"))
-        return environment().get_template("compare.html.j2").render(
-            comparison=comparison, headline=headline(comparison), basis=basis(comparison), parts=parts(comparison),
-            style=style, script=ours, policy=content_policy([ours], [style]), shown=DIFFERENCES,
-        )  # fmt: skip
+        return _written([changes_document(comparison)], {})
+
+
+def _charts(documents: Sequence[Document], rows: int) -> dict[str, Chart]:
+    """Return the charts of all documents by what the page calls them, each with at most so many rows."""
+    from reports.charts.listing import charts
+
+    return {chart.id: chart for one in documents if one.reading for chart in charts(one.reading, one.id, rows)}
+
+
+def _written(documents: Sequence[Document], charts: Mapping[str, Chart], *, folded: bool = False) -> str:
+    from reports.charts.inert import content_policy, json_block, script
+    from reports.charts.style import CONFIG
+    from reports.figures.severity import SCALE
+    from reports.layout.document import overview
+
+    style, ours = script(_text("report.css")), script(_text("inflate.js") + _text("report.js"))
+    bundle, packed = _bundling().result() if charts else ("", "")
+    return environment().get_template("page.html.j2").render(
+        documents=documents, overview=overview(documents), charts=charts, steps=SCALE, folded=folded, style=style, script=ours,
+        bundle=packed, config=json_block(CONFIG), policy=content_policy([*filter(None, [bundle]), ours], [style]),
+    )  # fmt: skip
 
 
 def _excess(text: str) -> int:
     return len(text.encode("utf-8", "backslashreplace")) - LARGEST
 
 
-def _room(pages: Sequence[Page], excess: int) -> int:
+def _room(charts: Iterable[Chart], excess: int) -> int:
     """Return how many rows each chart may hold for a page to be smaller by so many bytes: the longest charts give most."""
-    charts = [(len(chart.packed), chart.rows) for shown in pages for chart in shown.charts]
+    sizes = [(len(chart.packed), chart.rows) for chart in charts]
 
     def saved(rows: int) -> float:
-        return sum(size * (1 - rows / held) for size, held in charts if held > rows)
+        return sum(size * (1 - rows / held) for size, held in sizes if held > rows)
 
     limit = CHART_ROWS
     # compressed, what is left weighs somewhat more than its share of the rows
@@ -108,30 +110,18 @@ def environment() -> Environment:
     # For start-up: every command loads this module to register it, and few render.
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    from auditor.results import renderer as rendering
+    from auditor.results.renderer import clean
     from reports.charts.inert import foldable
-    from reports.figures import figures as _figures
-    from reports.figures import gaps as _gaps
-    from reports.figures import reading as _reading
-    from reports.figures.series import attribute_text
-    from reports.wording import detail as _detail
-    from reports.wording import differences as _differences
-    from reports.wording import prose as _prose
-    from reports.wording import sentences as _sentences
-    from reports.wording import words as _words
+    from reports.figures.figures import clipped, number, with_error
+    from reports.layout import page
+    from reports.layout.document import cut
+    from reports.wording.sentences import capital
 
     made = Environment(
         loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    filters = (
-        rendering.clean, _figures.number, _figures.plus_minus, _figures.with_error, _figures.percent, _figures.copies, _figures.braces,
-        _figures.clipped, _figures.unbroken, _words.where_text, _words.bound_text, _words.observed_text, _words.counts,
-        _words.partial_text, _gaps.gap_text, _gaps.untold_text, _gaps.unsuited_text, _sentences.share, _reading.plain,
-        _detail.facts, _detail.assumptions, _gaps.given_text, _words.provenance_terms, _differences.more_text, attribute_text, foldable,
-    )  # fmt: skip
+    filters = (capital, clean, clipped, cut, foldable, number, with_error, page.grouped, page.inline, page.parted, page.said_of, page.shown)
     made.filters.update({function.__name__: function for function in filters})
-    made.globals |= {"marks": _words.STATUS_MARKS, "outcomes": _words.OUTCOMES}
-    made.globals |= {"replicates": _prose.REPLICATES, "severity_of_guesses": _prose.GUESSES}
     return made
 
 

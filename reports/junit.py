@@ -8,10 +8,9 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from auditor.registry import register
 from auditor.results.model import AuditResult
-from auditor.results.records import ExpectationRecord
 from auditor.results.renderer import Renderer, clean
 from reports.figures.reading import Gap, Reading, adversary_text
-from reports.wording.words import bound_text, observed_text, partial_text, where_text
+from reports.wording.words import Check, check, partial_text
 
 
 @register
@@ -44,7 +43,7 @@ def _suite(result: AuditResult) -> Element:
         "time": f"{result.provenance.duration:.3f}", "timestamp": clean(result.provenance.start),
     })  # fmt: skip
     for record in result.expectations:
-        _expectation(suite, result, record)
+        _expectation(suite, result, check(record))
     for gap in failed:
         _failed_cell(suite, result, gap)
     if stopped:
@@ -53,17 +52,13 @@ def _suite(result: AuditResult) -> Element:
     return suite
 
 
-def _expectation(suite: Element, result: AuditResult, record: ExpectationRecord) -> None:
-    case = SubElement(
-        suite,
-        "testcase",
-        {"classname": clean(result.name), "name": clean(record.expectation + where_text(record.where)), "time": "0"},
-    )
-    if record.status == "undecided" and result.partial is not None:
-        SubElement(case, "skipped", {"message": clean(record.why)})
-    elif record.status != "holds":
-        told = f"{record.status}: observed {observed_text(record)}, bound {bound_text(record)}"
-        SubElement(case, "failure", {"message": told, "type": record.status}).text = clean(record.why)
+def _expectation(suite: Element, result: AuditResult, one: Check) -> None:
+    case = SubElement(suite, "testcase", {"classname": clean(result.name), "name": clean(one.stated + one.where), "time": "0"})
+    if one.status == "undecided" and result.partial is not None:
+        SubElement(case, "skipped", {"message": clean(one.why)})
+    elif one.status != "holds":
+        told = f"{one.status}: observed {one.observed}, bound {one.bound}"
+        SubElement(case, "failure", {"message": told, "type": one.status}).text = clean(one.why)
 
 
 def _failed_cell(suite: Element, result: AuditResult, gap: Gap) -> None:

@@ -2,39 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from auditor.registry import register
 from auditor.results.model import AuditResult
-from auditor.results.renderer import Renderer
-from reports.figures.figures import with_error
-from reports.figures.gaps import apart, given_text, unsuited_text
-from reports.figures.matrix import MatrixCell, MatrixRow, matrix, measures, reference_point
-from reports.figures.reading import Reading, adversary_text, unique
-from reports.layout.markdown_more import charts, details, ending, gaps, reasons, safe, table
-from reports.wording.card import Verdict, summary
-from reports.wording.differences import Part, basis, headline, more_text, parts
-from reports.wording.prose import terms
-from reports.wording.sentences import share
-from reports.wording.verdict import verdicts
-from reports.wording.winners import MARKS, marks, winners
-from reports.wording.words import (
-    OUTCOMES,
-    STATUS_MARKS,
-    bound_text,
-    counts,
-    observed_text,
-    outcome,
-    partial_text,
-    where_text,
-)  # fmt: skip
+from auditor.results.renderer import Renderer, clean
+from reports.layout import document as tree
+from reports.layout.audit import audit_document
+from reports.layout.changes import changes_document
 
 if TYPE_CHECKING:
     from auditor.results.comparison import Comparison
-
-DIFFERENCES = 200
-"""Differences of one kind that a document lists."""
 
 
 @register
@@ -47,122 +27,116 @@ class Markdown(Renderer):
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the document, one section an audit, after a summary when there are several."""
-        sections = [_audit(result) for result in results]
-        return "\n".join([*([_summary(results)] if len(results) > 1 else []), *sections])
+        documents = [audit_document(result) for result in results]
+        lead = [f"# {len(documents)} audits\n", _table(tree.overview(documents))] if len(documents) > 1 else []
+        return "\n".join([*lead, *map(_document, documents)])
 
     def render_comparison(self, comparison: Comparison) -> str:
         """Return what changed between two audits, worst first."""
-        told = [f"# {headline(comparison)}\n\nOld: {safe(comparison.old)}. New: {safe(comparison.now)}. {basis(comparison)}\n"]
-        return "\n".join([*told, *map(_part, parts(comparison))])
+        return _document(changes_document(comparison))
 
 
-def _part(part: Part) -> str:
-    names = [safe(f"{row.cell} {more_text(row)}".strip()) for row in part.rows[:DIFFERENCES]]
-    rows = [[safe(row.metric), name, row.old, row.new, row.change] for name, row in zip(names, part.rows, strict=False)]
-    made = table(["metric", "cell", "old", "new", "change"], rows) if rows else ""
-    lines = "".join(f"- {safe(line)}\n" for line in part.lines[:DIFFERENCES])
-    hidden = len(part.rows) + len(part.lines) - len(rows) - min(len(part.lines), DIFFERENCES)
-    more = f"\n… and {hidden:,} more.\n" if hidden else ""
-    return f"## {part.title} ({part.size:,})\n\n{lines}{chr(10) if lines and made else ''}{made}{more}"
+def safe(text: tree.Text) -> str:
+    """Escape what Markdown or HTML would read as markup, and what would end a table cell or make a link."""
+    escaped = re.sub(r"([\\`*_{}\[\]#|~$])", r"\\\1", clean(tree.said(text)))
+    return (
+        escaped.replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+        .replace("://", ":&#8203;//")
+        .replace("@", "&#64;")
+    )
 
 
-def _summary(results: Sequence[AuditResult]) -> str:
-    marks = {"holds": "✓ holds", "nothing expected": "· nothing expected", "partial": "✗ partial"}
-    rows = [[safe(result.title), marks.get(outcome(result), f"✗ {outcome(result)}"), counts(result)] for result in results]
-    return f"# {len(results)} audits\n\n{table(['audit', 'outcome', 'expectations'], rows)}"
+def _document(document: tree.Document) -> str:
+    """Return an audit under a heading of the second level, its sections under the third; a comparison stands alone, a level higher."""
+    if document.kind == "comparison":
+        return "\n".join([f"# {safe(document.headline)}\n", *_blocks(document.opening), *_blocks(document.sections, level=2)])
+    told = tree.Paragraph(f"{document.headline}. {document.summary}".rstrip())
+    return "\n".join([f"## {safe(document.name)}\n", *_blocks([*document.opening, told]), *_blocks(document.sections)])
 
 
-def _audit(result: AuditResult) -> str:
-    reading = Reading(result)
-    found = verdicts(reading)
-    parts = [
-        f"## {safe(result.title)}\n",
-        f"**{safe(partial_text(result))}**\n" if result.partial is not None else "",
-        f"{OUTCOMES[outcome(result)]}{f': {counts(result)}' if result.expectations else ''}. {summary(found)}".rstrip() + "\n",
-        _verdicts(found),
-        _comparison(reading),
-        _measures(reading),
-        *charts(reading),
-        _expectations(result),
-        gaps(reading),
-        *ending(reading, categories=any(verdict.guesses for verdict in found)),
-    ]
-    return "\n".join(part for part in parts if part)
+def _blocks(blocks: Iterable[tree.Block], level: int = 3) -> list[str]:
+    made = tree.shown(blocks, tree.MARKDOWN)
+    return [_section(block, level) if isinstance(block, tree.Section) else WRITERS[type(block)](block) for block in made]
 
 
-def _verdicts(found: list[Verdict]) -> str:
-    told = ((f"{v.scheme}: {v.label}.", f"{v.sentence} {_exposure(v)}".strip(), _context(v)) for v in found)
-    lines = "".join(f"- **{safe(name)}** {safe(text)}{context}\n" for name, text, context in told)
-    numbers, categories = (any(getattr(verdict, part) is not None for verdict in found) for part in ("worst", "guesses"))
-    explained = f"\n{safe(terms(numbers=numbers, categories=categories))}\n" if numbers or categories else ""
-    return f"### Verdict\n\n{lines}{explained}"
+def _section(section: tree.Section, level: int) -> str:
+    return "\n".join([f"{'#' * level} {safe(section.title)}\n", *_blocks(section.blocks, level + 1)])
 
 
-def _context(verdict: Verdict) -> str:
-    where = f" at {safe(verdict.where)}" if verdict.where else ""
-    return f" (Strongest attack measured: {safe(verdict.adversary)}{where}.)" if verdict.adversary else ""
+def _paragraph(block: tree.Paragraph) -> str:
+    text = f"**{block.term}** {safe(block.text)}" if block.term else safe(block.text)
+    return f"**{text}**\n" if block.role == "alert" else f"{text}\n"
 
 
-def _exposure(verdict: Verdict) -> str:
-    return "".join(text for text, _ in verdict.aside)
+def _list(lines: Iterable[str]) -> str:
+    return "".join(f"- {line}\n" for line in lines)
 
 
-def _comparison(reading: Reading) -> str:
-    found = matrix(reading)
-    told = marks(reading, [row for row in found if row.tells])
-    rows = [[safe(row.attack), safe(row.knowledge), *_marked(row, told)] for row in found if not row.unsuited]
-    if not any(row.tells for row in found):
-        return ""
-    legend = f"\n{MARKS}.\n" if told else ""
-    folded = sum(row.unsuited for row in found)
-    note = f"\n{unsuited_text(folded)}:\n\n{reasons(apart(reading, found)[0])}" if folded else ""
-    given = ", ".join(unique(row.knowledge for row in found if row.given))
-    note += f"\n{safe(given_text(given))}\n" if given else ""
-    made = table(["attack", "knowledge", *map(safe, reading.schemes)], rows)
-    point = reading.point_text(reference_point(reading))
-    where = f", all at {safe(point)}" if point else ""
-    lead = f"Normalized error of the worst coalition, and of its best single copy{where}."
-    return f"### Comparison\n\n{lead}\n\n{made}{legend}{note}{_winners(reading)}{details(reading)}"
+def _items(block: tree.Items) -> str:
+    lines, more = tree.cut(block.lines, block.most, tree.MARKDOWN)
+    return _list(map(safe, filter(None, (*lines, more))))
 
 
-def _marked(row: MatrixRow, told: dict[tuple[str, str, str], str]) -> list[str]:
-    return [f"{_cell(cell)} {told.get((row.knowledge, row.attack, cell.scheme), '')}".strip() for cell in row.cells]
+def _terms(block: tree.Terms) -> str:
+    return _list(f"**{safe(name)}**: {safe(f'{formula}: {meaning}' if formula else meaning)}" for name, formula, meaning in block.terms)
 
 
-def _winners(reading: Reading) -> str:
-    found = winners(reading, matrix(reading))
-    rows = [[safe(one.scheme), safe(one.who), one.figure, safe("; ".join(one.rivals) or "–"), safe(one.why or "–")] for one in found]
-    made = table(["scheme", "strongest", "leaves", "not told apart from it", "when it wins and fails"], rows)
-    return f"\n#### Who wins where, and why\n\n{made}" if rows else ""
+def _code(block: tree.Code) -> str:
+    """Return a block of text as it is, in a fence longer than any run of backticks in it."""
+    longest = max(map(len, re.findall("`+", block.text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    title = f"{safe(block.title)}:\n\n" if block.title else ""
+    return f"{title}{fence}{block.language}\n{block.text.rstrip(chr(10))}\n{fence}\n"
 
 
-def _cell(cell: MatrixCell) -> str:
-    if not cell.told or cell.severity is None:
-        return {"not-applicable": "n/a", "failed": "✗ failed"}.get(cell.status, "–")
-    error = f"{with_error(cell.worst)}{f' (single {with_error(cell.single)})' if cell.pooled else ''}" if cell.worst else ""
-    right = f"{share(cell.guesses.right)} right" if cell.guesses else ""
-    one = f"{safe(cell.exposed[0])} {with_error(cell.exposed[1])}" if cell.exposed else ""
-    return f"{cell.severity.word}: {'; '.join(part for part in (error, right, one) if part)}"
+def _fold(block: tree.Fold) -> str:
+    return "\n".join([f"{safe(block.summary)}:\n", *_blocks(block.blocks)])
 
 
-def _measures(reading: Reading) -> str:
-    rows = [
-        [safe(m.metric), safe(adversary_text(m.knowledge, m.attack)), *map(with_error, m.figures)]
-        for m in measures(reading)
-    ]
-    return f"### Other measures\n\n{table(['measure', 'of', *map(safe, reading.schemes)], rows)}" if rows else ""
+def _verdicts(block: tree.Verdicts) -> str:
+    return _list(f"**{safe(f'{one.scheme}: {one.label}.')}** {safe(one.told)}" for one in block.found)
 
 
-def _expectations(result: AuditResult) -> str:
-    rows = [
-        [
-            f"{STATUS_MARKS[r.status]} {r.status}",
-            safe(r.expectation + where_text(r.where)),
-            observed_text(r),
-            bound_text(r),
-            safe(r.why),
-        ]
-        for r in result.expectations
-    ]
-    made = table(["status", "expectation", "observed", "bound", "why"], rows)
-    return f"### Expectations\n\n{counts(result)}.\n\n{made}" if rows else ""
+def _details(block: tree.Details) -> str:
+    told = ((f"{one.attack} against {one.scheme}.", *one.lines("; ")) for one in block.found)
+    return _list(f"**{safe(title)}** {safe(' '.join([f'{facts}.', *assumed]))}" for title, facts, *assumed in told)
+
+
+def _checks(block: tree.Checks) -> str:
+    rows = [[f"{one.mark} {one.status}", one.stated + one.where, one.observed, one.bound, one.why] for one in block.found]
+    return _grid(["status", "expectation", "observed", "bound", "why"], rows)
+
+
+def _matrix(block: tree.Matrix) -> str:
+    rows = [[row.attack, row.knowledge, *map(_graded, row.cells)] for row in block.rows]
+    return _grid(["attack", "knowledge", *block.schemes], rows)
+
+
+def _graded(cell: tree.Graded) -> str:
+    if cell.severity is None:
+        return cell.gap
+    error = f"{cell.error} (single {cell.single})" if cell.single else cell.error
+    told = (error, f"{cell.right} right" if cell.right else "", " ".join(cell.exposed))
+    return f"{cell.severity.word}: {'; '.join(filter(None, told))} {cell.mark}".rstrip()
+
+
+def _table(block: tree.Table) -> str:
+    rows, more = tree.cut(block.rows, block.most, tree.MARKDOWN, block.what)
+    if block.kind == "entries":
+        return _list(f"**{safe(row.name)}** {safe(block.sentences(row))}" for row in rows)
+    grouped = bool(block.group)
+    lines = [[" ".join(filter(None, (row.name, row.below))), *([row.group] if grouped else []), *row.cells] for row in rows]
+    return _grid([block.first, *([block.group] if grouped else []), *block.columns], lines) + (f"\n{more}.\n" if more else "")
+
+
+def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [[*heads], ["---"] * len(heads), *rows]
+    return "".join(f"| {' | '.join(safe(cell.replace(chr(10), '; ')) for cell in line)} |\n" for line in lines)
+
+
+WRITERS: dict[type[tree.Block], Callable[[Any], str]] = {
+    tree.Paragraph: _paragraph, tree.Items: _items, tree.Terms: _terms, tree.Code: _code, tree.Fold: _fold, tree.Verdicts: _verdicts,
+    tree.Details: _details, tree.Checks: _checks, tree.Matrix: _matrix, tree.Table: _table,
+}  # fmt: skip

@@ -24,15 +24,13 @@ class Notebook(Display):
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the fragment, one part an audit."""
         # For start-up: every command loads this module to register it, and few render.
-        from reports.figures.matrix import matrix
-        from reports.figures.reading import Reading
         from reports.html import environment
-        from reports.wording.verdict import verdicts
+        from reports.layout.audit import audit_document
 
         template = environment().get_template("notebook.html.j2")
-        readings = [Reading(result) for result in results]
-        shown = [(reading, verdicts(reading), matrix(reading)) for reading in readings]
-        return "\n".join(template.render(reading=reading, verdicts=told, matrix=rows) for reading, told, rows in shown)
+        documents = [audit_document(result) for result in results]
+        blocks = [[block for section in one.sections[:2] for block in section.blocks] for one in documents]
+        return "\n".join(template.render(document=one, blocks=held) for one, held in zip(documents, blocks, strict=True))
 
     def release(self, release: Any) -> str:
         """Return a release as HTML: its law and levels, never a value of a copy."""

@@ -43,38 +43,37 @@ class Terminal(Renderer):
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the report, one section an audit, and a summary over all when there are several."""
         # For start-up: every command loads this module to register it, and few render.
-        from reports.layout.terminal_parts import audit, summary
+        from reports.layout.audit import audit_document
+        from reports.layout.document import overview
+        from reports.layout.terminal_writer import write, write_overview
 
-        console = self._console()
-        for result in results:
-            audit(console, result)
-        if len(results) > 1:
-            summary(console, results)
+        console, documents = self._console(), [audit_document(result) for result in results]
+        for document in documents:
+            write(console, document)
+        if len(documents) > 1:
+            write_overview(console, overview(documents))
         return _text(console)
 
     def render_comparison(self, comparison: Comparison) -> str:
         """Return what changed between two audits, worst first."""
-        from reports.layout.terminal_comparison import differences
+        from reports.layout.changes import changes_document
+        from reports.layout.terminal_writer import write
 
         console = self._console()
-        differences(console, comparison)
+        write(console, changes_document(comparison))
         return _text(console)
 
     def _console(self) -> Console:
-        width = self.parameters.width or max(40, shutil.get_terminal_size((100, 24)).columns)
-        return _console(width, self.parameters.color)
+        from rich.console import Console
+
+        width, color = self.parameters.width or max(40, shutil.get_terminal_size((100, 24)).columns), self.parameters.color
+        return Console(
+            file=io.StringIO(), width=width, force_terminal=color, color_system="256" if color else None,
+            highlight=False, markup=False, emoji=False, legacy_windows=False, soft_wrap=False, no_color=not color,
+        )  # fmt: skip
 
 
 def _text(console: Console) -> str:
     output = console.file
     assert isinstance(output, io.StringIO)
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines()).strip("\n") + "\n"
-
-
-def _console(width: int, color: bool) -> Console:
-    from rich.console import Console
-
-    return Console(
-        file=io.StringIO(), width=width, force_terminal=color, color_system="256" if color else None,
-        highlight=False, markup=False, emoji=False, legacy_windows=False, soft_wrap=False, no_color=not color,
-    )  # fmt: skip

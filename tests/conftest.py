@@ -15,6 +15,13 @@ collect_ignore = ["fuzz_corpus"]  # scenarios that are wrong on purpose, for tes
 
 
 @pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A new folder, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def command(capfd):
     """Run a command in this process; return exit status, standard output and standard error."""
     from auditor.cli import main

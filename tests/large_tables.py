@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import auditor
+from auditor.data.load import load_table
 from auditor.data.streamed import rows as streamed
+from auditor.data.table import Table
 from auditor.results.model import AuditResult
 from auditor.runs import tables
 
@@ -35,6 +38,11 @@ def write(frame: pd.DataFrame, folder: Path, form: str) -> Path:
                 part[frame.columns[::-1]].to_parquet(path / f"part-{k:03}.parquet")
         (path / "_SUCCESS").touch()
     return path
+
+
+def load(source: Path | str, **request: Any) -> Table:
+    """Read a table; where rows are drawn, the same ones every time."""
+    return load_table(str(source), rng=np.random.default_rng(0), **request)
 
 
 def figures(result: AuditResult) -> tuple[Any, ...]:

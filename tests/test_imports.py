@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.programs import ROOT, python
 
 ROOMS: list[tuple[str, ...]] = [
     ("text",),
@@ -177,8 +175,7 @@ def test_attacks_import_the_facade_and_arithmetic(path: Path) -> None:
 def loaded_by(code: str) -> set[str]:
     """The modules that a fresh interpreter has after some code."""
     script = f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\nprint(*sys.modules, file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    return set(done.stderr.split())
+    return set(python("-c", script, cwd=ROOT, check=True).stderr.split())
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,8 +17,8 @@ from auditor.results import bibliography
 from auditor.runs.perturb import Release
 from auditor.scenario.read import read_scenario, shipped_scenarios
 from auditor.testing import check_attack, check_plugin, check_scheme, check_source
+from tests.programs import environment, python
 
-ROOT = Path(__file__).parents[1]
 PLUGINS = [(kind, name) for kind in registry.KINDS for name in registry.names(kind)]
 ATTACKS = registry.names("attack")
 
@@ -215,10 +210,7 @@ def test_parameters_have_hyphens_in_yaml_and_underscores_in_python():
 
 
 def command(site, *arguments, cwd):
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(site)])}
-    return subprocess.run(
-        [sys.executable, "-m", "auditor", *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False
-    )
+    return python("-m", "auditor", *arguments, cwd=cwd, env=environment(site))
 
 
 @pytest.fixture(scope="module")

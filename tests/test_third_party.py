@@ -14,8 +14,9 @@ from textwrap import dedent
 import pyarrow.parquet as pq
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.programs import PATIENCE, ROOT, python
 
+pytestmark = pytest.mark.slow
 
 
 def written_in_contributing() -> dict[str, str]:
@@ -97,13 +98,11 @@ def site(tmp_path_factory):
     for name, text in written_in_contributing().items():
         (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "source" / name).write_text(text, encoding="utf-8")
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder / "dist"), str(folder / "source")]
-    subprocess.run(build, check=True, capture_output=True)
+    python("-m", "build", "--wheel", "--no-isolation", "--outdir", folder / "dist", folder / "source", check=True)
     (wheel,) = (folder / "dist").glob("auditor_extras-0.1-*.whl")
     venv.create(folder / "venv", with_pip=False, symlinks=True)
     packages = sysconfig.get_path("purelib", vars={"base": str(folder / "venv"), "platbase": str(folder / "venv")})
-    pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--no-compile", "--quiet", "--target", packages, str(wheel)]
-    subprocess.run(pip, check=True, capture_output=True)
+    python("-m", "pip", "install", "--no-deps", "--no-index", "--no-compile", "--quiet", "--target", packages, wheel, check=True)
     shared = [str(ROOT), *(path for path in sys.path if path.endswith("site-packages"))]
     (Path(packages) / "shared.pth").write_text("\n".join(shared))
     return folder
@@ -115,9 +114,9 @@ def audit(site, *arguments):
 
 def module(site, *arguments):
     # The venv's own interpreter, and nothing but its own path.
-    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    variables = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
     command = [str(site / "venv/bin/python"), "-m", *arguments]
-    return subprocess.run(command, cwd=site, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=site, env=variables, capture_output=True, text=True, check=False, timeout=PATIENCE)
 
 
 def test_a_scenario_uses_what_the_wheel_adds(site):

@@ -27,6 +27,7 @@ from auditor.audit.counts.outcome_counts import MOST_CELLS, batches, possible_ce
 from auditor.audit.drawn_law.categorical import LawJob, chain, law_tests
 from auditor.audit.numeric.gather import draws_of, key_of
 from auditor.audit.workload import categorical_workload
+from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.source import noise_seed
 from auditor.data.table import Table
 from auditor.errors import NotApplicable, PluginError
@@ -44,7 +45,14 @@ from auditor.types import Coalition
 class CategoricalEngine:
     """Audits copies of categories: a few passes over the table, none of which keeps a record."""
 
-    ahead = False
+    as_it_goes = True
+
+    def block_width(self, table: Table) -> int:
+        """Return the width that blocks of codes are cut for."""
+        return BLOCK_WIDTH
+
+    def ahead(self, request: ReleaseRequest) -> None:
+        """Look for nothing: what a pass looks for depends on what the one before it found."""
 
     def context(self, request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
         """Return what every record of a release shares."""

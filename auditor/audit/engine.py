@@ -13,20 +13,26 @@ from auditor.audit.categorical_engine import CategoricalEngine
 from auditor.audit.numeric_engine import NumericEngine
 from auditor.audit.workload import Workload
 from auditor.data.table import Table
-from auditor.errors import PluginError, did_you_mean
+from auditor.numerics.passes import Job
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.records import Distribution, Measurement
 from auditor.scenario.model import Scenario, SchemeUse
-from auditor.schemes.base.scheme import Scheme
+from auditor.schemes.base.scheme import Scheme, by_engine
 from auditor.types import Coalition
 
 
 class Engine(Protocol):
     """How releases of one kind are audited, and what that takes."""
 
-    ahead: bool
-    """Whether rows in files are gone through before the audit, once for all releases of a table; otherwise in passes, as it goes."""
+    as_it_goes: bool
+    """Whether an audit asks for passes over rows in files as it goes, and so is carried out where these can be shared out."""
+
+    def block_width(self, table: Table) -> int:
+        """Return how many columns the table has where its rows are cut into blocks (``auditor.numerics.blocks``)."""
+
+    def ahead(self, request: ReleaseRequest) -> Job[Any] | None:
+        """Return what can be looked for in rows in files before the audit, in one pass for all releases of a table; None: nothing."""
 
     def context(self, request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
         """Return what every record of a release shares."""
@@ -64,10 +70,7 @@ def engine_of(use: SchemeUse) -> Engine:
     PluginError
         The scheme names none that there is.
     """
-    name = registry.get("scheme", use.name).engine
-    if name not in ENGINES:
-        raise PluginError(f"scheme {use.name!r} names an engine that there is not: {name!r}{did_you_mean(str(name), ENGINES)}")
-    return ENGINES[name]
+    return by_engine(ENGINES, registry.get("scheme", use.name))
 
 
 def audit_release(request: ReleaseRequest) -> ReleaseAudit:

@@ -28,6 +28,8 @@ from auditor.audit.measures.privacy import entropy_records, tally_records, wante
 from auditor.audit.measures.record_hits import WholeRecords, wanted_hits, whole_record_records
 from auditor.audit.measures.utility import utility_records
 from auditor.audit.numeric.error_bars import Paired
+from auditor.audit.numeric.gather import draws_of
+from auditor.audit.numeric.moment_pass import MomentJob
 from auditor.audit.numeric.views import Gathered
 from auditor.audit.pooling.differences import near_copies, with_differences
 from auditor.audit.pooling.linear import pooling_evidence
@@ -51,7 +53,19 @@ MOST_MOMENT_BYTES = 4 * 2**30
 class NumericEngine:
     """Audits copies of numbers: by moments where attacks are linear, else row by row. K-anonymous classes are columns of bounds here."""
 
-    ahead = True
+    as_it_goes = False
+
+    def block_width(self, table: Table) -> int:
+        """Return the table's own."""
+        return table.width
+
+    def ahead(self, request: ReleaseRequest) -> MomentJob | None:
+        """Return the moments that every attack needs; None for a scheme that must see all of the table, not block by block."""
+        here, table, moments = request.scenario, request.table, request.moments
+        if registry.get("scheme", request.use.name).needs_table:
+            return None
+        draws = draws_of(here.knowledge, table.rows, here.seed, request.replicate)
+        return MomentJob(table.rows, table.width, request.copies, moments.mean, moments.deviation, draws)
 
     def context(self, request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
         """Return what every record of a release shares."""
@@ -60,13 +74,16 @@ class NumericEngine:
 
     def open(self, request: ReleaseRequest) -> Release:
         """Return the release, its copies not drawn yet."""
-        return open_release(request.scenario, request.table, request.moments, request.use, request.levels, request.replicate)
+        here, table = request.scenario, request.table
+        return open_release(here, table, request.moments, request.use, request.levels, request.replicate, request.workspace)
 
     def audit(
         self, request: ReleaseRequest, context: CellContext, coalitions: list[Coalition], evidence: ReleaseEvidence
     ) -> tuple[list[Measurement], list[Distribution]]:
         """Make the copies once, gather their moments, and let every attack try every coalition."""
-        opened = Opened.of(request.scenario, self.open(request), coalitions, request.pooling, request.taken)
+        job = None if request.share is None else self.ahead(request)
+        stripes = None if request.share is None or job is None else request.share(job)
+        opened = Opened.of(request.scenario, self.open(request), coalitions, request.pooling, stripes)
         check_copies(opened.gathered)
         session = Session(opened, context)
         found = session.run()

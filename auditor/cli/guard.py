@@ -11,6 +11,8 @@ from contextlib import suppress
 from functools import wraps
 from typing import Any
 
+from click.exceptions import Abort, ClickException, Exit
+
 from auditor.errors import FAILED_RUNNING
 from auditor.process.console import say
 
@@ -35,7 +37,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             say("interrupted")
             sys.exit(130)
         except Exception as error:
-            if isinstance(error, EOFError):  # Click would take it for a closed terminal
+            if isinstance(error, (EOFError, Exit, ClickException, Abort)):  # of a plugin: none are ours
                 sys.exit(told_of_bug(error))
             raise
         except BaseException as error:

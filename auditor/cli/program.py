@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 import threading
 from collections.abc import Sequence
@@ -14,6 +16,9 @@ from auditor.errors import FAILED_RUNNING, WRONG_REQUEST, AuditorError, PluginFa
 from auditor.process.console import say
 
 click.rich_click.TEXT_MARKUP = "ansi"
+
+BY_THE_SYSTEM = {errno.ENAMETOOLONG: WRONG_REQUEST, errno.ENOSPC: FAILED_RUNNING}
+"""What a system refuses whoever asks, and the exit status then: a path that no file can have, help that a full device is to show."""
 
 
 @click.group(commands=(run.run, *inspect.COMMANDS, perturb.perturb), context_settings={"help_option_names": ["-h", "--help"]})
@@ -44,5 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         say("interrupted")
         sys.exit(130)
+    except OSError as error:
+        if error.errno not in BY_THE_SYSTEM:
+            sys.exit(told_of_bug(error))
+        say(f"error: {os.strerror(error.errno)}")
+        sys.exit(BY_THE_SYSTEM[error.errno])
     except Exception as error:
         sys.exit(told_of_bug(error))

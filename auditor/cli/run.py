@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,10 +43,8 @@ def run(
     What is finished is kept in `journal.jsonl` beside them. After a crash, a kill or a full disk, the same command with `--resume` goes on
     from there. Ctrl-C ends a run with a partial report; a second one stops at once.
     """
-    from auditor import progress
     from auditor.process import interrupt
-    from auditor.process.containment import contained
-    from auditor.runs.workers import dismiss, prepare, without_collection
+    from auditor.runs.workers import dismiss
 
     checked: list[Scenario] = []
     results: list[AuditResult] = []
@@ -53,38 +52,21 @@ def run(
     with interrupt.interruptible():
         with suppress(interrupt.Interrupted):
             try:
-                prepare(1 if cluster else workers)  # before anything that takes time
-                with without_collection():
-                    from auditor import registry
-                    from auditor.runs.checkpoint import Keep
-                    from auditor.runs.output import deposit, made_folders, print_results
-                    from auditor.runs.run_scenario import run_scenario
+                _import(1 if cluster else workers)
+                from auditor.runs.output import deposit, made_folders
 
-                    registry.discover()
                 checked += _ready(scenarios, changes, seed)
-                with contained():  # a renderer that cannot will say so when it is asked to
-                    registry.get("renderer", "html").warm_up()
                 folders = made_folders(Path(output).absolute(), [scenario.name for scenario in checked])
                 for scenario, folder in zip(checked, folders, strict=True):
-                    keep = Keep(folder, resume, _telling(scenario.title, quiet))
-                    with progress.shown(scenario.title, quiet) as listener:
-                        result = run_scenario(scenario, workers, cluster, listener, _command(scenario.name, changes, seed), keep)
-                    result = result.disclosed()  # from here on it is written, printed and drawn
-                    results.append(result)
-                    statuses.append(result.exit_status)
-                    with interrupt.shielded():
-                        statuses.append(deposit(result, folder, quiet))
+                    command = _command(scenario.name, changes, seed)
+                    results.append(_audited(scenario, folder, workers, cluster, command, resume, quiet))
+                    statuses += [results[-1].exit_status, deposit(results[-1], folder, quiet)]
                     if interrupt.exit_status() is not None:
                         break
             finally:
                 dismiss()
         with suppress(interrupt.Interrupted), interrupt.shielded():
-            try:
-                if results:
-                    print_results(results, form, quiet, Path(output))
-            except PluginFailed as failure:
-                say(f"error: {failure}")
-                statuses.append(FAILED_RUNNING)
+            statuses.append(_printed(results, form, quiet, Path(output)))
             _tell_stopped(checked, results)
         status = interrupt.exit_status()
     if len(results) < len(scenarios):  # whatever cut it short: nothing is fine that was not written
@@ -92,11 +74,29 @@ def run(
     sys.exit(status or max(statuses))
 
 
+def _import(workers: int) -> None:
+    """Import what a run needs, here and in the processes that will carry it out, and every plugin."""
+    from auditor.runs.workers import prepare, without_collection
+
+    prepare(workers)  # before anything that takes time
+    with without_collection():
+        from auditor import registry
+
+        for module in ("auditor.runs.output", "auditor.runs.run_scenario"):
+            import_module(module)
+        registry.discover()
+
+
 def _ready(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -> list[Scenario]:
     """Return the scenarios, read and checked against their data."""
+    from auditor import registry
+    from auditor.process.containment import contained
+
     checked: list[Scenario] = read_all(scenarios, changes, seed)
     warn_of_broken_plugins()
     _check_all(checked)
+    with contained():  # a renderer that cannot will say so when it is asked to
+        registry.get("renderer", "html").warm_up()
     return checked
 
 
@@ -108,8 +108,31 @@ def _check_all(scenarios: Sequence[Any]) -> None:
         each(scenarios, check_data)
 
 
-def _telling(title: str, quiet: bool) -> Callable[[str], None]:
-    return lambda message: None if quiet else say(bounded(f"{title}: {message}"))
+def _audited(
+    scenario: Scenario, folder: Path, workers: int, cluster: str | None, command: str, resume: bool, quiet: bool
+) -> AuditResult:
+    """Return the results, as they are written, printed and drawn."""
+    from auditor import progress
+    from auditor.runs.checkpoint import Keep
+    from auditor.runs.run_scenario import run_scenario
+
+    keep = Keep(folder, resume, lambda message: None if quiet else say(bounded(f"{scenario.title}: {message}")))
+    with progress.shown(scenario.title, quiet) as listener:
+        return run_scenario(scenario, workers, cluster, listener, command, keep).disclosed()
+
+
+def _printed(results: Sequence[AuditResult], form: str, quiet: bool, output: Path) -> int:
+    """Print what was asked for, of what there is; return an exit status."""
+    if not results:
+        return 0
+    from auditor.runs.output import print_results
+
+    try:
+        print_results(results, form, quiet, output)
+    except PluginFailed as failure:
+        say(f"error: {failure}")
+        return FAILED_RUNNING
+    return 0
 
 
 def _command(name: str, changes: Sequence[str], seed: int | None) -> str:

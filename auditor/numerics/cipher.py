@@ -7,7 +7,7 @@
 | ``w`` | 64-bit words, ``AES-256-CTR(K_name)`` of zeros; a key encrypts one stream only, so its counter starts at 0 | NIST SP 800-38A |
 
 Who sees any number of these words cannot tell the next from a coin without breaking AES-256. The generators of audits make no such
-promise: of SFC64 a few uniform draws tell all that follow (``tests/generator_attack.py``).
+promise: of SFC64 a few uniform draws tell all that follow (``tests/schemes/generator_attack.py``).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from auditor.process import interrupt
-from auditor.runs.codec import CodecError, codec
+from auditor.results.codec import CodecError, codec
 from auditor.runs.journal import Journal, part_key
 from auditor.runs.task_keys import Identity
 

@@ -24,11 +24,12 @@ from auditor.data.table import Table
 from auditor.data.unperturbed_columns import Kept, column_names
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
+from auditor.process.containment import contained
 from auditor.registry import get
 from auditor.results.files import located, write_atomically
 from auditor.runs.perturb import Release, checked_levels, make_plugin
 from auditor.schemes.base.grid import DOUBLE_BITS, SINGLE_BITS
-from auditor.schemes.base.scheme import Key, Scheme
+from auditor.schemes.base.scheme import Key, Scheme, by_engine
 from auditor.schemes.draw import drawn_blocks, drawn_codes, key_of, noise_deviations
 from auditor.schemes.replacement.base import UniformScheme
 
@@ -95,9 +96,13 @@ def write_copies(
     kind = form or ("parquet" if _is_parquet(data) else "csv")
     paths = [output / f"copy-{k}.{kind}" for k in range(1, len(levels) + 1)]
     _check_room(data, output, paths)
-    chosen: Scheme = make_plugin("scheme", scheme, parameters or {})
     columns, kept = _selection(data, columns, keep, rows)
-    parts, stated = WRITTEN[chosen.engine](chosen, data, columns, rows, list(levels), seed, precision)
+    with contained() as failure:
+        chosen: Scheme = make_plugin("scheme", scheme, parameters or {})
+        parts, stated = by_engine(WRITTEN, chosen)(chosen, data, columns, rows, list(levels), seed, precision)
+    if failure.error is not None:
+        raise failure.error
+    parts = _drawn(parts)
     if kept is not None:
         parts = _beside(parts, kept, column_names(data), rows is None)
     first = next(parts)  # what cannot be drawn is refused before a folder is made
@@ -182,7 +187,7 @@ def read_release(X: Any, folder: Path | str) -> Release:
         names, levels = manifest["attributes"], tuple(manifest["levels"])
         scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
         original = X[names]
-        types = READ_AS[scheme.engine](original)
+        types = by_engine(READ_AS, scheme)(original)
         copies = [_columns(Path(folder) / name, names).astype(types) for name in manifest["copies"]]
     except (OSError, ValueError, LookupError, TypeError):
         raise AuditorError(f"{folder}: holds no whole release of these columns, with {MANIFEST} and every copy it names") from None
@@ -250,6 +255,18 @@ def _selection(
         raise AuditorError("the rest has a column without a name; name the columns to keep")
     kept = Kept(data, wanted) if wanted else None
     return [name for name in names if name not in set(wanted)] if columns is None else columns, kept
+
+
+def _drawn(parts: Iterator[Sequence[pd.DataFrame]]) -> Iterator[Sequence[pd.DataFrame]]:
+    """Yield what a scheme draws; whatever it raises ends the command, and neither in status 0 nor in another folder."""
+    while True:
+        with contained() as failure:
+            part = next(parts, None)
+        if failure.error is not None:
+            raise failure.error
+        if part is None:
+            return
+        yield part
 
 
 def _beside(parts: Iterator[Sequence[Any]], kept: Kept, order: Sequence[str], whole: bool) -> Iterator[Sequence[Any]]:

@@ -34,7 +34,7 @@ from auditor.scenario.from_python import plain
 from auditor.scenario.read_coalitions import parse_coalitions
 from auditor.scenario.read_knowledge import KnowledgeError, parse_knowledge
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.schemes.base.scheme import Scheme, TableMoments, table_moments
+from auditor.schemes.base.scheme import Scheme, TableMoments, by_engine, table_moments
 from auditor.schemes.draw import checked_seed
 from auditor.types import Array, Coalition, Microdata
 
@@ -136,7 +136,7 @@ def attack(
         A name, a copy number or a parameter is wrong.
     """
     plugin: Attack = make_plugin("attack", name, parameters).form()
-    return ESTIMATED[release.scheme.engine](plugin, release, original, coalition, knowledge, seed)
+    return by_engine(ESTIMATED, release.scheme)(plugin, release, original, coalition, knowledge, seed)
 
 
 def _from_categories(plugin: Attack, release: Release, original: Microdata | None, coalition: Any, knowledge: Any, seed: int) -> Any:

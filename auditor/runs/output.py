@@ -17,6 +17,7 @@ from auditor import registry
 from auditor.errors import FAILED_RUNNING, AuditorError, PluginFailed, StorageError
 from auditor.process.console import put, say, stream, tell
 from auditor.process.containment import contained
+from auditor.process.interrupt import shielded
 from auditor.results.files import write_atomically, writing
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def made_folders(output: Path, names: list[str]) -> list[Path]:
     return folders
 
 
+@shielded()
 def deposit(result: AuditResult, folder: Path, quiet: bool) -> int:
     """Write the results, unless they are of nothing and would replace better ones; return the exit status that this asks for."""
     if result.partial is not None and not result.partial.finished and (folder / "results.json").exists():

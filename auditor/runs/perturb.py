@@ -22,7 +22,7 @@ from auditor.scenario.from_python import plain
 from auditor.scenario.levels import parse_levels
 from auditor.scenario.problems import Problems
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
+from auditor.schemes.base.scheme import Key, Scheme, TableMoments, by_engine, table_moments
 from auditor.schemes.draw import HeldCopies, checked_seed, codes_digest, drawn_blocks, key_of, secret_of
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.types import Array, Microdata
@@ -67,7 +67,7 @@ class Release:
         This is how copies are added to a release. Another call of ``perturb`` draws anew, and copies of two calls average out.
         """
         every = (*self.levels, *checked_levels(levels, seed, self.scheme))
-        return RELEASED[self.scheme.engine](self.scheme, self.original, self.copies, every, seed, self.state)
+        return by_engine(RELEASED, self.scheme)(self.scheme, self.original, self.copies, every, seed, self.state)
 
     def _repr_html_(self) -> str:
         return str(registry.get("renderer", "notebook")().release(self))
@@ -141,7 +141,7 @@ def perturb(X: Microdata, scheme: str, levels: Any, seed: int | None = None, **p
     (0.25, 0.5, 0.4)
     """
     chosen: Scheme = make_plugin("scheme", scheme, parameters)
-    return RELEASED[chosen.engine](chosen, X, (), checked_levels(levels, seed, chosen), seed)
+    return by_engine(RELEASED, chosen)(chosen, X, (), checked_levels(levels, seed, chosen), seed)
 
 
 def checked_levels(levels: Any, seed: int | None, scheme: Scheme) -> tuple[float, ...]:

@@ -1,9 +1,9 @@
 """What a run is cut into: tasks that carry paths, places and aggregates, and yield aggregates, in any process or on any machine.
 
-Releases of a table in memory are a task each. A table that stays in its files is gone through once for all schemes together: tasks of
-some stripes each read the rows, make every scheme's copies of them and take their moments; then each release is a task again, which
-needs no row for linear attacks. Where an engine asks for passes as it goes their stripes are shared out likewise. What stripes yield is
-added up in order, so that results are the same bytes for any cut.
+Releases of a table in memory are a task each. A table that stays in its files is gone through in passes: steps of some stripes each read
+the rows, make copies of them and do the jobs that releases ask for. What an engine knows to be needed ahead is done in one pass for all
+releases together; then each release is a task again. Where an engine asks for passes as it goes, the audit is carried out here, and their
+steps elsewhere. What stripes yield is added up in order, so that results are the same bytes for any cut.
 """
 
 from __future__ import annotations
@@ -18,12 +18,9 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from auditor.audit.base.outcome import ReleaseAudit
-from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.engine import audit_release, engine_of
-from auditor.runs import moment_pass
 from auditor.runs.checkpoint import Unfinished
-from auditor.runs.moment_pass import GatherTask, Joined, KnownSums, gather_tasks
-from auditor.runs.release_passes import audit_by_passes
+from auditor.runs.passes import Checkpoint, PassTask, add_up, handed_out, passed, shared_out, steps_ahead
 from auditor.runs.tables import table_of
 from auditor.runs.task import Place, Task
 from auditor.runs.workers import Crew
@@ -64,46 +61,41 @@ def carry_out_all(
         Where what a pass has found is kept until its tasks are finished, by their places.
     """
     places = {task.identity: place for place, task in enumerate(tasks)}
-    held = [task for task in tasks if task.table is None]
-    as_it_goes = [task for task in tasks if task.table is not None and not _ahead(task)]
-    batches: dict[Any, list[Task]] = {}
+    held, as_it_goes, batches = list[Task](), list[Task](), dict[Any, list[Task]]()
     for task in tasks:
-        if task.table is not None and _ahead(task):
-            batches.setdefault((json.dumps(task.place.point), task.replicates), []).append(task)
-    passes = [(gather_tasks(batch), batch) for batch in batches.values()]
+        if task.table is None:
+            held.append(task)
+        elif (engine := engine_of(task.place.scenario().schemes[task.scheme])).as_it_goes:
+            as_it_goes.append(task)
+        else:
+            batches.setdefault((json.dumps(task.place.point), task.replicates, type(engine)), []).append(task)
+    passes = [(list[PassTask](), held), *((steps_ahead(batch), batch) for batch in batches.values())]
     total, done = len(tasks) + sum(len(steps) for steps, _ in passes), 0
-    for steps, batch in [([], held), *passes]:
-        joined = Joined()
-        ahead: dict[int, GatherTask | Task] = dict(enumerate((*steps, *batch)))
+    for steps, batch in passes:
+        wholes: dict[int, Any] = {}
+        ahead: dict[int, PassTask | Task] = dict(enumerate((*steps, *batch)))
         if ahead:
             advance(done, total, ahead[0].label)
-        known = KnownSums(begun, {task.scheme: places[task.identity] for task in batch})
-        with closing(known.gathered(steps, crew)) as gathered:
-            for place, (step, found) in enumerate(zip(steps, gathered, strict=True)):
-                joined.add(step, found)
-                done += 1
-                del ahead[place]
-                advance(done, total, _first(ahead, step))
-        ready = [replace(task, taken=joined.of(task.scheme)) for task in batch]
-        with closing(crew.as_done(carry_out, ready)) as finished:
-            for place, result in finished:
-                done += 1
-                del ahead[len(steps) + place]
-                advance(done, total, _first(ahead, batch[place]))
+
+        def finished(place: int, ahead: dict[int, PassTask | Task] = ahead) -> None:
+            nonlocal done
+            done, last = done + 1, ahead.pop(place)
+            advance(done, total, next(iter(ahead.values()), last).label)  # the first that is not done; where all are, the last
+
+        with closing(passed(steps, crew, Checkpoint(begun, {task.scheme: places[task.identity] for task in batch}))) as parts:
+            for place, (step, found) in enumerate(zip(steps, parts, strict=True)):
+                add_up(wholes, step, found)
+                finished(place)
+        ready = [replace(task, share=handed_out(wholes[task.scheme])) if task.scheme in wholes else task for task in batch]
+        with closing(crew.as_done(carry_out, ready)) as results:
+            for place, result in results:
+                finished(len(steps) + place)
                 yield batch[place], result
     for task in as_it_goes:
-        yield task, audit_by_passes(task, crew, moment_pass.TASKS_PER_PASS)
+        share = shared_out(task, crew, Checkpoint(begun, {task.scheme: places[task.identity]}))
+        yield task, carry_out(replace(task, share=share))
         done += 1
         advance(done, total, task.label)
-
-
-def _ahead(task: Task) -> bool:
-    return engine_of(task.place.scenario().schemes[task.scheme]).ahead
-
-
-def _first(ahead: dict[int, GatherTask | Task], last: GatherTask | Task) -> str:
-    """Return what progress shows: the first step that is not done; where all are, the last."""
-    return next(iter(ahead.values()), last).label
 
 
 def carry_out(task: Task) -> list[ReleaseAudit]:
@@ -112,8 +104,6 @@ def carry_out(task: Task) -> list[ReleaseAudit]:
     Linear algebra is held to one thread: its sums depend on the number of threads, and results must not.
     """
     with threadpool_limits(limits=1):
-        here = task.place.scenario()
-        table = table_of(here)[0] if task.table is None else task.table
-        use, point = here.schemes[task.scheme], dict(task.place.point)
-        requests = [ReleaseRequest(here, point, table, use, replicate, task.pooling, task.taken) for replicate in task.replicates]
+        table = table_of(task.place.scenario())[0] if task.table is None else task.table
+        requests = [task.place.request(task.scheme, table, replicate, task.pooling, task.share) for replicate in task.replicates]
         return [audit_release(request) for request in requests]

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from auditor.audit.base.outcome import Taken
+from auditor.audit.base.request import ReleaseRequest, Share
 from auditor.data.table import Table
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point, rebuild
@@ -27,6 +27,11 @@ class Place:
         """Return the scenario, rebuilt once in a process."""
         return _scenario_at(json.dumps([self.document, self.point]), self.base, self.name)
 
+    def request(self, scheme: int, table: Table, replicate: int, *more: Any) -> ReleaseRequest:
+        """Return the request to audit one release; ``more`` are the request's other fields, in order."""
+        here = self.scenario()
+        return ReleaseRequest(here, dict(self.point), table, here.schemes[scheme], replicate, *more)
+
 
 @dataclass(frozen=True)
 class Task:
@@ -42,8 +47,8 @@ class Task:
         Whether an expectation needs evidence on what pooling buys.
     table : Table or None
         Where the rows are, for a table that stays in its files; others are loaded where the task is carried out.
-    taken : Taken or None
-        What was gathered of the rows already.
+    share : callable or None
+        Has the passes over such a table's rows done by others, or hands out what they found (``ReleaseRequest.share``).
     """
 
     place: Place
@@ -51,7 +56,7 @@ class Task:
     replicates: tuple[int, ...]
     pooling: bool
     table: Table | None = None
-    taken: Taken | None = field(default=None, repr=False)
+    share: Share | None = field(default=None, repr=False)
 
     @property
     def label(self) -> str:

@@ -13,7 +13,6 @@ from auditor.results.renderer import clean
 from reports.charts.drawn import collusion_chart, cumulative_chart, histogram_chart, map_chart
 from reports.charts.drawn_along import frontier_chart, measure_chart, sweep_chart
 from reports.charts.inert import deflated, json_block, packed
-from reports.charts.parts import titled
 from reports.charts.rows import collusion_data, distribution_data, map_data
 from reports.charts.rows_along import frontier_data, measure_data, sweep_data
 from reports.figures.along import swept_paths
@@ -21,6 +20,7 @@ from reports.figures.guesses import TRUTH
 from reports.figures.reading import Reading, Setting
 from reports.figures.series import ROWS, ChartData
 from reports.figures.strongest import leader
+from reports.figures.units import titled
 
 
 @dataclass(frozen=True)

@@ -5,21 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from rich.text import Text
+
+from reports.figures.curves import Line
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 STYLES = ("color(32)", "color(166)", "color(35)", "color(133)", "color(136)", "color(67)")
 """Line colours after Okabe and Ito, dark and light enough for both kinds of terminal."""
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
-
-
-class Line(NamedTuple):
-    """One named series of (x, y)."""
-
-    name: str
-    points: Sequence[tuple[float, float]]
 
 
 def style_of(index: int) -> str:

@@ -6,10 +6,19 @@ The terminal's plot and the page's charts draw these same series.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from reports.figures.figures import Figure
 from reports.figures.reading import ERROR, EVERYTHING, Reading, Setting, lowest
+
+
+class Line(NamedTuple):
+    """One named series of (x, y), and what a legend tells of it."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    told: str = ""
 
 
 class CurvePoint(NamedTuple):

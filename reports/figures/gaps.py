@@ -66,11 +66,6 @@ def place_text(place: tuple[list[str], list[str]]) -> str:
     return f"{who}against {_listed(schemes)}"
 
 
-def gap_line(group: Gathered) -> str:
-    """Write a gathered gap in a line: its status, who it holds for, and the reason."""
-    return f"{'✗ failed' if group.status == 'failed' else 'not applicable'}: {gap_text(group)}: {clean(group.reason)}"
-
-
 def gap_text(group: Gathered) -> str:
     """Write who a reason holds for: ``ica with perfect knowledge against rotation (3 cells)``."""
     name = clean(group.attack) if group.attack else "the release"

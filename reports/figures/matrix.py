@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from reports.figures.figures import Figure
@@ -185,11 +184,6 @@ def measures(reading: Reading) -> list[Measure]:
         largest = found[max(found, key=len)]
         rows.setdefault((metric, setting.knowledge, setting.attack), {}).setdefault(setting.scheme, largest)
     return [Measure(*key, [row.get(scheme) for scheme in reading.schemes]) for key, row in rows.items()]
-
-
-def measured_schemes(rows: Sequence[Measure]) -> list[int]:
-    """Return the places of the schemes that have any of the measures."""
-    return [place for place in range(max((len(row.figures) for row in rows), default=0)) if any(row.figures[place] for row in rows)]
 
 
 class SweepRow(NamedTuple):

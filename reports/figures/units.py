@@ -61,3 +61,9 @@ def metric_title(metric: str, reading: Reading, attribute: str = EVERYTHING) -> 
 def path_title(path: str) -> str:
     """Return the title of a swept path's axis: ``records (data.rows)``."""
     return clean(f"{PATHS[path]} ({path})" if path in PATHS else path)
+
+
+def titled(what: str, path: str) -> str:
+    """Name a swept path as the scenario has it, and in plain words where there are any: ``Sweep of data.rows: records``."""
+    words = PATHS.get(path)
+    return f"{what} {clean(path)}{f': {words}' if words and words != path else ''}"

@@ -1,4 +1,5 @@
-"""How one format lays out what the other rooms say and draw: parts of the page, of the terminal report and of Markdown.
+"""One tree of a report, and what the writers of its three forms share: which sections there are, what each holds, and in which order.
 
-Uses the rooms beside it. The writers themselves are the modules of ``reports``, which are plugins.
+`document` is the tree, `audit` and `changes` build it; the writers are the plugins of ``reports`` with `terminal_writer` and `page`. Uses
+the rooms beside it.
 """

@@ -198,7 +198,7 @@
   $("#bundle").forEach(run);
   $("figure[data-block]").forEach(wireFigure);
   $("table.sortable").forEach(wireTable);
-  $(".wide").forEach(wireWide);
+  $(".more + .scroll").forEach(wireWide);
   $("button[data-copy]").forEach(wireCopy);
   narrow.addEventListener("change", drawAll);
   // Closed details hold the data tables and the method; paper cannot open them.

@@ -24,6 +24,8 @@ LABELS: dict[str, str] = {
     "not-measured": "Not measured",
 }
 
+MARKS: dict[str, str] = {"exact": "✗", "gain": "✗", "refuted": "✗", "no-gain": "✓", "undecided": "?"}
+
 
 class Exposure(NamedTuple):
     """The attribute rebuilt best.
@@ -112,6 +114,18 @@ class Verdict:
     def label(self) -> str:
         """Two or three words for the finding."""
         return LABELS[self.finding]
+
+    @property
+    def mark(self) -> str:
+        """A character for the finding."""
+        return MARKS.get(self.finding, "·")
+
+    @property
+    def told(self) -> str:
+        """The sentence, what follows it, and who it is that rebuilds so much."""
+        where = f" at {self.where}" if self.where else ""
+        who = f"(Strongest attack measured: {clipped(self.adversary, 70)}{where}.)" if self.adversary else ""
+        return " ".join(filter(None, (self.sentence, "".join(text for text, _ in self.aside), who)))
 
     @property
     def exposure(self) -> list[tuple[str, bool]]:

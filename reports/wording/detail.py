@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from auditor.results.model import PluginSummary
 from reports.figures.figures import Z95, Figure, copies, number, percent, with_error
 from reports.figures.guesses import Guesses, losses
-from reports.figures.matrix import MatrixCell, MatrixRow, matrix
+from reports.figures.matrix import MatrixCell, MatrixRow
 from reports.figures.reading import Reading
 from reports.figures.strongest import strongest
 from reports.wording.sentences import share
@@ -52,7 +53,7 @@ def facts(reading: Reading, knowledge: str, cell: MatrixCell) -> list[Fact]:
     ]
 
 
-def shortened(found: list[Fact], attributes: int = 12) -> list[Fact]:
+def shortened(found: Sequence[Fact], attributes: int = 12) -> list[Fact]:
     """Return the facts with at most so many of single attributes, for a report that is read line by line."""
     after = next((place for place, fact in enumerate(found) if fact.attribute), len(found))
     named = [fact for fact in found if fact.attribute]
@@ -61,9 +62,8 @@ def shortened(found: list[Fact], attributes: int = 12) -> list[Fact]:
     return [*found[:after], *named[:attributes], *more, *(fact for fact in found[after:] if not fact.attribute)]
 
 
-def strongest_cells(reading: Reading) -> list[tuple[MatrixRow, MatrixCell]]:
+def strongest_cells(reading: Reading, rows: Sequence[MatrixRow]) -> list[tuple[MatrixRow, MatrixCell]]:
     """Return the cell of the strongest adversary against each scheme that has any figure in the comparison."""
-    rows = [row for row in matrix(reading) if row.tells]
     told, found = marks(reading, rows), []
     for place, scheme in enumerate(reading.schemes):
         measured = [(row, row.cells[place]) for row in rows if row.cells[place].told]

@@ -1,8 +1,8 @@
-"""Words that every report shares: statuses, filters, bounds and the line of provenance."""
+"""Words that every report shares: statuses, filters, bounds and provenance."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
@@ -10,6 +10,26 @@ from reports.figures.figures import braces, number, told_apart
 from reports.figures.reading import plain
 
 STATUS_MARKS = {"holds": "✓", "fails": "✗", "undecided": "?"}
+
+
+class Check(NamedTuple):
+    """How an expectation came out: what was stated and where, observed and bound, and why."""
+
+    mark: str
+    status: str
+    stated: str
+    where: str
+    observed: str
+    bound: str
+    why: str
+
+
+def check(record: ExpectationRecord) -> Check:
+    """Return how an expectation came out, its numbers with the digits that set them apart."""
+    bounds = record.bound if isinstance(record.bound, list) else [] if record.bound is None else [record.bound]
+    observed, *told = told_apart(record.observed, *bounds)
+    mark, bound = STATUS_MARKS[record.status], " to ".join(told) or number(None)
+    return Check(mark, record.status, record.expectation, where_text(record.where), observed, bound, record.why)
 
 
 def where_text(where: dict[str, Any]) -> str:
@@ -21,21 +41,6 @@ def _value(value: Any) -> str:
     if isinstance(value, (list, tuple)) and value and all(isinstance(item, int) for item in value):
         return braces(value)
     return plain(value)
-
-
-def observed_text(record: ExpectationRecord) -> str:
-    """Write what was observed, with the digits that set it apart from its bound."""
-    return _numbers(record)[0]
-
-
-def bound_text(record: ExpectationRecord) -> str:
-    """Write the bound, or both of them."""
-    return " to ".join(_numbers(record)[1:]) or number(None)
-
-
-def _numbers(record: ExpectationRecord) -> list[str]:
-    bounds = record.bound if isinstance(record.bound, list) else [] if record.bound is None else [record.bound]
-    return told_apart(record.observed, *bounds)
 
 
 def counts(result: AuditResult) -> str:
@@ -79,6 +84,11 @@ OUTCOMES = {
 """An outcome as a sentence."""
 
 
+def outcome_mark(came: str) -> str:
+    """Return the character that an outcome is marked by."""
+    return {"holds": "✓", "nothing expected": "·"}.get(came, "✗")
+
+
 def rows_text(result: AuditResult) -> str:
     """Say which table was audited: ``cps, 20,000 rows × 2 attributes``."""
     if not result.data:
@@ -111,21 +121,6 @@ def provenance_terms(result: AuditResult) -> list[tuple[str, str]]:
         ("Started", f"{made.start}, took {made.duration:.1f} s"), ("Platform", made.platform),
         ("Versions", ", ".join(f"{name} {version}" for name, version in made.versions.items())),
     ]  # fmt: skip
-
-
-def provenance_line(result: AuditResult) -> str:
-    """Say in one line what ran, on what, with which seed and when."""
-    made = result.provenance
-    version = made.versions.get("auditor", "")
-    parts = [
-        f"auditor {version}".strip(),
-        rows_text(result),
-        f"seed {made.seed}",
-        made.start,
-        f"{made.duration:.1f} s",
-        made.fingerprint[:19],
-    ]
-    return " · ".join(part for part in parts if part)
 
 
 def reproduce(result: AuditResult) -> str:

@@ -9,17 +9,7 @@ import pytest
 
 import auditor
 from attacks.bayes_estimate import bayes_gain
-
-
-def table(n: int, eigenvalues: list[float], seed: int = 1, mean: float = 0.0) -> np.ndarray:
-    """Rows whose covariance (divisor n) has exactly these eigenvalues."""
-    rng = np.random.default_rng(seed)
-    N = len(eigenvalues)
-    scores = rng.standard_normal((n, N))
-    scores -= scores.mean(axis=0)
-    V = np.linalg.qr(rng.standard_normal((N, N)))[0]
-    return mean + (np.linalg.qr(scores)[0] * np.sqrt(n) * np.sqrt(eigenvalues)) @ V.T
-
+from tests.attacks.tables import table
 
 SPECTRUM = [400.0, 90.0, 25.0, 10.0, 1.0]
 COLOURED = (np.diag([30.0, 20.0, 10.0, 5.0, 1.0]) + 2.0).tolist()

@@ -132,11 +132,6 @@ def test_intervals_hold_what_they_claim():
     assert all(0.87 < r.value < 0.93 for r in shares)
 
 
-def test_the_surveys_example_as_a_scenario():
-    result = auditor.run("scenarios/survey-example-3.6.yaml")
-    assert {e.status for e in result.expectations} == {"holds"}
-
-
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_a_domain_far_from_the_data_is_no_overflow():
     """A cell 37.3 deviations off has a likelihood of some 1e-304, by which no count can be divided: no bin can have led to it."""

@@ -282,6 +282,7 @@ def test_one_gaussian_component_has_a_theory():
         assert estimate.theory == pytest.approx(estimate.distortion, rel=1e-8)
 
 
+@pytest.mark.slow
 def test_where_leaks_are_small_the_attack_ends_next_to_the_truth():
     """1,000 short tables. Below ``LARGEST_LEAK`` three in a thousand ends elsewhere at most; well above it one in ten and more."""
     ends = {True: [], False: []}
@@ -330,6 +331,7 @@ def test_components_taken_for_each_other_refute_theory():
     assert judged(("exponential", "bimodal"), {"unmatched-records": 300}, mean=2.0) == "holds"
 
 
+@pytest.mark.slow
 def test_over_tables_it_is_as_good_as_the_asymptotic_law_of_symmetric_fastica():
     """Leakage between components over 150 tables of 4,000 records through random matrices, each of six entries within four standard errors
     of its variance and a twentieth for higher orders; one false alarm in 2,600 for normal leakage."""

@@ -108,6 +108,7 @@ def test_the_original_is_shown_after_every_estimate_has_been_made(monkeypatch):
     assert told[: told.index("hindsight")].count("rows") == len(row_blocks(200_000, 3))
 
 
+@pytest.mark.slow
 def test_theory_in_an_audit_is_what_is_measured_for_any_number_of_workers():
     one, two = auditor.run(SCENARIO, workers=1), auditor.run(SCENARIO, workers=2)
     assert figures(one) == figures(two)

@@ -15,6 +15,7 @@ from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import Copies, UniformScheme
 from auditor.schemes.replacement.draws import Draws
 from auditor.schemes.replacement.law import UniformLaw
+from tests.tiers import every_pair
 
 
 def scenario(**changes):
@@ -86,6 +87,7 @@ def test_growth_does_not_exceed_its_bound_nor_history_its_law(result):
     assert {"top", "*"} == set(frame[frame.metric == "reconstruction_probability"].attribute)
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_workers_or_on_other_attacks():
     one = auditor.run(scenario())
     two = auditor.run(scenario(attacks=["ndr", "posterior"]), workers=2)
@@ -186,8 +188,7 @@ def test_bins_declared_domains_and_product_domains(tmp_path):
     assert set(result.frame().status) == {"ok"}
 
 
-@pytest.mark.parametrize("prior", ["em", "inversion"])
-@pytest.mark.parametrize("source", ["salary-like", "occupation-like"])
+@pytest.mark.parametrize(("source", "prior"), every_pair(["salary-like", "occupation-like"], ["em", "inversion"]))
 def test_values_that_nobody_has_and_copies_that_say_all_or_nothing(source, prior):
     # 60 records leave values of the domain unused: at retention 1 these are never shown, and an estimated prior may rule out what is shown
     schemes = [{"name": name, "levels": [0.3, 0.0, 1.0, 0.3]} for name in ("uniform", "uniform-multilevel")]

@@ -142,6 +142,7 @@ def test_equivalence_is_claimed_wrongly_five_times_in_a_hundred_at_most():
     assert np.mean(claims) <= 0.06
 
 
+@pytest.mark.slow
 def test_copies_of_one_level_are_equally_useful_and_of_much_louder_noise_are_not():
     schemes = [{"name": "correlated", "levels": [0.2]}, {"name": "corner-wave", "levels": [0.2]},
                {"name": "correlated", "id": "worse", "levels": [0.2], "noise": {"variance": 40.0}}]  # fmt: skip

@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -18,8 +15,7 @@ import yaml
 
 from auditor import registry
 from auditor.scenario.read import shipped_scenarios
-
-ROOT = Path(__file__).parents[2]
+from tests.programs import ROOT, python
 
 HOLDS = """\
 title: Small and quick
@@ -37,11 +33,10 @@ FAILS = HOLDS.replace("at-least: 0.05", "at-least: 0.9")
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def folder(here):
     Path("holds.yaml").write_text(HOLDS)
     Path("fails.yaml").write_text(FAILS)
-    return tmp_path
+    return here
 
 
 @pytest.fixture
@@ -50,10 +45,7 @@ def auditor(command):
 
 
 def shell(*arguments, folder):
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        [sys.executable, "-m", "auditor", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    return python("-m", "auditor", *arguments, cwd=folder)
 
 
 # -- run ---------------------------------------------------------------------------------------------------------------

@@ -3,20 +3,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 import auditor.api  # noqa: F401 - pytester forgets what is imported inside, and numpy cannot be imported twice
 from auditor import registry
+from tests.programs import environment, python
 
 registry.discover()
 pytest_plugins = ["pytester"]
-
-ROOT = Path(__file__).parents[2]
 
 SCENARIO = """\
 data: {source: gaussian, covariance: [[1.0, 0.5], [0.5, 2.0]], rows: 300}
@@ -193,7 +187,6 @@ def test_a_session_without_scenarios_pays_nothing(tmp_path):
         "    assert not {'numpy', 'pandas', 'pydantic', 'yaml', 'auditor.runs.run_scenario'} & set(sys.modules)\n"
     )
     # Only this plugin is loaded, and not those of other packages, some of which import numpy themselves.
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    command = [sys.executable, "-m", "pytest", "-p", "auditor.pytest_plugin", "-p", "no:cacheprovider", str(tmp_path)]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    command = ["-m", "pytest", "-p", "auditor.pytest_plugin", "-p", "no:cacheprovider", tmp_path]
+    done = python(*command, cwd=tmp_path, env=environment(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"))
     assert done.returncode == 0, done.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import pickle
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -11,23 +12,19 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from large_tables import FORMS, write
+from large_tables import FORMS, load, write
 
 from auditor.data.columns import quantiles
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.columns.category_rules import Categories
 from auditor.data.formats import parts as pieces
-from auditor.data.load import load_table
 from auditor.data.streamed import rows as streamed
 from auditor.data.table import Table
 from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
+from tests.tiers import every_pair
 
 ROWS = 140_000
-
-
-def load(source: Path | str, **request: object) -> Table:
-    return load_table(str(source), rng=np.random.default_rng(0), **request)  # type: ignore[arg-type]
 
 
 def both(monkeypatch: pytest.MonkeyPatch, source: Path | str, **request: object) -> tuple[Table, Table]:
@@ -90,19 +87,34 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("asked", ASKED)
-def test_the_same_as_in_memory(tmp_path, monkeypatch, form, asked):
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The table in a form, with gaps or without, written once."""
+
+    @cache
+    def path(form: str, rows: int = ROWS, gaps: bool = False) -> Path:
+        return write(people(rows, gaps), tmp_path_factory.mktemp("people"), form)
+
+    return path
+
+
+@pytest.mark.parametrize(("asked", "form"), every_pair(ASKED, FORMS))
+def test_the_same_as_in_memory(written, monkeypatch, form, asked):
     request, categories = ASKED[asked]
-    same(*both(monkeypatch, write(people(), tmp_path, form), categories=categories, **request))
+    same(*both(monkeypatch, written(form), categories=categories, **request))
 
 
-@pytest.mark.parametrize("form", ["groups.parquet", "table.csv", "parts-csv/"])
 @pytest.mark.parametrize("missing", ["drop", "mean"])
-@pytest.mark.parametrize("asked", ["text", "whatever is there", "quantiles", "equal width, standardized", "a product", "numbers that stay numbers"])
-def test_the_same_where_values_are_missing(tmp_path, monkeypatch, form, missing, asked):
+@pytest.mark.parametrize(
+    ("asked", "form"),
+    every_pair(
+        ["text", "whatever is there", "quantiles", "equal width, standardized", "a product", "numbers that stay numbers"],
+        ["groups.parquet", "table.csv", "parts-csv/"],
+    ),
+)
+def test_the_same_where_values_are_missing(written, monkeypatch, form, missing, asked):
     request, categories = ASKED[asked]
-    path = write(people(60_000, gaps=True), tmp_path, form)
+    path = written(form, 60_000, gaps=True)
     request = request | ({"rows": 31_000} if "rows" in request else {})
     if missing == "mean" and categories.domains:  # it cannot stand for a category
         monkeypatch.setattr(streamed, "HELD_BYTES", 0)
@@ -153,8 +165,8 @@ def test_row_groups_with_dictionaries_of_their_own(tmp_path, monkeypatch):
         ({"columns": ["disease"], "rows": 200_000}, Categories({}, {"disease": None})),
     ],
 )
-def test_what_cannot_be_audited_is_refused_with_the_same_words(tmp_path, monkeypatch, request_, categories):
-    path = write(people(), tmp_path, "groups.parquet")
+def test_what_cannot_be_audited_is_refused_with_the_same_words(written, monkeypatch, request_, categories):
+    path = written("groups.parquet")
     told = []
     for size in (0, 2**40):
         monkeypatch.setattr(streamed, "HELD_BYTES", size)
@@ -165,15 +177,15 @@ def test_what_cannot_be_audited_is_refused_with_the_same_words(tmp_path, monkeyp
     assert "secret" not in told[0]
 
 
-def test_a_column_of_many_values_is_refused_without_holding_them(tmp_path, monkeypatch):
+def test_a_column_of_many_values_is_refused_without_holding_them(written, monkeypatch):
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)
     with pytest.raises(DataError, match=r"'note' has more than 10,000 values") as error:
-        load(write(people(30_000), tmp_path, "groups.parquet"), columns=["note"], categories=Categories({}, {"note": None}))
+        load(written("groups.parquet", 30_000), columns=["note"], categories=Categories({}, {"note": None}))
     assert "secret" not in str(error.value)
 
 
-def test_nothing_but_places_travels(tmp_path, monkeypatch):
-    large, _ = both(monkeypatch, write(people(), tmp_path, "groups.parquet"), categories=Categories({"age": {"quantile": 5}}, {}), columns=["age"])
+def test_nothing_but_places_travels(written, monkeypatch):
+    large, _ = both(monkeypatch, written("groups.parquet"), categories=Categories({"age": {"quantile": 5}}, {}), columns=["age"])
     large.fingerprint()
     assert len(pickle.dumps(large)) < 10_000
     assert np.array_equal(pickle.loads(pickle.dumps(large)).categorical.read(70_000, 70_010), large.categorical.read(70_000, 70_010))
@@ -188,8 +200,8 @@ def test_a_file_that_changes_is_noticed(tmp_path, monkeypatch):
         table.categorical.read(0, 10)
 
 
-def test_tables_in_between_are_surveyed_and_then_held(tmp_path, monkeypatch):
-    path = write(people(), tmp_path, "groups.parquet")
+def test_tables_in_between_are_surveyed_and_then_held(written, monkeypatch):
+    path = written("groups.parquet")
     request = {"categories": Categories({"age": {"quantile": 9}}, {}), "columns": ["age"]}
     _, held = both(monkeypatch, path, **request)
     monkeypatch.setattr(streamed, "HELD_BYTES", ROWS * 8)

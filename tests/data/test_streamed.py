@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -10,20 +11,16 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from large_tables import FORMS, write
+from large_tables import FORMS, load, write
 
 from auditor.data.formats import parts as pieces
-from auditor.data.load import load_table
 from auditor.data.streamed import rows as streamed
 from auditor.data.table import Table
 from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
+from tests.tiers import every_pair
 
 ROWS = 150_000
-
-
-def load(source: Path | str, **request: object) -> Table:
-    return load_table(str(source), rng=np.random.default_rng(0), **request)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -46,25 +43,39 @@ def columns(rows: int = ROWS, gaps: bool = False) -> pd.DataFrame:
     return frame
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(
-    "request_",
-    [{}, {"standardize": True}, {"columns": ["salary", "age"]}, {"rows": 70_001}, {"rows": 70_001, "standardize": True}],
-    ids=["plain", "standardize", "columns", "rows", "rows and standardize"],
-)
-def test_the_same_bytes_as_in_memory(tmp_path, small, monkeypatch, form, request_):
-    path = write(columns(), tmp_path, form)
-    large = load(path, **request_)
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The table in a form, with gaps or without, written once."""
+
+    @cache
+    def path(form: str, gaps: bool = False) -> Path:
+        return write(columns(gaps=gaps), tmp_path_factory.mktemp("columns"), form)
+
+    return path
+
+
+ASKED = {
+    "plain": {},
+    "standardize": {"standardize": True},
+    "columns": {"columns": ["salary", "age"]},
+    "rows": {"rows": 70_001},
+    "rows and standardize": {"rows": 70_001, "standardize": True},
+}
+
+
+@pytest.mark.parametrize(("asked", "form"), every_pair(ASKED, FORMS))
+def test_the_same_bytes_as_in_memory(written, small, monkeypatch, form, asked):
+    path = written(form)
+    large = load(path, **ASKED[asked])
     monkeypatch.setattr(streamed, "HELD_BYTES", 2**30)
-    held = load(path, **request_)
+    held = load(path, **ASKED[asked])
     assert (large.streamed, held.streamed) == (True, False)
     same(large, held)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("missing", ["drop", "mean"])
-def test_missing_values_are_left_out_or_filled_in_as_in_memory(tmp_path, small, monkeypatch, form, missing):
-    path = write(columns(gaps=True), tmp_path, form)
+@pytest.mark.parametrize(("missing", "form"), every_pair(["drop", "mean"], FORMS))
+def test_missing_values_are_left_out_or_filled_in_as_in_memory(written, small, monkeypatch, form, missing):
+    path = written(form, gaps=True)
     large = load(path, missing=missing, standardize=True, rows=140_000)
     monkeypatch.setattr(streamed, "HELD_BYTES", 2**30)
     same(large, load(path, missing=missing, standardize=True, rows=140_000))
@@ -82,25 +93,25 @@ def same(large: Table, held: Table) -> None:
     np.testing.assert_array_equal(large.values, held.values)
 
 
-def test_rows_are_read_in_any_order(tmp_path, small):
+def test_rows_are_read_in_any_order(written, small):
     frame = columns()
-    table = load(write(frame, tmp_path, "groups.parquet"))
+    table = load(written("groups.parquet"))
     for start in np.random.default_rng(1).integers(0, ROWS - 9_000, 30).tolist():
         np.testing.assert_array_equal(table.read(start, start + 9_000), frame[start : start + 9_000].to_numpy(float))
 
 
-def test_a_table_travels_as_places_and_counts(tmp_path, small):
-    table = load(write(columns(), tmp_path, "groups.parquet"))
+def test_a_table_travels_as_places_and_counts(written, small):
+    table = load(written("groups.parquet"))
     table.read(0, 10)  # a file is open now
     sent = pickle.dumps(table)
     assert len(sent) < 5_000
     np.testing.assert_array_equal(pickle.loads(sent).read(5, 50_000), table.read(5, 50_000))
 
 
-def test_moments_are_those_of_two_passes(tmp_path, small):
+def test_moments_are_those_of_two_passes(written, small):
     """Offset 10⁷, trending: raw squares would lose nine digits. Two passes on centred values lose none that matter."""
     frame = columns()
-    table = load(write(frame, tmp_path, "groups.parquet"))
+    table = load(written("groups.parquet"))
     mean, covariance = table.moments()
     x = frame.to_numpy(np.longdouble)
     exact = x.mean(axis=0)
@@ -108,8 +119,8 @@ def test_moments_are_those_of_two_passes(tmp_path, small):
     np.testing.assert_allclose(covariance, np.asarray((x - exact).T @ (x - exact) / ROWS, float), rtol=1e-12)
 
 
-def test_standardized_records_have_mean_0_and_variance_1(tmp_path, small):
-    values = load(write(columns(), tmp_path, "groups.parquet"), standardize=True).values
+def test_standardized_records_have_mean_0_and_variance_1(written, small):
+    values = load(written("groups.parquet"), standardize=True).values
     np.testing.assert_allclose(values.mean(axis=0), 0, atol=1e-13)
     np.testing.assert_allclose(values.var(axis=0), 1, rtol=1e-12)
 
@@ -141,8 +152,7 @@ def spoilt(what: str) -> pd.DataFrame:
     return frame
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("what", ["missing", "infinite", "constant", "no values", "range"])
+@pytest.mark.parametrize(("what", "form"), every_pair(["missing", "infinite", "constant", "no values", "range"], FORMS))
 def test_the_same_refusals_as_in_memory(tmp_path, small, monkeypatch, form, what):
     path = write(spoilt(what), tmp_path, form)
     told = []
@@ -155,10 +165,10 @@ def test_the_same_refusals_as_in_memory(tmp_path, small, monkeypatch, form, what
     assert "column '" in told[0]
 
 
-def test_too_many_rows_asked_for(tmp_path, small):
+def test_too_many_rows_asked_for(written, small):
     for form in FORMS:
         with pytest.raises(DataError, match="150001 asks for more than there are; the table has 150,000 records"):
-            load(write(columns(), tmp_path, form), rows=150_001)
+            load(written(form), rows=150_001)
 
 
 def test_text_late_in_a_csv_file(tmp_path, small):

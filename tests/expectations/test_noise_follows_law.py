@@ -15,7 +15,8 @@ from auditor.audit.base.release import Release as AuditedRelease
 from auditor.audit.drawn_law.chosen_rows import grids, runs
 from auditor.audit.drawn_law.moments import moment_tests, whitening
 from auditor.audit.drawn_law.numeric import law_tests
-from auditor.audit.numeric.gather import Gatherer, Stripe
+from auditor.audit.numeric.gather import Stripe
+from auditor.audit.numeric.moment_pass import MomentJob, NumberBlock
 from auditor.data.microdata import as_table
 from auditor.expectations.noise_follows_law import NoiseFollowsLaw
 from auditor.numerics.blocks import row_blocks
@@ -58,7 +59,8 @@ def found(X, scheme, levels, seed, change=None, **parameters):
         copies = change(data.values, copies, law, np.random.default_rng(seed))
     release._kept = [np.ascontiguousarray(copy) for copy in copies]
     whole = Stripe()
-    for part in Gatherer(data.rows, data.width, moments.mean, {}, True, release.undo, moments.deviation).stripes(release.blocks()):
+    job = MomentJob(data.rows, data.width, len(levels), moments.mean, moments.deviation, {})
+    for part in job.stripes(NumberBlock.of(block, True, release.undo) for block in release.blocks()):
         whole.add(part)
     return law_tests(release, law, [whole.groups[number] for number in sorted(whole.groups)])
 

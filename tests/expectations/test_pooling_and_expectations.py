@@ -441,6 +441,7 @@ def pooled_gains(scheme, levels, rows, replicates, covariance=GAUSSIAN["covarian
     return np.array([pooling.gain for pooling in found]), np.array([pooling.std_error for pooling in found])
 
 
+@pytest.mark.parametrize("replicates", [40, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("scheme", "levels", "truth"),
     [
@@ -450,17 +451,17 @@ def pooled_gains(scheme, levels, rows, replicates, covariance=GAUSSIAN["covarian
         ("correlated", [0.5] * 4, 2 / 3),  # 1 − (1 + 2)/(1 + 8): four equal copies, none of them lucky
     ],
 )
-def test_errors_of_the_best_linear_gain_are_honest(scheme, levels, truth):
-    """One-sided 5 % tests refuse the truth at most as often as Bin(300, 0.05) allows (1e-4 each side, attribute 1, 600 rows)."""
-    gain, error = pooled_gains(scheme, levels, 600, 300)
-    z, most = (gain[:, 0] - truth) / error[:, 0], stats.binom.isf(1e-4, 300, 0.05)
+def test_errors_of_the_best_linear_gain_are_honest(scheme, levels, truth, replicates):
+    """One-sided 5 % tests refuse the truth at most as often as Bin(replicates, 0.05) allows (1e-4 each side, attribute 1, 600 rows)."""
+    gain, error = pooled_gains(scheme, levels, 600, replicates)
+    z, most = (gain[:, 0] - truth) / error[:, 0], stats.binom.isf(1e-4, replicates, 0.05)
     assert (z > quantile(0.95, 31)).sum() <= most
     assert (z < -quantile(0.95, 31)).sum() <= most
 
 
 def test_errors_of_the_best_linear_gain_are_not_wasteful():
-    """Under no gain they are within a third of the spread over 300 replicates, which itself is known to 4 %."""
-    gain, error = pooled_gains("corner-wave", [0.5, 0.7, 0.9], 600, 300)
+    """Under no gain they are within a third of the spread over 100 replicates, which itself is known to 7 %."""
+    gain, error = pooled_gains("corner-wave", [0.5, 0.7, 0.9], 600, 100)
     assert error[:, 0].mean() == pytest.approx(gain[:, 0].std(), rel=0.33)
 
 
@@ -485,14 +486,14 @@ def skewed(rows, seed=60):
 
 
 @pytest.mark.parametrize("scheme", ["corner-wave", "no-law-stated"])
-@pytest.mark.parametrize("rows", [60, 300])
-def test_few_rows_of_a_skewed_table_are_no_gain(scheme, rows):
-    """Mean gain of 300 noise draws within 4.5 standard errors of none (7e-6 each); Gaussian rows' correction once found 18 % in 60 rows."""
-    gain, _ = pooled_gains(scheme, [0.2, 0.4, 1.0, 0.7], rows, 300, data=skewed(rows))
-    assert np.abs(gain.mean(axis=0) * math.sqrt(300) / gain.std(axis=0)).max() < 4.5
+@pytest.mark.parametrize(("rows", "replicates"), [(60, 40), *(pytest.param(rows, 300, marks=pytest.mark.slow) for rows in (60, 300))])
+def test_few_rows_of_a_skewed_table_are_no_gain(scheme, rows, replicates):
+    """Mean gain of the noise draws within 4.5 standard errors of none (7e-6 each); Gaussian rows' correction once found 18 % in 60 rows."""
+    gain, _ = pooled_gains(scheme, [0.2, 0.4, 1.0, 0.7], rows, replicates, data=skewed(rows))
+    assert np.abs(gain.mean(axis=0) * math.sqrt(replicates) / gain.std(axis=0)).max() < 4.5
 
 
-@pytest.mark.parametrize(("rows", "replicates"), [(30, 1), (30, 10), (60, 100)])
+@pytest.mark.parametrize(("rows", "replicates"), [(30, 1), (30, 10), pytest.param(60, 100, marks=pytest.mark.slow)])
 def test_corner_wave_is_never_refuted_on_few_skewed_rows(rows, replicates):
     """Undecided, or holds, for ten tables each: the guard of the best linear attack once refuted half of those of 30 rows."""
     for seed in range(10):
@@ -507,6 +508,7 @@ def test_nothing_to_test_is_not_called_too_few_rows():
     assert "too few rows" not in found.why
 
 
+@pytest.mark.slow
 def test_levels_that_are_near_are_no_lottery():
     """Which of 0.5 and 0.6 is measured best in 15 rows is luck; the copy of least noise by law is compared with too (4.5 errors)."""
     gain, _ = pooled_gains("corner-wave", [0.6, 0.5], 30, 600, covariance=[[1.0]])
@@ -670,6 +672,7 @@ def test_an_error_at_the_edge_of_rounding_is_no_difference(scheme):
         assert [e.status for e in result.expectations] == ["holds"] * len(expect)
 
 
+@pytest.mark.slow
 def test_matches_theory_raises_false_alarms_at_its_stated_rate():
     """At most 1 % of true theories refuted: no more of 300 than Bin(300, 0.01) allows (1e-4)."""
     false = sum(

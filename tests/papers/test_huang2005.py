@@ -1,4 +1,7 @@
-"""Huang, Du and Chen 2005: the four experiments, at every plotted point, and the noise of Section 8."""
+"""Huang, Du and Chen 2005: the four experiments, at every plotted point, and the noise of Section 8.
+
+What the scenarios expect is judged by ``pytest scenarios``, on five replicates. Here one is enough: closed forms are the same for all.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,13 @@ from auditor.results.records import Measurement
 from auditor.schemes.base.noise_shapes import correlation_dissimilarity, dissimilar_spectrum
 
 SWEPT = {1: "data.spectrum.attributes", 2: "data.spectrum.count", 3: "data.spectrum.small", 4: "schemes[0].noise.dissimilar"}
-REPLICATES, ROWS, VARIANCE = 5, 1000, 25.0
+REPLICATES, ROWS, VARIANCE = 1, 1000, 25.0
+EXPERIMENTS = [1, *(pytest.param(number, marks=pytest.mark.slow) for number in (2, 3, 4))]
 
 
 @lru_cache(maxsize=4)
 def run(experiment: int) -> AuditResult:
-    return auditor.run(f"scenarios/huang2005-exp{experiment}.yaml", workers=2)
+    return auditor.run(f"huang2005-exp{experiment}", overrides={"replicates": REPLICATES, "expect": []})
 
 
 def rmse(experiment: int, attack: str, knowledge: str) -> dict[float, list[Measurement]]:
@@ -69,14 +73,7 @@ def bayes_terms(lam: np.ndarray, r: np.ndarray) -> tuple[float, float]:
     return float((lam * r / (lam + r)).sum() / m), float((2 * S @ S + 4 * S @ A) / ROWS / m**2)
 
 
-@pytest.mark.parametrize("experiment", [1, 2, 3, 4])
-def test_every_claim_of_the_scenario_holds(experiment: int) -> None:
-    result = run(experiment)
-    assert [(e.expectation, e.where, e.why) for e in result.expectations if e.status != "holds"] == []
-    assert result.exit_status == 0
-
-
-@pytest.mark.parametrize("experiment", [1, 2, 3, 4])
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
 @pytest.mark.parametrize(("attack", "terms"), [("pca-filter", pca_terms), ("bayes-estimate", bayes_terms)])
 def test_every_plotted_point_is_the_closed_form_where_covariances_are_known(experiment: int, attack: str, terms: Any) -> None:
     points = rmse(experiment, attack, "perfect")
@@ -90,7 +87,7 @@ def test_every_plotted_point_is_the_closed_form_where_covariances_are_known(expe
         assert abs(measured - expected) < 4.5 * math.sqrt(variance / REPLICATES)
 
 
-@pytest.mark.parametrize("experiment", [1, 2, 3])
+@pytest.mark.parametrize("experiment", EXPERIMENTS[:3])
 def test_udr_is_its_closed_form_too(experiment: int) -> None:
     # λ_jj vary with the eigenvectors: E is Jensen-bounded by the value at their mean, and close to it
     for x, replicates in rmse(experiment, "udr", "perfect").items():
@@ -100,7 +97,7 @@ def test_udr_is_its_closed_form_too(experiment: int) -> None:
         assert 0.93 * bound < replicates[0].theory <= bound * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("experiment", [1, 2, 3, 4])
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_estimating_the_covariance_costs_something_at_every_point(experiment: int) -> None:
     for attack in ("bayes-estimate", "udr"):
         known, estimated = rmse(experiment, attack, "perfect"), rmse(experiment, attack, "estimated")
@@ -108,6 +105,7 @@ def test_estimating_the_covariance_costs_something_at_every_point(experiment: in
             assert np.mean([r.value for r in estimated[x]]) >= np.mean([r.value for r in known[x]]) - 1e-3
 
 
+@pytest.mark.slow
 def test_spectral_filter_keeps_what_the_bound_allows() -> None:
     # Experiment 3 at 50: every eigenvalue of Y, 75 and up, spread by sampling from 35; the bound is 43: nearly all is kept, the error
     # is ndr's to 3 %. At 1: exactly the 20 principal ones, so it is PCA-DR with estimated directions.
@@ -158,11 +156,15 @@ def test_spectrum_by_hand() -> None:
     np.testing.assert_allclose(dissimilar_spectrum(np.array([30.0, 10.0]), 1.0, 4.0), [2.0, 6.0])
 
 
-def test_dissimilarity_is_reported_and_follows_the_definition() -> None:
+@pytest.mark.slow
+def test_dissimilarity_is_reported_along_the_axis_of_the_figure() -> None:
     found = {r.sweep[SWEPT[4]]: r.value for r in run(4).measurements if r.metric == "dissimilarity"}
     assert len(found) == 9
     assert found[0.0] == pytest.approx(0.0, abs=1e-9)
     assert found[0.5] == pytest.approx(0.096, abs=5e-4)  # ERRATA: the vertical line of Figure 4
+
+
+def test_dissimilarity_is_reported_and_follows_the_definition() -> None:
     scenario = {
         "data": {"source": "gaussian", "rows": 50, "covariance": [[4.0, 1.0], [1.0, 1.0]], "exact": True},
         "schemes": [

@@ -13,6 +13,7 @@ import threading
 import time
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 import yaml
@@ -25,9 +26,11 @@ from auditor.errors import AuditorError, NotApplicable, PluginError, StorageErro
 from auditor.process.containment import contained, failure_reason, known
 from auditor.process.interrupt import CtrlC
 from auditor.runs import tables
-from tests.misbehaving import NOW, PLUGINS, Manners
+from tests.plugin_packages import install
+from tests.process.misbehaving import NOW, PLUGINS, Manners
+from tests.programs import PATIENCE, environment, python, wait_for
+from tests.tiers import every_pair
 
-ROOT = Path(__file__).parents[2]
 CELL = "87654321.125"
 """Stands for an original value: no file and no message may hold it."""
 NUMBERS = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 200}
@@ -76,9 +79,9 @@ def dropped(*shown):
 
 def in_a_thread(act):
     def start(*shown):
-        thread = threading.Thread(target=act)
+        thread = threading.Thread(target=act, daemon=True)
         thread.start()
-        thread.join()
+        thread.join(PATIENCE)
 
     return start
 
@@ -250,8 +253,7 @@ def assert_others_finished(kind, found):
     assert {r["status"] for r in fair} == {"ok"}
 
 
-@pytest.mark.parametrize("kind", SCENARIOS)
-@pytest.mark.parametrize("how", RAISES)
+@pytest.mark.parametrize(("how", "kind"), every_pair(RAISES, SCENARIOS))
 def test_what_a_plugin_raises_ends_in_3_and_the_others_are_finished(kind, how, audit, tmp_path):
     status, out, err = audit(kind, "--format", "json", "--quiet", act=RAISES[how])
     assert status == (2 if (kind, how) == ("odd-source", "MemoryError") else 3), err  # fewer rows could be asked for
@@ -265,8 +267,7 @@ def test_what_a_plugin_raises_ends_in_3_and_the_others_are_finished(kind, how, a
         assert_others_finished(kind, results(tmp_path))
 
 
-@pytest.mark.parametrize("kind", SCENARIOS)
-@pytest.mark.parametrize("how", ["an error of ours", "SystemExit(0)", "a BaseException", "KeyboardInterrupt"])
+@pytest.mark.parametrize(("how", "kind"), every_pair(["SystemExit(0)", "an error of ours", "a BaseException", "KeyboardInterrupt"], SCENARIOS))
 def test_a_plugin_that_cannot_be_made_ends_in_3_and_the_others_are_finished(kind, how, audit, tmp_path):
     status, out, err = audit(kind, "--format", "json", "--quiet", made=RAISES[how])
     assert status == (2 if how == "an error of ours" and kind not in ("odd-source", "odd-expectation", "html") else 3), err
@@ -275,8 +276,7 @@ def test_a_plugin_that_cannot_be_made_ends_in_3_and_the_others_are_finished(kind
         assert_others_finished(kind, results(tmp_path))
 
 
-@pytest.mark.parametrize("kind", SCENARIOS)
-@pytest.mark.parametrize("how", CHANGES)
+@pytest.mark.parametrize(("how", "kind"), every_pair(CHANGES, SCENARIOS))
 def test_what_a_plugin_changes_is_put_back_and_the_run_is_whole(kind, how, audit, tmp_path):
     handler, streams, errors = signal.getsignal(signal.SIGINT), (sys.stdout, sys.stderr), np.geterr()
     status, out, err = audit(kind, "--format", "json", "--quiet", act=CHANGES[how])
@@ -297,8 +297,7 @@ def test_what_a_plugin_prints_is_no_part_of_the_report(kind, audit, tmp_path):
     assert_nothing_leaked(tmp_path, out)
 
 
-@pytest.mark.parametrize("kind", SCENARIOS)
-@pytest.mark.parametrize("how", RETURNS)
+@pytest.mark.parametrize(("how", "kind"), every_pair(RETURNS, SCENARIOS))
 def test_what_a_plugin_hands_back_is_checked(kind, how, audit, tmp_path):
     status, out, err = audit(kind, "--format", "json", "--quiet", spoil=RETURNS[how])
     if (kind, how) == ("odd-source", "the wrong shape"):  # a source may have any number of rows
@@ -356,21 +355,56 @@ def test_levels_that_are_none_are_refused_before_anything_runs(audit, tmp_path):
 
 @pytest.mark.parametrize("how", RAISES)
 def test_a_module_that_raises_when_imported_is_reported(how, tmp_path, monkeypatch):
-    (tmp_path / "grim_module.py").write_text("from tests.test_containment import NOW\nNOW.made()\n")
+    (tmp_path / "grim_module.py").write_text("from tests.process.misbehaving import NOW\nNOW.made()\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(NOW, "made", RAISES[how])
     monkeypatch.setattr(registry, "failures", [])
     assert registry._import("grim", "grim_module") is None
     (failure,) = registry.failures
     assert "grim_module" in str(failure)
+    assert "ModuleNotFoundError" not in str(failure)
     assert CELL not in str(failure)
 
 
-@pytest.mark.parametrize("kind", SCENARIOS)
-@pytest.mark.parametrize("how", ["SystemExit(0)", "KeyboardInterrupt", "GeneratorExit", "os._exit(0)"])
+@pytest.mark.parametrize(("how", "kind"), every_pair(["SystemExit(0)", "KeyboardInterrupt", "GeneratorExit", "os._exit(0)"], SCENARIOS))
 def test_a_plugin_cannot_end_check_in_0_before_the_plan_is_printed(kind, how, audit):
     status, out, err = audit(kind, command="check", made=RAISES[how])
     assert status == 3 or (status == 0 and "cells" in out), err
+
+
+REFUSALS = {"an error of ours", "lost workers", "a full disk"}
+"""Errors that a scheme may refuse a request with."""
+
+
+@pytest.mark.parametrize("kind", ["odd-additive", "odd-uniform"])
+@pytest.mark.parametrize("moment", ["made", "act"])
+@pytest.mark.parametrize("how", [*RAISES, "changes the folder"])
+def test_what_a_scheme_raises_ends_perturb_without_copies_and_not_in_0(kind, moment, how, command, tmp_path, monkeypatch):
+    """It was a traceback, or 0 and no copies; and the copies lay where the plugin had moved to."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in vars(Manners(kind, **{moment: (RAISES | CHANGES)[how]})).items():
+        monkeypatch.setattr(NOW, name, value)
+    asked = ["--columns", "species"] if kind == "odd-uniform" else []
+    status, out, err = command("perturb", "iris", "--scheme", kind, "--levels", "0.5,0.25", "--output", "copies", *asked)
+    assert "Traceback" not in err
+    written = [name for name in ("copy-1.csv", "copy-2.csv", "release.json") if Path("copies", name).exists()]
+    assert (status, len(written)) == ((0, 3) if how == "changes the folder" else (2 if how in REFUSALS else 3, 0))
+    assert_nothing_leaked(tmp_path, out, err)
+
+
+@pytest.mark.parametrize("kind", ["odd-additive", "odd-linear", "odd-expectation"])
+@pytest.mark.parametrize("error", [click.exceptions.Exit(0), click.Abort(), click.UsageError(CELL)])
+def test_an_end_that_the_command_line_s_library_knows_is_none(kind, error, command, tmp_path, monkeypatch):
+    """Raised where a plugin's parameters are read, it ended a run with 0 and no results."""
+    monkeypatch.chdir(tmp_path)
+    plugin = next(each for each in PLUGINS if each.name == kind)
+    refusing = type("Parameters", (plugin.Parameters,), {"__module__": __name__, "model_validate": classmethod(raising(error))})
+    monkeypatch.setattr(plugin, "Parameters", refusing)
+    Path("x.yaml").write_text(yaml.safe_dump(SCENARIOS[kind]))
+    for verb in ("run", "check"):
+        status, out, err = command(verb, "x.yaml")
+        assert (status, results(tmp_path)) == (3, None), err
+        assert_nothing_leaked(tmp_path, out, err)
 
 
 INFERRED = {
@@ -408,12 +442,6 @@ def test_a_real_ctrl_c_passes_in_python_too():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def grim_site(tmp_path, **modules):
-    from tests.plugin_packages import install
-
-    return install(tmp_path / "site", "grim", **modules)
-
-
 ATTACK = '''
     """Leaves."""
     import ctypes, os, threading, time
@@ -434,12 +462,10 @@ ATTACK = '''
 
 
 def command(tmp_path, act, *options):
-    site = grim_site(tmp_path, leaves=ATTACK.format(act=act))
+    site = install(tmp_path / "site", "grim", leaves=ATTACK.format(act=act))
     two = [{"name": "corner-wave", "id": name, "levels": [0.5, 0.25]} for name in ("one", "two")]
     (tmp_path / "x.yaml").write_text(yaml.safe_dump(NUMERIC | {"attacks": ["leaves", "llse"], "schemes": two}))
-    path = os.pathsep.join([str(site), str(ROOT)])
-    run = [sys.executable, "-m", "auditor", "run", "x.yaml", "--format", "json", "--quiet", *options]
-    return subprocess.run(run, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False, timeout=100)
+    return python("-m", "auditor", "run", "x.yaml", "--format", "json", "--quiet", *options, cwd=tmp_path, env=environment(site))
 
 
 def test_a_thread_left_running_does_not_keep_the_process(tmp_path):
@@ -457,6 +483,7 @@ def test_what_is_left_for_the_end_adds_nothing_to_the_report(tmp_path):
     assert json.loads(done.stdout)["measurements"] == results(tmp_path)["measurements"]
 
 
+@pytest.mark.slow
 def test_os_exit_in_a_worker_is_a_cell_that_failed(tmp_path):
     done = command(tmp_path, "os._exit(0)", "--workers", "2")
     assert done.returncode == 3, done.stderr
@@ -546,23 +573,23 @@ def test_a_child_that_goes_on_does_not_fork_again(tmp_path):
     namespace["audit"]()
     assert os.getpid() == here, "a child went on"
     for child in children:
-        os.waitpid(child, 0)
+        wait_for(lambda child=child: os.waitpid(child, os.WNOHANG)[0], f"child {child} goes on")
     assert noted.read_text().split() == [str(here)] * 12
 
 
 def test_blocks_in_several_threads_give_os_exit_back():
-    before, inside = os._exit, threading.Barrier(2)
+    before, inside = os._exit, threading.Barrier(2, timeout=PATIENCE)
 
     def one(first):
         with contained():
             inside.wait()
             time.sleep(0 if first else 0.1)
 
-    threads = [threading.Thread(target=one, args=(first,)) for first in (True, False)]
+    threads = [threading.Thread(target=one, args=(first,), daemon=True) for first in (True, False)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(PATIENCE)
     assert os._exit is before
 
 

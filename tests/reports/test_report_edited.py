@@ -15,10 +15,11 @@ from auditor.cli import main
 from auditor.errors import AuditorError
 from auditor.results.comparison import compare_results
 from auditor.results.model import AuditResult
+from reports.charts.listing import charts
 from reports.csv_table import Csv
+from reports.figures.reading import Reading
 from reports.json_results import Json
 from reports.junit import Junit
-from reports.layout.page import page
 from reports.markdown import Markdown
 from reports.terminal import Terminal
 
@@ -68,7 +69,7 @@ def test_what_stands_in_an_edited_file_is_refused_or_reported(small: AuditResult
         for renderer in (Terminal(width=80), Markdown(), Junit(), Csv(), Json()):
             renderer.render([read])
         if number % 10 == 0:  # charts take their time
-            page(read, 1, 500)
+            charts(Reading(read), "audit-1", 500)
         for changed in (compare_results(small, read), compare_results(read, small)):
             Terminal(width=80).render_comparison(changed)
     assert 30 < len(refused) < count - 30

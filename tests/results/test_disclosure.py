@@ -13,7 +13,6 @@ import pytest
 import auditor
 from auditor import registry
 from auditor.audit.base.release import open_release
-from auditor.cli import main
 from auditor.results.comparison import compare_results
 from auditor.results.disclosure import FEWEST_RECORDS, half_step
 from auditor.results.model import AuditResult
@@ -217,16 +216,13 @@ def test_no_format_holds_a_record_or_a_moment_of_a_short_file(tmp_path, rows):
     assert all(holds(result._json(), secret) for secret in (*records.mean(axis=0), *records.var(axis=0)) if secret > 1e-2)  # the search finds what is there
 
 
-def test_the_command_writes_and_prints_what_is_disclosed(tmp_path, monkeypatch, capfd):
+def test_the_command_writes_and_prints_what_is_disclosed(here, command):
     records = people(3)
-    pd.DataFrame(records, columns=["pay", "tax"]).to_csv(tmp_path / "people.csv", index=False)
-    (tmp_path / "short.yaml").write_text(json.dumps(SCENARIO | {"data": "people.csv"}))
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit):
-        main(["run", "short.yaml", "--format", "markdown"])
-    printed = capfd.readouterr().out
+    pd.DataFrame(records, columns=["pay", "tax"]).to_csv("people.csv", index=False)
+    (here / "short.yaml").write_text(json.dumps(SCENARIO | {"data": "people.csv"}))
+    printed = command("run", "short.yaml", "--format", "markdown")[1]
     assert "figures of tables with too few records are withheld" in printed
-    folder = tmp_path / "audit" / "short"
+    folder = here / "audit" / "short"
     texts = [printed, (folder / "results.json").read_text(), text_of((folder / "report.html").read_text())]
     texts.append(pq.read_table(folder / "results.parquet").to_pandas().to_csv())
     secrets = [*records.ravel(), *records.mean(axis=0), *records.var(axis=0), *records.std(axis=0)]

@@ -19,6 +19,7 @@ from auditor import registry
 from auditor.data.table import Table
 from auditor.results import owner_key as owner
 from auditor.results.comparison import compare_results
+from tests.programs import PATIENCE, environment, python
 
 SCENARIO = {"seed": 1, "schemes": [{"name": "corner-wave", "levels": [1.0]}], "attacks": ["ndr"]}
 
@@ -65,18 +66,15 @@ def test_the_key_is_its_owner_s_alone_and_stays(state):
     assert len(path.read_bytes()) == owner.BYTES
     owner._key.cache_clear()
     assert owner.fingerprint("a table") == first != owner.fingerprint("another")
-    command = [sys.executable, "-c", "from auditor.results import owner_key as owner; print(owner.fingerprint('a table'))"]
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    done = python("-c", "from auditor.results import owner_key as owner; print(owner.fingerprint('a table'))", check=True)
     assert done.stdout.strip() == first
     assert [file.name for file in state.iterdir()] == [owner.NAME]
 
 
 def test_processes_that_start_together_agree_on_one_key(state):
     command = [sys.executable, "-c", "from auditor.results import owner_key as owner; print(owner.key_name())"]
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(4)]
-    assert len({each.communicate()[0] for each in running}) == 1
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) for _ in range(4)]
+    assert len({each.communicate(timeout=PATIENCE)[0] for each in running}) == 1
 
 
 def test_the_key_s_name_says_nothing_of_it(state):

@@ -18,10 +18,10 @@ from auditor.data.streamed import rows as streamed
 from auditor.errors import AuditorError
 from auditor.runs import tables
 from auditor.runs.workers import Crew
+from tests.programs import PATIENCE, wait_for
 
 pytest.importorskip("distributed", reason="--cluster is an extra: pip install 'auditor[cluster]'")
 
-PATIENCE = 120
 ENVIRONMENT = os.environ | {
     "PYTHONPATH": os.pathsep.join([str(Path.cwd()), str(Path(__file__).parent)]),
     "DASK_DISTRIBUTED__WORKER__DAEMON": "false",
@@ -36,7 +36,7 @@ class Cluster:
         self._processes: list[subprocess.Popen[bytes]] = []
         told = folder / "scheduler.json"
         self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(told))
-        _until(lambda: told.exists() and told.stat().st_size > 0)
+        wait_for(lambda: told.exists() and told.stat().st_size > 0, "no scheduler")
         import json
 
         self.address = json.loads(told.read_text())["address"]
@@ -58,14 +58,7 @@ class Cluster:
     def stop(self) -> None:
         for process in reversed(self._processes):
             process.kill()
-            process.wait()
-
-
-def _until(done) -> None:
-    started = time.monotonic()
-    while not done():
-        assert time.monotonic() - started < PATIENCE, "the cluster did not come up"
-        time.sleep(0.05)
+            process.wait(PATIENCE)
 
 
 @pytest.fixture
@@ -121,7 +114,7 @@ def test_the_same_results_of_categories(cluster, document, tmp_path):
     expected = without_clock(auditor.run(categorical))
     assert without_clock(auditor.run(categorical, cluster=cluster.address)) == expected
     cluster.workers[0].send_signal(signal.SIGKILL)
-    cluster.workers[0].wait()
+    cluster.workers[0].wait(PATIENCE)
     assert without_clock(auditor.run(categorical, cluster=cluster.address)) == expected
 
 
@@ -145,13 +138,13 @@ def test_a_killed_worker_s_tasks_are_done_by_the_other(cluster, tmp_path):
         with Crew(cluster=cluster.address) as crew:
             found.extend(crew.carry_out(mark_and_wait, [(str(marks), number) for number in numbers]))
 
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=work, daemon=True)
     thread.start()
     victim = cluster.workers[0]
-    _until(lambda: list(marks.glob(f"begun-*-{victim.pid}")) and list(marks.glob(f"begun-*-{cluster.workers[1].pid}")))
+    wait_for(lambda: all(list(marks.glob(f"begun-*-{worker.pid}")) for worker in cluster.workers), "a worker has nothing to do")
     lost = {path.name.split("-")[1] for path in marks.glob(f"begun-*-{victim.pid}")}
     victim.send_signal(signal.SIGKILL)
-    victim.wait()
+    victim.wait(PATIENCE)
     (marks / "go").touch()
     thread.join(PATIENCE)
     assert found == [number**2 for number in numbers]
@@ -167,7 +160,7 @@ def test_an_audit_goes_on_when_a_worker_is_killed(cluster, document, monkeypatch
     def kill(progress) -> None:
         if not killed and progress.done >= 2:
             cluster.workers[0].send_signal(signal.SIGKILL)
-            killed.append(cluster.workers[0].wait())
+            killed.append(cluster.workers[0].wait(PATIENCE))
 
     from auditor.runs.run_scenario import run_scenario
     from auditor.scenario.read import read_scenario

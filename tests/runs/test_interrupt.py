@@ -6,8 +6,8 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -21,8 +21,8 @@ from auditor.results.records import ExpectationRecord
 from auditor.runs import schedule as tasks
 from auditor.runs.journal import NAME
 from auditor.scenario.read import read_scenario
+from tests.programs import PATIENCE, python, running, wait_for
 
-ROOT = Path(__file__).parents[2]
 SCENARIO = {
     "title": "Stopped",
     "seed": 1,
@@ -170,18 +170,24 @@ def test_a_signal_in_a_shielded_block_is_raised_at_its_end():
 # -- as a terminal does it ------------------------------------------------------------------------------------------------
 
 
-def started(*arguments, folder):
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(
-        [sys.executable, *arguments], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True,
-    )  # fmt: skip
+@pytest.fixture
+def started(folder):
+    """Start Python in a session of its own, as a terminal does; whatever is left of it at the end of a test is ended."""
+    with ExitStack() as stack:
+        yield lambda *arguments: stack.enter_context(running(*arguments, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
 
 
 def patiently(condition, program):
-    while not condition():
-        assert program.poll() is None, program.communicate()
-        time.sleep(0.05)
+    wait_for(lambda: condition() or program.poll() is not None, "what is waited for does not come")
+    assert program.poll() is None, said(program)
+
+
+def said(program):
+    """What a program said when it has ended; a worker that outlives it and holds its streams open is told, and not waited for."""
+    try:
+        return program.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        pytest.fail(f"after {PATIENCE} s there are still {members(program)}")
 
 
 def begun(folder):
@@ -190,13 +196,14 @@ def begun(folder):
     return journal.exists() and journal.read_bytes().count(b"\n") > 2
 
 
-def test_ctrl_c_reaches_program_and_workers_at_once_and_nobody_shows_a_traceback(folder):
+@pytest.mark.slow
+def test_ctrl_c_reaches_program_and_workers_at_once_and_nobody_shows_a_traceback(folder, started):
     many = SCENARIO | {"replicates": 16, "data": {"source": "census-like", "rows": 40_000}, "coalitions": ["subsets"]}
     Path("many.yaml").write_text(yaml.safe_dump(many))
-    program = started("-m", "auditor", "run", "many.yaml", "--workers", "2", folder=folder)
+    program = started("-m", "auditor", "run", "many.yaml", "--workers", "2")
     patiently(lambda: begun(folder), program)
     os.killpg(program.pid, signal.SIGINT)
-    _, err = program.communicate()
+    _, err = said(program)
     assert program.returncode == 130
     assert "Traceback" not in err
     assert "many: PARTIAL: " in err
@@ -211,7 +218,7 @@ def test_workers_are_deaf_to_ctrl_c_from_their_start(folder):
         "with Crew(2) as crew: print(*crew.carry_out(lambda _: signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()), range(4)))\n"
         "print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))"
     )
-    done = subprocess.run([sys.executable, "-c", asks], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True)
+    done = python("-c", asks, check=True)
     assert done.stdout.split("\n")[:2] == ["True True True True", "False"]
 
 
@@ -223,43 +230,40 @@ def members(program):
 
 def all_end(program):
     """Whether nobody outlives a program by a minute: joblib's own would wait for work for five more."""
-    for _ in range(1200):
-        if not members(program):
-            return True
-        time.sleep(0.05)
-    return False
+    wait_for(lambda: not members(program), "somebody outlives the program", seconds=60)
+    return True
 
 
 def has_workers(program):
     return sum("popen_loky" in line for line in members(program)) == 2
 
 
-@pytest.mark.parametrize("moment", ["at work", "just started"])
-def test_workers_end_when_the_program_is_killed(folder, moment):
+@pytest.mark.parametrize("moment", [pytest.param("at work", marks=pytest.mark.slow), "just started"])
+def test_workers_end_when_the_program_is_killed(folder, started, moment):
     many = SCENARIO | {"replicates": 16, "data": {"source": "census-like", "rows": 40_000}, "coalitions": ["subsets"]}
     Path("many.yaml").write_text(yaml.safe_dump(many))
-    program = started("-m", "auditor", "run", "many.yaml", "--workers", "2", folder=folder)
+    program = started("-m", "auditor", "run", "many.yaml", "--workers", "2")
     patiently(lambda: begun(folder) if moment == "at work" else has_workers(program), program)
     program.kill()
-    program.communicate()
+    said(program)
     assert all_end(program)
 
 
-def test_ctrl_c_while_workers_start_ends_the_program_and_them(folder):
+def test_ctrl_c_while_workers_start_ends_the_program_and_them(folder, started):
     Path("many.yaml").write_text(yaml.safe_dump(SCENARIO))
-    program = started("-m", "auditor", "run", "many.yaml", "--workers", "2", folder=folder)
+    program = started("-m", "auditor", "run", "many.yaml", "--workers", "2")
     patiently(lambda: has_workers(program), program)
     os.killpg(program.pid, signal.SIGINT)
-    _, err = program.communicate(timeout=60)
+    _, err = said(program)
     assert program.returncode == 130
     assert "Traceback" not in err
     assert "Exception ignored" not in err
     assert all_end(program)
 
 
-def test_a_wrong_request_ends_the_workers_it_would_have_needed(folder):
-    program = started("-m", "auditor", "run", "no-such.yaml", "--workers", "2", folder=folder)
-    out, err = program.communicate(timeout=60)
+def test_a_wrong_request_ends_the_workers_it_would_have_needed(started):
+    program = started("-m", "auditor", "run", "no-such.yaml", "--workers", "2")
+    out, err = said(program)
     assert (program.returncode, out) == (2, "")
     assert err.startswith("error: no-such.yaml: no such scenario file")
     assert "ignored" not in err
@@ -273,21 +277,21 @@ with interrupt.interruptible():
     try:
         with interrupt.shielded():  # whenever the first comes, it meets the program in compiled code
             print("ready", flush=True)
-            hashlib.pbkdf2_hmac("sha256", b"x", b"y", 10**9)
+            hashlib.pbkdf2_hmac("sha256", b"x", b"y", 2 * 10**8)
     finally:
         print("survived", flush=True)
 """
 
 
-def test_a_second_ctrl_c_stops_at_once_even_in_compiled_code(folder):
-    program = started("-c", SECOND, folder=folder)
+def test_a_second_ctrl_c_stops_at_once_even_in_compiled_code(started):
+    program = started("-c", SECOND)
     assert program.stdout.readline() == "ready\n"
     os.killpg(program.pid, signal.SIGINT)
     assert program.stderr.readline() == "\n"
     assert "Ctrl-C again stops at once" in program.stderr.readline()
     time.sleep(2 * interrupt.ONE_PRESS)
     os.killpg(program.pid, signal.SIGINT)
-    out, err = program.communicate()
+    out, err = said(program)
     assert program.returncode == 130
     assert "survived" not in out
     assert err == "stopped at once\n"
@@ -307,8 +311,8 @@ with interrupt.interruptible():
 """
 
 
-def test_a_signal_that_is_delivered_twice_is_one_request(folder):
-    out, _ = started("-c", TWICE, folder=folder).communicate()
+def test_a_signal_that_is_delivered_twice_is_one_request(started):
+    out, _ = said(started("-c", TWICE))
     assert out == "survived\n"
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from tests.programs import python
 
 FACTOR = 1.6
 """Either way. What an interpreter with its libraries takes, half of these runs' memory, differs that much from machine to machine."""
@@ -131,5 +131,4 @@ def both(folder: Path, held: int, text: str) -> tuple[float, float]:
 
 
 def said(code: str, held: int, file: Path) -> str:
-    command = [sys.executable, "-c", code, str(held), str(file)]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=900).stdout
+    return python("-c", code, held, file, check=True, timeout=300).stdout

@@ -15,7 +15,7 @@ from large_tables import figures, in_memory
 import auditor
 from auditor.data.streamed import rows as streamed
 from auditor.errors import AuditorError
-from auditor.runs import moment_pass, workers
+from auditor.runs import passes, workers
 from auditor.runs import schedule as tasks
 
 ROWS = 60_000
@@ -106,7 +106,7 @@ def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, mo
     document = wide(file)
     plain = figures(auditor.run(document))
     for count, shares in [(1, 3), (2, 256), (2, 4), (4, 256)]:
-        monkeypatch.setattr(moment_pass, "TASKS_PER_PASS", shares)
+        monkeypatch.setattr(passes, "TASKS_PER_PASS", shares)
         assert figures(auditor.run(document, workers=count)) == plain
 
 
@@ -121,7 +121,7 @@ def test_more_blocks_than_groups(file, large, monkeypatch):
     assert len(blocks.stripes(ROWS, 40)) == 6
     assert {group for parts in blocks.moment_groups(ROWS, 40) for group, _, _ in parts} == {0, 1, 2}
     plain = figures(auditor.run(document))
-    monkeypatch.setattr(moment_pass, "TASKS_PER_PASS", 2)
+    monkeypatch.setattr(passes, "TASKS_PER_PASS", 2)
     assert figures(auditor.run(document)) == plain
     assert figures(in_memory(monkeypatch, document)) == plain
 
@@ -150,10 +150,10 @@ def test_tasks_and_results_hold_no_rows(file, large):
 
     checked = read_scenario(scenario(file, knowledge=["perfect"]), [], None)
     release = list(tasks.plan(checked, checked.sweep_points()))
-    steps = moment_pass.gather_tasks(release)
+    steps = passes.steps_ahead(release)
     assert len(pickle.dumps(steps[0])) < 10_000
     moments = 12 * (12 + 1) * 8  # of three attributes and three copies of each
-    assert len(pickle.dumps(moment_pass.gather(steps[0]))) < 32 * len(SCHEMES) * (moments + 300)
+    assert len(pickle.dumps(passes.go_through(steps[0]))) < 32 * len(SCHEMES) * (moments + 300)
 
 
 def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(file, large, monkeypatch):

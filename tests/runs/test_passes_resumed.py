@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,15 +14,20 @@ import pytest
 from large_tables import figures
 
 import auditor
+from auditor.audit.numeric import moment_pass
 from auditor.audit.numeric.gather import Chosen, Stripe
+from auditor.audit.numeric.moment_pass import MomentJob
 from auditor.numerics.moments import Moments
+from auditor.numerics.passes import Job
 from auditor.runs import checkpoint as keeper
-from auditor.runs import moment_checkpoint as stretches
-from auditor.runs import moment_pass
+from auditor.runs import passes
 from auditor.runs.journal import NAME
 from auditor.runs.task_keys import Identity
 
 ROWS, STEPS, SCHEMES = 60_000, 10, 2
+
+
+JOB = MomentJob(ROWS, 2, 1, np.zeros(2), np.ones(2), {})
 
 
 class StopError(BaseException):
@@ -36,7 +44,7 @@ def table() -> pd.DataFrame:
 @pytest.fixture
 def document(table, tmp_path, large, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(stretches, "MOST_NUMBERS", 2**17)  # many columns make many blocks of few records
+    monkeypatch.setattr(moment_pass, "MOST_NUMBERS", 2**17)  # many columns make many blocks of few records
     table.to_parquet("table.parquet", row_group_size=9_999)
     return {
         "schema": 1, "title": "long", "seed": 5, "data": {"source": "table.parquet"},
@@ -49,7 +57,7 @@ def document(table, tmp_path, large, monkeypatch):
 @pytest.fixture
 def gathered(monkeypatch):
     """Every step of a pass that is gone through; the one at ``gathered.stop`` stops the run."""
-    real = moment_pass.gather
+    real = passes.go_through
 
     class Steps(list):
         stop = None
@@ -62,7 +70,7 @@ def gathered(monkeypatch):
         steps.append(task)
         return real(task)
 
-    monkeypatch.setattr(moment_pass, "gather", gather)
+    monkeypatch.setattr(passes, "go_through", gather)
     return steps
 
 
@@ -72,6 +80,11 @@ def stopped_at(step, document, gathered):
         auditor.run(document, output="audit")
     gathered.stop = None
     gathered.clear()
+
+
+def summed(steps):
+    """Return for how many schemes each step took sums; for the others it looked for chosen rows alone."""
+    return [sum(job.sums for job in step.jobs.values()) for step in steps]
 
 
 def journal():
@@ -85,7 +98,7 @@ def test_what_was_summed_is_not_summed_again_and_the_results_are_the_same(docume
     gathered.clear()
     stopped_at(step, document, gathered)
     resumed = auditor.run(document, output="audit", resume=True)
-    assert [task.chosen_alone for task in gathered] == [True] * step + [False] * (STEPS - step)
+    assert summed(gathered) == [0] * step + [SCHEMES] * (STEPS - step)
     assert figures(resumed) == figures(undisturbed)
 
 
@@ -146,8 +159,8 @@ def test_blocks_without_chosen_rows_are_not_read_again(document, gathered, monke
     stopped_at(9, document, gathered)
     read, real = [], FileRows.read
     monkeypatch.setattr(FileRows, "read", lambda self, a, b: read.append(a) or real(self, a, b))
-    before = moment_pass.gather
-    monkeypatch.setattr(moment_pass, "gather", lambda task: (read.clear(), before(task), again.append(len(read)))[1])
+    before = passes.go_through
+    monkeypatch.setattr(passes, "go_through", lambda task: (read.clear(), before(task), again.append(len(read)))[1])
     again = []
     auditor.run(document, output="audit", resume=True)
     assert again[9] == 1
@@ -162,7 +175,7 @@ def test_the_journal_holds_sums_over_many_rows_and_no_row(document, gathered, ta
     for stripes in parts:
         for groups, finite, _ in stripes:
             assert finite
-            assert min(count for _, count, _, _ in groups) >= stretches.FEWEST_RECORDS
+            assert min(count for _, count, _, _ in groups) >= moment_pass.FEWEST_RECORDS
     numbers = {f"{number:.9g}" for stripes in parts for groups, _, _ in stripes for _, _, *sums in groups for part in sums for number in part}
     centred = table.to_numpy() - table.to_numpy().mean(axis=0)
     for values in (table.to_numpy(), centred, centred**2):
@@ -173,7 +186,7 @@ def test_a_changed_table_is_gone_through_again(document, gathered, table):
     stopped_at(8, document, gathered)
     (table + 1e-9).to_parquet("table.parquet", row_group_size=9_999)
     auditor.run(document, output="audit", resume=True)
-    assert [task.chosen_alone for task in gathered] == [False] * STEPS
+    assert summed(gathered) == [SCHEMES] * STEPS
 
 
 def test_a_whole_run_keeps_no_sums(document, gathered):
@@ -186,11 +199,71 @@ def test_damaged_sums_are_taken_again(document, gathered):
     stopped_at(8, document, gathered)
     path = next(Path().rglob(NAME))
     lines = path.read_bytes().splitlines(keepends=True)
-    places = [number for number, line in enumerate(lines) if b".stripes-3-4 " in line]
+    places = [number for number, line in enumerate(lines) if b".pass-0-stripes-3-4 " in line]
     lines[places[0]] = lines[places[0]].replace(b"true", b"tru3")
     path.write_bytes(b"".join(lines))
     auditor.run(document, output="audit", resume=True)
-    assert [task.chosen_alone for task in gathered] == [number < 8 and number != 3 for number in range(STEPS)]
+    assert summed(gathered) == [0, 0, 0, 1, 0, 0, 0, 0, SCHEMES, SCHEMES]  # of the one scheme whose sums were damaged
+
+
+# -- any job ---------------------------------------------------------------------------------------------------------------
+
+
+class Count(Job):
+    """Counts, of which those above a limit may be kept."""
+
+    exact = True
+
+    def __init__(self, limit):
+        self.limit = limit
+
+    def weight(self, records):
+        return 8
+
+    def begin(self):
+        return Counter()
+
+    def take(self, block, into):
+        into[block] += 1
+
+    def storable(self, parts):
+        return [dict(part) for part in parts] if all(min(part.values()) > self.limit for part in parts) else None
+
+    def restored(self, kept):
+        return [Counter(part) for part in kept or ()]
+
+
+class Counter(collections.Counter):
+    add = collections.Counter.update
+
+
+def test_parts_of_any_job_are_kept_as_far_as_it_says():
+    """Two schemes whose counts may be kept above 5 and above 10, in a pass of two steps, begun twice."""
+    kept, done = {}, []
+
+    class Crew:
+        def carry_out(self, work, steps):
+            for step in steps:
+                done.append((step.first, sorted(step.jobs)))
+                yield {scheme: [Counter({"a": 9 * (step.first + 1)})] for scheme in step.jobs}
+
+    begun = SimpleNamespace(
+        read=lambda place, name: kept.get((place, name)),
+        keep=lambda name, values: kept.update({(place, name): value for place, value in values.items()}),
+    )
+    jobs = {0: Count(5), 1: Count(10)}
+    steps = [passes.PassTask(None, SimpleNamespace(rows=100_000), 1, jobs, 3, 8, a, a + 1) for a in (0, 1)]
+    checkpoint = passes.Checkpoint(begun, {0: 7, 1: 8})
+    found = list(passes.passed(steps, Crew(), checkpoint))
+    assert set(kept) == {(7, "pass-3-stripes-0-1"), (7, "pass-3-stripes-1-2"), (8, "pass-3-stripes-1-2")}
+    assert done == [(0, [0, 1]), (1, [0, 1])]
+    done.clear()
+    assert list(passes.passed(steps, Crew(), checkpoint)) == found
+    assert done == [(0, [1])]
+    other = [replace(step, number=4) for step in steps]
+    done.clear()
+    list(passes.passed(other, Crew(), passes.Checkpoint(begun, {0: 7, 1: 8})))
+    assert done == [(0, [0, 1]), (1, [0, 1])]  # another pass over the same stripes
 
 
 # -- what may be kept --------------------------------------------------------------------------------------------------
@@ -202,8 +275,8 @@ def sums(count, columns=2):
 
 def test_sums_come_back_to_the_last_bit_and_what_was_chosen_does_not_go():
     stripe = Stripe({3: sums(1_000), 4: sums(5_000)}, {"known": Chosen({0: sums(1)})}, True, 0.1)
-    text = json.dumps(stretches.plain([stripe]))
-    (back,) = stretches.stripes_of(json.loads(text))
+    text = json.dumps(JOB.storable([stripe]))
+    (back,) = JOB.restored(json.loads(text))
     assert back.chosen == {}
     assert (back.finite, back.seconds, list(back.groups)) == (True, 0.1, [3, 4])
     for number, moments in back.groups.items():
@@ -214,13 +287,13 @@ def test_sums_come_back_to_the_last_bit_and_what_was_chosen_does_not_go():
 
 @pytest.mark.parametrize(("count", "columns"), [(999, 2), (1_699, 170), (10**6, 200)])
 def test_sums_over_few_records_or_of_many_columns_are_not_kept(count, columns):
-    assert stretches.plain([Stripe({0: sums(10**6)}), Stripe({1: sums(count, columns)})]) is None
+    assert JOB.storable([Stripe({0: sums(10**6)}), Stripe({1: sums(count, columns)})]) is None
 
 
 def test_nothing_is_kept_of_copies_without_moments():
-    assert stretches.plain([Stripe()]) is None
+    assert JOB.storable([Stripe()]) is None
 
 
 @pytest.mark.parametrize("kept", [None, 3, "text", [[1]], [[[[0, 5, [1.0], [1.0, 2.0]]], True, 0.1]], [[[[0, 5, [1.0, 2.0], [1.0]]], True, 0.1]], [[[], "yes", 0.1]]])
 def test_what_makes_no_sense_is_taken_again(kept):
-    assert stretches.stripes_of(kept) is None
+    assert JOB.restored(kept) == []

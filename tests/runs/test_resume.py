@@ -8,7 +8,6 @@ import random
 import resource
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -25,8 +24,8 @@ from auditor.runs.journal import NAME
 from auditor.runs.workers import MOST_DEATHS, Crew
 from benchmarks import kills
 from benchmarks.kills import _outcome, disturb_and_resume, shipped
+from tests.programs import python
 
-ROOT = Path(__file__).parents[2]
 SCENARIO = {
     "title": "Small",
     "seed": 1,
@@ -317,9 +316,7 @@ def limited(size):
 
 
 def shell(*arguments, **options):
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "auditor", "run", *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, **options)
+    return python("-m", "auditor", "run", *arguments, **options)
 
 
 @pytest.mark.parametrize("room", [0.4, 1.5], ids=["the journal does not fit", "the results do not fit"])
@@ -358,23 +355,31 @@ def test_a_run_that_cannot_be_disturbed_is_a_fault_and_no_endless_search(tmp_pat
     assert run.faults == [f"never hit in {kills.MOST_MISSES} runs"]
 
 
-def test_a_pace_that_changed_does_not_keep_a_run_from_being_disturbed(tmp_path, monkeypatch):
-    """One run slow enough to be hit too early, late in the window, and from then on all end before that moment."""
-    answers = iter([kills.TOO_EARLY, ""])
-    monkeypatch.setattr(kills, "_command", lambda *ignored: ["sleep", "0.2" if hits else "1"])
-    monkeypatch.setattr(kills, "LEAST_SPAN", 0.01)
-    hits = []
+class Timed:
+    """A run that takes so many seconds by a clock that nobody waits for, and can be disturbed in its last half second."""
 
-    def disturb(run):
-        hits.append(run)
-        run.program.kill()
-        run.program.communicate()
-        return next(answers)
+    def __init__(self, seconds):
+        self.program, self.seconds, self.faults = self, seconds, []
 
-    monkeypatch.setitem(kills.DISTURBANCES, "SIGTERM", disturb)
-    run, after = kills._disturbed(Path("any.yaml"), tmp_path, "SIGTERM", 0.6, random.Random(5))
-    assert not run.faults
-    assert after < 0.2
+    def wait(self, after):
+        self.after = after
+        if after < self.seconds:
+            raise subprocess.TimeoutExpired("a run", after)
+
+    def disturbed(self):
+        return "" if self.after >= self.seconds - 0.5 else kills.TOO_EARLY
+
+
+@pytest.mark.parametrize(("before", "from_now_on"), [(8.0, 2.0), (2.0, 8.0), (2.0, 2.0)], ids=["quicker", "slower", "alike"])
+def test_a_run_is_hit_whatever_tries_before_have_left(monkeypatch, tmp_path, before, from_now_on):
+    runs = [Timed(before)] * 3
+    monkeypatch.setattr(kills.Run, "begin", lambda *arguments: runs.pop() if runs else Timed(from_now_on))
+    monkeypatch.setitem(kills.DISTURBANCES, "planted", Timed.disturbed)
+    for seed in range(200):
+        runs[:] = [Timed(before)] * 3
+        run, after = kills._disturbed(tmp_path / "x.yaml", tmp_path, "planted", 2.0, random.Random(seed))
+        assert run.faults == []
+        assert run.seconds - 0.5 <= after < run.seconds
 
 
 @pytest.mark.slow

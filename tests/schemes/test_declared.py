@@ -49,6 +49,20 @@ def test_an_engine_that_there_is_not_is_refused_by_name(monkeypatch):
     (use,) = read_scenario({"data": "iris", "schemes": [{"name": "corner-wave", "levels": [1.0]}], "attacks": ["llse"], "seed": 1}).schemes
     with pytest.raises(PluginError, match=r"engine that there is not: 'numerical'; known are categorical, numeric"):
         engine_of(use)
+    with pytest.raises(PluginError, match=r"engine that there is not: 'numerical'; known are categorical, numeric"):
+        auditor.perturb(X, "corner-wave", [1.0], seed=1)
+
+
+def test_perturb_from_the_command_line_refuses_it_too(monkeypatch, tmp_path, capsys):
+    from auditor.cli import main
+
+    monkeypatch.setattr(CornerWave, "engine", "numerical")
+    with pytest.raises(SystemExit):
+        main(["perturb", "iris", "--scheme", "corner-wave", "--levels", "1", "--seed", "1", "--output", str(tmp_path / "out")])
+    said = capsys.readouterr().err
+    assert "engine that there is not: 'numerical'; known are categorical, numeric" in " ".join(said.split())
+    assert "Traceback" not in said
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(("scheme", "breaks", "data", "attack"), [

@@ -23,7 +23,7 @@ from auditor.numerics.random_streams import stream
 from auditor.registry import get
 from auditor.schemes.base.scheme import Key, table_moments
 from auditor.schemes.replacement.process import ReplacementProcess
-from tests import generator_attack
+from tests.schemes import generator_attack
 
 FALSE_ALARM = 1e-6
 N = 1_000_000

@@ -26,7 +26,7 @@ from auditor.schemes.base.grid import COARSEST, DOUBLE_BITS, FINENESS, SINGLE_BI
 from auditor.schemes.base.scheme import Key, table_moments
 from auditor.schemes.corner_wave import CornerWave
 from auditor.schemes.draw import released_grid
-from tests.low_order_bits import determined
+from tests.schemes.low_order_bits import determined
 
 BINARY = np.random.default_rng(1).integers(0, 2, (20_000, 1)).astype(float)
 LEVELS = [2.0, 0.5, 1.0, 0.0, 1.0]

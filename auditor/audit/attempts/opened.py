@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.adversary.knowledge import Knowledge
-from auditor.audit.base.outcome import FailedElsewhereError, Taken
 from auditor.audit.base.release import Release
 from auditor.audit.numeric.error_bars import quietest
+from auditor.audit.numeric.gather import Stripe
 from auditor.audit.numeric.redraws import Redraws
 from auditor.audit.numeric.row_selection import RowSelection
 from auditor.audit.numeric.transformed_copies import undone
@@ -51,19 +51,18 @@ class Opened:
 
     @classmethod
     def of(
-        cls, scenario: Scenario, release: Release, coalitions: Sequence[Coalition], pooling: bool = False, taken: Taken | None = None
-    ) -> Opened:
-        """Gather a release's moments, or take those that others gathered.
+        cls, scenario: Scenario, release: Release, coalitions: Sequence[Coalition], pooling: bool = False,
+        stripes: Iterable[Stripe] | None = None,
+    ) -> Opened:  # fmt: skip
+        """Gather a release's moments, or take the stripes that others gathered.
 
         Raises
         ------
         PluginError
             The scheme stated a law that cannot be its copies'.
-        FailedElsewhereError
+        AuditorError
             Others could not make the release.
         """
-        if taken is not None and taken.failure:
-            raise FailedElsewhereError(taken.failure)
         table, law = release.table, release.scheme.law(release.levels, release.moments)
         _check_law(law, release.copies, table.width)
         joint = release.scheme.output_width(table.width) == table.width
@@ -71,9 +70,8 @@ class Opened:
             table, release.moments, release.levels, law, release.blocks, joint, release.scheme.public,
             tuple(range(1, release.copies + 1)), release.turned,
         )  # fmt: skip
-        draws, stripes = (None, None) if taken is None else (taken.draws, None if taken.stripe is None else [taken.stripe])
-        gathered = Gathered(copies, RowSelection(table, scenario.knowledge, scenario.seed, release.key.replicate, draws), stripes)
-        if taken is not None:
+        gathered = Gathered(copies, RowSelection(table, scenario.knowledge, scenario.seed, release.key.replicate), stripes)
+        if stripes is not None:
             release.seconds = gathered.seconds
         return cls(scenario, release, gathered, coalitions, pooling)
 

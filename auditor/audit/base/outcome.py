@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from auditor.audit.base.records import CellContext
-from auditor.audit.numeric.gather import Draw, Stripe
-from auditor.errors import AuditorError
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.records import Distribution, Measurement
 from auditor.scenario.model import Scenario
@@ -21,29 +19,6 @@ class ReleaseAudit:
     measurements: list[Measurement]
     distributions: list[Distribution]
     evidence: ReleaseEvidence
-
-
-@dataclass(frozen=True)
-class Taken:
-    """What was gathered of one release, by whoever went through its rows.
-
-    Attributes
-    ----------
-    draws : dict
-        The rows each state of knowledge chose.
-    stripe : Stripe or None
-        What was gathered of all stripes together.
-    failure : str
-        Why the release could not be made, if it could not.
-    """
-
-    draws: dict[str, Draw]
-    stripe: Stripe | None
-    failure: str = ""
-
-
-class FailedElsewhereError(AuditorError):
-    """The release failed where its rows were gone through; its text is a reason that may be told."""
 
 
 def nothing_of(

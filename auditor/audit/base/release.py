@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from auditor import registry
+from auditor.audit.numeric.moment_pass import NumberBlock
 from auditor.data.source import noise_seed
 from auditor.data.table import Table
 from auditor.errors import PluginError
@@ -44,6 +45,29 @@ _kept_heads: dict[tuple[str, int], list[Array]] = {}
 """By a table's fingerprint and how many of each block; of one table."""
 
 
+class Workspace:
+    """What releases of one table that are gone through side by side share: the rows read last, and memory that copies are written over in.
+
+    Those of one release are done with before the next one's are made: touching fresh memory costs more than arithmetic, and adds up.
+    """
+
+    def __init__(self) -> None:
+        self._read: tuple[int, Array] = (-1, np.empty((0, 0)))
+        self._copies: dict[int, list[Array]] = {}
+
+    def rows(self, table: Table, start: int, stop: int) -> Array:
+        """Return rows of the table; those asked for again and again are read once."""
+        if self._read[0] != start:
+            self._read = start, table.read(start, stop)
+        return self._read[1]
+
+    def copies(self, rows: int, columns: int, count: int) -> list[Array]:
+        """Return memory for so many copies of a block; ``rows`` is of the longest."""
+        held = self._copies.setdefault(columns, [])
+        held += [np.empty((rows, columns)) for _ in range(len(held), count)]
+        return held[:count]
+
+
 @dataclass
 class Release:
     """One release while it is audited: where its copies come from, and what is known of them."""
@@ -55,6 +79,7 @@ class Release:
     levels: tuple[float, ...]
     key: Key
     seconds: float = 0.0
+    workspace: Workspace = field(default_factory=Workspace, repr=False)
     _kept: list[Array] | None = field(default=None, repr=False)
     _heads: tuple[int, list[tuple[int, Array, list[Array]]]] | None = field(default=None, repr=False)
 
@@ -65,12 +90,27 @@ class Release:
 
     def blocks(self) -> Iterator[tuple[int, Array, list[Array]]]:
         """Yield (block number, original rows, copies' rows); the arrays are overwritten by the next block."""
-        bounds = row_blocks(self.table.rows, self.table.width)
-        if self._kept is not None:
-            for index, (a, b) in enumerate(bounds):
-                yield index, self.table.read(a, b), [copy[a:b] for copy in self._kept]
+        if self._kept is None:
+            yield from self._drawn()
             return
-        yield from self._drawn(bounds)
+        for index, (a, b) in enumerate(self._bounds):
+            yield index, self.table.read(a, b), [copy[a:b] for copy in self._kept]
+
+    def block(self, index: int, drawn: bool = False) -> NumberBlock:
+        """Return one block, its copies drawn anew; they are overwritten by the next of any release with the same workspace."""
+        a, b = self._bounds[index]
+        x, columns = self.workspace.rows(self.table, a, b), self.scheme.output_width(self.table.width)
+        copies = [copy[: b - a] for copy in self.workspace.copies(self._bounds[0][1], columns, self.copies)]
+        seconds = self._drawing.block(index, x, copies)
+        return NumberBlock.of((index, x, copies), columns == self.table.width, self.undo, seconds)
+
+    @cached_property
+    def _bounds(self) -> list[tuple[int, int]]:
+        return row_blocks(self.table.rows, self.table.width)
+
+    @cached_property
+    def _drawing(self) -> Drawing:
+        return self.drawing()
 
     @property
     def kept(self) -> bool:
@@ -88,8 +128,7 @@ class Release:
 
     def _drawn_heads(self, rows: int) -> Iterator[tuple[int, Array, list[Array]]]:
         drawing, columns = self.drawing(), self.scheme.output_width(self.table.width)
-        bounds = row_blocks(self.table.rows, self.table.width)
-        originals = _heads_of(self.table, rows) if drawing.in_order else (self.table.read(a, b) for a, b in bounds)
+        originals = _heads_of(self.table, rows) if drawing.in_order else (self.table.read(a, b) for a, b in self._bounds)
         for index, x in enumerate(originals):
             copies = [np.empty((len(x), columns)) for _ in range(self.copies)]
             drawing.block(index, x, copies)
@@ -100,13 +139,13 @@ class Release:
         parts = [[copy.copy() for copy in copies] for _, _, copies in self.blocks()]
         return [np.concatenate(copy) for copy in zip(*parts, strict=True)]
 
-    def _drawn(self, bounds: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Array, list[Array]]]:
+    def _drawn(self) -> Iterator[tuple[int, Array, list[Array]]]:
         n, N = self.table.rows, self.table.width
         keep = not self.table.streamed and n * self.scheme.output_width(N) * self.copies * 8 <= KEEP_BYTES
-        memory = [np.empty((n if keep else bounds[0][1], self.scheme.output_width(N))) for _ in range(self.copies)]
+        memory = [np.empty((n if keep else self._bounds[0][1], self.scheme.output_width(N))) for _ in range(self.copies)]
         drawing = self.drawing()
         self.seconds = 0.0
-        for index, (a, b) in enumerate(bounds):
+        for index, (a, b) in enumerate(self._bounds):
             x = self.table.read(a, b)
             out = [copy[a:b] if keep else copy[: b - a] for copy in memory]
             self.seconds += drawing.block(index, x, out)
@@ -152,12 +191,13 @@ class Drawing:
 
 
 def open_release(
-    scenario: Scenario, table: Table, moments: TableMoments, use: SchemeUse, levels: tuple[float, ...], replicate: int
-) -> Release:
+    scenario: Scenario, table: Table, moments: TableMoments, use: SchemeUse, levels: tuple[float, ...], replicate: int,
+    workspace: Workspace | None = None,
+) -> Release:  # fmt: skip
     """Return the release of one scheme, its copies not drawn yet."""
     scheme = make_scheme(use, scenario.base, table)
     seed = noise_seed(scenario.data.source, scenario.seed, table.fingerprint())
-    return Release(table, moments, scheme, use, levels, Key(seed, use.id, replicate))
+    return Release(table, moments, scheme, use, levels, Key(seed, use.id, replicate), workspace=workspace or Workspace())
 
 
 def release_levels(use: SchemeUse, scenario: Scenario) -> tuple[float, ...]:

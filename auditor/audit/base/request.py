@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from auditor.audit.base.outcome import Taken
-from auditor.audit.base.release import release_copies, release_levels
+from auditor.audit.base.release import Workspace, release_copies, release_levels
 from auditor.data.table import Table
+from auditor.numerics.passes import Job
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import TableMoments, table_moments
 
-Share = Callable[[Any], Iterator[Any]]
-"""Has a job done for all stripes of a release, and yields its parts in order."""
+Share = Callable[[Job[Any]], Iterator[Any]]
+"""Has a job done for all stripes of a release by others, and yields its parts in order; an ``AuditorError`` says why they could not."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class ReleaseRequest:
         From 1.
     pooling : bool
         Whether an expectation needs evidence on what pooling buys.
-    taken : Taken, optional
-        What others gathered of the release already, for an engine that gathers ``ahead``.
     share : callable, optional
-        Has others do the work of a pass, for an engine that asks for passes as it goes; without it all is done here.
+        Has others do the work of a pass, or hands out what they found already; without it all is done here.
+    workspace : Workspace
+        Shared by releases that are gone through side by side.
     """
 
     scenario: Scenario
@@ -45,8 +45,8 @@ class ReleaseRequest:
     use: SchemeUse
     replicate: int = 1
     pooling: bool = False
-    taken: Taken | None = None
     share: Share | None = field(default=None, repr=False)
+    workspace: Workspace = field(default_factory=Workspace, repr=False)
 
     @cached_property
     def levels(self) -> tuple[float, ...]:

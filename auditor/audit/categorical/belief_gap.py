@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from auditor.adversary.categorical_attack import Inference
 from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.audit.counts.outcome_counts import KEY_BYTES, Counts, Packing, chosen, halvings_for, possible_cells
+from auditor.numerics.passes import Job
 from auditor.schemes.replacement.draws import code_type
 from auditor.schemes.replacement.law import UniformLaw
 from auditor.types import Array, Coalition, Codes
@@ -89,14 +90,13 @@ class Gaps:
 
 
 @dataclass(frozen=True)
-class GapJob:
+class GapJob(Job[Gaps]):
     """Counts the outcomes of several coalitions in a table of ``rows`` records and ``size`` values."""
 
     rows: int
     size: int
     coalitions: tuple[Coalition, ...]
-    exact: bool = True
-    drawn: bool = False
+    exact = True
 
     def weight(self, records: int) -> int:
         """Keys and counts of the outcomes."""
@@ -110,9 +110,6 @@ class GapJob:
         """Count one block."""
         for coalition, outcomes in into.outcomes.items():
             outcomes.take(block.x, [block.copy(number) for number in coalition])
-
-    def end(self, into: Gaps) -> None:
-        """Nothing is left to do."""
 
 
 def belief_gap(outcomes: Outcomes, law: UniformLaw, together: Inference, alone: Inference) -> Gap:

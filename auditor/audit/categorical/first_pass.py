@@ -13,6 +13,7 @@ from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.audit.counts.outcome_counts import KEY_BYTES, Counts
 from auditor.audit.drawn_law.categorical import LawCounts, LawJob
 from auditor.audit.numeric.gather import Draw
+from auditor.numerics.passes import Job
 from auditor.schemes.replacement.neighbour_coins import Between
 from auditor.types import Codes
 
@@ -75,7 +76,7 @@ def plus(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class CountJob:
+class CountJob(Job[Counted]):
     """Counts all that.
 
     Attributes
@@ -98,8 +99,7 @@ class CountJob:
     draws: Mapping[str, Draw] = field(repr=False)
     history: bool
     law: LawJob
-    exact: bool = True
-    drawn: bool = True
+    exact = drawn = True
 
     def weight(self, records: int) -> int:
         """Keys and counts of the copies' pairs."""
@@ -125,9 +125,6 @@ class CountJob:
             into.history = plus(into.history, np.bincount(made.history_sizes()))
         for key, draw in self.draws.items():
             self._choose(key, draw, block, into)
-
-    def end(self, into: Counted) -> None:
-        """Nothing is left to do."""
 
     def _choose(self, key: str, draw: Draw, block: CodeBlock, into: Counted) -> None:
         rows, _ = draw.within(block.first, block.first + block.x.size)

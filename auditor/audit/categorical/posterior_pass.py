@@ -21,6 +21,7 @@ from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.audit.counts.outcome_counts import Counts, Packing
 from auditor.audit.numeric.gather import Draw
 from auditor.data.columns.categorical_table import CategoricalTable
+from auditor.numerics.passes import Job
 from auditor.numerics.read_only import seal
 from auditor.process.containment import contained
 from auditor.schemes.replacement.draws import code_type
@@ -83,7 +84,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class MeasureJob:
+class MeasureJob(Job[Found]):
     """Has every attack infer from every coalition.
 
     Attributes
@@ -101,8 +102,6 @@ class MeasureJob:
     groups: Sequence[Sequence[tuple[int, int, int]]] = field(repr=False)
     fitted: Mapping[Try, Fitted] = field(repr=False)
     draws: Mapping[str, Draw] = field(repr=False)
-    exact: bool = False
-    drawn: bool = False
 
     def weight(self, records: int) -> int:
         """A sum by value for each quantity of each attack on each coalition."""

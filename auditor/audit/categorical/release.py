@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
-from typing import Any, Protocol, TypeVar
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,8 @@ from auditor.audit.base.release import make_scheme
 from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
 from auditor.errors import PluginError
-from auditor.numerics.blocks import moment_groups, row_blocks, stripes
+from auditor.numerics.blocks import moment_groups, row_blocks
+from auditor.numerics.passes import Job, P, walk
 from auditor.numerics.read_only import readable
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import Key
@@ -31,40 +33,6 @@ KEEP_BYTES = 2**29
 MOST_GOES = 5
 LONG_ENOUGH = 0.2
 """Seconds that one go must take for the clock's grain and interruptions not to matter."""
-
-
-class Part(Protocol):
-    """What a pass found in some stripes."""
-
-    def add(self, other: Any) -> None:
-        """Add what was found in the records that follow."""
-
-
-P = TypeVar("P", bound=Part)
-
-
-class Job(Protocol[P]):
-    """What is to be found in a pass; it travels to whoever goes through the rows, and holds none."""
-
-    @property
-    def exact(self) -> bool:
-        """Whether parts are whole numbers only, which may be added up in any order."""
-
-    @property
-    def drawn(self) -> bool:
-        """Whether what makes the copies is looked at, and not only the copies."""
-
-    def weight(self, records: int) -> int:
-        """Return about how many bytes a part may have that was found in so many records."""
-
-    def begin(self) -> P:
-        """Return what was found in no stripe yet."""
-
-    def take(self, block: CodeBlock, into: P) -> None:
-        """Take one block."""
-
-    def end(self, into: P) -> None:
-        """Be told that a stripe ends."""
 
 
 @dataclass
@@ -113,31 +81,13 @@ class UniformRelease:
         """Copies that some coalition holds."""
         return [coalition[0] for coalition in self.needed if len(coalition) == 1]
 
-    @property
-    def stripes(self) -> list[tuple[int, int]]:
-        """First and last (exclusive) block of every stripe."""
-        return stripes(self.data.rows, BLOCK_WIDTH)
-
     def go_through(self, job: Job[P]) -> P:
         """Return what a job finds in the whole table, stripes added up in order."""
         whole = job.begin()
-        for part in self.parts(job, 0, len(self.stripes)) if self.share is None else self.share(job):
+        found = chain.from_iterable(walk(job, self.block, self.data.rows, BLOCK_WIDTH)) if self.share is None else self.share(job)
+        for part in found:
             whole.add(part)
         return whole
-
-    def parts(self, job: Job[P], first: int, stop: int) -> Iterator[P]:
-        """Yield what a job finds in each of some stripes; of one that is exact in all of them together."""
-        found: P | None = None
-        for a, b in self.stripes[first:stop]:
-            into = job.begin() if found is None or not job.exact else found
-            for index in range(a, b):
-                job.take(self.block(index, job.drawn), into)
-            job.end(into)
-            if not job.exact:
-                yield into
-            found = into
-        if job.exact and found is not None:
-            yield found
 
     def block(self, index: int, drawn: bool = False) -> CodeBlock:
         """Return one block with its copies; ``drawn`` is whether what makes them is wanted too."""

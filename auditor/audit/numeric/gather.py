@@ -1,23 +1,18 @@
-"""The moment pass over one release, stripe by stripe: moments of all rows, and of the rows that adversaries were given.
-
-The sums of a stripe do not depend on which process takes them or what else it does, and those of all stripes are added up in order:
-floating-point sums depend on their order, and results must not depend on the number of workers. A table need not fit into memory.
-"""
+"""The rows that adversaries are given of a release, and what is gathered of these and of all rows: moments, stripe by stripe."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import groupby
+from functools import lru_cache
 
 import numpy as np
 
 from auditor.adversary.given import Records
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords
-from auditor.numerics.blocks import moment_groups, stripes
-from auditor.numerics.moments import Moments, Stack, centred
+from auditor.numerics.moments import Moments
 from auditor.numerics.random_streams import stream
-from auditor.types import Array, Block, Indices
+from auditor.types import Array, Indices
 
 FOLDS = 10
 """Parts that chosen rows are dealt into, so that an attack can be fitted again to other rows like them (``redraws``)."""
@@ -91,12 +86,16 @@ def key_of(knowledge: Knowledge) -> str:
 
 def draws_of(knowledge: Iterable[Knowledge], rows: int, seed: int, replicate: int) -> dict[str, Draw]:
     """Return the rows that each state of knowledge chooses, by ``key_of``; nothing for one that chooses none."""
-    found: dict[str, Draw] = {}
-    for state in knowledge:
-        drawn = None if key_of(state) in found else chosen_rows(state, rows, seed, replicate)
-        if drawn is not None:
-            found[key_of(state)] = Draw.of(drawn, isinstance(state, KnownRecords))
-    return found
+    choosing = [state for state in knowledge if isinstance(state, (Estimated, KnownRecords))]
+    return {key_of(state): _draw_of(state, rows, seed, replicate) for state in choosing}
+
+
+@lru_cache(maxsize=4)
+def _draw_of(state: Estimated | KnownRecords, rows: int, seed: int, replicate: int) -> Draw:
+    """Kept, as every release of a table asks for the same few: a shuffle of all rows takes long."""
+    drawn = chosen_rows(state, rows, seed, replicate)
+    assert drawn is not None
+    return Draw.of(drawn, isinstance(state, KnownRecords))
 
 
 @dataclass
@@ -172,106 +171,3 @@ class Stripe:
             self.chosen.setdefault(key, Chosen()).add(chosen)
         self.finite = self.finite and other.finite
         self.seconds += other.seconds
-
-
-class Gatherer:
-    """Takes every moment that any attack will need of one release.
-
-    Parameters
-    ----------
-    rows, width : int
-        Of the table.
-    centre : ndarray of shape (N,)
-        The table's mean.
-    draws : mapping
-        The rows each state of knowledge chooses.
-    joint : bool
-        Whether copies have the table's columns; without that there are no moments.
-    undo : callable, optional
-        Turns the rows of all copies back to what they were before a matrix was applied (``auditor.audit.numeric.transformed_copies``):
-        moments are of those.
-    deviation : ndarray of shape (N,), optional
-        The table's standard deviations (``auditor.numerics.moments.Stack``).
-    sums : bool
-        Whether moments of all rows are taken; those of chosen rows are the same to the last bit without.
-    """
-
-    def __init__(
-        self, rows: int, width: int, centre: Array, draws: Mapping[str, Draw], joint: bool = True,
-        undo: Callable[[Sequence[Array]], Sequence[Array]] | None = None, deviation: Array | None = None, sums: bool = True,
-    ) -> None:  # fmt: skip
-        self._sums = sums
-        self._width, self._centre, self._draws, self._joint, self._deviation = width, centre, draws, joint, deviation
-        self._groups = moment_groups(rows, width)
-        self._undo = undo
-        self._stack: Stack | None = None
-
-    def stripes(self, blocks: Iterable[Block]) -> Iterator[Stripe]:
-        """Yield what is gathered of each stripe of some blocks, which come in order and whole stripes at a time."""
-        where = self._stripe_of
-        for _, inside in groupby(blocks, key=lambda block: where[block[0]]):
-            found = Stripe()
-            for index, x, copies in inside:
-                self.take(found, index, x, copies)
-            yield found
-
-    @property
-    def _stripe_of(self) -> dict[int, int]:
-        rows = self._groups[-1][-1][2]
-        return {block: number for number, cut in enumerate(stripes(rows, self._width)) for block in range(*cut)}
-
-    def take(self, into: Stripe, index: int, x: Array, copies: Sequence[Array]) -> None:
-        """Add one block's rows to the stripe's sums.
-
-        A block is cut into pieces that stay in the cache while they are laid side by side and multiplied; chosen rows are taken from a
-        piece while it lies there.
-        """
-        parts = self._parts(copies)
-        into.finite = into.finite and (self._joint or all(bool(np.isfinite(copy).all()) for copy in copies))
-        if self._stack is None:
-            self._stack = Stack(self._centre, len(parts) + 1, self._deviation)
-        first = self._groups[index][0][1]
-        for number, start, stop in self._groups[index]:
-            for a, b in self._stack.pieces(start, stop):
-                here = slice(a - first, b - first)
-                if self._sums:
-                    self._stack.add([x[here], *(part[here] for part in parts)])
-                elif any(draw.falls_within(a, b) for draw in self._draws.values()):
-                    self._stack.lay([x[here], *(part[here] for part in parts)])
-                for key, draw in self._draws.items():
-                    chosen = into.chosen.setdefault(key, Chosen())
-                    self._choose(chosen, draw, a, x[here], [copy[here] for copy in copies], self._stack.rows, number)
-            if self._sums:
-                plus(into.groups, number, self._stack.moments())
-
-    def _parts(self, copies: Sequence[Array]) -> Sequence[Array]:
-        """Return what moments are taken of."""
-        if not self._joint:
-            return []
-        return copies if self._undo is None else self._undo(copies)
-
-    def chosen_alone(self, blocks: Iterable[Block]) -> Stripe:
-        """Return what is gathered of the chosen rows, and nothing of the others."""
-        found = Stripe()
-        for index, x, copies in blocks if self._draws else ():
-            parts = [x, *self._parts(copies)]
-
-            def stacked(rows: Indices, parts: list[Array] = parts) -> Array:
-                return centred([part[rows] for part in parts], self._centre)
-
-            number, first, _ = self._groups[index][0]
-            for key, draw in self._draws.items():
-                self._choose(found.chosen.setdefault(key, Chosen()), draw, first, x, copies, stacked, number)
-        return found
-
-    def _choose(
-        self, into: Chosen, draw: Draw, first: int, x: Array, copies: Sequence[Array], stacked: Callable[[Indices], Array], number: int
-    ) -> None:
-        """Take what was chosen among some rows of one group: the first one's number, their arrays, and what stacks some of them."""
-        inside, fold = draw.within(first, first + len(x))
-        for part in np.unique(fold).tolist():
-            plus(into.parts, part, Moments.of(stacked(inside[fold == part])))
-        if draw.clear and inside.size:
-            into.originals.append(x[inside])
-            into.copies.append([copy[inside] for copy in copies])
-            plus(into.by_group, number, Moments.of(stacked(inside)))

@@ -18,7 +18,7 @@ a larger one. So figures of different schemes, attacks and numbers of rows are c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -63,17 +63,13 @@ class RowSelection:
     knowledge : sequence of Knowledge
     seed, replicate : int
         What rows are chosen by.
-    draws : mapping, optional
-        The rows each state of knowledge chooses, if they are known already.
     """
 
-    def __init__(
-        self, table: Table, knowledge: Sequence[Knowledge], seed: int, replicate: int, draws: Mapping[str, Draw] | None = None
-    ) -> None:
+    def __init__(self, table: Table, knowledge: Sequence[Knowledge], seed: int, replicate: int) -> None:
         for state in knowledge:
             check_knowledge(state, table)
         self.table, self._seed, self._replicate = table, seed, replicate
-        self.draws = draws_of(knowledge, table.rows, seed, replicate) if draws is None else draws
+        self.draws = draws_of(knowledge, table.rows, seed, replicate)
         self._cuts = row_groups(table.rows, table.width)
 
     def rng(self, name: str) -> np.random.Generator:

@@ -15,7 +15,8 @@ import numpy as np
 from auditor.adversary.given import NOTHING, ExactMoments, Given, SampleMoments, UnpairedRecords
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownAttributes, KnownSample, Perfect, UnmatchedRecords
 from auditor.adversary.view import View
-from auditor.audit.numeric.gather import Gatherer, Stripe, key_of
+from auditor.audit.numeric.gather import Stripe, key_of
+from auditor.audit.numeric.moment_pass import MomentJob, NumberBlock
 from auditor.audit.numeric.row_selection import RowSelection
 from auditor.audit.numeric.transformed_copies import seen
 from auditor.data.table import Table
@@ -173,6 +174,8 @@ class Gathered:
 
 def gathered_stripes(copies: ReleasedCopies, rows: RowSelection, late: bool) -> Iterable[Stripe]:
     """Return what is gathered of each stripe in one pass over the copies, or, late, of the chosen rows alone."""
-    table, moments, undo = copies.table, copies.moments, None if copies.turned is None else copies.turned.undo
-    gatherer = Gatherer(table.rows, table.width, moments.mean, rows.draws, copies.joint, undo=undo, deviation=moments.deviation)
-    return [gatherer.chosen_alone(copies.blocks())] if late else gatherer.stripes(copies.blocks())
+    table, moments = copies.table, copies.moments
+    job = MomentJob(table.rows, table.width, len(copies.numbers), moments.mean, moments.deviation, rows.draws)
+    undo = None if copies.turned is None else copies.turned.undo
+    found = (NumberBlock.of(block, copies.joint, undo) for block in copies.blocks())
+    return [job.chosen_alone(found)] if late else job.stripes(found)

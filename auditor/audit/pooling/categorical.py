@@ -36,6 +36,7 @@ from auditor.audit.pooling.matching_records import (
     patterns,
 )
 from auditor.numerics.blocks import JACKKNIFE_GROUPS
+from auditor.numerics.passes import Job
 from auditor.results.evidence import Look, Pooling
 from auditor.types import Coalition
 
@@ -83,7 +84,7 @@ class Looked:
 
 
 @dataclass(frozen=True)
-class LookJob:
+class LookJob(Job[Looked]):
     """Counts patterns and values of some coalitions, and threes of copies; the best copy comes first in each.
 
     Attributes
@@ -98,8 +99,7 @@ class LookJob:
     patterns: tuple[Coalition, ...] = ()
     values: tuple[Coalition, ...] = ()
     threes: tuple[Coalition, ...] = ()
-    exact: bool = True
-    drawn: bool = False
+    exact = True
 
     def weight(self, records: int) -> int:
         """Keys and counts of patterns and outcomes, and counts of bits."""

@@ -70,9 +70,7 @@ def check_names(file: str, names: Sequence[str]) -> None:
     DataError
         What is wrong, where, and what to do.
     """
-    given = [name for name in names if name]
-    counts = ([str(place + start) for place in range(len(given))] for start in (0, 1))
-    if given and given in counts:
+    if _count(names):
         return
     swallowed = [place for place, name in enumerate(names, 1) if holds_records(name)]
     if swallowed:
@@ -83,7 +81,7 @@ def check_names(file: str, names: Sequence[str]) -> None:
     if values:
         told = f"{file}: {_columns(values)} a number or a date for a name; add a header if the file has none"
         raise DataError(f"{told}, or give such columns names that begin with a letter")
-    times = Counter(given)
+    times = Counter(name for name in names if name)
     twice = [place for place, name in enumerate(names, 1) if times[name] > 1]
     if twice:
         raise DataError(f"{file}: {_columns(twice)} a name that another column has as well; give every column a name of its own")
@@ -105,11 +103,19 @@ def check_records(file: str, names: Sequence[str], records: Iterable[Sequence[st
         Columns, by their places, have their names among their cells.
     """
     seen: set[int] = set()
+    if _count(names):  # small whole numbers are among any cells
+        return
     for record in islice(records, max(10, LOOKED_AT // max(1, len(names)))):
         seen |= {place for place, (name, cell) in enumerate(zip(names, record, strict=False), 1) if name.strip() and name == cell}
     if seen:
         told = f"{file}: {_columns(sorted(seen))} a name that stands among the cells below it, too"
         raise DataError(f"{told}; is the header missing, or written twice?")
+
+
+def _count(names: Sequence[str]) -> bool:
+    """Tell whether names count, 0 … N − 1 or 1 … N, but for those that are missing."""
+    given = [name for name in names if name]
+    return bool(given) and given in ([str(place + start) for place in range(len(given))] for start in (0, 1))
 
 
 def _columns(places: Sequence[int]) -> str:

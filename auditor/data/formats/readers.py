@@ -187,8 +187,10 @@ def _is_text(path: Path) -> None:
 
 
 def _has_commas(path: Path, names: Sequence[str], first: Sequence[str]) -> None:
+    header, record = ",".join(names), ",".join(first)
     for mark, what in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
-        if len(names) == 1 and mark in names[0] and mark in ",".join(first):
+        # commas beside as many marks in both are those of decimals
+        if mark in header and mark in record and (len(names) == 1 or header.count(mark) == record.count(mark)):
             raise DataError(f"{path.name}: cells are separated by {what}; save the file with commas")
 
 

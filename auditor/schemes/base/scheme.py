@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, overload
 
 import numpy as np
 
 from auditor.data.table import Table
-from auditor.errors import AuditorError
+from auditor.errors import AuditorError, PluginError, did_you_mean
 from auditor.numerics.random_streams import Seed
 from auditor.numerics.read_only import seal
 from auditor.registry import Plugin
@@ -22,9 +22,8 @@ from auditor.types import Array, Block, Coalition
 
 if TYPE_CHECKING:
     from auditor.data.request import DataUse
-    from auditor.data.table import Table
-    from auditor.schemes.base.transform import Turned
-    from auditor.types import Coalition
+
+E = TypeVar("E")
 
 
 @dataclass(frozen=True)
@@ -235,6 +234,20 @@ class Scheme(Plugin):
     @abstractmethod
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         """Return what draws copies ``existing + 1 … M`` given those released before, ``levels`` being those of all M."""
+
+
+def by_engine(choices: Mapping[str, E], scheme: Scheme | type[Scheme]) -> E:
+    """Return what there is for the engine that a scheme names.
+
+    Raises
+    ------
+    PluginError
+        It names none that there is.
+    """
+    if scheme.engine not in choices:
+        meant = did_you_mean(str(scheme.engine), choices)
+        raise PluginError(f"scheme {scheme.name!r} names an engine that there is not: {scheme.engine!r}{meant}")
+    return choices[scheme.engine]
 
 
 def table_moments(table: Table) -> TableMoments:

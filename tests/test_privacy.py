@@ -5,10 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,10 +13,8 @@ import pytest
 from plugin_packages import BROKEN_ATTACKS, BROKEN_SCHEMES, install
 
 import auditor
-from auditor.cli import main
 from auditor.errors import AuditorError
-
-ROOT = Path(__file__).parents[2]
+from tests.programs import environment, python
 
 NUMBER = 123456.789
 TEXT = "Gandalf the Grey"
@@ -52,10 +46,9 @@ def scenario(folder, **fields):
 
 def shell(folder, *arguments):
     """Run the program with the broken plugins installed; return status and everything it printed."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(folder / "site")])}
-    environment.pop("AUDITOR_DEBUG", None)
-    command = [sys.executable, "-m", "auditor", *arguments]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    variables = environment(folder / "site")
+    variables.pop("AUDITOR_DEBUG", None)
+    done = python("-m", "auditor", *arguments, cwd=folder, env=variables)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -92,14 +85,12 @@ def assert_no_original(folder, originals):
             assert not np.isclose(values, near, rtol=1e-9, atol=0).any(), f"{path.name} holds an original value"
 
 
-def test_a_run_that_works_gives_no_value_away(tmp_path, capfd, monkeypatch):
-    scenario(tmp_path)
-    monkeypatch.chdir(tmp_path)
+def test_a_run_that_works_gives_no_value_away(here, command):
+    scenario(here)
     for form in ("table", "markdown", "json", "csv", "junit"):
-        with pytest.raises(SystemExit):
-            main(["run", "canary.yaml", "--format", form])
-        assert_no_canary("".join(capfd.readouterr()))
-    assert_no_original(tmp_path / "audit", people())
+        _, out, err = command("run", "canary.yaml", "--format", form)
+        assert_no_canary(out + err)
+    assert_no_original(here / "audit", people())
 
 
 def test_attacks_and_schemes_that_break_give_no_value_away_and_the_others_are_reported(tmp_path):
@@ -144,67 +135,54 @@ def test_attacks_and_schemes_that_break_give_no_value_away_and_the_others_are_re
         (f"age;pay\n1;{NUMBER}\n2;3\n", "separated by semicolons"),
     ],
 )
-def test_a_table_that_cannot_be_read_is_told_without_its_values(tmp_path, capfd, monkeypatch, content, told):
-    scenario(tmp_path)
-    (tmp_path / "people.csv").write_text(content)
-    monkeypatch.chdir(tmp_path)
+def test_a_table_that_cannot_be_read_is_told_without_its_values(here, command, content, told):
+    scenario(here)
+    (here / "people.csv").write_text(content)
     for arguments in (["run", "canary.yaml"], ["check", "canary.yaml"], ["perturb", "people.csv", "--scheme", "corner-wave", "--levels", "1", "--output", "x"]):
-        with pytest.raises(SystemExit) as stopped:
-            main(arguments)
-        printed = "".join(capfd.readouterr())
-        assert stopped.value.code == 2
-        assert told in printed
-        assert_no_canary(printed)
-    assert not (tmp_path / "audit").exists()
+        status, out, err = command(*arguments)
+        assert status == 2
+        assert told in out + err
+        assert_no_canary(out + err)
+    assert not (here / "audit").exists()
     with pytest.raises(AuditorError) as caught:
-        auditor.run(tmp_path / "canary.yaml")
+        auditor.run(here / "canary.yaml")
     assert_no_canary(str(caught.value))
     assert caught.value.__cause__ is None
 
 
-def test_published_copies_that_cannot_be_read_are_told_without_their_values(tmp_path, capfd, monkeypatch):
-    scenario(tmp_path, schemes=[{"name": "published", "copies": ["copy.csv"]}])
-    monkeypatch.chdir(tmp_path)
+def test_published_copies_that_cannot_be_read_are_told_without_their_values(here, command):
+    scenario(here, schemes=[{"name": "published", "copies": ["copy.csv"]}])
     for content in (f"age,pay\n1,{TEXT}\n", f"age,pay\n1,{NUMBER}\n2,3\n", f"age,pay\n1,2,{NUMBER}\n"):
-        (tmp_path / "copy.csv").write_text(content)
-        with pytest.raises(SystemExit) as stopped:
-            main(["run", "canary.yaml"])
-        assert stopped.value.code == 2
-        printed = "".join(capfd.readouterr())
-        assert "copy.csv" in printed
-        assert_no_canary(printed)
+        (here / "copy.csv").write_text(content)
+        status, out, err = command("run", "canary.yaml")
+        assert status == 2
+        assert "copy.csv" in out + err
+        assert_no_canary(out + err)
 
 
-def test_a_bug_keeps_its_traceback_and_not_its_text(tmp_path, capfd, monkeypatch):
+def test_a_bug_keeps_its_traceback_and_not_its_text(here, command, monkeypatch):
     from auditor.runs import run_scenario as engine
 
     def broken(*_, **__):
         raise RuntimeError(f"{NUMBER} {TEXT}")
 
-    scenario(tmp_path)
-    monkeypatch.chdir(tmp_path)
+    scenario(here)
     monkeypatch.setattr(engine, "run_scenario", broken)
     monkeypatch.delenv("AUDITOR_DEBUG", raising=False)
-    with pytest.raises(SystemExit) as stopped:
-        main(["run", "canary.yaml"])
-    printed = "".join(capfd.readouterr())
-    assert stopped.value.code == 3
-    assert "Traceback" in printed
-    assert "RuntimeError: message withheld" in printed
-    assert_no_canary(printed)
+    status, out, err = command("run", "canary.yaml")
+    assert status == 3
+    assert "Traceback" in err
+    assert "RuntimeError: message withheld" in err
+    assert_no_canary(out + err)
     monkeypatch.setenv("AUDITOR_DEBUG", "1")
-    with pytest.raises(SystemExit):
-        main(["run", "canary.yaml"])
-    assert TEXT in capfd.readouterr().err
+    assert TEXT in command("run", "canary.yaml")[2]
 
 
-def test_the_manifest_of_a_release_holds_neither_values_nor_the_seed(tmp_path, capfd, monkeypatch):
-    people().to_csv(tmp_path / "people.csv", index=False)
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit):
-        main(["perturb", "people.csv", "--scheme", "corner-wave", "--levels", "0.5", "--seed", "987654321", "--output", "out"])
-    assert_no_canary("".join(capfd.readouterr()))
-    written = [path.read_text() for path in (tmp_path / "out").iterdir()]
+def test_the_manifest_of_a_release_holds_neither_values_nor_the_seed(here, command):
+    people().to_csv("people.csv", index=False)
+    _, out, err = command("perturb", "people.csv", "--scheme", "corner-wave", "--levels", "0.5", "--seed", "987654321", "--output", "out")
+    assert_no_canary(out + err)
+    written = [path.read_text() for path in (here / "out").iterdir()]
     assert len(written) == 2
     for text in written:
         assert_no_canary(text)

@@ -1,4 +1,4 @@
-"""What the page's charts draw, as tables of text: one part for each chart, in the order of the page, for the terminal and for Markdown.
+"""A section for each chart of the page, in its order: the chart by reference, and for text what it draws as tables.
 
 A chart has controls to choose an adversary by; a table tells of the leading one, or of the first that has figures.
 """
@@ -6,66 +6,53 @@ A chart has controls to choose an adversary by; a table tells of the leading one
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 from auditor.results.renderer import clean
 from reports.figures.along import SweepPoint, frontier, measure_points, sweep_lines, swept_paths
-from reports.figures.curves import curve
-from reports.figures.figures import Figure, braces, clipped, number, with_error
+from reports.figures.curves import CurvePoint, Line, curve
+from reports.figures.figures import Figure as Shown
+from reports.figures.figures import braces, clipped, number, with_error
 from reports.figures.guesses import TRUTH
 from reports.figures.matrix import sweep_table
 from reports.figures.reading import ERROR, EVERYTHING, Reading, Setting, adversary_text, lowest, plain, unique
 from reports.figures.spreads import Spread, spreads
 from reports.figures.strongest import leader
-from reports.figures.units import PATHS, data_unit, metric_title
+from reports.figures.units import data_unit, metric_title, titled
+from reports.layout.document import MARKDOWN, PAGE, TERMINAL, TEXT, Block, Figure, Name, Paragraph, Row, Section, Table
 
 SECONDS = "seconds"
 
 
-class Table(NamedTuple):
-    """One table: a row for each step of something, a column for each scheme.
-
-    Attributes
-    ----------
-    note : str
-        What its cells hold.
-    first : str
-        Head of the first column.
-    rows : list of (str, list of str)
-        What a row is of, and its cells, one a scheme; what stands below in a cell follows a line end.
-    what : str
-        What rows are called that are left out.
-    """
-
-    note: str
-    first: str
-    rows: list[tuple[str, list[str]]]
-    what: str
-
-    def columns(self) -> list[int]:
-        """Return the places of the schemes that have any figure in it."""
-        places = range(max((len(cells) for _, cells in self.rows), default=0))
-        return [place for place in places if any(cells[place] != "–" for _, cells in self.rows)]
+MOST = {TERMINAL: 12, MARKDOWN: 50}
+"""Rows of a table; the page and the results file have all."""
 
 
-class Part(NamedTuple):
-    """One section: its title as the page has it, who it tells of, and its tables."""
-
-    title: str
-    aside: str
-    tables: list[Table]
+def chart_sections(reading: Reading) -> list[Section]:
+    """Return a section for every chart of the page."""
+    made = [collusion(reading), coalitions(reading), distributions(reading), by_copies(reading), useful(reading), *sweeps(reading)]
+    return [section for section in made if section is not None]
 
 
-def parts(reading: Reading) -> list[Part]:
-    """Return a part for every chart of the page except the first, the collusion curves, which are drawn."""
-    made = [coalitions(reading), distributions(reading), by_copies(reading), useful(reading), *sweeps(reading)]
-    return [part for part in made if part is not None]
+def by_scheme(reading: Reading, first: str, rows: Sequence[Row], what: str = "", group: str = "") -> list[Block]:
+    """Return rows that have a cell for each scheme as a table of the schemes that have any figure, and say which have none."""
+    places = [place for place in range(len(reading.schemes)) if any(row.cells[place] != "–" for row in rows)]
+    told = [row._replace(cells=[row.cells[place] for place in places]) for row in rows]
+    none = [Name(name) for place, name in enumerate(reading.schemes) if place not in places]
+    rest = [Paragraph(("Of ", Name(", ".join(none)), " there are none."), "note")] if none else []
+    return [Table(first, [reading.schemes[place] for place in places], told, "schemes", what, group, MOST), *rest]
 
 
-def titled(what: str, path: str) -> str:
-    """Name a swept path as the scenario has it, and in plain words where there are any: ``Sweep of data.rows: records``."""
-    words = PATHS.get(path)
-    return f"{what} {clean(path)}{f': {words}' if words and words != path else ''}"
+def _section(key: str, title: str, who: str, blocks: Sequence[Block], curves: Sequence[Line] = ()) -> Section:
+    """Return a chart's section; ``who`` is whom its tables tell of."""
+    lead = [Paragraph((Name(who),), "lead", media=TEXT)] if who else []
+    return Section(key, title, [*lead, Figure(key, curves, media=(TERMINAL, PAGE)), *blocks])
+
+
+def _table(reading: Reading, note: str, first: str, rows: Sequence[Row], what: str, media: tuple[str, ...] = TEXT) -> list[Block]:
+    told = by_scheme(reading, first, rows, what) if rows else []
+    return [Paragraph(f"{note}.", "note", media=TEXT), *(replace(block, media=media) for block in told)]
 
 
 def shown_of(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
@@ -76,39 +63,46 @@ def shown_of(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
     return settings[0] if settings else None
 
 
-def collusion(reading: Reading) -> tuple[Setting, Table] | None:
-    """Return whose collusion curves are shown, and the curves as a table; None where no adversary was measured at two sizes."""
+def collusion(reading: Reading) -> Section | None:
+    """The collusion curves, of which a terminal plots the leading adversary's; None where no adversary was measured at two sizes."""
     found = shown_of(reading, [one for one in reading.settings(ERROR) if len(curve(reading, one)) > 1])
     if found is None:
         return None
-    curves = [{p.size: p for p in curve(reading, found._replace(scheme=name))} for name in reading.schemes]
-    sizes = sorted({size for one in curves for size in one})
-    by_prefix = all(point.prefix for one in curves for point in one.values())
-    which = "in order of release" if by_prefix else "the worst coalition of each size"
-    rows = [(str(size), [with_error(one[size].shown if size in one else None) for one in curves]) for size in sizes]
-    return found, Table(f"normalized error against copies pooled ({which})", "copies", rows, "sizes")
+    curves = [curve(reading, found._replace(scheme=name)) for name in reading.schemes]
+    by_size = [{point.size: point.shown for point in points} for points in curves]
+    sizes = sorted({size for one in by_size for size in one})
+    which = "in order of release" if all(point.prefix for points in curves for point in points) else "the worst coalition of each size"
+    rows = [Row(str(size), [with_error(one.get(size)) for one in by_size]) for size in sizes]
+    table = _table(reading, f"Normalized error against copies pooled ({which})", "copies", rows, "sizes", (MARKDOWN,))
+    named = zip(reading.schemes, curves, strict=True)
+    drawn = [Line(name, [(p.size, p.shown.value) for p in points], _ends(points)) for name, points in named]
+    return _section("collusion", "Collusion curves", who(reading, found), table, drawn)
 
 
-def coalitions(reading: Reading) -> Part | None:
+def _ends(points: Sequence[CurvePoint]) -> str:
+    return f"{number(points[0].shown.value, points[0].shown.half)} → {with_error(points[-1].shown)}" if points else ""
+
+
+def coalitions(reading: Reading) -> Section | None:
     """The coalition map: of each size the worst coalition and the span of the errors."""
     setting = shown_of(reading, [one for one in reading.settings(ERROR) if len(reading.figures(one)) > 1])
     if setting is None:
         return None
     found = {name: _by_size(reading, setting._replace(scheme=name)) for name in reading.schemes}
     sizes = sorted({size for groups in found.values() for size in groups})
-    rows = [(str(size), [_span(found[name].get(size, [])) for name in reading.schemes]) for size in sizes]
-    note = "normalized error of the worst coalition of each size, and how high others go"
-    return Part("Coalition map", who(reading, setting), [Table(note, "copies", rows, "sizes")])
+    rows = [Row(str(size), [_span(found[name].get(size, [])) for name in reading.schemes]) for size in sizes]
+    note = "Normalized error of the worst coalition of each size, and how high others go"
+    return _section("map", "Coalition map", who(reading, setting), _table(reading, note, "copies", rows, "sizes"))
 
 
-def _by_size(reading: Reading, setting: Setting) -> dict[int, list[Figure]]:
-    groups: dict[int, list[Figure]] = {}
+def _by_size(reading: Reading, setting: Setting) -> dict[int, list[Shown]]:
+    groups: dict[int, list[Shown]] = {}
     for coalition, shown in reading.figures(setting).items():
         groups.setdefault(len(coalition), []).append(shown)
     return groups
 
 
-def _span(group: list[Figure]) -> str:
+def _span(group: list[Shown]) -> str:
     worst = lowest(group)
     if worst is None:
         return "–"
@@ -117,7 +111,7 @@ def _span(group: list[Figure]) -> str:
     return f"{with_error(worst)}\n{clipped(braces(worst.coalition), 14)}{further}"
 
 
-def distributions(reading: Reading) -> Part | None:
+def distributions(reading: Reading) -> Section | None:
     """Which absolute error half and nine tenths of the records stay below."""
     found, _ = spreads(reading, 1)
     setting = shown_of(reading, [one.setting for one in found])
@@ -126,10 +120,10 @@ def distributions(reading: Reading) -> Part | None:
     told = [one for one in found if one.setting == setting._replace(scheme=one.setting.scheme)]
     held = {(one.attribute, one.setting.scheme): one for one in told}
     attributes = unique(one.attribute for one in told)
-    rows = [(clipped(name, 60), [_quantiles(held.get((name, scheme))) for scheme in reading.schemes]) for name in attributes]
-    note = f"absolute error that half | 9 in 10 of the records stay below, {data_unit(reading)}"
-    aside = f"{who(reading, setting)}, {braces(told[0].coalition)}"
-    return Part("Error distributions", aside, [Table(note, "", rows, "attributes")])
+    rows = [Row(clipped(name, 60), [_quantiles(held.get((name, scheme))) for scheme in reading.schemes]) for name in attributes]
+    note = f"Absolute error that half | 9 in 10 of the records stay below, {data_unit(reading)}"
+    whose = f"{who(reading, setting)}, {braces(told[0].coalition)}"
+    return _section("errors", "Error distributions", whose, _table(reading, note, "attribute", rows, "attributes"))
 
 
 def _quantiles(spread: Spread | None) -> str:
@@ -139,7 +133,7 @@ def _quantiles(spread: Spread | None) -> str:
     return " | ".join(last if (at := spread.quantile(share)) is None else number(float(f"{at:.3g}")) for share in (0.5, 0.9))
 
 
-def by_copies(reading: Reading) -> Part | None:
+def by_copies(reading: Reading) -> Section | None:
     """What an adversary achieves in other terms by the number of copies pooled; of categories, how probable the truth is."""
     points = measure_points(reading)
     everything = [point for point in points if point.attribute == EVERYTHING] or points
@@ -149,14 +143,15 @@ def by_copies(reading: Reading) -> Part | None:
     told = [p for p in everything if p.setting == setting._replace(scheme=p.setting.scheme)]
     metric, attribute = next(((p.metric, p.attribute) for p in told if p.metric == TRUTH), (told[0].metric, told[0].attribute))
     found = {(p.size, p.setting.scheme): p.shown for p in told if (p.metric, p.attribute) == (metric, attribute)}
-    rows = [(str(size), [with_error(found.get((size, name))) for name in reading.schemes]) for size in sorted({size for size, _ in found})]
+    sizes = sorted({size for size, _ in found})
+    rows = [Row(str(size), [with_error(found.get((size, name))) for name in reading.schemes]) for size in sizes]
     guessed = any(metric == TRUTH for _, metric, _ in reading.keys())
     title = "Guesses and beliefs by copies pooled" if guessed else "Other measures by copies pooled"
     note = f"{metric_title(metric, reading, attribute)} of the coalition of each size that achieves most"
-    return Part(title, who(reading, setting), [Table(note, "copies", rows, "sizes")])
+    return _section("by-size", title, who(reading, setting), _table(reading, note, "copies", rows, "sizes"))
 
 
-def useful(reading: Reading) -> Part | None:
+def useful(reading: Reading) -> Section | None:
     """Privacy against utility: what each coalition's copies are good for, and what they leave unknown."""
     points = sorted(frontier(reading), key=lambda point: any(word in point.metric for word in ("error", "loss")))
     setting = shown_of(reading, [point.setting for point in points])
@@ -171,32 +166,33 @@ def useful(reading: Reading) -> Part | None:
         return "–" if one is None else f"{with_error(one.utility)}\n{with_error(one.shown)}"
 
     held = unique(coalition for coalition, _ in found)
-    rows = [(clipped(braces(coalition), 15), [cell(coalition, name) for name in reading.schemes]) for coalition in held]
+    rows = [Row(clipped(braces(coalition), 15), [cell(coalition, name) for name in reading.schemes]) for coalition in held]
     note = f"{metric_title(metric, reading)}, and below it the normalized error"
-    return Part("Privacy and utility", who(reading, setting), [Table(note, "copies", rows, "coalitions")])
+    return _section("frontier", "Privacy and utility", who(reading, setting), _table(reading, note, "copies", rows, "coalitions"))
 
 
-def sweeps(reading: Reading) -> list[Part]:
+def sweeps(reading: Reading) -> list[Section]:
     """What each swept path did: to an adversary's error, to the release itself, and to the seconds that it took."""
     paths, points, made = swept_paths(reading), sweep_lines(reading), []
     for number_of, path in enumerate(paths):
         here = [point for point in points if point.path == path]
-        for what, timed in (("Sweep of", False), ("Runtime against", True)):
+        for key, what, timed in (("sweep", "Sweep of", False), ("runtime", "Runtime against", True)):
             told = [point for point in here if (point.metric == SECONDS) == timed]
             if told:
-                made.append(Part(titled(what, path), "", _swept(reading, paths, path, told, number_of)))
+                made.append(_section(f"{key}-{number_of}", titled(what, path), "", _swept(reading, paths, path, told, number_of)))
     return made
 
 
-def _swept(reading: Reading, paths: list[str], path: str, told: Sequence[SweepPoint], place: int) -> list[Table]:
+def _swept(reading: Reading, paths: list[str], path: str, told: Sequence[SweepPoint], place: int) -> list[Block]:
     if place:
-        return [Table(f"The tables of {clean(paths[0])} have a row for every combination", "", [], "")]
-    made = []
+        return _table(reading, f"The tables of {clean(paths[0])} have a row for every combination", "", [], "")
+    made: list[Block] = []
     for metric, knowledge, attack in _telling(reading, told):
         rows = sweep_table(reading, metric, knowledge, attack)
-        cells = [(_point(reading.points[row.point], paths), [with_error(shown) for shown in row.figures]) for row in rows]
+        cells = [Row(_point(reading.points[row.point], paths), [*map(with_error, row.figures)]) for row in rows]
         whose = f", {adversary_text(knowledge, attack)}" if attack else ""
-        made.append(Table(f"{metric_title(metric, reading)}{whose}", clean(path) if len(paths) == 1 else "", cells, "sweep points"))
+        first = clean(path) if len(paths) == 1 else "sweep point"
+        made += _table(reading, f"{metric_title(metric, reading)}{whose}", first, cells, "sweep points")
     return made
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import auditor
 from auditor.audit.base.outcome import ReleaseAudit
+from auditor.results.codec import CodecError, codec
 from auditor.results.records import Measurement
-from auditor.runs.codec import CodecError, codec
 from auditor.runs.schedule import carry_out, plan
 from auditor.scenario.read import read_scenario
 

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +14,8 @@ from auditor.data.formats.readers import _EXACT_FLOATS
 from auditor.data.streamed import rows as streamed
 from auditor.errors import AuditorError
 from auditor.runs.copy_files import write_copies
+from tests.programs import PATIENCE, running, wait_for
+from tests.tiers import every_pair
 
 ROWS, LEVELS = 150_000, [0.25, 1.0, 0.5]
 
@@ -34,12 +31,17 @@ def held(request, monkeypatch):
     monkeypatch.setattr(streamed, "HELD_BYTES", request.param)
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-@pytest.mark.parametrize(
-    ("scheme", "parameters"),
-    [("corner-wave", {"algorithm": "bridge"}), ("independent", {}), ("rotation-noise", {"noise": "corner-wave"}), ("random-projection", {"dimensions": 2})],
-)
-def test_the_values_that_perturb_makes(tmp_path, frame, held, form, scheme, parameters):
+DRAWN = {
+    "corner-wave": {"algorithm": "bridge"},
+    "independent": {},
+    "rotation-noise": {"noise": "corner-wave"},
+    "random-projection": {"dimensions": 2},
+}
+
+
+@pytest.mark.parametrize(("scheme", "form"), every_pair(DRAWN, ["csv", "parquet"]))
+def test_the_values_that_perturb_makes(tmp_path, frame, held, form, scheme):
+    parameters = DRAWN[scheme]
     source = tmp_path / "table.parquet"
     frame.to_parquet(source, row_group_size=40_000)
     levels = [0.0] if scheme == "random-projection" else LEVELS
@@ -52,10 +54,10 @@ def test_the_values_that_perturb_makes(tmp_path, frame, held, form, scheme, para
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(path.name for path in written)
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-@pytest.mark.parametrize(("scheme", "levels"), [("corner-wave", LEVELS), ("linearly-dependent", LEVELS), ("rotation", [0.0])])
-def test_single_precision_rounds_the_same_copies(tmp_path, frame, held, form, scheme, levels):
+@pytest.mark.parametrize(("scheme", "form"), every_pair(["corner-wave", "linearly-dependent", "rotation"], ["csv", "parquet"]))
+def test_single_precision_rounds_the_same_copies(tmp_path, frame, held, form, scheme):
     """Once, to 32 bits, where there is no grid; where there is, each step to a coarser one, whose multiples 32 bits hold exactly."""
+    levels = [0.0] if scheme == "rotation" else LEVELS
     source = tmp_path / "table.parquet"
     frame.to_parquet(source, row_group_size=40_000)
     copies = auditor.perturb(frame, scheme, levels, seed=5).copies
@@ -71,6 +73,7 @@ def test_single_precision_rounds_the_same_copies(tmp_path, frame, held, form, sc
         assert (np.abs(read - copy) <= 1.5 * grid + 1e-6).all(axis=None)  # three steps, each off by half a cell
 
 
+@pytest.mark.slow
 def test_single_precision_changes_no_conclusion(tmp_path, frame):
     """An audit of the files says what it says of the same files in double precision, six digits of it."""
     source, found = tmp_path / "table.parquet", {}
@@ -139,6 +142,8 @@ def slow(self, frame):
     time.sleep(0.2)
 writing._Csv.append = slow
 from auditor.runs.copy_files import write_copies
+from tests.programs import PATIENCE, running, wait_for
+from tests.tiers import every_pair
 from pathlib import Path
 write_copies(sys.argv[1], "corner-wave", [0.25, 1.0], 5, Path(sys.argv[2]), form="csv")
 """
@@ -147,14 +152,11 @@ write_copies(sys.argv[1], "corner-wave", [0.25, 1.0], 5, Path(sys.argv[2]), form
 def test_a_kill_leaves_no_half_file_under_a_final_name(tmp_path, frame):
     source, out = tmp_path / "table.parquet", tmp_path / "out"
     frame.to_parquet(source)
-    process = subprocess.Popen([sys.executable, "-c", SLOW, str(source), str(out)], env=os.environ | {"PYTHONPATH": str(Path.cwd())})
-    started = time.monotonic()
-    while not any(path.stat().st_size for path in out.glob(".copy-*")) if out.exists() else True:
+    with running("-c", SLOW, source, out) as process:
+        wait_for(lambda: any(path.stat().st_size for path in out.glob(".copy-*")) or process.poll() is not None, "nothing is written")
         assert process.poll() is None, "it finished before it could be killed"
-        assert time.monotonic() - started < 120
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+        process.kill()
+        process.wait(PATIENCE)
     assert out.exists()
     assert [path.name for path in out.iterdir() if not path.name.startswith(".")] == []
 
@@ -170,8 +172,7 @@ def test_uniform_copies(tmp_path):
         assert pd.read_csv(path)["job"].tolist() == copy["job"].tolist()
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-@pytest.mark.parametrize("implementation", [None, "process", "bridge", "multi-pert"])
+@pytest.mark.parametrize(("implementation", "form"), every_pair([None, "process", "bridge", "multi-pert"], ["csv", "parquet"]))
 def test_the_categories_that_perturb_makes(tmp_path, held, form, implementation):
     """Three blocks of records, each with a stream of its own, whether they are read at once or one after the other."""
     rng = np.random.default_rng(4)

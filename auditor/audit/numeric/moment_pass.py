@@ -1,0 +1,190 @@
+"""The moment pass over one release: moments of all rows, and of the rows that adversaries were given.
+
+Sums over many records may be written to disk until the pass is whole. Nothing of what adversaries were given is among them: of few rows
+a sum is those rows, so whoever goes on with a pass goes through them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from auditor.audit.numeric.gather import Chosen, Draw, Stripe, plus
+from auditor.numerics.blocks import moment_groups
+from auditor.numerics.moments import Moments, Stack, centred
+from auditor.numerics.passes import Job, walk
+from auditor.results.codec import CodecError, codec
+from auditor.types import Array, Block, Indices
+
+FEWEST_RECORDS = 1_000
+"""Records that a sum which is kept is taken over, at least, and ten times as many as it has columns."""
+MOST_NUMBERS = 2**14
+"""Numbers in what is kept of some stripes: 300 kB of text. The sums of more columns (180, or fewer in several groups) are taken again."""
+
+_STORED = list[tuple[list[tuple[int, int, list[float], list[float]]], bool, float]]
+"""Of each stripe: group, records, totals and upper triangle of the products of each group; whether all was finite; seconds."""
+
+Undo = Callable[[Sequence[Array]], Sequence[Array]]
+"""Turns the rows of all copies back to what they were before a matrix was applied."""
+
+
+@dataclass(frozen=True)
+class NumberBlock:
+    """One block of records of numbers: its number, original rows, and all copies' rows."""
+
+    index: int
+    x: Array
+    copies: Sequence[Array]
+    parts: Sequence[Array]
+    """What moments are of beside the originals: the copies, before a matrix was applied to them; none where they have other columns."""
+    seconds: float = 0.0
+    """What the copies took to make."""
+
+    @classmethod
+    def of(cls, block: Block, joint: bool, undo: Undo | None = None, seconds: float = 0.0) -> NumberBlock:
+        """Return a block; ``joint`` is whether copies have the table's columns."""
+        return cls(*block, [] if not joint else block[2] if undo is None else undo(block[2]), seconds)
+
+
+@dataclass(frozen=True, eq=False)
+class MomentJob(Job[Stripe]):
+    """Takes every moment that any attack will need of one release.
+
+    Attributes
+    ----------
+    rows, width : int
+        Of the table.
+    copies : int
+        ``M``.
+    centre : ndarray of shape (N,)
+        The table's mean.
+    deviation : ndarray of shape (N,)
+        The table's standard deviations (``auditor.numerics.moments.Stack``).
+    draws : mapping
+        The rows each state of knowledge chooses.
+    sums : bool
+        Whether moments of all rows are taken; those of chosen rows are the same to the last bit without.
+    """
+
+    rows: int
+    width: int
+    copies: int
+    centre: Array = field(repr=False)
+    deviation: Array = field(repr=False)
+    draws: Mapping[str, Draw] = field(repr=False)
+    sums: bool = True
+
+    def weight(self, records: int) -> int:
+        """Moments of a row group, and as much again of rows that were chosen."""
+        return 16 * ((self.copies + 1) * self.width) ** 2
+
+    def begin(self) -> Stripe:
+        """Return nothing gathered."""
+        return Stripe()
+
+    def looks_at(self, start: int, stop: int) -> bool:
+        """Return whether these rows are summed, or some of them were chosen."""
+        return self.sums or any(draw.falls_within(start, stop) for draw in self.draws.values())
+
+    def take(self, block: NumberBlock, into: Stripe) -> None:
+        """Add one block's rows to the stripe's sums.
+
+        A block is cut into pieces that stay in the cache while they are laid side by side and multiplied; chosen rows are taken from a
+        piece while it lies there.
+        """
+        index, x, copies, parts = block.index, block.x, block.copies, block.parts
+        into.finite = into.finite and (bool(parts) or all(bool(np.isfinite(copy).all()) for copy in copies))
+        into.seconds += block.seconds if self.sums else 0.0
+        stack, first = Stack(self.centre, len(parts) + 1, self.deviation), self._groups[index][0][1]
+        for number, start, stop in self._groups[index]:
+            for a, b in stack.pieces(start, stop):
+                here = slice(a - first, b - first)
+                if self.sums:
+                    stack.add([x[here], *(part[here] for part in parts)])
+                elif self.looks_at(a, b):
+                    stack.lay([x[here], *(part[here] for part in parts)])
+                for key, draw in self.draws.items():
+                    chosen = into.chosen.setdefault(key, Chosen())
+                    _choose(chosen, draw, a, x[here], [copy[here] for copy in copies], stack.rows, number)
+            if self.sums:
+                plus(into.groups, number, stack.moments())
+
+    @cached_property
+    def _groups(self) -> list[list[tuple[int, int, int]]]:
+        return moment_groups(self.rows, self.width)
+
+    def stripes(self, blocks: Iterable[NumberBlock]) -> Iterator[Stripe]:
+        """Yield what is gathered of each stripe of all blocks, which come in order."""
+        source = iter(blocks)
+        yield from chain.from_iterable(walk(self, lambda *_: next(source), self.rows, self.width))
+        next(source, None)  # its end: what drew the blocks may keep them then
+
+    def chosen_alone(self, blocks: Iterable[NumberBlock]) -> Stripe:
+        """Return what is gathered of the chosen rows, and nothing of the others."""
+        found = Stripe()
+        for block in blocks if self.draws else ():
+
+            def stacked(rows: Indices, tables: Sequence[Array] = (block.x, *block.parts)) -> Array:
+                return centred([table[rows] for table in tables], self.centre)
+
+            number, first, _ = self._groups[block.index][0]
+            for key, draw in self.draws.items():
+                _choose(found.chosen.setdefault(key, Chosen()), draw, first, block.x, block.copies, stacked, number)
+        return found
+
+    # -- what may be written to disk ---------------------------------------------------------------------------------------
+
+    @property
+    def rest(self) -> MomentJob | None:
+        """The same for chosen rows alone."""
+        return replace(self, sums=False) if self.draws else None
+
+    def storable(self, parts: Sequence[Stripe]) -> Any:
+        """Return the sums of some stripes; None when they must not be kept, or are too many."""
+        moments = [each for stripe in parts for each in stripe.groups.values()]
+        if not moments or sum(each.size * (each.size + 1) // 2 for each in moments) > MOST_NUMBERS:
+            return None
+        if any(each.count < max(FEWEST_RECORDS, 10 * each.size) for each in moments):
+            return None
+        sums = [[(number, *_numbers(each)) for number, each in stripe.groups.items()] for stripe in parts]
+        return codec(_STORED)[0]([(groups, stripe.finite, stripe.seconds) for groups, stripe in zip(sums, parts, strict=True)])
+
+    def restored(self, kept: Any) -> list[Stripe]:
+        """Return the stripes whose sums were kept, without what was chosen of them; none where nothing was, or nothing that makes sense."""
+        try:
+            return [Stripe({number: _moments(*sums) for number, *sums in groups}, finite=finite, seconds=seconds)
+                    for groups, finite, seconds in codec(_STORED)[1](kept)]  # fmt: skip
+        except (CodecError, TypeError, ValueError):
+            return []
+
+
+def _choose(
+    into: Chosen, draw: Draw, first: int, x: Array, copies: Sequence[Array], stacked: Callable[[Indices], Array], number: int
+) -> None:
+    """Take what was chosen among some rows of one group: the first one's number, their arrays, and what stacks some of them."""
+    inside, fold = draw.within(first, first + len(x))
+    for part in np.unique(fold).tolist():
+        plus(into.parts, part, Moments.of(stacked(inside[fold == part])))
+    if draw.clear and inside.size:
+        into.originals.append(x[inside])
+        into.copies.append([copy[inside] for copy in copies])
+        plus(into.by_group, number, Moments.of(stacked(inside)))
+
+
+def _numbers(moments: Moments) -> tuple[int, list[float], list[float]]:
+    return moments.count, moments.total.tolist(), moments.products[np.triu_indices(moments.size)].tolist()
+
+
+def _moments(count: int, total: list[float], upper: list[float]) -> Moments:
+    d = len(total)
+    if len(upper) != d * (d + 1) // 2:
+        raise ValueError(f"{len(upper)} products of {d} columns")
+    products = np.empty((d, d))
+    products[np.triu_indices(d)] = upper
+    products.T[np.triu_indices(d)] = upper
+    return Moments(count, np.array(total, dtype=np.float64), products)

@@ -1,0 +1,206 @@
+"""The document of an audit: every section in the order of the report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from auditor.results.model import AuditResult, PluginSummary
+from auditor.results.renderer import clean, escaped
+from reports.figures.figures import clipped, with_error
+from reports.figures.gaps import Gathered, apart, gap_text, given_text, unsuited_text, untold_text
+from reports.figures.guesses import losses
+from reports.figures.matrix import MatrixCell, MatrixRow, matrix, measures, reference_point
+from reports.figures.reading import Reading, adversary_text, plain, unique
+from reports.figures.severity import SCALE
+from reports.layout import document as tree
+from reports.layout.chart_sections import by_scheme, chart_sections
+from reports.wording.card import Verdict, most_telling, summary
+from reports.wording.detail import assumptions, facts, strongest_cells
+from reports.wording.method import Definition, error_bars, metric_definitions
+from reports.wording.prose import GUESSES, REPLICATES, prose, terms
+from reports.wording.scenario_text import plain_scenario, scenario_yaml
+from reports.wording.sentences import share
+from reports.wording.verdict import verdicts
+from reports.wording.winners import MARKS, marks, winners
+from reports.wording.words import OUTCOMES, check, counts, outcome, outcome_mark, partial_text, provenance_terms, reproduce, rows_text
+
+ELSEWHERE = "Every row is in results.json and results.parquet; report.html opens every cell and draws every chart."
+
+COMPARED = "Normalized error of the coalition that rebuilds most, ± half of its 95 % interval, and that of its best member alone."
+GUESSED = " Of categories also the share of records that the best guess gets right."
+ONE_POINT = "where the strongest attack rebuilds most; a detail has the span over the sweep, and the sweep charts the rest."
+EXPOSED = "A cell that names an attribute has its grade from that one, which is surely worse off than all attributes together."
+
+
+def audit_document(result: AuditResult, number: int = 1) -> tree.Document:
+    """Return the report on an audit; ``number`` is its place among several."""
+    reading = Reading(result)
+    found, rows = verdicts(reading), matrix(reading)
+    came, name = outcome(result), f"audit-{number}"
+    point = reading.point_text(reference_point(reading)) if len(reading.points) > 1 else ""
+    categories = any(verdict.guesses for verdict in found)
+    made = [
+        _verdicts(found, point),
+        _comparison(reading, rows, point, categories=categories),
+        _measures(reading, point),
+        *chart_sections(reading),
+        tree.Section("expectations", "Expectations", _expectations(result)),
+        tree.Section("gaps", "Cells without a figure", [_gaps(status, groups) for status, groups in _by_status(apart(reading, rows)[1])]),
+        _method(reading, categories=categories),
+        tree.Section("plugins", "Attacks and schemes", _plugins(result.plugins)),
+        _data(result),
+        _scenario(result),
+        tree.Section("references", "References", _terms(((one.key, one.text) for one in result.references), "references")),
+    ]
+    lowest, mark = most_telling(found), outcome_mark(came)
+    told = (f"{mark} {came}", counts(result), f"{lowest.strongest} against {lowest.scheme}" if lowest else "–")
+    return tree.Document(
+        name, "audit", result.title, OUTCOMES[came] + (f": {counts(result)}" if result.expectations else ""), came, mark,
+        [tree.Paragraph(partial_text(result), "alert")] if result.partial else [], [section for section in made if section.blocks],
+        list(filter(None, (rows_text(result), _started(result)))), summary(found), tree.Row(result.title, told, target=name), reading,
+    )  # fmt: skip
+
+
+def _started(result: AuditResult) -> str:
+    start = result.provenance.start
+    return start[:16].replace("T", " ") + " UTC" * start.endswith("+00:00")
+
+
+def _verdicts(found: Sequence[Verdict], point: str) -> tree.Section:
+    numbers, categories = (any(getattr(verdict, part) is not None for verdict in found) for part in ("worst", "guesses"))
+    explained = terms(numbers=numbers, categories=categories) if numbers or categories else ""
+    where = (" Unless a card says otherwise, its figures are at the sweep point ", tree.Name(point), ".") if point else ()
+    lead, note = tree.Paragraph((explained, *where), "lead", media=(tree.PAGE,)), tree.Paragraph(explained, "note", media=tree.TEXT)
+    cards = tree.Verdicts(found, point)
+    return tree.Section("verdict", "Verdict", [lead, cards, note] if explained else [cards])
+
+
+# -- the comparison --------------------------------------------------------------------------------------------------------
+
+
+def _comparison(reading: Reading, rows: Sequence[MatrixRow], point: str, *, categories: bool) -> tree.Section:
+    told = [row for row in rows if row.tells]
+    if not told:
+        return tree.Section("comparison", "Comparison", [])
+    found, unsuited = marks(reading, told), sum(row.unsuited for row in rows)
+    elsewhere, given = len(rows) - len(told) - unsuited, ", ".join(unique(row.knowledge for row in told if row.given))
+    pools = any(len(held) > 1 for setting in reading.settings() for held in losses(reading, setting))
+    singled = any(cell.exposed for row in told for cell in row.cells)
+    notes = [
+        MARKS if found else "", given_text(given) if given else "", EXPOSED if singled else "",
+        f"{untold_text(elsewhere)}; what they measure is among the other measures." if elsewhere else "",
+    ]  # fmt: skip
+    compared = [tree.Adversary(row.attack, row.knowledge, [_graded(reading, row, cell, found) for cell in row.cells]) for row in told]
+    return tree.Section("comparison", "Comparison", [
+        tree.Paragraph("normalized error ± half a 95 % interval; 0 exact, 1 a mere guess", "lead", media=(tree.TERMINAL,)),
+        tree.Paragraph(f"{COMPARED}{GUESSED if categories else ''}", "lead", media=(tree.MARKDOWN, tree.PAGE)),
+        tree.Paragraph("A cell opens its detail; a heading sorts by its column.", "hint", media=(tree.PAGE,)),
+        *([tree.Paragraph(("All cells show one sweep point, ", tree.Name(point), f", {ONE_POINT}"), "note")] if point else []),
+        tree.Matrix(reading.schemes, compared, pools),
+        *(tree.Paragraph(note, "note") for note in notes if note),
+        *([tree.Fold(unsuited_text(unsuited), [_reasons(apart(reading, rows)[0])], open=False)] if unsuited else []),
+        tree.Section("winners", "Who wins where, and why", _winners(reading, told)),
+        tree.Section("details", "In detail", [
+            tree.Paragraph("Of the strongest attack against each scheme; the page opens every cell.", "lead"),
+            tree.Details([_detail(reading, row, cell) for row, cell in strongest_cells(reading, told)]),
+        ], media=tree.TEXT),
+    ])  # fmt: skip
+
+
+def _graded(reading: Reading, row: MatrixRow, cell: MatrixCell, found: dict[tuple[str, str, str], str]) -> tree.Graded:
+    if not cell.told:
+        gap = {"not-applicable": "n/a", "failed": "✗ failed"}.get(cell.status, "–")
+        why = f"{'Failed' if cell.status == 'failed' else 'Not applicable'}: {cell.reason}"
+        return tree.Graded(gap, detail=None if cell.status == "missing" else tree.Detail(row.attack, cell.scheme, why=why))
+    return tree.Graded(
+        "", cell.severity, with_error(cell.worst) if cell.worst else "", share(cell.guesses.right) if cell.guesses else "",
+        with_error(cell.single) if cell.pooled else "", "" if cell.pooled or not cell.coalition else f"copy {cell.coalition[0]} alone",
+        (cell.exposed[0], with_error(cell.exposed[1])) if cell.exposed else (),
+        found.get((row.knowledge, row.attack, cell.scheme), ""), cell.order, _detail(reading, row, cell),
+    )  # fmt: skip
+
+
+def _detail(reading: Reading, row: MatrixRow, cell: MatrixCell) -> tree.Detail:
+    return tree.Detail(row.attack, cell.scheme, facts(reading, row.knowledge, cell), assumptions(reading, row.attack, row.knowledge, cell))
+
+
+def _winners(reading: Reading, rows: Sequence[MatrixRow]) -> list[tree.Block]:
+    found = winners(reading, rows)
+    told = [tree.Row(one.scheme, (one.who, one.figure, "; ".join(one.rivals) or "–", one.why or "–")) for one in found]
+    heads = ("strongest", "leaves", "not told apart from it", "when it wins and fails")
+    return [tree.Table("scheme", heads, told, "entries")] if told else []
+
+
+# -- other figures ---------------------------------------------------------------------------------------------------------
+
+
+def _measures(reading: Reading, point: str) -> tree.Section:
+    found = [(adversary_text(one.knowledge, one.attack), one) for one in measures(reading)]
+    order = unique(who for who, _ in found)
+    found.sort(key=lambda one: order.index(one[0]))
+    rows = [tree.Row(one.metric, [*map(with_error, one.figures)], group=who) for who, one in found]
+    lead = tree.Paragraph(("Of the largest coalition", *((", at ", tree.Name(point)) if point else ()), "."), "lead")
+    return tree.Section("measures", "Other measures", [lead, *by_scheme(reading, "measure", rows, group="of")] if rows else [])
+
+
+def _expectations(result: AuditResult) -> list[tree.Block]:
+    return [tree.Paragraph(f"{counts(result)}.", "lead"), tree.Checks([*map(check, result.expectations)])] if result.expectations else []
+
+
+def _by_status(groups: Sequence[Gathered]) -> list[tuple[str, list[Gathered]]]:
+    found = [(status, [group for group in groups if group.status == status]) for status in unique(group.status for group in groups)]
+    return [(status, held) for status, held in found if held]
+
+
+def _gaps(status: str, groups: Sequence[Gathered]) -> tree.Fold:
+    word = "✗ failed" if status == "failed" else "not applicable"
+    summary = f"{word} ({len(groups)} {'reason' if len(groups) == 1 else 'reasons'})"
+    return tree.Fold(summary, [_reasons(groups)], open=status == "failed" or len(groups) <= 8)
+
+
+def _reasons(groups: Sequence[Gathered]) -> tree.Items:
+    return tree.Items([(tree.Name(gap_text(group)), ": ", group.reason) for group in groups])
+
+
+# -- what stands behind the figures ----------------------------------------------------------------------------------------
+
+
+def _method(reading: Reading, *, categories: bool) -> tree.Section:
+    bars = _terms((f"± {kind}", meaning) for kind, meaning in error_bars(reading))
+    scale = _terms((f"{step.bars} {step.word}", f"{step.meaning} (normalized error {step.bound})") for step in SCALE)
+    return tree.Section("method", "Method", [
+        *(tree.Paragraph(text, "plain", term) for term, text in prose(categories=categories)),
+        tree.Fold("Definitions of the metrics", [tree.Terms(metric_definitions(reading))]),
+        tree.Fold("Where the error bars come from", [*bars, tree.Paragraph(REPLICATES)]),
+        tree.Fold("Severity scale", [*scale, *([tree.Paragraph(GUESSES)] if categories else [])]),
+    ])  # fmt: skip
+
+
+def _terms(terms: Iterable[tuple[str, str]], role: str = "definitions") -> list[tree.Block]:
+    found = [Definition(term, "", meaning) for term, meaning in terms]
+    return [tree.Terms(found, role)] if found else []  # type: ignore[arg-type]
+
+
+def _plugins(plugins: Sequence[PluginSummary]) -> list[tree.Block]:
+    rows = [tree.Row(one.id, _about(one), f"{one.kind} {one.name}" if one.name != one.id else one.kind) for one in plugins]
+    return [tree.Table("name", ("what it does", "assumes", "reference", "parameters"), rows, "entries")] if rows else []
+
+
+def _about(plugin: PluginSummary) -> tuple[str, ...]:
+    told = ", ".join(f"{key} = {'none' if value is None else clipped(plain(value), 60)}" for key, value in plugin.parameters.items())
+    does = "\n".join(filter(None, (plugin.summary, plugin.wins)))
+    return tuple(text or "–" for text in (does, plugin.assumes, plugin.reference, told))
+
+
+def _data(result: AuditResult) -> tree.Section:
+    return tree.Section("data", "Data and provenance", [
+        *_terms(provenance_terms(result), "provenance"), tree.Code("command", "sh", clean(reproduce(result)), "Reproduce in one line"),
+        tree.Paragraph(ELSEWHERE, "note", media=tree.TEXT),
+    ])  # fmt: skip
+
+
+def _scenario(result: AuditResult) -> tree.Section:
+    text = escaped(json.dumps(plain_scenario(result.scenario), indent=2, ensure_ascii=False))
+    read, held = tree.Code("yaml", "yaml", scenario_yaml(result.scenario)), tree.Code("json", "json", text, media=(tree.PAGE,))
+    return tree.Section("scenario", "Scenario as run", [read, held])

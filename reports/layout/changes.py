@@ -1,0 +1,30 @@
+"""The document of a comparison: what changed between two audits, worst first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reports.layout.document import MARKDOWN, PAGE, TERMINAL, Block, Document, Items, Name, Paragraph, Row, Section, Table, Terms
+from reports.wording.differences import Part, basis, headline, more_text, parts
+from reports.wording.method import Definition
+
+if TYPE_CHECKING:
+    from auditor.results.comparison import Comparison
+
+MOST = {TERMINAL: 30, MARKDOWN: 200, PAGE: 500}
+"""Differences of one kind that are listed; the JSON format has all."""
+
+
+def changes_document(comparison: Comparison) -> Document:
+    """Return the report on what changed between two audits."""
+    compared = [Definition("Old", "", comparison.old), Definition("New", "", comparison.now)]
+    opening = [Terms(compared, "provenance"), Paragraph(basis(comparison), "note")]
+    mark, state = ("✗", "worse") if comparison.worse else ("✓", "better")
+    sections = [Section(part.key, f"{part.title} ({part.size:,})", _blocks(part)) for part in parts(comparison)]
+    return Document("comparison", "comparison", "Comparison of two audits", headline(comparison), state, mark, opening, sections)
+
+
+def _blocks(part: Part) -> list[Block]:
+    rows = [Row(f"{row.metric}: {row.cell}", (row.old, row.new, row.change), more_text(row)) for row in part.rows]
+    lines = [Items([(Name(line),) for line in part.lines], MOST)] if part.lines else []
+    return [*lines, *([Table("cell", ("old", "new", "change"), rows, "figures", "differences", most=MOST)] if rows else [])]

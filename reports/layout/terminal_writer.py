@@ -1,0 +1,254 @@
+"""Writes a document for a terminal: tables split where they do not fit, a plot in characters, nothing told by colour alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table as Grid
+from rich.text import Text as Rich
+
+from auditor.results.renderer import clean
+from reports.charts.plot import LETTERS, plot, style_of
+from reports.figures.figures import clipped
+from reports.figures.reading import unique
+from reports.figures.severity import SCALE
+from reports.layout import document as tree
+from reports.wording.card import Verdict
+
+GOOD, BAD, OPEN = "bold color(31)", "bold color(166)", "bold color(172)"
+STYLES = {"✓": GOOD, "✗": BAD, "?": OPEN}
+COLUMN = 16
+"""Characters that a scheme's column takes at least."""
+LABELS = (12, 30)
+"""Characters of a first column, at least and at most."""
+
+
+def write(console: Console, document: tree.Document) -> None:
+    """Print a document; the outcome of an audit comes last, as the last lines are those in sight."""
+    headline = Rich(f"{document.mark} {clean(document.headline)}", STYLES.get(document.mark, ""))
+    console.print(Rule(Rich(clipped(document.name, console.width - 4), style="bold"), align="left", characters="━"))
+    if document.kind == "comparison":
+        console.print(headline)
+    _blocks(console, document.opening)
+    _blocks(console, document.sections)
+    if document.kind == "audit":
+        console.print()
+        _blocks(console, [tree.Paragraph(document.summary)] if document.summary else [])
+        console.print(headline)
+        console.print()
+
+
+def write_overview(console: Console, table: tree.Table) -> None:
+    """Print a line for each of several audits."""
+    console.print(Rule(Rich(f"Summary of {len(table.rows)} audits", style="bold"), align="left", characters="━"))
+    _table(console, table)
+
+
+def _blocks(console: Console, blocks: Sequence[tree.Block]) -> None:
+    for block in tree.shown(blocks, tree.TERMINAL):
+        WRITERS[type(block)](console, block)
+
+
+def _section(console: Console, section: tree.Section) -> None:
+    first, *rest = tree.shown(section.blocks, tree.TERMINAL)
+    lead = first if isinstance(first, tree.Paragraph) and first.role == "lead" else None
+    console.print()
+    console.print(Rich.assemble((clean(section.title), "bold underline"), (f"  {clean(tree.said(lead.text))}" if lead else "", "dim")))
+    _blocks(console, rest if lead else [first, *rest])
+
+
+def _paragraph(console: Console, block: tree.Paragraph) -> None:
+    style = {"alert": BAD, "note": "dim"}.get(block.role, "dim" if block.term else "")
+    console.print(Rich.assemble((f"{block.term} " if block.term else "", "bold"), (clean(tree.said(block.text)), style)))
+
+
+def _indented(console: Console, text: tree.Text, style: str = "") -> None:
+    console.print(Padding(Rich(clean(tree.said(text)), style=style), (0, 0, 0, 2)))
+
+
+def _items(console: Console, block: tree.Items) -> None:
+    lines, more = tree.cut(block.lines, block.most, tree.TERMINAL)
+    for line in filter(None, (*lines, more)):
+        _indented(console, line)
+
+
+def _terms(console: Console, block: tree.Terms) -> None:
+    for name, formula, meaning in block.terms:
+        # a hat over a letter is a character of no width, which not every terminal knows
+        told = f"{formula.replace('x̂', 'x′')}: {meaning}" if formula else meaning
+        console.print(Rich.assemble((f"{clean(name)}  ", "bold"), (clean(told), "dim")))
+
+
+def _code(console: Console, block: tree.Code) -> None:
+    text = f"{block.title}:\n{block.text}" if block.title else block.text
+    console.print(Rich(text.rstrip("\n")), no_wrap=True, overflow="ignore", crop=False)
+
+
+def _fold(console: Console, block: tree.Fold) -> None:
+    console.print(Rich(f"{block.summary}:", style="italic"))
+    _blocks(console, block.blocks)
+
+
+def _verdicts(console: Console, block: tree.Verdicts) -> None:
+    for verdict in block.found:
+        console.print(_title(verdict, console.width - 36))
+        _indented(console, verdict.told)
+
+
+def _title(verdict: Verdict, width: int) -> Rich:
+    grade = (f" · {verdict.grade}", verdict.severity.style) if verdict.grade and verdict.severity else ""
+    name = (clipped(verdict.scheme, width), "bold")
+    return Rich.assemble((f"{verdict.mark} ", STYLES.get(verdict.mark, "")), name, f"  {verdict.label}", grade)
+
+
+def _details(console: Console, block: tree.Details) -> None:
+    for detail in block.found:
+        console.print(Rich(f"{clipped(detail.attack, 60)} against {clipped(detail.scheme, 60)}", style="bold"))
+        for line in detail.lines(" · "):
+            _indented(console, line, "dim")
+
+
+def _checks(console: Console, block: tree.Checks) -> None:
+    for one in block.found:
+        mark, stated = f"{one.mark} {one.status:<9} ", clean(f"{one.stated}{one.where}")
+        lines = folded(stated, max(12, console.width - len(mark))).split("\n") if len(stated) >= console.width - len(mark) else [stated]
+        console.print(Rich.assemble((mark, STYLES[one.mark]), (f"\n{' ' * len(mark)}".join(lines), "bold")))
+        _indented(console, f"observed {one.observed}, bound {one.bound}: {one.why}")
+
+
+def _figure(console: Console, block: tree.Figure) -> None:
+    if not block.curves:
+        return
+    for row in plot(block.curves, min(console.width, 100), 13):
+        console.print(row)
+    for place, one in enumerate(block.curves):
+        if one.points:
+            name = f" {clipped(one.name, console.width - 34)}  {one.told}"
+            console.print(Rich.assemble("  ", (LETTERS[place % len(LETTERS)], style_of(place)), name))
+
+
+# -- tables ----------------------------------------------------------------------------------------------------------------
+
+
+def _matrix(console: Console, block: tree.Matrix) -> None:
+    """Print attacks against schemes, a table for each state of knowledge."""
+    label = 15 if console.width < 100 else min(32, max(24, *(len(row.attack) for row in block.rows)))
+    for knowledge in unique(row.knowledge for row in block.rows):
+        console.print(Rich(f"{clipped(knowledge, console.width - 12)} knowledge", style="italic"))
+        for chosen in _chunks(console, block.schemes, label):
+            made = _grid(console, "", block.schemes[chosen], label)
+            for row in (row for row in block.rows if row.knowledge == knowledge):
+                cells = row.cells[chosen]
+                guessed, exposed = any(cell.right for cell in cells), any(cell.exposed for cell in cells)
+                below = "\n  worst\n  best single" + "\n  right guesses" * guessed + "\n  most exposed" * exposed
+                name = Rich.assemble((clipped(row.attack, label), "bold"), below)
+                made.add_row(name, *(_graded(cell, guessed=guessed) for cell in cells))
+            console.print(made)
+    steps = (Rich(f"{step.bars} {step.word}{f' <{step.below:g}' if step.below < 10 else ''}", style=step.style) for step in SCALE)
+    console.print(Rich("  ").join(steps))
+
+
+def _graded(cell: tree.Graded, *, guessed: bool) -> Rich:
+    if cell.severity is None:
+        return Rich(f"\n{cell.gap}", style="bold" if cell.gap.startswith("✗") else "dim")
+    style, single = cell.severity.style, cell.single or (f"({cell.alone})" if cell.alone else "–")
+    exposed = f"\n{clipped(cell.exposed[0], 10)} {cell.exposed[1]}" if cell.exposed else ""
+    right = f"\n{cell.right or '–'}" if guessed else ""
+    first = f"{cell.severity.bars} {cell.mark}".rstrip()
+    return Rich.assemble((f"{first}\n{cell.error or '–'}", style), (f"\n{single}{right}", "dim"), (exposed, style))
+
+
+def _table(console: Console, block: tree.Table) -> None:
+    rows, more = tree.cut(block.rows, block.most, tree.TERMINAL, block.what)
+    if block.kind == "entries":
+        for row in rows:
+            console.print(Rich.assemble((f"{clean(row.name)}  ", "bold"), (clean(block.sentences(row)), "dim")))
+    for group in unique(row.group for row in rows if block.kind != "entries"):
+        if group:
+            console.print(Rich(clipped(group, console.width), style="italic"))
+        _rows(console, block, [row for row in rows if row.group == group])
+    if more:
+        console.print(Rich(more, style="dim"))
+
+
+def _rows(console: Console, block: tree.Table, rows: Sequence[tree.Row]) -> None:
+    longest = max(len(line) for row in rows for line in (block.first, *row.name.split("\n")))
+    label = min(LABELS[1], console.width - COLUMN, max(LABELS[0], longest))
+    if block.kind != "schemes":
+        label, widths = _whole(console, block)
+        parts = [(slice(None), _lines(block.first, block.columns, widths, label))]
+    else:
+        parts = [(one, _grid(console, block.first, block.columns[one], label)) for one in _chunks(console, block.columns, label)]
+    for chosen, made in parts:
+        for row in rows:
+            name = Rich("\n".join(folded(clipped(line, 200), label) for line in row.name.split("\n")))
+            cells = (_cell(text, column.width or COLUMN) for text, column in zip(row.cells[chosen], made.columns[1:], strict=True))
+            made.add_row(name.append(f"\n  {clean(row.below)}" if row.below else "", "dim"), *cells)
+        console.print(made)
+
+
+def _cell(text: str, width: int) -> Rich:
+    first, *below = (folded(clipped(line, 60), width) for line in text.split("\n"))
+    return Rich(first, style=STYLES.get(first[:1], "")).append("".join(f"\n{line}" for line in below), "dim")
+
+
+def _whole(console: Console, block: tree.Table) -> tuple[int, list[int]]:
+    """Return the widths of a table that is not split: its first column takes what the others leave."""
+    longest = [min(24, max(map(len, (head, *(row.cells[place] for row in block.rows))))) for place, head in enumerate(block.columns)]
+    label = max(COLUMN, console.width - sum(longest) - 2 * len(longest) - 2)
+    room = (console.width - label) // len(longest) - 2
+    return label, longest if label > COLUMN else [min(width, max(4, room)) for width in longest]
+
+
+def _chunks(console: Console, schemes: Sequence[str], label: int) -> list[slice]:
+    """Split the schemes into tables that fit the width."""
+    size = max(1, (console.width - label) // COLUMN)
+    return [slice(start, start + size) for start in range(0, len(schemes), size)]
+
+
+def _grid(console: Console, first: str, schemes: Sequence[str], label: int) -> Grid:
+    """Return an empty table with one column a scheme, as wide as the terminal lets it be."""
+    column = max(COLUMN - 2, min(24, (console.width - label) // max(1, len(schemes)) - 2))
+    return _lines(first, [clipped(name, 3 * column) for name in schemes], [column] * len(schemes), label)
+
+
+def _lines(first: str, heads: Sequence[str], widths: Sequence[int], label: int) -> Grid:
+    """Return an empty table with a rule below its heads and no other lines."""
+    made = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True, show_edge=False)
+    for head, width in zip((first, *heads), (label, *widths), strict=True):
+        made.add_column(Rich(folded(clipped(head, 60), width)), overflow="fold", width=width)
+    return made
+
+
+def folded(text: str, width: int) -> str:
+    """Break a name into lines where it has joints, so that ``linearly-dependent`` never becomes ``linearly-depen|dent``."""
+    lines = [""]
+    for word in _parts(clean(text), " -_"):
+        # a path or a list of names has finer joints, used only where a word alone is too long
+        for part in [word] if len(word.rstrip()) <= width else _parts(word, "./,=:]"):
+            if len(lines[-1]) + len(part.rstrip()) <= width:
+                lines[-1] += part
+            else:
+                lines.append(part)
+    return "\n".join(line.strip() for line in lines if line.strip())
+
+
+def _parts(text: str, joints: str) -> list[str]:
+    parts = [""]
+    for character in text:
+        parts[-1] += character
+        if character in joints:
+            parts.append("")
+    return parts
+
+
+WRITERS: dict[type[tree.Block], Callable[[Console, Any], None]] = {
+    tree.Section: _section, tree.Paragraph: _paragraph, tree.Items: _items, tree.Terms: _terms, tree.Code: _code, tree.Fold: _fold,
+    tree.Verdicts: _verdicts, tree.Matrix: _matrix, tree.Details: _details, tree.Checks: _checks, tree.Figure: _figure,
+    tree.Table: _table,
+}  # fmt: skip

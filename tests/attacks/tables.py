@@ -1,0 +1,15 @@
+"""Tables to attack."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def table(n: int, eigenvalues: list[float], seed: int = 1, mean: float = 0.0) -> np.ndarray:
+    """Rows whose covariance (divisor n) has exactly these eigenvalues."""
+    rng = np.random.default_rng(seed)
+    N = len(eigenvalues)
+    scores = rng.standard_normal((n, N))
+    scores -= scores.mean(axis=0)
+    V = np.linalg.qr(rng.standard_normal((N, N)))[0]
+    return mean + (np.linalg.qr(scores)[0] * np.sqrt(n) * np.sqrt(eigenvalues)) @ V.T

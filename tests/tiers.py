@@ -1,0 +1,15 @@
+"""The two tiers of tests: the whole has every combination, and ``pytest -m "not slow"`` meets each part of all of them once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+
+def every_pair(first: Iterable[Any], second: Iterable[Any]) -> list[Any]:
+    """All pairs to parametrize a test with; quick are as many as the longer of both has, each of its values with the next of the other's."""
+    a, b = list(first), list(second)
+    turns = {(k % len(a), k % len(b)) for k in range(max(len(a), len(b)))}
+    return [pytest.param(x, y, marks=() if (i, j) in turns else pytest.mark.slow) for i, x in enumerate(a) for j, y in enumerate(b)]
