@@ -34,7 +34,7 @@ class View(Informed):
     copies : tuple of int
         The coalition, by copy number, ascending; k of them.
     levels : tuple of float
-        Their levels; none when nobody has said what they are.
+        Their levels; empty when nobody has said what they are.
     knowledge : Knowledge
         What else the adversary knows.
     law : NoiseLaw or None
