@@ -7,6 +7,7 @@ that a true statement about a thousand coalitions is not refuted by the unluckie
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any
@@ -25,6 +26,10 @@ ROUNDING = 1e-9
 
 ERRORS = frozenset({"distortion", "rmse", "normalized_error"})
 """Figures that an attack has one of in each release, however many records it holds."""
+
+
+COARSE = 0.1
+"""Standard error of a gain that is known too coarsely to be taken for a normal number: two rows gave 0.93 ± 0.95 where 0.29 is true."""
 
 
 class Bounds(Filter):
@@ -122,8 +127,11 @@ def at_bound(cell: Sequence[Measurement], limit: float) -> float:
     """Return how many times wider an error bar would be if the truth were at a bound above what was found.
 
     A mean of squares spreads in proportion to its size: two rows whose errors came out at 0.6 ± 0.6 are no sign that they are not 1.5 on
-    average. Of thousands of rows, whose bars are a few hundredths of the figure, it decides nothing.
+    average. Of thousands of rows, whose bars are a few hundredths of the figure, it decides nothing. A gain is the quotient of two such
+    means; of very few rows nothing is known of how it spreads.
     """
+    if cell[0].metric == "collusion_gain" and uncertainty(cell) > COARSE:
+        return math.inf
     found = max(pooled(cell)[0], mean_theory(cell) or 0.0)
     return max(1.0, limit / found) if cell[0].metric in ERRORS and found > 0.0 else 1.0
 

@@ -30,12 +30,12 @@ from auditor.results import owner_key as owner
 from auditor.results.evidence import Evidence
 from auditor.results.model import AuditResult, Partial, PluginSummary, Provenance, Reference, SchemeSummary
 from auditor.results.records import FEWEST_REPLICATES, AttributeSummary, DataSummary, ExpectationRecord, Measurement, cells
-from auditor.runs.checkpoint import Keep, Keeper, Numbered, Unfinished
+from auditor.runs.checkpoint import Keep, Keeper, Unfinished
 from auditor.runs.schedule import carry_out_all, plan
 from auditor.runs.tables import table_of
 from auditor.runs.task import Task
 from auditor.runs.task_keys import identify
-from auditor.runs.workers import Crew
+from auditor.runs.workers import Crew, Numbered
 from auditor.scenario.model import ExpectationUse, Scenario
 from auditor.scenario.read import at_point
 from auditor.schemes.base.scheme import TableMoments
@@ -97,7 +97,8 @@ def run_scenario(
     tasks = list(plan(scenario, points))
     found: dict[int, list[ReleaseAudit]] = {}
     partial = None
-    keeper = None if keep is None else _keeper(keep, scenario, tasks, list(zip(points, digests, strict=True)))
+    tables = list(zip(points, digests, strict=True))
+    keeper = None if keep is None else Keeper(keep, identify(scenario, tasks, tables), list[ReleaseAudit], _complete)
     try:
         with Crew(workers, cluster) as crew, closing(_finished(tasks, crew, keeper, listener)) as finished:
             found.update(finished)
@@ -122,12 +123,6 @@ def run_scenario(
         distributions=[spread for audit in audits for spread in audit.distributions],
         partial=partial,
     )
-
-
-def _keeper(
-    keep: Keep, scenario: Scenario, tasks: Sequence[Task], fingerprints: Sequence[tuple[dict[str, Any], str]]
-) -> Keeper[list[ReleaseAudit]]:
-    return Keeper(keep, identify(scenario, tasks, fingerprints), list[ReleaseAudit], _complete)
 
 
 def _complete(audits: list[ReleaseAudit]) -> bool:

@@ -33,6 +33,7 @@ _leave = os._exit
 """As it is before any plugin runs."""
 
 Numbered = Generator[tuple[int, R], None, None]
+"""Places of tasks, from 0, with what they yielded, in whatever order they were finished."""
 
 
 class Crew:

@@ -238,6 +238,7 @@ def test_few_rows_decide_nothing_in_favour(rows, scheme):
                 {"ranking": {"order": ["llse", "ndr"], "scheme": scheme}},
                 {"equivalent": {"schemes": [scheme, "independent"], "metric": "normalized_error", "margin": 0.5, "attack": "llse"}},
                 {"normalized_error": {"scheme": scheme, "at-most": 1.5, "attack": "llse"}},
+                {"collusion-gain": {"scheme": "independent", "at-least": 0.05, "attack": "llse"}},
             ],
         })  # fmt: skip
         assert [verdict.expectation for verdict in result.expectations if verdict.status == "holds"] == []

@@ -201,6 +201,18 @@ def sizes_by_block(x, copies, law, rng):
     return changed
 
 
+def another_copy_s_rows(x, copies, law, rng):
+    """The second copy has the first one's noise, a thousand rows on."""
+    z, t = noise_of(x, copies), np.sqrt(np.diag(law.level_covariance))
+    return [copies[0], x + t[1] / t[0] * np.roll(z[0], -1000, axis=0), *copies[2:]]
+
+
+def another_copy_s_rows_backwards(x, copies, law, rng):
+    """The second copy has the first one's noise from the last row to the first, with the other sign."""
+    z, t = noise_of(x, copies), np.sqrt(np.diag(law.level_covariance))
+    return [copies[0], x - t[1] / t[0] * z[0][::-1], *copies[2:]]
+
+
 LEAKS = [
     one_normal_for_all_columns, a_mean, unperturbed_rows, three_unperturbed_rows, the_last_rows, one_cell_in_a_hundred, a_period,
     antithetic_rows, shared_rows, bounded, heavy_tailed, grows_with_the_record, follows_the_data, shared_in_a_twentieth,
@@ -214,6 +226,14 @@ def test_a_planted_leak_is_found(leak, kind):
     verdict = judged(found(table(kind), "correlated", [0.25, 0.5, 1.0], 1, leak))
     assert verdict.status == "fails", verdict
     assert verdict.observed <= IMPLICIT_LEVEL
+
+
+@pytest.mark.parametrize("scheme", ["correlated", "independent"])
+@pytest.mark.parametrize("leak", [another_copy_s_rows, another_copy_s_rows_backwards], ids=lambda leak: leak.__name__)
+def test_noise_that_comes_again_in_another_copy_is_found(leak, scheme):
+    """Each copy alone keeps the law, and so does each row: nothing was said. Not found where values are 1e7 times their noise."""
+    for kind in ("skewed", "counts"):
+        assert judged(found(table(kind), scheme, [0.25, 0.5, 1.0], 1, leak)).status == "fails"
 
 
 @pytest.mark.parametrize("leak", [unperturbed_rows, a_period, bounded, shared_rows, shared_in_a_twentieth, sizes_together],

@@ -64,11 +64,24 @@ def at_least(met: NDArray[np.integer], n: int, chance: Array) -> Array:
     return np.asarray(np.where(met > n, 0.0, np.where(met > 0, betainc(np.maximum(met, 1), np.maximum(n - met + 1, 1), chance), 1.0)))
 
 
-def repeats_test(columns: Columns, size: Array, law: NoiseLaw) -> LawTest | None:
-    """Return the test of how many values have the size of another one, to as many digits as are known."""
+def repeats_test(columns: Columns, joint: Columns | None, law: NoiseLaw) -> LawTest | None:
+    """Return the test of how many values have the size of another one, in their column or anywhere among whitened combinations."""
+    found = [test for test in (_repeats(columns, law), None if joint is None else _repeats(joint.in_one(), law, 0.1)) if test is not None]
+    if not found:
+        return None
+    worst, tests = min(found, key=lambda test: test.p), len(found)
+    return worst._replace(p=min(1.0, tests * worst.p), tests=sum(test.tests for test in found), rows=len(columns.t))
+
+
+def _repeats(columns: Columns, law: NoiseLaw, crowded: float = 0.01) -> LawTest | None:
+    """Return the test of how many values of a column have the size of another one of it, to as many digits as are known.
+
+    Of honest values at most that share does: of so few the Poisson count is known, being at least that of the spacings.
+    """
+    size = columns.size
     n = len(size)
     reach = 8.0 * DENSITY[law.distribution] * columns.grain + 8 * EPS
-    fine = np.flatnonzero(n * reach <= 0.01)
+    fine = np.flatnonzero(n * reach <= crowded)
     if not fine.size:
         return None
     ordered = np.ascontiguousarray(size[:, fine].T)

@@ -57,6 +57,11 @@ class Columns(NamedTuple):
         t, v, score = (np.hstack(pair) for pair in zip(self[:3], other[:3], strict=True))
         return Columns(t, v, score, np.append(self.grain, other.grain), self.names + other.names)
 
+    def in_one(self) -> Columns:
+        """Return all values in one column, of columns that are independent of one another."""
+        t, v, score = (np.reshape(part, (-1, 1)) for part in self[:3])
+        return Columns(t, v, score, self.grain.max(keepdims=True), ["all combinations of copies and attributes"])
+
 
 def scores(uniform: Array) -> Array:
     """Return normal scores of values that are uniform on (0, 1)."""

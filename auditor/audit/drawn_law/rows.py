@@ -82,7 +82,7 @@ def row_tests(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[
     g, w = every.score, scores(size)
     tests += [
         distribution_test(every, law), size_test(every, size, law), _without_noise(law, rows, chosen), _equal(law, rows, names, chosen),
-        repeats_test(own, size, law), neighbours_test(g, w), on_the_data_test(rows.x, g, w),
+        repeats_test(own, joint, law), neighbours_test(g, w), on_the_data_test(rows.x, g, w),
     ]  # fmt: skip
     tests += [] if joint is None else [joint_test(joint.t, w[:, len(own.names) : -1])]
     return [test for test in tests if test is not None]
