@@ -36,7 +36,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from auditor.adversary.categorical_attack import CategoricalView, Inference, KnownPairs
+from auditor.adversary.categorical_attack import CategoricalView, Inference
+from auditor.adversary.given import KnownPairs, SampleCounts
 from auditor.adversary.knowledge import Estimated, KnownRecords
 from auditor.audit.categorical.cell_records import Bar, Bars
 from auditor.audit.categorical.posterior_measures import Frame, quantities
@@ -76,10 +77,10 @@ def redrawn(view: CategoricalView, data: CategoricalTable, rng: np.random.Genera
         x = rng.permutation(np.repeat(np.arange(view.size), chosen)).astype(code_type(view.size))
         copies = simulated(view.law, x, rng)
         if isinstance(known, KnownRecords):
-            yield Learnt(replace(view, pairs=KnownPairs(x, tuple(copies))), (counts - chosen).astype(np.float64), 0)
+            yield Learnt(replace(view, given=KnownPairs(x, tuple(copies))), (counts - chosen).astype(np.float64), 0)
         else:
             sample = tuple(np.bincount(copy, minlength=view.size).astype(np.float64) for copy in copies)
-            yield Learnt(replace(view, sample=sample), counts.astype(np.float64), rows)
+            yield Learnt(replace(view, given=SampleCounts(sample)), counts.astype(np.float64), rows)
 
 
 def simulated(law: UniformLaw, x: Codes, rng: np.random.Generator) -> list[Codes]:
@@ -193,7 +194,8 @@ class Redraws:
     def _given(self, learnt: Learnt, coalition: Coalition, seen: Seen, v: Array) -> tuple[Array, Array]:
         """Return m and w given what was learnt, and what the rows it was learnt from add."""
         m, w, off = seen.spread(v, learnt.attacked)
-        if not learnt.rows or learnt.view.sample is None:
+        sample = learnt.view.given
+        if not learnt.rows or not isinstance(sample, SampleCounts):
             return m, w
         best = learnt.view.coalition(coalition).law.best - 1
         place = learnt.view.copies.index(coalition[best])
@@ -201,7 +203,7 @@ class Redraws:
         n, r, p = self.data.rows, learnt.rows, learnt.view.law.levels[place]
         beta = prediction(a, self.data.prior, p, p * p * (r - 1) / max(1, n - 1))
         f = p * self.data.prior + (1.0 - p) / seen.size
-        return m + beta @ (learnt.view.sample[place] - r * f) / n, np.maximum(0.0, w - r * (a * beta).sum(axis=1) / n**2)
+        return m + beta @ (sample.counts[place] - r * f) / n, np.maximum(0.0, w - r * (a * beta).sum(axis=1) / n**2)
 
     def bars(self) -> dict[Coalition, Bars]:
         """Return the bar of every figure of every coalition."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
+from auditor.audit.base.release import Release
 from auditor.audit.drawn_law.chosen_rows import MOST_COORDINATES, rows_of, rows_wanted, runs
 from auditor.audit.drawn_law.moments import moment_tests, some_copies
 from auditor.audit.drawn_law.rows import row_tests
@@ -14,9 +14,6 @@ from auditor.numerics.moments import Moments
 from auditor.results.evidence import LawTest
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Array
-
-if TYPE_CHECKING:
-    from auditor.audit.base.release import Release
 
 
 def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments]) -> list[LawTest]:

@@ -37,7 +37,7 @@ class ReleasedCopies:
     moments : TableMoments
         The table's own.
     levels : tuple of float
-        None when nobody has said what they are.
+        Empty when nobody has said what they are.
     law : NoiseLaw or None
         Of the noise in all copies.
     blocks : callable

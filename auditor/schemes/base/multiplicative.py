@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,9 +22,6 @@ from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments
 from auditor.schemes.base.transform import Transform, Turned
 from auditor.types import Array
-
-if TYPE_CHECKING:
-    from auditor.schemes.base.transform import Turned
 
 
 class TransformScheme(Scheme):

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, overload
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, overload
 
 import numpy as np
 
+from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, PluginError, did_you_mean
 from auditor.numerics.random_streams import Seed
@@ -19,9 +20,6 @@ from auditor.registry import Plugin
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.transform import Turned
 from auditor.types import Array, Block, Coalition
-
-if TYPE_CHECKING:
-    from auditor.data.request import DataUse
 
 E = TypeVar("E")
 
