@@ -100,7 +100,7 @@ class Posterior(CategoricalAttack):
         """Channel and prior from known records: how often each copy shows the truth."""
         pairs = view.need(KnownPairs)
         x = pairs.original
-        levels = tuple(learnt_retention(x, y, view.size) for y in pairs.copies)
+        levels = tuple(estimated_retention(x, y, view.size) for y in pairs.copies)
         prior = (np.bincount(x, minlength=view.size) + 1.0) / (x.size + view.size)
         return Bayes(prior, UniformLaw(levels, view.size, view.law.multilevel), fixed=False, exact=False)
 
@@ -211,7 +211,7 @@ def prior_by_likelihood(counts: Array, retention: float) -> Array:
     return np.asarray(np.maximum(t * counts - noise, 0.0) / retention)
 
 
-def learnt_retention(x: Codes, y: Codes, size: int) -> float:
+def estimated_retention(x: Codes, y: Codes, size: int) -> float:
     """Return the maximum-likelihood retention from r matched pairs: ``(m − 1/s)/(1 − 1/s)`` for the share m that agree.
 
     Kept off 1 by half a record: r agreements do not prove that the next will agree.

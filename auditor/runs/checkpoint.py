@@ -106,7 +106,7 @@ class Unfinished:
             self._journal.append(part_key(self._keys[place], name), [seconds, value])
 
 
-class Keeper(Generic[R]):
+class TaskCheckpoint(Generic[R]):
     """Between a run and the carrying out of its tasks: agnostic of what a task is.
 
     Parameters

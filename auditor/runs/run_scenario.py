@@ -30,7 +30,7 @@ from auditor.results import owner_key as owner
 from auditor.results.evidence import Evidence
 from auditor.results.model import AuditResult, Partial, PluginSummary, Provenance, Reference, SchemeSummary
 from auditor.results.records import FEWEST_REPLICATES, AttributeSummary, DataSummary, ExpectationRecord, Measurement, cells
-from auditor.runs.checkpoint import Keep, Keeper, Unfinished
+from auditor.runs.checkpoint import Keep, TaskCheckpoint, Unfinished
 from auditor.runs.schedule import carry_out_all, plan
 from auditor.runs.tables import table_of
 from auditor.runs.task import Task
@@ -98,15 +98,15 @@ def run_scenario(
     found: dict[int, list[ReleaseAudit]] = {}
     partial = None
     tables = list(zip(points, digests, strict=True))
-    keeper = None if keep is None else Keeper(keep, identify(scenario, tasks, tables), list[ReleaseAudit], _complete)
+    checkpoint = None if keep is None else TaskCheckpoint(keep, identify(scenario, tasks, tables), list[ReleaseAudit], _complete)
     try:
-        with Crew(workers, cluster) as crew, closing(_finished(tasks, crew, keeper, listener)) as finished:
+        with Crew(workers, cluster) as crew, closing(_finished(tasks, crew, checkpoint, listener)) as finished:
             found.update(finished)
     except (Interrupted, WorkersLost) as reason:
         if len(found) < len(tasks):
             partial = Partial(finished=len(found), tasks=len(tasks), why=str(reason), signal=getattr(reason, "signal", None))
     audits = [audit for number in sorted(found) for audit in found[number]]
-    duration = time.perf_counter() - clock + (keeper.spent if keeper is not None else 0.0)
+    duration = time.perf_counter() - clock + (checkpoint.spent if checkpoint is not None else 0.0)
     missing = [_missing(task) for number, task in enumerate(tasks) if number not in found]
     measurements = spread_over_replicates([record for audit in audits for record in audit.measurements])
     evidence = Evidence(measurements, [audit.evidence for audit in audits])
@@ -135,7 +135,7 @@ def _missing(task: Task) -> Missing:
 
 
 def _finished(
-    tasks: Sequence[Task], crew: Crew, keeper: Keeper[list[ReleaseAudit]] | None, listener: Listener | None
+    tasks: Sequence[Task], crew: Crew, checkpoint: TaskCheckpoint[list[ReleaseAudit]] | None, listener: Listener | None
 ) -> Numbered[list[ReleaseAudit]]:
     """Yield place and result of every task as it is finished, or was by an earlier run."""
 
@@ -152,7 +152,7 @@ def _finished(
         for task, result in carry_out_all(some, crew, advance, begun):
             yield places[task.identity], result
 
-    return work(tasks) if keeper is None else keeper.finished(tasks, work)
+    return work(tasks) if checkpoint is None else checkpoint.finished(tasks, work)
 
 
 SIGNED = ("collusion_gain", "accuracy_gain", "belief_gap")

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from attacks.posterior import Bayes, Posterior, learnt_retention, prior_by_inversion, prior_by_likelihood
+from attacks.posterior import Bayes, Posterior, estimated_retention, prior_by_inversion, prior_by_likelihood
 from auditor.adversary.categorical_attack import CategoricalView
 from auditor.adversary.given import Prior, SampleCounts
 from auditor.adversary.knowledge import Estimated, Perfect, UniformPrior
@@ -100,8 +100,8 @@ def test_uniform_prior_and_predicates():
 def test_learnt_retention():
     x = np.zeros(1000, np.uint8)
     y = np.r_[np.zeros(600, np.uint8), np.ones(400, np.uint8)]
-    assert learnt_retention(x, y, 4) == pytest.approx((0.6 - 0.25) / 0.75)
-    assert learnt_retention(x, x, 4) < 1.0
+    assert estimated_retention(x, y, 4) == pytest.approx((0.6 - 0.25) / 0.75)
+    assert estimated_retention(x, x, 4) < 1.0
 
 
 # -- measures ------------------------------------------------------------------------------------------------------------

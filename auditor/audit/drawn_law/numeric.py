@@ -31,14 +31,14 @@ def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments])
     -----
     Row by row the first replicate is looked at, which the same program draws as all others.
     """
-    turned = release.turned
-    if law is None or not groups or (turned is not None and not turned.rigid):
+    transformed = release.transformed
+    if law is None or not groups or (transformed is not None and not transformed.rigid):
         return []
     names = release.table.attributes
     tests = moment_tests(law, groups, names)
     if release.key.replicate == 1:
         chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
-        rows = rows_of(_looked_at(release, len(chosen) * len(names)), chosen, turned is None)
+        rows = rows_of(_looked_at(release, len(chosen) * len(names)), chosen, transformed is None)
         tests += row_tests(law.of(chosen), rows, names, chosen)
     return tests
 

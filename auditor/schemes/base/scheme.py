@@ -18,7 +18,7 @@ from auditor.numerics.random_streams import Seed
 from auditor.numerics.read_only import seal
 from auditor.registry import Plugin
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.schemes.base.transform import Turned
+from auditor.schemes.base.transform import Transformed
 from auditor.types import Array, Block, Coalition
 
 E = TypeVar("E")
@@ -205,7 +205,7 @@ class Scheme(Plugin):
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
         """Return the exact law of the noise in copies at these levels, or None when the scheme has none to state."""
 
-    def turned(self, levels: Sequence[float], table: TableMoments, key: Key) -> Turned | None:
+    def transformed(self, levels: Sequence[float], table: TableMoments, key: Key) -> Transformed | None:
         """Return what was done to copies that are the original plus noise until a square matrix is applied; None for any others."""
         return None
 
