@@ -19,14 +19,12 @@ from reports.figures.matrix import sweep_table
 from reports.figures.reading import ERROR, EVERYTHING, Reading, Setting, adversary_text, lowest, plain, unique
 from reports.figures.spreads import Spread, spreads
 from reports.figures.strongest import leader
-from reports.figures.units import data_unit, metric_title, titled
+from reports.figures.units import chart_title, data_unit, metric_title
 from reports.layout.document import MARKDOWN, PAGE, TERMINAL, TEXT, Block, Figure, Name, Paragraph, Row, Section, Table
 
 SECONDS = "seconds"
-
-
 MOST = {TERMINAL: 12, MARKDOWN: 50}
-"""Rows of a table; the page and the results file have all."""
+"""Rows of a chart's table; the page and the results file have all."""
 
 
 def chart_sections(reading: Reading) -> list[Section]:
@@ -41,13 +39,13 @@ def by_scheme(reading: Reading, first: str, rows: Sequence[Row], what: str = "",
     told = [row._replace(cells=[row.cells[place] for place in places]) for row in rows]
     none = [Name(name) for place, name in enumerate(reading.schemes) if place not in places]
     rest = [Paragraph(("Of ", Name(", ".join(none)), " there are none."), "note")] if none else []
-    return [Table(first, [reading.schemes[place] for place in places], told, "schemes", what, group, MOST), *rest]
+    return [Table(first, [reading.schemes[place] for place in places], told, "schemes", what, group, MOST if what else {}), *rest]
 
 
-def _section(key: str, title: str, who: str, blocks: Sequence[Block], curves: Sequence[Line] = ()) -> Section:
+def _section(reading: Reading, key: str, who: str, blocks: Sequence[Block], curves: Sequence[Line] = ()) -> Section:
     """Return a chart's section; ``who`` is whom its tables tell of."""
     lead = [Paragraph((Name(who),), "lead", media=TEXT)] if who else []
-    return Section(key, title, [*lead, Figure(key, curves, media=(TERMINAL, PAGE)), *blocks])
+    return Section(key, chart_title(reading, key), [*lead, Figure(key, curves, media=(TERMINAL, PAGE)), *blocks])
 
 
 def _table(reading: Reading, note: str, first: str, rows: Sequence[Row], what: str, media: tuple[str, ...] = TEXT) -> list[Block]:
@@ -76,7 +74,7 @@ def collusion(reading: Reading) -> Section | None:
     table = _table(reading, f"Normalized error against copies pooled ({which})", "copies", rows, "sizes", (MARKDOWN,))
     named = zip(reading.schemes, curves, strict=True)
     drawn = [Line(name, [(p.size, p.shown.value) for p in points], _ends(points)) for name, points in named]
-    return _section("collusion", "Collusion curves", who(reading, found), table, drawn)
+    return _section(reading, "collusion", who(reading, found), table, drawn)
 
 
 def _ends(points: Sequence[CurvePoint]) -> str:
@@ -92,7 +90,7 @@ def coalitions(reading: Reading) -> Section | None:
     sizes = sorted({size for groups in found.values() for size in groups})
     rows = [Row(str(size), [_span(found[name].get(size, [])) for name in reading.schemes]) for size in sizes]
     note = "Normalized error of the worst coalition of each size, and how high others go"
-    return _section("map", "Coalition map", who(reading, setting), _table(reading, note, "copies", rows, "sizes"))
+    return _section(reading, "map", who(reading, setting), _table(reading, note, "copies", rows, "sizes"))
 
 
 def _by_size(reading: Reading, setting: Setting) -> dict[int, list[Shown]]:
@@ -123,7 +121,7 @@ def distributions(reading: Reading) -> Section | None:
     rows = [Row(clipped(name, 60), [_quantiles(held.get((name, scheme))) for scheme in reading.schemes]) for name in attributes]
     note = f"Absolute error that half | 9 in 10 of the records stay below, {data_unit(reading)}"
     whose = f"{who(reading, setting)}, {braces(told[0].coalition)}"
-    return _section("errors", "Error distributions", whose, _table(reading, note, "attribute", rows, "attributes"))
+    return _section(reading, "errors", whose, _table(reading, note, "attribute", rows, "attributes"))
 
 
 def _quantiles(spread: Spread | None) -> str:
@@ -145,10 +143,8 @@ def by_copies(reading: Reading) -> Section | None:
     found = {(p.size, p.setting.scheme): p.shown for p in told if (p.metric, p.attribute) == (metric, attribute)}
     sizes = sorted({size for size, _ in found})
     rows = [Row(str(size), [with_error(found.get((size, name))) for name in reading.schemes]) for size in sizes]
-    guessed = any(metric == TRUTH for _, metric, _ in reading.keys())
-    title = "Guesses and beliefs by copies pooled" if guessed else "Other measures by copies pooled"
     note = f"{metric_title(metric, reading, attribute)} of the coalition of each size that achieves most"
-    return _section("by-size", title, who(reading, setting), _table(reading, note, "copies", rows, "sizes"))
+    return _section(reading, "by-size", who(reading, setting), _table(reading, note, "copies", rows, "sizes"))
 
 
 def useful(reading: Reading) -> Section | None:
@@ -168,7 +164,7 @@ def useful(reading: Reading) -> Section | None:
     held = unique(coalition for coalition, _ in found)
     rows = [Row(clipped(braces(coalition), 15), [cell(coalition, name) for name in reading.schemes]) for coalition in held]
     note = f"{metric_title(metric, reading)}, and below it the normalized error"
-    return _section("frontier", "Privacy and utility", who(reading, setting), _table(reading, note, "copies", rows, "coalitions"))
+    return _section(reading, "frontier", who(reading, setting), _table(reading, note, "copies", rows, "coalitions"))
 
 
 def sweeps(reading: Reading) -> list[Section]:
@@ -176,10 +172,10 @@ def sweeps(reading: Reading) -> list[Section]:
     paths, points, made = swept_paths(reading), sweep_lines(reading), []
     for number_of, path in enumerate(paths):
         here = [point for point in points if point.path == path]
-        for key, what, timed in (("sweep", "Sweep of", False), ("runtime", "Runtime against", True)):
+        for key, timed in (("sweep", False), ("runtime", True)):
             told = [point for point in here if (point.metric == SECONDS) == timed]
             if told:
-                made.append(_section(f"{key}-{number_of}", titled(what, path), "", _swept(reading, paths, path, told, number_of)))
+                made.append(_section(reading, f"{key}-{number_of}", "", _swept(reading, paths, path, told, number_of)))
     return made
 
 
