@@ -5,7 +5,7 @@ A chart has controls to choose an adversary by; a table tells of the leading one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -67,12 +67,10 @@ def collusion(reading: Reading) -> Section | None:
     if found is None:
         return None
     curves = [curve(reading, found._replace(scheme=name)) for name in reading.schemes]
-    by_size = [{point.size: point.shown for point in points} for points in curves]
-    sizes = sorted({size for one in by_size for size in one})
+    named = list(zip(reading.schemes, curves, strict=True))
+    rows = _by_size(reading, {(point.size, name): with_error(point.shown) for name, points in named for point in points})
     which = "in order of release" if all(point.prefix for points in curves for point in points) else "the worst coalition of each size"
-    rows = [Row(str(size), [with_error(one.get(size)) for one in by_size]) for size in sizes]
     table = _table(reading, f"Normalized error against copies pooled ({which})", "copies", rows, "sizes", (MARKDOWN,))
-    named = zip(reading.schemes, curves, strict=True)
     drawn = [Line(name, [(p.size, p.shown.value) for p in points], _ends(points)) for name, points in named]
     return _section(reading, "collusion", who(reading, found), table, drawn)
 
@@ -86,25 +84,23 @@ def coalitions(reading: Reading) -> Section | None:
     setting = shown_of(reading, [one for one in reading.settings(ERROR) if len(reading.figures(one)) > 1])
     if setting is None:
         return None
-    found = {name: _by_size(reading, setting._replace(scheme=name)) for name in reading.schemes}
-    sizes = sorted({size for groups in found.values() for size in groups})
-    rows = [Row(str(size), [_span(found[name].get(size, [])) for name in reading.schemes]) for size in sizes]
+    groups: dict[tuple[int, str], list[Shown]] = {}
+    for name in reading.schemes:
+        for coalition, shown in reading.figures(setting._replace(scheme=name)).items():
+            groups.setdefault((len(coalition), name), []).append(shown)
+    rows = _by_size(reading, {place: _span(group) for place, group in groups.items()})
     note = "Normalized error of the worst coalition of each size, and how high others go"
     return _section(reading, "map", who(reading, setting), _table(reading, note, "copies", rows, "sizes"))
 
 
-def _by_size(reading: Reading, setting: Setting) -> dict[int, list[Shown]]:
-    groups: dict[int, list[Shown]] = {}
-    for coalition, shown in reading.figures(setting).items():
-        groups.setdefault(len(coalition), []).append(shown)
-    return groups
+def _by_size(reading: Reading, found: Mapping[tuple[int, str], str]) -> list[Row]:
+    """Return a row for each number of copies, from what is told of it and a scheme."""
+    sizes = sorted({size for size, _ in found})
+    return [Row(str(size), [found.get((size, name), "–") for name in reading.schemes]) for size in sizes]
 
 
 def _span(group: list[Shown]) -> str:
-    worst = lowest(group)
-    if worst is None:
-        return "–"
-    highest = max(shown.value for shown in group)
+    worst, highest = lowest(group) or group[0], max(shown.value for shown in group)
     further = f" to {number(highest, worst.half)}" if highest > worst.value else ""
     return f"{with_error(worst)}\n{clipped(braces(worst.coalition), 14)}{further}"
 
@@ -140,11 +136,9 @@ def by_copies(reading: Reading) -> Section | None:
         return None
     told = [p for p in everything if p.setting == setting._replace(scheme=p.setting.scheme)]
     metric, attribute = next(((p.metric, p.attribute) for p in told if p.metric == TRUTH), (told[0].metric, told[0].attribute))
-    found = {(p.size, p.setting.scheme): p.shown for p in told if (p.metric, p.attribute) == (metric, attribute)}
-    sizes = sorted({size for size, _ in found})
-    rows = [Row(str(size), [with_error(found.get((size, name))) for name in reading.schemes]) for size in sizes]
+    found = {(p.size, p.setting.scheme): with_error(p.shown) for p in told if (p.metric, p.attribute) == (metric, attribute)}
     note = f"{metric_title(metric, reading, attribute)} of the coalition of each size that achieves most"
-    return _section(reading, "by-size", who(reading, setting), _table(reading, note, "copies", rows, "sizes"))
+    return _section(reading, "by-size", who(reading, setting), _table(reading, note, "copies", _by_size(reading, found), "sizes"))
 
 
 def useful(reading: Reading) -> Section | None:
