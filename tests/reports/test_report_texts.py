@@ -16,7 +16,6 @@ import report_cases
 import yaml
 from click.testing import CliRunner
 
-import auditor
 from auditor import registry
 from auditor.cli import cli
 from auditor.results.comparison import compare_results
