@@ -59,9 +59,9 @@ class Classes:
     @classmethod
     def of(cls, layout: Layout, blocks: Iterable[list[Array]]) -> Classes:
         """Count them in one pass."""
-        parts = [(layout.looks(copies), *layout.released(copies)) for copies in blocks]
+        parts = [(layout.signatures(copies), *layout.released(copies)) for copies in blocks]
         keys: dict[bytes, int] = {}
-        number = np.array([keys.setdefault(row.tobytes(), len(keys)) for look, _, _ in parts for row in look])
+        number = np.array([keys.setdefault(row.tobytes(), len(keys)) for signature, _, _ in parts for row in signature])
         value, there = np.concatenate([v for _, v, _ in parts]), np.concatenate([t for _, _, t in parts])
         values, codes = np.unique(value[there], return_inverse=True)
         counts = np.zeros((len(keys), len(values)))
@@ -86,7 +86,7 @@ class Classes:
 
     def number(self, copies: Sequence[Array]) -> NDArray[np.intp]:
         """Return each record's class."""
-        return np.array([self.keys[row.tobytes()] for row in self.layout.looks(copies)], dtype=np.intp)
+        return np.array([self.keys[row.tobytes()] for row in self.layout.signatures(copies)], dtype=np.intp)
 
 
 class ClassReading(Reconstruction):

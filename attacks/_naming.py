@@ -147,7 +147,7 @@ def match(targets: Array, components: Array) -> tuple[NDArray[np.intp], Array]:
     sign : ndarray of shape (N,)
     """
     plain = np.abs(targets[:, None] - components[None]).mean(axis=2)
-    turned = np.abs(targets[:, None] + components[None, :, ::-1]).mean(axis=2)
-    rows, order = scipy.optimize.linear_sum_assignment(np.minimum(plain, turned))
-    sign = np.where(plain[rows, order] <= turned[rows, order], 1.0, -1.0)
+    transformed = np.abs(targets[:, None] + components[None, :, ::-1]).mean(axis=2)
+    rows, order = scipy.optimize.linear_sum_assignment(np.minimum(plain, transformed))
+    sign = np.where(plain[rows, order] <= transformed[rows, order], 1.0, -1.0)
     return np.asarray(order, dtype=np.intp), sign

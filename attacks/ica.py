@@ -138,7 +138,7 @@ class Unmixed(Reconstruction):
         """Return the components of the stacked copies, put in their places."""
         return np.asarray(self._mean + self._unmixing.apply(np.hstack(list(copies))) @ self._A.T)
 
-    def hindsight(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:
+    def row_theory(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:
         """Return the squared errors that the fixed point next to the truth leaves; None where there is no such point."""
         return None if self._theory is None else self._theory.of(seen)
 

@@ -84,7 +84,7 @@ class FittingRotations:
 
     spanned: Array = field(repr=False)
     rest: Array = field(repr=False)
-    turned: Array = field(repr=False)
+    transformed: Array = field(repr=False)
     rest_turned: Array = field(repr=False)
     centre: Array = field(repr=False)
     copied_centre: Array = field(repr=False)
@@ -104,8 +104,8 @@ class FittingRotations:
         # nearest and leaves those before as they are; the nearest orthonormal basis would share out the rounding, and records far
         # from the origin would be off by it times their distance. It also gives the rest of the space.
         Q, R = np.linalg.qr(W, mode="complete")
-        turned = Q[:, :r] * np.where(np.diag(R) < 0, -1.0, 1.0)
-        return cls(Vt[:r].T, Vt[r:].T, turned, Q[:, r:], centre, copied)
+        transformed = Q[:, :r] * np.where(np.diag(R) < 0, -1.0, 1.0)
+        return cls(Vt[:r].T, Vt[r:].T, transformed, Q[:, r:], centre, copied)
 
     @property
     def unknown(self) -> int:
@@ -114,7 +114,7 @@ class FittingRotations:
 
     def inside(self, y: Array) -> Array:
         """Return the part of the records that is known, shape (b, N)."""
-        return np.asarray(self.centre + (y - self.copied_centre) @ self.turned @ self.spanned.T)
+        return np.asarray(self.centre + (y - self.copied_centre) @ self.transformed @ self.spanned.T)
 
     def outside(self, y: Array) -> Array:
         """Return coordinates of the part that is not, up to a rotation, shape (b, c)."""

@@ -37,10 +37,12 @@ from auditor.plugin import (
     Codes,
     Estimated,
     Inference,
+    KnownPairs,
     KnownRecords,
-    NotApplicable,
     Perfect,
     PluginParameters,
+    Prior,
+    SampleCounts,
     UniformLaw,
     UniformPrior,
     mask,
@@ -80,9 +82,7 @@ class Posterior(CategoricalAttack):
             return Bayes(np.full(view.size, 1.0 / view.size), view.law)
         if isinstance(view.knowledge, Estimated):
             return Bayes(self._estimated(view), view.law, fixed=False)
-        if view.prior is None:
-            raise NotApplicable("needs the prior, which this knowledge does not give")
-        return Bayes(view.prior, view.law)
+        return Bayes(view.need(Prior).probabilities, view.law)
 
     def predicates(self, labels: Sequence[Any]) -> Mapping[str, NDArray[np.bool_]]:
         """Return the statements asked for."""
@@ -90,20 +90,17 @@ class Posterior(CategoricalAttack):
 
     def _estimated(self, view: CategoricalView) -> Array:
         """The prior from the least perturbed copy, which holds most of what is known of it."""
-        if view.sample is None:
-            raise NotApplicable("needs released rows to estimate the prior from")
         best = view.law.best - 1
-        counts, level = view.sample[best], view.law.levels[best]
+        counts, level = view.need(SampleCounts).counts[best], view.law.levels[best]
         if level == 0:
             return np.full(view.size, 1.0 / view.size)  # the copy says nothing of the prior
         return prior_by_likelihood(counts, level) if self.parameters.prior == "em" else prior_by_inversion(counts, level)
 
     def _learnt(self, view: CategoricalView) -> Inference:
         """Channel and prior from known records: how often each copy shows the truth."""
-        if view.pairs is None:
-            raise NotApplicable("needs known records")
-        x = view.pairs.original
-        levels = tuple(learnt_retention(x, y, view.size) for y in view.pairs.copies)
+        pairs = view.need(KnownPairs)
+        x = pairs.original
+        levels = tuple(estimated_retention(x, y, view.size) for y in pairs.copies)
         prior = (np.bincount(x, minlength=view.size) + 1.0) / (x.size + view.size)
         return Bayes(prior, UniformLaw(levels, view.size, view.law.multilevel), fixed=False, exact=False)
 
@@ -214,7 +211,7 @@ def prior_by_likelihood(counts: Array, retention: float) -> Array:
     return np.asarray(np.maximum(t * counts - noise, 0.0) / retention)
 
 
-def learnt_retention(x: Codes, y: Codes, size: int) -> float:
+def estimated_retention(x: Codes, y: Codes, size: int) -> float:
     """Return the maximum-likelihood retention from r matched pairs: ``(m − 1/s)/(1 − 1/s)`` for the share m that agree.
 
     Kept off 1 by half a record: r agreements do not prove that the next will agree.

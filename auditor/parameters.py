@@ -69,7 +69,7 @@ def explain(error: ValidationError, model: type[BaseModel], value: Any) -> list[
     for finding in findings:
         by_place.setdefault(finding.place, []).append(finding)
     missing = [place for place, items in by_place.items() if items[0].kind == "missing"]
-    return told + [_told(place, items, _siblings(place, model, missing), tell) for place, items in by_place.items()]
+    return told + [_problem(place, items, _siblings(place, model, missing), tell) for place, items in by_place.items()]
 
 
 def _finding(item: ErrorDetails, value: Any) -> _Finding:
@@ -148,7 +148,7 @@ def _siblings(place: Path, model: type[BaseModel], missing: list[Path]) -> list[
     return [str(other[-1]) for other in missing if other[:-1] == place[:-1]]
 
 
-def _told(place: Path, findings: list[_Finding], known: list[str], tell: Callable[[Any], str]) -> tuple[Path, str, bool]:
+def _problem(place: Path, findings: list[_Finding], known: list[str], tell: Callable[[Any], str]) -> tuple[Path, str, bool]:
     kinds = {finding.kind for finding in findings}
     if kinds == {"extra_forbidden"}:
         return place, f"is not a known field{did_you_mean(place[-1], known)}", True

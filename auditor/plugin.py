@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from auditor.adversary.affine import Affine, AffineStack
 from auditor.adversary.attack import Attack, Inferred, LinearAttack, Reconstruction, RowAttack
-from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalView, Inference, KnownPairs, mask
-from auditor.adversary.given import ExactMoments, Records, SampleMoments, UnpairedRecords
+from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalView, Inference, mask
+from auditor.adversary.given import ExactMoments, KnownPairs, Prior, Records, SampleCounts, SampleMoments, UnpairedRecords
 from auditor.adversary.knowledge import (
     Estimated,
     Knowledge,
@@ -54,8 +54,8 @@ __all__ = [
     "AdditiveScheme", "Affine", "AffineStack", "Array", "Attack", "AuditorError", "CategoricalAttack", "CategoricalView", "Coalition",
     "Codes", "Copies", "DataError", "DenseNoise", "Estimated", "Evidence", "ExactMoments", "Expectation", "Filter", "GaussianNoise",
     "Indices", "Inference", "Inferred", "Judgement", "Key", "Knowledge", "KnownAttributes", "KnownPairs", "KnownRecords", "KnownSample",
-    "LinearAttack", "Moments", "NoiseLaw", "NotApplicable", "Perfect", "Plugin", "PluginError", "PluginParameters", "Reconstruction",
-    "Records", "Renderer", "RowAttack", "SampleMoments", "Sampler", "Scheme", "Source", "Step", "Table", "TableMoments", "Transform",
-    "TransformScheme", "UniformLaw", "UniformPrior", "UniformScheme", "UnmatchedRecords", "UnpairedRecords", "View", "mask", "register",
-    "stream",
+    "LinearAttack", "Moments", "NoiseLaw", "NotApplicable", "Perfect", "Plugin", "PluginError", "PluginParameters", "Prior",
+    "Reconstruction", "Records", "Renderer", "RowAttack", "SampleCounts", "SampleMoments", "Sampler", "Scheme", "Source", "Step", "Table",
+    "TableMoments", "Transform", "TransformScheme", "UniformLaw", "UniformPrior", "UniformScheme", "UnmatchedRecords", "UnpairedRecords",
+    "View", "mask", "register", "stream",
 ]  # fmt: skip

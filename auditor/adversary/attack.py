@@ -163,7 +163,7 @@ class Reconstruction:
         """
         return None
 
-    def hindsight(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:
+    def row_theory(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:
         """Return what gives ``expected`` of true records, for theory that must first see the true rows the attack learnt from.
 
         For the audit alone, once all estimates are in: ``seen`` yields the original's rows whose copies were given to ``fit``, in

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.adversary.attack import Attack
+from auditor.adversary.given import NOTHING, Given, Informed
 from auditor.adversary.handed_back import check_real
 from auditor.adversary.knowledge import Knowledge
 from auditor.data.table import Table
 from auditor.errors import AuditorError, PluginError
-from auditor.numerics.read_only import seal
 from auditor.schemes.replacement.law import UniformLaw
 from auditor.types import Array, Codes
 
@@ -23,15 +23,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class KnownPairs:
-    """Records in clear with their copies: originals of shape (r,), copies of shape (k, r)."""
-
-    original: Codes = field(repr=False)
-    copies: tuple[Codes, ...] = field(repr=False)
-
-
-@dataclass(frozen=True)
-class CategoricalView:
+class CategoricalView(Informed):
     """Everything an adversary has besides the rows of its copies. Never the original.
 
     Attributes
@@ -43,43 +35,25 @@ class CategoricalView:
     knowledge : Knowledge
     labels : tuple
         The domain: one value, or one tuple of values, for each code.
-    prior : ndarray of shape (s,) or None
-        The exact prior, if the adversary knows it.
-    sample : tuple of ndarray of shape (s,), or None
-        For each copy how often each value occurs among the released rows that an ``Estimated`` adversary estimates from.
-    pairs : KnownPairs or None
-        What a ``KnownRecords`` adversary knows.
+    given : Given
+        What its knowledge gives: a prior, counts of a sample, or records; see ``need`` and ``auditor.adversary.given``.
     """
 
     copies: tuple[int, ...]
     law: UniformLaw
     knowledge: Knowledge
     labels: tuple[Any, ...] = field(repr=False)
-    prior: Array | None = field(repr=False, default=None)
-    sample: tuple[Array, ...] | None = field(repr=False, default=None)
-    pairs: KnownPairs | None = field(repr=False, default=None)
+    given: Given = NOTHING
 
     @property
     def size(self) -> int:
         """``s``."""
         return self.law.size
 
-    def __post_init__(self) -> None:
-        """Seal every array: an attack that wrote to one would change what the next is shown."""
-        seal(self.prior, *(self.sample or ()))
-        if self.pairs is not None:
-            seal(self.pairs.original, *self.pairs.copies)
-
     def coalition(self, copies: Sequence[int]) -> CategoricalView:
         """Return the view of a smaller coalition; copy numbers must be among this view's."""
-        places = [self.copies.index(copy) for copy in copies]
-        return replace(
-            self,
-            copies=tuple(copies),
-            law=self.law.of([place + 1 for place in places]),
-            sample=None if self.sample is None else tuple(self.sample[place] for place in places),
-            pairs=None if self.pairs is None else KnownPairs(self.pairs.original, tuple(self.pairs.copies[place] for place in places)),
-        )
+        places = [self.copies.index(copy) + 1 for copy in copies]
+        return replace(self, copies=tuple(copies), law=self.law.of(places), given=self.given.of(places, 1))
 
 
 def probabilities(found: Any, shape: tuple[int, ...], what: str) -> Array:

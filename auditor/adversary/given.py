@@ -6,17 +6,20 @@
 | ``estimated`` | ``SampleMoments`` of the copies |
 | ``known-records`` | ``Records`` in clear with their copies' rows |
 | ``unmatched-records``, ``known-sample`` | ``UnpairedRecords`` in clear |
+
+Of categories: the exact ``Prior``, ``SampleCounts`` of the copies' values, or ``KnownPairs`` of codes; nothing with ``uniform-prior``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
+from auditor.errors import NotApplicable
 from auditor.numerics.moments import Moments
 from auditor.numerics.read_only import seal
-from auditor.types import Array
+from auditor.types import Array, Codes
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,25 @@ class Given:
 
 
 NOTHING = Given()
+G = TypeVar("G", bound=Given)
+
+
+class Informed:
+    """A view in which there is something given."""
+
+    given: Given
+
+    def need(self, kind: type[G]) -> G:
+        """Return what the adversary was given, of the kind that an attack needs.
+
+        Raises
+        ------
+        NotApplicable
+            It was given something else.
+        """
+        if not isinstance(self.given, kind):
+            raise NotApplicable(f"needs {kind.what}")
+        return self.given
 
 
 @dataclass(frozen=True)
@@ -106,3 +128,36 @@ class UnpairedRecords(Given):
 
     what = "records of the population"
     original: Array = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Prior(Given):
+    """The exact prior of the domain's values, shape (s,)."""
+
+    what = "the prior, which this knowledge does not give"
+    probabilities: Array = field(repr=False)
+
+
+@dataclass(frozen=True)
+class SampleCounts(Given):
+    """For each copy how often each value occurs among the rows that are estimated from, each of shape (s,)."""
+
+    what = "released rows to estimate the prior from"
+    counts: tuple[Array, ...] = field(repr=False)
+
+    def of(self, places: Sequence[int], width: int) -> SampleCounts:
+        """Return those of some of the copies."""
+        return SampleCounts(tuple(self.counts[place - 1] for place in places))
+
+
+@dataclass(frozen=True)
+class KnownPairs(Given):
+    """Records in clear with their copies: originals of shape (r,), copies of shape (k, r)."""
+
+    what = "known records"
+    original: Codes = field(repr=False)
+    copies: tuple[Codes, ...] = field(repr=False)
+
+    def of(self, places: Sequence[int], width: int) -> KnownPairs:
+        """Return the same records with some of their copies."""
+        return KnownPairs(self.original, tuple(self.copies[place - 1] for place in places))

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.given import NOTHING, ExactMoments, Given, SampleMoments
+from auditor.adversary.given import NOTHING, ExactMoments, Given, Informed, SampleMoments
 from auditor.adversary.knowledge import Knowledge, KnownAttributes
 from auditor.errors import NotApplicable
 from auditor.numerics.combination import best_unbiased_combination
@@ -22,11 +22,9 @@ from auditor.numerics.read_only import seal
 from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw
 from auditor.types import Array
 
-G = TypeVar("G", bound=Given)
-
 
 @dataclass(frozen=True)
-class View:
+class View(Informed):
     """Everything an adversary has: its coalition's copies, in moments, and its knowledge. Never the original.
 
     Attributes
@@ -36,7 +34,7 @@ class View:
     copies : tuple of int
         The coalition, by copy number, ascending; k of them.
     levels : tuple of float
-        Their levels; none when nobody has said what they are.
+        Their levels; empty when nobody has said what they are.
     knowledge : Knowledge
         What else the adversary knows.
     law : NoiseLaw or None
@@ -47,7 +45,7 @@ class View:
     released : Moments
         Moments of the coalition's stacked copies over all rows released, about the centre, d = kN.
     given : Given
-        What its knowledge gives: exact moments, moments of a sample, or records; see ``need``.
+        What its knowledge gives: exact moments, moments of a sample, or records; see ``need`` and ``auditor.adversary.given``.
     scheme : mapping
         The scheme's ``name`` and parameters, which are no secret; its random numbers are.
     seed : int
@@ -87,18 +85,6 @@ class View:
             released=self.released.parts(places, self.width),
             given=self.given.of(places, self.width),
         )
-
-    def need(self, kind: type[G]) -> G:
-        """Return what the adversary was given, of the kind that an attack needs (``auditor.adversary.given``).
-
-        Raises
-        ------
-        NotApplicable
-            It was given something else.
-        """
-        if not isinstance(self.given, kind):
-            raise NotApplicable(f"needs {kind.what}")
-        return self.given
 
     @property
     def held(self) -> Moments:

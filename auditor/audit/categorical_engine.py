@@ -11,6 +11,7 @@ import numpy as np
 from auditor import registry
 from auditor.adversary.attack import Attack
 from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalView, Inference, probabilities
+from auditor.adversary.given import NOTHING, Given, Prior, SampleCounts
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import ReleaseRequest
@@ -215,15 +216,14 @@ class AttackSession:
     def view(self, knowledge: Knowledge) -> CategoricalView:
         """Return the view of an adversary that holds every copy that some coalition does."""
         members, data = tuple(self.release.singles), self.release.data
-        sample, pairs = None, None
+        given: Given = Prior(data.prior) if isinstance(knowledge, Perfect) else NOTHING
         if isinstance(knowledge, Estimated):
-            sample = tuple(self.counted.samples[key_of(knowledge)].astype(np.float64))
+            given = SampleCounts(tuple(self.counted.samples[key_of(knowledge)].astype(np.float64)))
         if isinstance(knowledge, KnownRecords):
             if knowledge.count == data.rows:
                 raise NotApplicable("every record is known in clear: none is left to attack")
-            pairs = self.counted.pairs_of(key_of(knowledge))
-        prior = data.prior if isinstance(knowledge, Perfect) else None
-        return CategoricalView(members, self.release.law.of(members), knowledge, data.labels, prior, sample, pairs)
+            given = self.counted.pairs_of(key_of(knowledge))
+        return CategoricalView(members, self.release.law.of(members), knowledge, data.labels, given)
 
 
 def check_inferences(inferences: Iterable[Inference], predicates: Mapping[str, Any], size: int) -> None:

@@ -136,8 +136,8 @@ class Session:
         if opened.pooling:
             evidence.paired.update(self.paired)
         if opened.pooling and opened.gathered.copies.joint:
-            groups, near = told_apart(opened)
-            evidence.pooling.update(pooling_evidence(opened.needed, groups, table.width, opened.law, signs(opened), near))
+            groups, near = with_near_differences(opened)
+            evidence.pooling.update(pooling_evidence(opened.needed, groups, table.width, opened.law, noise_dependences(opened), near))
 
     def _tried(self, opened: Opened, use: PluginUse, knowledge: Knowledge) -> list[tuple[list[Measurement], list[Distribution]]]:
         """Return the records of one attack; when it fails, coalition by coalition, so that only the cells at fault are lost."""
@@ -207,7 +207,7 @@ def release_records(opened: Opened, context: CellContext) -> Iterator[Measuremen
         yield from promise_records(context, release.scheme.promises(release.blocks(), opened.coalitions))
 
 
-def signs(opened: Opened) -> dict[Coalition, Dependence]:
+def noise_dependences(opened: Opened) -> dict[Coalition, Dependence]:
     """Return signs that copies foretell one another's noise beyond what covariances say; one replicate of added noise shows them."""
     release, table = opened.release, opened.release.table
     if not release.scheme.adds_noise or release.key.replicate > 1:
@@ -218,7 +218,7 @@ def signs(opened: Opened) -> dict[Coalition, Dependence]:
     return dependences(opened.needed, blocks, rows, table.width, opened.law)
 
 
-def told_apart(opened: Opened) -> tuple[list[Moments], NDArray[np.intp] | None]:
+def with_near_differences(opened: Opened) -> tuple[list[Moments], NDArray[np.intp] | None]:
     """Return moments by row group, beside those of differences where copies are too near each other for moments to tell apart."""
     release, table, groups = opened.release, opened.release.table, opened.gathered.groups
     near = near_copies(Moments.merge(groups), table.width)

@@ -61,7 +61,7 @@ def warn_of_broken_plugins() -> None:
 
 
 @contextmanager
-def warnings_told() -> Iterator[None]:
+def one_line_warnings() -> Iterator[None]:
     """Tell every warning once, as one line."""
     import warnings
 

@@ -27,30 +27,30 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     def inner(*arguments: Any, **options: Any) -> None:
         from auditor.process.console import reserved
         from auditor.process.containment import exits_refused, is_ours, withhold_uncaught
-        from auditor.process.interrupt import CtrlC, told_apart
+        from auditor.process.interrupt import CtrlC, own_interrupt
 
         undo = withhold_uncaught()
         try:
-            with reserved(), told_apart(), exits_refused():
+            with reserved(), own_interrupt(), exits_refused():
                 command(*arguments, **options)
         except CtrlC:
             say("interrupted")
             sys.exit(130)
         except Exception as error:
             if isinstance(error, (EOFError, Exit, ClickException, Abort)):  # of a plugin: none are ours
-                sys.exit(told_of_bug(error))
+                sys.exit(report_bug(error))
             raise
         except BaseException as error:
             if isinstance(error, SystemExit) and is_ours(error):
                 raise
-            sys.exit(told_of_bug(error))
+            sys.exit(report_bug(error))
         finally:
             undo()
 
     return inner
 
 
-def told_of_bug(error: BaseException) -> int:
+def report_bug(error: BaseException) -> int:
     """Tell where something broke; return the exit status."""
     from auditor.process.containment import known
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from auditor.cli.arguments import each, read_all, scenario_argument, seed_option, set_option, warn_of_broken_plugins, warnings_told
+from auditor.cli.arguments import each, one_line_warnings, read_all, scenario_argument, seed_option, set_option, warn_of_broken_plugins
 from auditor.cli.guard import guarded
 from auditor.cli.run import FORMATS
 from auditor.errors import AuditorError, bounded
@@ -28,7 +28,7 @@ def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None
 
     checked = read_all(scenarios, changes, seed)
     warn_of_broken_plugins()
-    with warnings_told():
+    with one_line_warnings():
         each(checked, lambda scenario: tell(bounded(outline(scenario))))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import rich_click as click
 
 from auditor.cli import inspect, perturb, run
-from auditor.cli.guard import close_up, told_of_bug
+from auditor.cli.guard import close_up, report_bug
 from auditor.errors import FAILED_RUNNING, WRONG_REQUEST, AuditorError, PluginFailed, StorageError
 from auditor.process.console import say
 
@@ -51,8 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(130)
     except OSError as error:
         if error.errno not in BY_THE_SYSTEM:
-            sys.exit(told_of_bug(error))
+            sys.exit(report_bug(error))
         say(f"error: {os.strerror(error.errno)}")
         sys.exit(BY_THE_SYSTEM[error.errno])
     except Exception as error:
-        sys.exit(told_of_bug(error))
+        sys.exit(report_bug(error))

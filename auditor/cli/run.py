@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from auditor.cli.arguments import each, read_all, scenario_argument, seed_option, set_option, warn_of_broken_plugins, warnings_told
+from auditor.cli.arguments import each, one_line_warnings, read_all, scenario_argument, seed_option, set_option, warn_of_broken_plugins
 from auditor.cli.guard import guarded
 from auditor.errors import FAILED_RUNNING, PluginFailed, bounded
 from auditor.process.console import say
@@ -104,7 +104,7 @@ def _check_all(scenarios: Sequence[Any]) -> None:
     """Check every scenario against its data before any is run: a wrong one must not cost the time of those before it."""
     from auditor.runs.check import check_data
 
-    with warnings_told():
+    with one_line_warnings():
         each(scenarios, check_data)
 
 

@@ -94,7 +94,7 @@ def _files(data: str) -> list[Path]:
 
 def _frames(files: Sequence[Path], columns: list[str]) -> Iterator[pd.DataFrame]:
     for path in files:
-        with reading.told_as(path):
+        with reading.reader_errors(path):
             yield from _text(path, columns) if path.suffix.lower() == ".csv" else _typed(path, columns)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from auditor.numerics.statistics import observations_needed, one_sided, quantile, rows_needed, share_tests
 from auditor.results.comparison import describe
-from auditor.results.evidence import ROW_REDRAWS, Look, NoiseGain, PairedGain, Pooling, ReleaseEvidence, averaged
+from auditor.results.evidence import ROW_REDRAWS, MatchingGain, NoiseGain, PairedGain, Pooling, ReleaseEvidence, averaged
 from auditor.results.records import FEWEST_REPLICATES, Measurement, cells, pooled, uncertainty
 from auditor.types import Coalition
 
@@ -48,17 +48,17 @@ class Gain:
     """Whether it can only refute: the best linear attack where the noise itself can be measured, which is the finer test."""
     noise: tuple[NoiseGain, ...] = ()
     """Measured shares of noise taken off, one a replicate; they are tested exactly."""
-    looks: tuple[Look, ...] = ()
+    matching: tuple[MatchingGain, ...] = ()
     """What records that look alike say: all that may decide must show no gain, and any one may refute."""
-    learnt: bool = False
+    estimated: bool = False
     """Whether it is of the best linear attack, which is learnt from the originals."""
 
     def p_values(self, margin: float) -> tuple[float, float]:
         """Return p-values against «the gain is at least the margin» and «the gain is at most the margin»."""
         if self.noise:
             return share_tests(self.noise, margin)
-        if self.looks:
-            return look_tests(self.looks, margin)
+        if self.matching:
+            return matching_tests(self.matching, margin)
         above = one_sided(-self.gain, -margin, self.std_error, self.degrees)
         return (0.0 if self.guard else one_sided(self.gain, margin, self.std_error, self.degrees)), above
 
@@ -66,10 +66,10 @@ class Gain:
         """Return how many rows would rule the margin out, if there is no gain."""
         if self.noise:
             regressors = sum(part.regressors for part in self.noise)
-            looks = sum(part.observations for part in self.noise)
-            return math.ceil(self.rows * observations_needed(regressors, margin, level, POWER) / looks)
-        if self.looks:
-            blind = max(look.blind for look in deciding(self.looks))
+            observations = sum(part.observations for part in self.noise)
+            return math.ceil(self.rows * observations_needed(regressors, margin, level, POWER) / observations)
+        if self.matching:
+            blind = max(one.blind for one in deciding(self.matching))
             # half the margin for either; the share of records like no other falls as fast as their number grows
             distinct = math.ceil(2.0 * self.rows * blind / margin)
             return max(distinct, rows_needed(self.rows, self.std_error, margin / 2.0, quantile(1 - level) + quantile(POWER)) or 0)
@@ -104,19 +104,19 @@ def averaged_pairs(paired: Sequence[PairedGain]) -> tuple[float, float, float]:
     return float(gains.mean()), float(gains.std(ddof=1)) / math.sqrt(R), R - 1.0
 
 
-def deciding(looks: Sequence[Look]) -> list[Look]:
-    """Return the looks that may say «no gain»; all of them if none may."""
-    return [look for look in looks if not look.guard] or list(looks)
+def deciding(matching: Sequence[MatchingGain]) -> list[MatchingGain]:
+    """Return the gains that may say «no gain»; all of them if none may."""
+    return [one for one in matching if not one.guard] or list(matching)
 
 
-def look_tests(looks: Sequence[Look], margin: float) -> tuple[float, float]:
-    """Return p-values against «some look gains at least the margin» and «every look gains at most the margin».
+def matching_tests(matching: Sequence[MatchingGain], margin: float) -> tuple[float, float]:
+    """Return p-values against «some gain is at least the margin» and «every gain is at most the margin».
 
     The first is the largest of those looks that may decide, records like no other counted as given away (an intersection of claims needs
     no correction); the second Bonferroni's over all of them.
     """
-    below = [one_sided(look.gain + look.blind, margin, look.std_error, look.degrees) for look in looks if not look.guard]
-    above = [one_sided(-look.gain, -margin, look.std_error, look.degrees) for look in looks]
+    below = [one_sided(one.gain + one.blind, margin, one.std_error, one.degrees) for one in matching if not one.guard]
+    above = [one_sided(-one.gain, -margin, one.std_error, one.degrees) for one in matching]
     return max(below, default=1.0), min(1.0, len(above) * min(above))
 
 
@@ -147,12 +147,12 @@ def noise_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
     for scheme, coalition, parts, rows in together(pooling):
         noise = tuple(part.noise for part in parts if part.noise is not None)
         if noise:
-            looks = sum(part.observations for part in noise)
-            share = math.fsum(part.share * part.observations for part in noise) / looks
+            observations = sum(part.observations for part in noise)
+            share = math.fsum(part.share * part.observations for part in noise) / observations
             regressors = sum(part.regressors for part in noise)
             # What chance alone takes off is no gain.
-            gain = share - regressors / looks
-            error = math.sqrt(2.0 * regressors + 4.0 * looks * max(gain, 0.0)) / looks
+            gain = share - regressors / observations
+            error = math.sqrt(2.0 * regressors + 4.0 * observations * max(gain, 0.0)) / observations
             yield Gain(f"the noise drawn in {scheme}", coalition, gain, error, math.inf, rows, noise=noise)
 
 
@@ -165,23 +165,23 @@ def best_linear_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
         for column in range(len(parts[0].gain)):
             mean = math.fsum(part.gain[column] for part in parts) / len(parts)
             error = math.sqrt(math.fsum(part.std_error[column] ** 2 for part in parts)) / len(parts)
-            yield Gain(who, coalition, mean, error, degrees, rows, guard, learnt=True)
+            yield Gain(who, coalition, mean, error, degrees, rows, guard, estimated=True)
 
 
 def best_gains(pooling: Iterable[PooledCopies], margin: float) -> Iterator[Gain]:
-    """Gains of the best attack of any kind on categorical copies, replicates averaged look by look."""
+    """Gains of the best attack of any kind on categorical copies, replicates averaged one by one."""
     for scheme, coalition, parts, rows in together(pooling):
-        same: dict[tuple[str, Coalition], list[Look]] = {}
+        same: dict[tuple[str, Coalition], list[MatchingGain]] = {}
         for part in parts:
-            for look in part.looks:
-                same.setdefault((look.how, look.copies), []).append(look)
+            for one in part.matching:
+                same.setdefault((one.how, one.copies), []).append(one)
         if same:
-            looks = tuple(averaged(group) for group in same.values())
-            surest = max(looks, key=lambda look: look.gain - 3.0 * look.std_error)
-            largest = max(deciding(looks), key=lambda look: look.gain + look.blind + 2.0 * look.std_error)
+            matching = tuple(averaged(group) for group in same.values())
+            surest = max(matching, key=lambda one: one.gain - 3.0 * one.std_error)
+            largest = max(deciding(matching), key=lambda one: one.gain + one.blind + 2.0 * one.std_error)
             told = surest if surest.gain - 3.0 * surest.std_error > margin else largest
             who = f"the best attack of any kind, learnt from the originals, on {scheme}"
-            yield Gain(who, coalition, told.gain, told.std_error, told.degrees, rows, looks=looks)
+            yield Gain(who, coalition, told.gain, told.std_error, told.degrees, rows, matching=matching)
 
 
 def together(pooling: Iterable[PooledCopies]) -> Iterator[tuple[str, Coalition, list[Pooling], int]]:

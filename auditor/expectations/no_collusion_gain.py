@@ -100,15 +100,19 @@ def by_law(pooling: Sequence[PooledCopies], margin: float, level: float) -> Judg
         return Judgement("fails", f"by law: in {scheme}, no copy of {describe(coalition)} makes the others useless{more}")
     if not stated:
         return Judgement("undecided", "no coalition of two copies or more was audited")
-    if foretold := _foretold(pooling, margin, level):
-        return Judgement("undecided", foretold)
+    if dependent := _dependent(pooling, margin, level):
+        return Judgement("undecided", dependent)
+    if lost := [(copies.scheme, copies.coalition) for copies in pooling if copies.pooling.unresolved]:
+        scheme, coalition = lost[0]
+        why = f"a combination of {describe(coalition)} in {scheme} is so small that double precision loses what it may give away"
+        return Judgement("undecided", f"by law: {why}")
     if not known:
         return Judgement("holds", "by law: none is stated, so the data alone decide")
     which = "the one coalition" if len(known) == 1 else f"each of {len(known)} coalitions"
     return Judgement("holds", f"by law: one copy says all there is in {which}")
 
 
-def _foretold(pooling: Sequence[PooledCopies], margin: float, level: float) -> str:
+def _dependent(pooling: Sequence[PooledCopies], margin: float, level: float) -> str:
     """Return why second moments settle nothing here: what a copy adds depends on the best one's noise or the data; or nothing."""
     signs = [(copies.scheme, copies.pooling.dependence) for copies in pooling if copies.pooling.dependence is not None]
     distinct = list(dict.fromkeys(signs))
@@ -146,10 +150,10 @@ def on_data(gains: Sequence[Gain], margin: float, level: float) -> Judgement:
         return Judgement("undecided", f"on the data: {why}")
     verdicts = _verdicts(tested, margin, level)
     # Without a law of one shape the best linear attack is what decides, so that where it cannot be learnt nothing does.
-    unlearnt = [gain for gain in gains if gain.learnt and not gain.guard and not gain.measured]
-    status = worst([*verdicts, "undecided"] if unlearnt else verdicts)
-    if unlearnt and status == "undecided" and "undecided" not in verdicts:
-        return Judgement(status, f"on the data: too few rows to learn {unlearnt[0].cell}")
+    not_estimated = [gain for gain in gains if gain.estimated and not gain.guard and not gain.measured]
+    status = worst([*verdicts, "undecided"] if not_estimated else verdicts)
+    if not_estimated and status == "undecided" and "undecided" not in verdicts:
+        return Judgement(status, f"on the data: too few rows to learn {not_estimated[0].cell}")
     # A guard that refutes nothing decides nothing, so it is not what a verdict is explained by, unless it is all there is.
     telling = [gain for gain, v in zip(tested, verdicts, strict=True) if v == status and not (status == "holds" and gain.guard)]
     shown = max(telling or tested, key=lambda gain: gain.gain + 2.0 * gain.std_error)
@@ -177,7 +181,7 @@ def _none_gains(tested: Sequence[Gain], largest: Gain, margin: float) -> str:
     """Say that no gain reaches the margin, and what else the tests found."""
     hurt = sum(gain.gain + 3.0 * gain.std_error < -margin for gain in tested)
     more = f" (pooling does harm in {hurt} of them)" if hurt else ""
-    threes = sum(any(look.copies != gain.coalition for look in gain.looks) for gain in tested)
+    threes = sum(any(one.copies != gain.coalition for one in gain.matching) for gain in tested)
     if threes:
         which = f"{threes} coalitions are" if threes > 1 else "one coalition is"
         more += f"; {which} too wide for these rows and judged by threes of copies, the best among them"
@@ -194,7 +198,7 @@ def _cannot_tell(gain: Gain, margin: float, level: float) -> str:
     # For the claim, a true gain of nothing: the estimate itself is too uncertain here to plan with.
     needed = gain.rows_to_decide(margin, level)
     rows = f"about {needed:,} rows would settle it if there is no gain" if needed else "five replicates or more would tell"
-    blind = max((look.blind for look in deciding(gain.looks)), default=0.0) if gain.looks else 0.0
+    blind = max((one.blind for one in deciding(gain.matching)), default=0.0) if gain.matching else 0.0
     like_no_other = f" and {blind:.2%} of records like no other" if blind > 0 else ""
     return f"cannot tell {_bar(gain)}{like_no_other} from the margin of {_percent(margin)} ({gain.cell}, {gain.rows:,} rows); {rows}"
 

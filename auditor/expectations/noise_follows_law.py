@@ -47,7 +47,7 @@ class NoiseFollowsLaw(Expectation):
         adjusted, level = holm([test.p for _, test in tests]), self.parameters.level
         place = min(range(len(tests)), key=lambda k: (adjusted[k], tests[k][1].p))
         least = adjusted[place]
-        told = _told(*tests[place])
+        told = _finding(*tests[place])
         if least <= level:
             wrong = sum(p <= level for p in adjusted)
             return Judgement("fails", f"{wrong} of {len(tests)} statistics contradict the stated law; {told}", least, level)
@@ -68,7 +68,7 @@ class NoiseFollowsLaw(Expectation):
         return (not schemes or release.scheme in schemes) and all(release.sweep.get(path) == value for path, value in sweep.items())
 
 
-def _told(release: ReleaseEvidence, test: LawTest) -> str:
+def _finding(release: ReleaseEvidence, test: LawTest) -> str:
     """Say what one statistic found."""
     figure = f"{test.where} {test.observed:.4g}, by law {test.expected:.4g}"
     return f"{test.statistic} of {release.scheme}: {figure} (p = {test.p:.2g}, {test.rows:,} rows)"

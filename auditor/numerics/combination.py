@@ -62,7 +62,7 @@ def best_unbiased_combination(Sigma: Array, grain: float = 0.0) -> tuple[Array, 
     if np.count_nonzero(Sigma) == np.count_nonzero(noisy):  # independent noise: Sigma is diagonal, and weights are inverse variances
         precision = np.einsum("...k,...k->...", b, b)
         return b**2 / precision[..., None], least[..., 0] ** 2 / precision
-    alone, suffices = _quietest_alone(Sigma, own)
+    alone, suffices = _least_noise_alone(Sigma, own)
     if suffices.all():
         return alone, own.min(axis=-1)
     w, v = _decomposed(Sigma, divisor, b, least)
@@ -73,7 +73,7 @@ def best_unbiased_combination(Sigma: Array, grain: float = 0.0) -> tuple[Array, 
     return w, v
 
 
-def _quietest_alone(Sigma: Array, own: Array) -> tuple[Array, NDArray[np.bool_]]:
+def _least_noise_alone(Sigma: Array, own: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Return weights of the copy with least noise alone, shared with those equal to it, and whether they are the best there are.
 
     They are where every other copy is that one and more noise, ``Cov(Z_b, Z_j) = Var(Z_b)`` (li2012, Theorem 4), to the last bits.
@@ -99,8 +99,8 @@ def _decomposed(Sigma: Array, divisor: Array, b: Array, least: Array) -> tuple[A
     outside_size = np.einsum("...k,...k->...", outside, outside)
     # Rounding of C, kε of its largest eigenvalue, turns the null space by that over the least eigenvalue beside it (Davis and Kahan): what
     # of b stands out of the range by more is free of noise, be it 10⁻¹¹ of it, as where one draw was scaled to nearly equal levels.
-    turned = k * EPS * values[..., -1] / np.where(null, np.inf, values).min(axis=-1)
-    free = outside_size > 16.0 * turned**2 * np.einsum("...k,...k->...", b, b)
+    transformed = k * EPS * values[..., -1] / np.where(null, np.inf, values).min(axis=-1)
+    free = outside_size > 16.0 * transformed**2 * np.einsum("...k,...k->...", b, b)
     inverse = np.where(null, 0.0, target / np.where(null, 1.0, values))
     precision = np.where(free, 1.0, np.einsum("...k,...k->...", inverse, target))
     coefficients = np.where(free[..., None], outside / np.where(free, outside_size, 1.0)[..., None], inverse / precision[..., None])

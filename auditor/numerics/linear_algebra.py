@@ -82,7 +82,7 @@ class Pencil:
     basis: Array = field(repr=False)
     inverse: Array = field(repr=False)
     share: Array = field(repr=False)
-    alike: bool = False
+    proportional: bool = False
 
     @classmethod
     def of(cls, K_X: Array, K_0: Array) -> Pencil:
@@ -108,7 +108,7 @@ class Pencil:
         """Return ``G(v) = K_X (K_X + v K_0)⁺``, shape (..., N, N), for noise multiples of shape (...)."""
         c, total = self.share, self._total(v)
         kept = np.divide(c, total, out=np.zeros_like(total), where=total > 0)
-        if self.alike:
+        if self.proportional:
             return np.asarray(kept[..., :1, None] * np.eye(c.size))
         return (self.basis * kept[..., None, :]) @ self.inverse
 

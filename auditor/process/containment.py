@@ -85,7 +85,7 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
                 put_back(state)
         if error is None or isinstance(error, CtrlC) or (isinstance(error, (StorageError, WorkersLost)) and is_ours(error)):
             return False
-        found = tellable(error)
+        found = safe_error(error)
         self.cause, self._ours = known(type(error)), found is error
         self.error = found.with_traceback(None)  # its frames hold this block, and copies of the table
         return True
@@ -215,7 +215,7 @@ def exits_refused() -> Iterator[None]:
 # -- what may be told ------------------------------------------------------------------------------------------------------
 
 
-def tellable(error: BaseException) -> AuditorError:
+def safe_error(error: BaseException) -> AuditorError:
     """Return an error whose text holds no original value; the same one where that is ours."""
     if isinstance(error, AuditorError) and is_ours(error):
         return error

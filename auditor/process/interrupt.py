@@ -40,7 +40,7 @@ def strike(number: int, frame: FrameType | None) -> None:
 
 
 @contextmanager
-def told_apart() -> Iterator[None]:
+def own_interrupt() -> Iterator[None]:
     """Let Ctrl-C raise ``CtrlC`` where it would raise KeyboardInterrupt; a handler that is another's stays."""
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield

@@ -137,7 +137,7 @@ def compare_results(old: AuditResult, new: AuditResult) -> Comparison:
         worsened=[change for change in changes if change.worse],
         improved=[change for change in changes if not change.worse],
         verdicts=better,
-        broken=[*broken, *map(_told_lost, lost.items()), *_stopped(new), *_strangers(ok_before, shared, lost)],
+        broken=[*broken, *map(_lost_text, lost.items()), *_stopped(new), *_strangers(ok_before, shared, lost)],
         new=[*_distinct(group for key, group in after.items() if key not in before), *stated_new],
         missing=[*_distinct(group for key, group in before.items() if key not in after), *stated_old],
         compared=len(shared),
@@ -189,7 +189,7 @@ def _lost(pairs: Iterable[tuple[list[Measurement], list[Measurement]]]) -> dict[
     return counts
 
 
-def _told_lost(item: tuple[str, int]) -> str:
+def _lost_text(item: tuple[str, int]) -> str:
     told, count = item
     return f"{told}: {count:,} {'cell is' if count == 1 else 'cells are'} no longer measured"
 

@@ -86,7 +86,7 @@ class LawTest(NamedTuple):
     where: str
 
 
-class Look(NamedTuple):
+class MatchingGain(NamedTuple):
     """What some copies gain over the best of them, from records that look alike to them, whatever the law.
 
     Gathered by ``auditor.audit.pooling.matching_records``.
@@ -114,12 +114,13 @@ class Look(NamedTuple):
     guard: bool
 
 
-def averaged(looks: Sequence[Look]) -> Look:
-    """Return the mean of the same look in several replicates, which are separate noise."""
-    R, first = len(looks), looks[0]
-    return Look(
-        first.how, first.copies, math.fsum(look.gain for look in looks) / R, math.sqrt(math.fsum(look.std_error**2 for look in looks)) / R,
-        math.fsum(look.degrees for look in looks), math.fsum(look.blind for look in looks) / R, any(look.guard for look in looks),
+def averaged(matching: Sequence[MatchingGain]) -> MatchingGain:
+    """Return the mean of the same gain in several replicates, which are separate noise."""
+    R, first = len(matching), matching[0]
+    return MatchingGain(
+        first.how, first.copies, math.fsum(one.gain for one in matching) / R,
+        math.sqrt(math.fsum(one.std_error**2 for one in matching)) / R,
+        math.fsum(one.degrees for one in matching), math.fsum(one.blind for one in matching) / R, any(one.guard for one in matching),
     )  # fmt: skip
 
 
@@ -140,10 +141,12 @@ class Pooling:
         Their degrees of freedom.
     noise : NoiseGain or None
         What the measured noise of the copies says, where the law states one shape for all of them.
-    looks : tuple of Look
+    matching : tuple of MatchingGain
         What records that look alike say of categorical copies.
     dependence : Dependence or None
         The strongest sign that another copy foretells the best one's noise in a way that covariances do not show.
+    unresolved : bool
+        Whether some combination of the copies is lost in second moments, so that what it gives away is unknown.
     """
 
     sufficient: bool | None
@@ -151,8 +154,9 @@ class Pooling:
     std_error: tuple[float, ...]
     degrees: int
     noise: NoiseGain | None = None
-    looks: tuple[Look, ...] = ()
+    matching: tuple[MatchingGain, ...] = ()
     dependence: Dependence | None = None
+    unresolved: bool = False
 
 
 PairedCell = tuple[str, str, Coalition, str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +14,10 @@ from auditor.process import interrupt
 from auditor.results.codec import CodecError, codec
 from auditor.runs.journal import Journal, part_key
 from auditor.runs.task_keys import Identity
+from auditor.runs.workers import Numbered
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-Numbered = Generator[tuple[int, R], None, None]
-"""Places of tasks, from 0, with what they yielded, in whatever order they were finished."""
 
 
 def quiet(message: str) -> None:
@@ -108,7 +106,7 @@ class Unfinished:
             self._journal.append(part_key(self._keys[place], name), [seconds, value])
 
 
-class Keeper(Generic[R]):
+class TaskCheckpoint(Generic[R]):
     """Between a run and the carrying out of its tasks: agnostic of what a task is.
 
     Parameters

@@ -19,7 +19,7 @@ from auditor.audit.numeric.closed_form import closed_form, held_out_theory
 from auditor.audit.numeric.error_bars import with_total
 from auditor.audit.numeric.reconstruct import CopyBlocks
 from auditor.audit.numeric.row_selection import RowSelection
-from auditor.audit.numeric.row_theory import Originals, with_hindsight
+from auditor.audit.numeric.row_theory import Originals, with_row_theory
 from auditor.audit.numeric.stacked_maps import Maps
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.data.microdata import as_table, copy_values, in_order, like
@@ -258,7 +258,7 @@ def _reconstruct(
     values = np.concatenate([fitted.rows(copies) for _, _, copies in in_blocks(table, held)()])
     expected = fitted.expected(np.delete(table.values, given, axis=0) if given.size else table.values)
     squares = np.array([np.nan if expected is None else float(expected.sum())])
-    theory = float(with_hindsight(squares, [fitted], *true)[0]) / (table.rows - given.size) / table.width
+    theory = float(with_row_theory(squares, [fitted], *true)[0]) / (table.rows - given.size) / table.width
     return values, None if np.isnan(theory) else theory, fitted
 
 

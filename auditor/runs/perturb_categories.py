@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalView, KnownPairs
+from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalView
+from auditor.adversary.given import NOTHING, Given, KnownPairs, Prior, SampleCounts
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product
 from auditor.data.microdata_categories import as_categories, like, sensitive_columns
@@ -121,12 +122,11 @@ def _view(table: CategoricalTable, law: Any, held: list[Codes], coalition: Coali
             raise AuditorError(f"knowledge {knowledge.label} needs that many rows; the table has {table.rows}")
         return np.sort(stream(seed, what, 1).permutation(table.rows)[:count])
 
-    sample = pairs = None
+    given: Given = Prior(table.prior) if isinstance(knowledge, Perfect) else NOTHING
     if isinstance(knowledge, Estimated):
         chosen = rows("estimated", knowledge.rows)
-        sample = tuple(np.bincount(copy[chosen], minlength=table.size).astype(np.float64) for copy in held)
+        given = SampleCounts(tuple(np.bincount(copy[chosen], minlength=table.size).astype(np.float64) for copy in held))
     if isinstance(knowledge, KnownRecords):
         chosen = rows("known-records", knowledge.count)
-        pairs = KnownPairs(table.codes[chosen], tuple(copy[chosen] for copy in held))
-    prior = table.prior if isinstance(knowledge, Perfect) else None
-    return CategoricalView(coalition, law, knowledge, table.labels, prior, sample, pairs)
+        given = KnownPairs(table.codes[chosen], tuple(copy[chosen] for copy in held))
+    return CategoricalView(coalition, law, knowledge, table.labels, given)

@@ -30,12 +30,12 @@ from auditor.results import owner_key as owner
 from auditor.results.evidence import Evidence
 from auditor.results.model import AuditResult, Partial, PluginSummary, Provenance, Reference, SchemeSummary
 from auditor.results.records import FEWEST_REPLICATES, AttributeSummary, DataSummary, ExpectationRecord, Measurement, cells
-from auditor.runs.checkpoint import Keep, Keeper, Numbered, Unfinished
+from auditor.runs.checkpoint import Keep, TaskCheckpoint, Unfinished
 from auditor.runs.schedule import carry_out_all, plan
 from auditor.runs.tables import table_of
 from auditor.runs.task import Task
 from auditor.runs.task_keys import identify
-from auditor.runs.workers import Crew
+from auditor.runs.workers import Crew, Numbered
 from auditor.scenario.model import ExpectationUse, Scenario
 from auditor.scenario.read import at_point
 from auditor.schemes.base.scheme import TableMoments
@@ -97,15 +97,16 @@ def run_scenario(
     tasks = list(plan(scenario, points))
     found: dict[int, list[ReleaseAudit]] = {}
     partial = None
-    keeper = None if keep is None else _keeper(keep, scenario, tasks, list(zip(points, digests, strict=True)))
+    tables = list(zip(points, digests, strict=True))
+    checkpoint = None if keep is None else TaskCheckpoint(keep, identify(scenario, tasks, tables), list[ReleaseAudit], _complete)
     try:
-        with Crew(workers, cluster) as crew, closing(_finished(tasks, crew, keeper, listener)) as finished:
+        with Crew(workers, cluster) as crew, closing(_finished(tasks, crew, checkpoint, listener)) as finished:
             found.update(finished)
     except (Interrupted, WorkersLost) as reason:
         if len(found) < len(tasks):
             partial = Partial(finished=len(found), tasks=len(tasks), why=str(reason), signal=getattr(reason, "signal", None))
     audits = [audit for number in sorted(found) for audit in found[number]]
-    duration = time.perf_counter() - clock + (keeper.spent if keeper is not None else 0.0)
+    duration = time.perf_counter() - clock + (checkpoint.spent if checkpoint is not None else 0.0)
     missing = [_missing(task) for number, task in enumerate(tasks) if number not in found]
     measurements = spread_over_replicates([record for audit in audits for record in audit.measurements])
     evidence = Evidence(measurements, [audit.evidence for audit in audits])
@@ -124,12 +125,6 @@ def run_scenario(
     )
 
 
-def _keeper(
-    keep: Keep, scenario: Scenario, tasks: Sequence[Task], fingerprints: Sequence[tuple[dict[str, Any], str]]
-) -> Keeper[list[ReleaseAudit]]:
-    return Keeper(keep, identify(scenario, tasks, fingerprints), list[ReleaseAudit], _complete)
-
-
 def _complete(audits: list[ReleaseAudit]) -> bool:
     """Whether a task is done for good: what failed may have failed for want of memory or disk, and is tried again."""
     return not any(record.status == "failed" for audit in audits for record in audit.measurements)
@@ -140,7 +135,7 @@ def _missing(task: Task) -> Missing:
 
 
 def _finished(
-    tasks: Sequence[Task], crew: Crew, keeper: Keeper[list[ReleaseAudit]] | None, listener: Listener | None
+    tasks: Sequence[Task], crew: Crew, checkpoint: TaskCheckpoint[list[ReleaseAudit]] | None, listener: Listener | None
 ) -> Numbered[list[ReleaseAudit]]:
     """Yield place and result of every task as it is finished, or was by an earlier run."""
 
@@ -157,7 +152,7 @@ def _finished(
         for task, result in carry_out_all(some, crew, advance, begun):
             yield places[task.identity], result
 
-    return work(tasks) if keeper is None else keeper.finished(tasks, work)
+    return work(tasks) if checkpoint is None else checkpoint.finished(tasks, work)
 
 
 SIGNED = ("collusion_gain", "accuracy_gain", "belief_gap")

@@ -33,6 +33,7 @@ _leave = os._exit
 """As it is before any plugin runs."""
 
 Numbered = Generator[tuple[int, R], None, None]
+"""Places of tasks, from 0, with what they yielded, in whatever order they were finished."""
 
 
 class Crew:
@@ -143,8 +144,8 @@ def _started(workers: int, calls: Sequence[tuple[Any, ...]]) -> Numbered[Any]:
 
     with _deaf_children():
         # From its start, and not with its first task: one that has none yet would wait for it for minutes when nobody is left to give it.
-        alike = {"initializer": _follow, "initargs": (os.getpid(),)}
-        found: Numbered[Any] = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, **alike)(
+        follow = {"initializer": _follow, "initargs": (os.getpid(),)}
+        found: Numbered[Any] = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, **follow)(
             delayed(function)(*arguments) for function, *arguments in calls
         )
     return found

@@ -20,11 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
+from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, did_you_mean
 from auditor.numerics.blocks import row_blocks
@@ -34,11 +35,7 @@ from auditor.schemes.generalisation.classes import Ground
 from auditor.schemes.generalisation.copies import Layout
 from auditor.schemes.generalisation.partition import Rules, Rung, bounds, full_domain, mondrian
 from auditor.schemes.generalisation.promises import by_coalition
-from auditor.types import Array, Block
-
-if TYPE_CHECKING:
-    from auditor.data.request import DataUse
-    from auditor.types import Coalition
+from auditor.types import Array, Block, Coalition
 
 
 @register

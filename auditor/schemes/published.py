@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from pydantic import Field, ValidationError, field_validator
@@ -19,6 +19,8 @@ from pydantic import Field, ValidationError, field_validator
 from auditor import registry
 from auditor.data.alignment import misaligned
 from auditor.data.copies import read_copy
+from auditor.data.request import DataUse
+from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning, PluginError
 from auditor.field_paths import format_path
 from auditor.numerics.blocks import block_head, row_blocks
@@ -30,11 +32,6 @@ from auditor.schemes.base.noise_shapes import check_covariance, matrix_of_file
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
 from auditor.text.column_names import quoted
 from auditor.types import Array
-
-if TYPE_CHECKING:
-    from auditor.data.request import DataUse
-    from auditor.data.table import Table
-
 
 VALUES_LOOKED_AT = 2**20
 FEWEST_LOOKED_AT = 2_000

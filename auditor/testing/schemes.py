@@ -86,7 +86,7 @@ def _numbers(cls: type[Scheme], parameters: Mapping[str, Any] | None) -> _Number
     scheme: Scheme = made(cls, parameters)
     levels, few = levels_of(scheme), as_numbers(people(ROWS_WITHOUT_LAW, 0.8))
     law = scheme.law(levels, table_moments(few))
-    stated = law is not None or scheme.turned(levels, table_moments(few), Key(SEED, scheme.name)) is not None
+    stated = law is not None or scheme.transformed(levels, table_moments(few), Key(SEED, scheme.name)) is not None
     table = as_numbers(people(ROWS, 0.8)) if stated else few
     return _Numbers(cls, parameters, table, table_moments(table), levels, table.values.copy())
 
@@ -138,8 +138,8 @@ class _Numbers:
     def _law(self) -> NoiseLaw | None:
         """Return the law of the noise, before copies were turned if they were."""
         scheme = self._scheme()
-        turned = scheme.turned(self.levels, self.moments, self._key(SEED))
-        law = scheme.law(self.levels, self.moments) if turned is None else turned.law
+        transformed = scheme.transformed(self.levels, self.moments, self._key(SEED))
+        law = scheme.law(self.levels, self.moments) if transformed is None else transformed.law
         if law is not None:
             found, wanted = (law.copies, law.width), (len(self.levels), self.table.width)
             self._require("follows its law", found == wanted, f"expected a law of {wanted} copies and attributes, found one of {found}")
@@ -147,8 +147,8 @@ class _Numbers:
 
     def _noise(self, copies: Sequence[Array], key: Key) -> Sequence[Array]:
         """Return the original plus noise: the copies, turned back if they were turned."""
-        turned = self._scheme().turned(self.levels, self.moments, key)
-        return copies if turned is None else turned.undo(copies)
+        transformed = self._scheme().transformed(self.levels, self.moments, key)
+        return copies if transformed is None else transformed.undo(copies)
 
     def _blocks(self, law: NoiseLaw) -> None:
         """Draw two blocks in both orders, and the same rows as two blocks."""
@@ -183,12 +183,12 @@ class _Numbers:
         """Hold what was drawn against the law; Bonferroni over its statistics."""
         if law is None:
             return
-        turned = self._scheme().turned(self.levels, self.moments, key)
+        transformed = self._scheme().transformed(self.levels, self.moments, key)
         noisy, X, names = self._noise(copies, key), self.table.values, self.table.attributes
         size = len(X) // GROUPS
         parts = [of_rows([part[a : a + size] for part in (X, *noisy)], self.moments.mean) for a in range(0, GROUPS * size, size)]
         chosen = range(1, len(self.levels) + 1)
-        tests = [*moment_tests(law, parts, names), *row_tests(law, rows_of([(X, noisy)], chosen, turned is None), names, chosen)]
+        tests = [*moment_tests(law, parts, names), *row_tests(law, rows_of([(X, noisy)], chosen, transformed is None), names, chosen)]
         for test in tests:  # moments first: a variance says more than the distribution that is off with it
             self._require(check, test.p * len(tests) > LEVEL,
                           f"expected by the stated law that {test.where} {test.expected:.4g}, found {test.observed:.4g} "

@@ -16,11 +16,13 @@ from reports.charts.inert import deflated, json_block, packed
 from reports.charts.rows import collusion_data, distribution_data, map_data
 from reports.charts.rows_along import frontier_data, measure_data, sweep_data
 from reports.figures.along import swept_paths
-from reports.figures.guesses import TRUTH
 from reports.figures.reading import Reading, Setting
 from reports.figures.series import ROWS, ChartData
 from reports.figures.strongest import leader
-from reports.figures.units import titled
+from reports.figures.units import chart_title
+
+Drawn = tuple[str, str, ChartData, list[dict[str, Any]]]
+"""Caption, text for who cannot see it, rows and views of a chart."""
 
 
 @dataclass(frozen=True)
@@ -57,17 +59,14 @@ def charts(reading: Reading, prefix: str, limit: int = ROWS) -> list[Chart]:
 
 
 def _all(reading: Reading, prefix: str, lead: Setting | None, limit: int) -> list[Chart]:
-    made = [
-        _collusion(reading, f"{prefix}-collusion", lead, limit),
-        _map(reading, f"{prefix}-map", lead, limit),
-        _spread(reading, f"{prefix}-errors", lead, limit),
-        _measure(reading, f"{prefix}-by-size", lead, limit),
-        _frontier(reading, f"{prefix}-frontier", lead, limit),
-    ]
+    made = {
+        "collusion": _collusion(reading, lead, limit), "map": _map(reading, lead, limit), "errors": _spread(reading, lead, limit),
+        "by-size": _measure(reading, lead, limit), "frontier": _frontier(reading, lead, limit),
+    }  # fmt: skip
     for index, path in enumerate(swept_paths(reading)):
-        made.append(_sweep(reading, f"{prefix}-sweep-{index}", path, lead, limit))
-        made.append(_runtime(reading, f"{prefix}-runtime-{index}", path, limit))
-    return [chart for chart in made if chart is not None]
+        made[f"sweep-{index}"] = _sweep(reading, path, lead, limit)
+        made[f"runtime-{index}"] = _runtime(reading, path, limit)
+    return [Chart(f"{prefix}-{key}", chart_title(reading, key), *drawn) for key, drawn in made.items() if drawn is not None]
 
 
 def names(reading: Reading) -> list[str]:
@@ -79,7 +78,7 @@ def _count(reading: Reading) -> str:
     return f"{len(reading.schemes)} scheme{'s' if len(reading.schemes) != 1 else ''}"
 
 
-def _collusion(reading: Reading, name: str, lead: Setting | None, limit: int) -> Chart | None:
+def _collusion(reading: Reading, lead: Setting | None, limit: int) -> Drawn | None:
     data = collusion_data(reading, lead, limit)
     if not data.facts["curves"]:
         return None
@@ -87,10 +86,10 @@ def _collusion(reading: Reading, name: str, lead: Setting | None, limit: int) ->
     which = prefix if data.facts["prefix"] else "At each size, the coalition with the lowest error."
     caption = f"{which} Line and points: measured. Band: 95 % interval. Dashed: theory, where there is a closed form."
     alt = f"Line chart: normalized error against the number of copies pooled, a line for each of {_count(reading)}."
-    return Chart(name, "Collusion curves", caption, alt, data, [collusion_chart(data, names(reading))])
+    return caption, alt, data, [collusion_chart(data, names(reading))]
 
 
-def _map(reading: Reading, name: str, lead: Setting | None, limit: int) -> Chart | None:
+def _map(reading: Reading, lead: Setting | None, limit: int) -> Drawn | None:
     data = map_data(reading, lead, limit)
     if not data.facts["coalitions"]:
         return None
@@ -99,10 +98,10 @@ def _map(reading: Reading, name: str, lead: Setting | None, limit: int) -> Chart
     if data.left_out:
         caption += f" {data.left_out:,} points between the lowest and the highest of their size are left out here."
     alt = f"Scatter chart: normalized error of every coalition by the number of its copies, for {_count(reading)}."
-    return Chart(name, "Coalition map", caption, alt, data, [map_chart(data, names(reading))])
+    return caption, alt, data, [map_chart(data, names(reading))]
 
 
-def _spread(reading: Reading, name: str, lead: Setting | None, limit: int) -> Chart | None:
+def _spread(reading: Reading, lead: Setting | None, limit: int) -> Drawn | None:
     data = distribution_data(reading, lead, limit)
     if not data.table:
         return None
@@ -111,45 +110,43 @@ def _spread(reading: Reading, name: str, lead: Setting | None, limit: int) -> Ch
         caption += " Shown here: the largest coalition, and single copies and prefixes as far as they fit."
     alt = "Two line charts: share of the records by absolute error of the reconstruction, and share up to each error."
     views = [histogram_chart(data, names(reading)), cumulative_chart(data, names(reading))]
-    return Chart(name, "Error distributions", caption, alt, data, views)
+    return caption, alt, data, views
 
 
-def _measure(reading: Reading, name: str, lead: Setting | None, limit: int) -> Chart | None:
+def _measure(reading: Reading, lead: Setting | None, limit: int) -> Drawn | None:
     data = measure_data(reading, lead, limit)
     if not data.table:
         return None
     caption = "What the attack achieves in other terms, at each size for the coalition that achieves most. "
     caption += "Bars: 95 % interval. Dashed: theory."
     alt = f"Line chart: a measure against the number of copies pooled, a line for each of {_count(reading)}."
-    guessed = any(metric == TRUTH for _, metric, _ in reading.keys())
-    title = "Guesses and beliefs by copies pooled" if guessed else "Other measures by copies pooled"
-    return Chart(name, title, caption, alt, data, [measure_chart(data, names(reading))])
+    return caption, alt, data, [measure_chart(data, names(reading))]
 
 
-def _frontier(reading: Reading, name: str, lead: Setting | None, limit: int) -> Chart | None:
+def _frontier(reading: Reading, lead: Setting | None, limit: int) -> Drawn | None:
     data = frontier_data(reading, lead, limit)
     if not data.table:
         return None
     caption = "A point is a coalition's copies: upwards the attack leaves more unknown; across, what the copies are good for. "
     caption += "Of accuracies more is better, of errors and losses less. Bars: 95 % intervals."
     alt = f"Scatter chart: normalized error against utility, for {_count(reading)}."
-    return Chart(name, "Privacy and utility", caption, alt, data, [frontier_chart(data, names(reading))])
+    return caption, alt, data, [frontier_chart(data, names(reading))]
 
 
-def _sweep(reading: Reading, name: str, path: str, lead: Setting | None, limit: int) -> Chart | None:
+def _sweep(reading: Reading, path: str, lead: Setting | None, limit: int) -> Drawn | None:
     data = sweep_data(reading, path, lead, limit)
     if not data.table:
         return None
     theory = "Dashed: theory." if data.facts["numeric"] else "Short lines: theory."
     caption = f"Errors at the worst coalition of each point, others at the largest. Bars: 95 % interval. {theory}"
     alt = f"Line chart: a metric against the swept parameter {clean(path)}, a line for each of {len(data.facts['series'])} series."
-    return Chart(name, titled("Sweep of", path), caption, alt, data, [sweep_chart(data, data.facts["series"])])
+    return caption, alt, data, [sweep_chart(data, data.facts["series"])]
 
 
-def _runtime(reading: Reading, name: str, path: str, limit: int) -> Chart | None:
+def _runtime(reading: Reading, path: str, limit: int) -> Drawn | None:
     data = sweep_data(reading, path, None, limit, runtime=True)
     if not data.table:
         return None
     caption = "Processor seconds to make the copies, on the machine that ran the audit. Bars: 95 % interval over replicates."
     alt = f"Line chart: seconds against the swept parameter {clean(path)}, a line for each of {_count(reading)}."
-    return Chart(name, titled("Runtime against", path), caption, alt, data, [sweep_chart(data, names(reading), "time (seconds)")])
+    return caption, alt, data, [sweep_chart(data, names(reading), "time (seconds)")]

@@ -211,13 +211,13 @@ def best(found: Sequence[Figure]) -> Figure:
 
 def floor(shown: Figure) -> float:
     """Return what a figure surely reaches."""
-    turned = shown._replace(
+    transformed = shown._replace(
         value=-shown.value,
         low=None if shown.high is None else -shown.high,
         high=None if shown.low is None else -shown.low,
         theory=None if shown.theory is None else -shown.theory,
     )
-    return -ceiling(turned)
+    return -ceiling(transformed)
 
 
 def best_single(found: dict[tuple[int, ...], Figure], members: tuple[int, ...]) -> Figure | None:

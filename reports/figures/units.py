@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from auditor.results.metrics import METRICS, base
 from auditor.results.renderer import clean
+from reports.figures.along import swept_paths
+from reports.figures.guesses import TRUTH
 from reports.figures.reading import EVERYTHING, Reading
 from reports.figures.series import attribute_text
 
@@ -21,6 +23,9 @@ PATHS = {
     "replicates": "replicates",
 }
 """Plain words for the paths that are swept most."""
+TITLES = {"collusion": "Collusion curves", "map": "Coalition map", "errors": "Error distributions", "frontier": "Privacy and utility"}
+ALONG = {"sweep": "Sweep of", "runtime": "Runtime against"}
+"""Titles of charts by their keys."""
 
 
 def unit(metric: str, reading: Reading) -> str:
@@ -63,7 +68,13 @@ def path_title(path: str) -> str:
     return clean(f"{PATHS[path]} ({path})" if path in PATHS else path)
 
 
-def titled(what: str, path: str) -> str:
-    """Name a swept path as the scenario has it, and in plain words where there are any: ``Sweep of data.rows: records``."""
-    words = PATHS.get(path)
-    return f"{what} {clean(path)}{f': {words}' if words and words != path else ''}"
+def chart_title(reading: Reading, key: str) -> str:
+    """Return the title of a chart and of its section, by their key; a swept path is named as the scenario has it, and in plain words."""
+    what, _, place = key.rpartition("-")
+    if what in ALONG:
+        path = swept_paths(reading)[int(place)]
+        words = f": {PATHS[path]}" if PATHS.get(path, path) != path else ""
+        return f"{ALONG[what]} {clean(path)}{words}"
+    if key == "by-size":
+        return f"{'Guesses and beliefs' if any(metric == TRUTH for _, metric, _ in reading.keys()) else 'Other measures'} by copies pooled"
+    return TITLES[key]

@@ -46,7 +46,7 @@ def audit_document(result: AuditResult, number: int = 1) -> tree.Document:
         _measures(reading, point),
         *chart_sections(reading),
         tree.Section("expectations", "Expectations", _expectations(result)),
-        tree.Section("gaps", "Cells without a figure", [_gaps(status, groups) for status, groups in _by_status(apart(reading, rows)[1])]),
+        tree.Section("gaps", "Cells without a figure", _gaps(apart(reading, rows)[1])),
         _method(reading, categories=categories),
         tree.Section("plugins", "Attacks and schemes", _plugins(result.plugins)),
         _data(result),
@@ -148,15 +148,13 @@ def _expectations(result: AuditResult) -> list[tree.Block]:
     return [tree.Paragraph(f"{counts(result)}.", "lead"), tree.Checks([*map(check, result.expectations)])] if result.expectations else []
 
 
-def _by_status(groups: Sequence[Gathered]) -> list[tuple[str, list[Gathered]]]:
-    found = [(status, [group for group in groups if group.status == status]) for status in unique(group.status for group in groups)]
-    return [(status, held) for status, held in found if held]
-
-
-def _gaps(status: str, groups: Sequence[Gathered]) -> tree.Fold:
-    word = "✗ failed" if status == "failed" else "not applicable"
-    summary = f"{word} ({len(groups)} {'reason' if len(groups) == 1 else 'reasons'})"
-    return tree.Fold(summary, [_reasons(groups)], open=status == "failed" or len(groups) <= 8)
+def _gaps(found: Sequence[Gathered]) -> list[tree.Block]:
+    made: list[tree.Block] = []
+    for status, word in (("failed", "✗ failed"), ("not-applicable", "not applicable")):
+        groups = [group for group in found if group.status == status]
+        summary = f"{word} ({len(groups)} {'reason' if len(groups) == 1 else 'reasons'})"
+        made += [tree.Fold(summary, [_reasons(groups)], open=status == "failed" or len(groups) <= 8)] if groups else []
+    return made
 
 
 def _reasons(groups: Sequence[Gathered]) -> tree.Items:

@@ -5,7 +5,7 @@ A chart has controls to choose an adversary by; a table tells of the leading one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,14 +19,12 @@ from reports.figures.matrix import sweep_table
 from reports.figures.reading import ERROR, EVERYTHING, Reading, Setting, adversary_text, lowest, plain, unique
 from reports.figures.spreads import Spread, spreads
 from reports.figures.strongest import leader
-from reports.figures.units import data_unit, metric_title, titled
+from reports.figures.units import chart_title, data_unit, metric_title
 from reports.layout.document import MARKDOWN, PAGE, TERMINAL, TEXT, Block, Figure, Name, Paragraph, Row, Section, Table
 
 SECONDS = "seconds"
-
-
 MOST = {TERMINAL: 12, MARKDOWN: 50}
-"""Rows of a table; the page and the results file have all."""
+"""Rows of a chart's table; the page and the results file have all."""
 
 
 def chart_sections(reading: Reading) -> list[Section]:
@@ -41,13 +39,13 @@ def by_scheme(reading: Reading, first: str, rows: Sequence[Row], what: str = "",
     told = [row._replace(cells=[row.cells[place] for place in places]) for row in rows]
     none = [Name(name) for place, name in enumerate(reading.schemes) if place not in places]
     rest = [Paragraph(("Of ", Name(", ".join(none)), " there are none."), "note")] if none else []
-    return [Table(first, [reading.schemes[place] for place in places], told, "schemes", what, group, MOST), *rest]
+    return [Table(first, [reading.schemes[place] for place in places], told, "schemes", what, group, MOST if what else {}), *rest]
 
 
-def _section(key: str, title: str, who: str, blocks: Sequence[Block], curves: Sequence[Line] = ()) -> Section:
+def _section(reading: Reading, key: str, who: str, blocks: Sequence[Block], curves: Sequence[Line] = ()) -> Section:
     """Return a chart's section; ``who`` is whom its tables tell of."""
     lead = [Paragraph((Name(who),), "lead", media=TEXT)] if who else []
-    return Section(key, title, [*lead, Figure(key, curves, media=(TERMINAL, PAGE)), *blocks])
+    return Section(key, chart_title(reading, key), [*lead, Figure(key, curves, media=(TERMINAL, PAGE)), *blocks])
 
 
 def _table(reading: Reading, note: str, first: str, rows: Sequence[Row], what: str, media: tuple[str, ...] = TEXT) -> list[Block]:
@@ -69,14 +67,12 @@ def collusion(reading: Reading) -> Section | None:
     if found is None:
         return None
     curves = [curve(reading, found._replace(scheme=name)) for name in reading.schemes]
-    by_size = [{point.size: point.shown for point in points} for points in curves]
-    sizes = sorted({size for one in by_size for size in one})
+    named = list(zip(reading.schemes, curves, strict=True))
+    rows = _by_size(reading, {(point.size, name): with_error(point.shown) for name, points in named for point in points})
     which = "in order of release" if all(point.prefix for points in curves for point in points) else "the worst coalition of each size"
-    rows = [Row(str(size), [with_error(one.get(size)) for one in by_size]) for size in sizes]
     table = _table(reading, f"Normalized error against copies pooled ({which})", "copies", rows, "sizes", (MARKDOWN,))
-    named = zip(reading.schemes, curves, strict=True)
     drawn = [Line(name, [(p.size, p.shown.value) for p in points], _ends(points)) for name, points in named]
-    return _section("collusion", "Collusion curves", who(reading, found), table, drawn)
+    return _section(reading, "collusion", who(reading, found), table, drawn)
 
 
 def _ends(points: Sequence[CurvePoint]) -> str:
@@ -88,25 +84,23 @@ def coalitions(reading: Reading) -> Section | None:
     setting = shown_of(reading, [one for one in reading.settings(ERROR) if len(reading.figures(one)) > 1])
     if setting is None:
         return None
-    found = {name: _by_size(reading, setting._replace(scheme=name)) for name in reading.schemes}
-    sizes = sorted({size for groups in found.values() for size in groups})
-    rows = [Row(str(size), [_span(found[name].get(size, [])) for name in reading.schemes]) for size in sizes]
+    groups: dict[tuple[int, str], list[Shown]] = {}
+    for name in reading.schemes:
+        for coalition, shown in reading.figures(setting._replace(scheme=name)).items():
+            groups.setdefault((len(coalition), name), []).append(shown)
+    rows = _by_size(reading, {place: _span(group) for place, group in groups.items()})
     note = "Normalized error of the worst coalition of each size, and how high others go"
-    return _section("map", "Coalition map", who(reading, setting), _table(reading, note, "copies", rows, "sizes"))
+    return _section(reading, "map", who(reading, setting), _table(reading, note, "copies", rows, "sizes"))
 
 
-def _by_size(reading: Reading, setting: Setting) -> dict[int, list[Shown]]:
-    groups: dict[int, list[Shown]] = {}
-    for coalition, shown in reading.figures(setting).items():
-        groups.setdefault(len(coalition), []).append(shown)
-    return groups
+def _by_size(reading: Reading, found: Mapping[tuple[int, str], str]) -> list[Row]:
+    """Return a row for each number of copies, from what is told of it and a scheme."""
+    sizes = sorted({size for size, _ in found})
+    return [Row(str(size), [found.get((size, name), "–") for name in reading.schemes]) for size in sizes]
 
 
 def _span(group: list[Shown]) -> str:
-    worst = lowest(group)
-    if worst is None:
-        return "–"
-    highest = max(shown.value for shown in group)
+    worst, highest = lowest(group) or group[0], max(shown.value for shown in group)
     further = f" to {number(highest, worst.half)}" if highest > worst.value else ""
     return f"{with_error(worst)}\n{clipped(braces(worst.coalition), 14)}{further}"
 
@@ -123,7 +117,7 @@ def distributions(reading: Reading) -> Section | None:
     rows = [Row(clipped(name, 60), [_quantiles(held.get((name, scheme))) for scheme in reading.schemes]) for name in attributes]
     note = f"Absolute error that half | 9 in 10 of the records stay below, {data_unit(reading)}"
     whose = f"{who(reading, setting)}, {braces(told[0].coalition)}"
-    return _section("errors", "Error distributions", whose, _table(reading, note, "attribute", rows, "attributes"))
+    return _section(reading, "errors", whose, _table(reading, note, "attribute", rows, "attributes"))
 
 
 def _quantiles(spread: Spread | None) -> str:
@@ -142,13 +136,9 @@ def by_copies(reading: Reading) -> Section | None:
         return None
     told = [p for p in everything if p.setting == setting._replace(scheme=p.setting.scheme)]
     metric, attribute = next(((p.metric, p.attribute) for p in told if p.metric == TRUTH), (told[0].metric, told[0].attribute))
-    found = {(p.size, p.setting.scheme): p.shown for p in told if (p.metric, p.attribute) == (metric, attribute)}
-    sizes = sorted({size for size, _ in found})
-    rows = [Row(str(size), [with_error(found.get((size, name))) for name in reading.schemes]) for size in sizes]
-    guessed = any(metric == TRUTH for _, metric, _ in reading.keys())
-    title = "Guesses and beliefs by copies pooled" if guessed else "Other measures by copies pooled"
+    found = {(p.size, p.setting.scheme): with_error(p.shown) for p in told if (p.metric, p.attribute) == (metric, attribute)}
     note = f"{metric_title(metric, reading, attribute)} of the coalition of each size that achieves most"
-    return _section("by-size", title, who(reading, setting), _table(reading, note, "copies", rows, "sizes"))
+    return _section(reading, "by-size", who(reading, setting), _table(reading, note, "copies", _by_size(reading, found), "sizes"))
 
 
 def useful(reading: Reading) -> Section | None:
@@ -168,7 +158,7 @@ def useful(reading: Reading) -> Section | None:
     held = unique(coalition for coalition, _ in found)
     rows = [Row(clipped(braces(coalition), 15), [cell(coalition, name) for name in reading.schemes]) for coalition in held]
     note = f"{metric_title(metric, reading)}, and below it the normalized error"
-    return _section("frontier", "Privacy and utility", who(reading, setting), _table(reading, note, "copies", rows, "coalitions"))
+    return _section(reading, "frontier", who(reading, setting), _table(reading, note, "copies", rows, "coalitions"))
 
 
 def sweeps(reading: Reading) -> list[Section]:
@@ -176,10 +166,10 @@ def sweeps(reading: Reading) -> list[Section]:
     paths, points, made = swept_paths(reading), sweep_lines(reading), []
     for number_of, path in enumerate(paths):
         here = [point for point in points if point.path == path]
-        for key, what, timed in (("sweep", "Sweep of", False), ("runtime", "Runtime against", True)):
+        for key, timed in (("sweep", False), ("runtime", True)):
             told = [point for point in here if (point.metric == SECONDS) == timed]
             if told:
-                made.append(_section(f"{key}-{number_of}", titled(what, path), "", _swept(reading, paths, path, told, number_of)))
+                made.append(_section(reading, f"{key}-{number_of}", "", _swept(reading, paths, path, told, number_of)))
     return made
 
 

@@ -96,18 +96,9 @@ class Fold(Block):
 
 
 class Row(NamedTuple):
-    """A row of a table.
+    """A row of a table: what stands ``below`` its name, the ``group`` that it is in with its neighbours, the document that it speaks of.
 
-    Attributes
-    ----------
-    cells : sequence of str
-        One a column; what stands below in a cell follows a line end.
-    below : str
-        What stands small below the name.
-    group : str
-        What it is of, with its neighbours.
-    target : str
-        The document that it speaks of.
+    In a cell, what stands below follows a line end.
     """
 
     name: str

@@ -170,7 +170,7 @@ def _table(console: Console, block: tree.Table) -> None:
             console.print(Rich.assemble((f"{clean(row.name)}  ", "bold"), (clean(block.sentences(row)), "dim")))
     for group in unique(row.group for row in rows if block.kind != "entries"):
         if group:
-            console.print(Rich(clipped(group, console.width), style="italic"))
+            console.print(Rich(clean(group), style="italic"))
         _rows(console, block, [row for row in rows if row.group == group])
     if more:
         console.print(Rich(more, style="dim"))

@@ -87,8 +87,8 @@ def test_a_rotation_of_the_data_rotates_the_estimate_of_all_but_udr(name: str, p
     release = auditor.perturb(X, "independent", [0.5], noise={"variance": 4.0}, seed=8)
     from dataclasses import replace
 
-    turned = replace(release, original=X @ T, copies=tuple(copy @ T for copy in release.copies))
-    values, rotated = auditor.attack(name, release, **parameters).values, auditor.attack(name, turned, **parameters).values
+    transformed = replace(release, original=X @ T, copies=tuple(copy @ T for copy in release.copies))
+    values, rotated = auditor.attack(name, release, **parameters).values, auditor.attack(name, transformed, **parameters).values
     assert np.allclose(rotated, values @ T, atol=1e-8) == (name != "udr")
 
 

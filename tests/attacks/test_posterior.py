@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from attacks.posterior import Bayes, Posterior, learnt_retention, prior_by_inversion, prior_by_likelihood
+from attacks.posterior import Bayes, Posterior, estimated_retention, prior_by_inversion, prior_by_likelihood
 from auditor.adversary.categorical_attack import CategoricalView
+from auditor.adversary.given import Prior, SampleCounts
 from auditor.adversary.knowledge import Estimated, Perfect, UniformPrior
 from auditor.audit.categorical.posterior_measures import (
     Frame,
@@ -80,13 +81,13 @@ def test_em_has_a_likelihood_no_lower_than_inversion():
 
 def test_estimated_knowledge_uses_the_best_copy():
     counts = transition_matrix(0.5, 4).T @ PRIOR * 1000
-    view = CategoricalView((1, 2), UniformLaw((0.1, 0.5), 4, True), Estimated(1000), tuple("abcd"), sample=(np.ones(4), counts))
+    view = CategoricalView((1, 2), UniformLaw((0.1, 0.5), 4, True), Estimated(1000), tuple("abcd"), SampleCounts((np.ones(4), counts)))
     np.testing.assert_allclose(Posterior().infer(view).prior, PRIOR, atol=1e-6)
     np.testing.assert_allclose(Posterior(prior="inversion").infer(view).prior, PRIOR, atol=1e-12)
 
 
 def test_uniform_prior_and_predicates():
-    view = CategoricalView((1,), UniformLaw((0.5,), 4, True), UniformPrior(), ("a", "b", "c", "d"), prior=PRIOR)
+    view = CategoricalView((1,), UniformLaw((0.5,), 4, True), UniformPrior(), ("a", "b", "c", "d"), Prior(PRIOR))
     np.testing.assert_allclose(Posterior().infer(view).prior, 0.25)
     assert Posterior(predicates={"q": ["b", "d"]}).predicates(view.labels)["q"].tolist() == [False, True, False, True]
     assert Posterior(predicates={"q": [["a", 2]]}).predicates((("a", np.int64(1)), ("a", np.int64(2))))["q"].tolist() == [False, True]
@@ -99,8 +100,8 @@ def test_uniform_prior_and_predicates():
 def test_learnt_retention():
     x = np.zeros(1000, np.uint8)
     y = np.r_[np.zeros(600, np.uint8), np.ones(400, np.uint8)]
-    assert learnt_retention(x, y, 4) == pytest.approx((0.6 - 0.25) / 0.75)
-    assert learnt_retention(x, x, 4) < 1.0
+    assert estimated_retention(x, y, 4) == pytest.approx((0.6 - 0.25) / 0.75)
+    assert estimated_retention(x, x, 4) < 1.0
 
 
 # -- measures ------------------------------------------------------------------------------------------------------------

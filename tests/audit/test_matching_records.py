@@ -8,11 +8,11 @@ from lying import LEVELS, scheme, shares, threes_only, threes_only_law
 
 import auditor
 from auditor.audit.counts.code_blocks import CodeBlock
-from auditor.audit.pooling.categorical import CELL_OF, KINDS, CoalitionLooks
+from auditor.audit.pooling.categorical import CELL_OF, KINDS, CoalitionMatching
 from auditor.audit.pooling.matching_records import PatternCounts, ValueCounts, patterns
-from auditor.expectations.collusion_gains import look_tests
+from auditor.expectations.collusion_gains import matching_tests
 from auditor.registry import _plugins, get, register
-from auditor.results.evidence import Look
+from auditor.results.evidence import MatchingGain
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.law import UniformLaw
 
@@ -135,8 +135,8 @@ def test_standard_errors_are_right_where_there_is_a_gain_and_not_too_small_where
 
 def test_three_copies_by_bits_are_the_same_patterns():
     x, copies = drawn("uniform", (0.5, 0.4, 0.3), 5000, 3)
-    looks = CoalitionLooks(x.size, 4, (0.5, 0.4, 0.3), in_one_block(x, copies))
-    assert looks._threes([(1, 2, 3)])[1, 2, 3] == by_patterns(x, copies, 4, np.arange(5000) % 32)
+    matching = CoalitionMatching(x.size, 4, (0.5, 0.4, 0.3), in_one_block(x, copies))
+    assert matching._threes([(1, 2, 3)])[1, 2, 3] == by_patterns(x, copies, 4, np.arange(5000) % 32)
     assert KINDS.size == 5
     assert CELL_OF.sum(axis=1).max() == 1
 
@@ -145,7 +145,7 @@ def test_three_copies_by_bits_are_the_same_patterns():
 
 
 def looks_at(x, copies, levels, coalition):
-    return CoalitionLooks(x.size, 4, levels, in_one_block(x, copies)).evidence({coalition: True})[coalition].looks
+    return CoalitionMatching(x.size, 4, levels, in_one_block(x, copies)).evidence({coalition: True})[coalition].matching
 
 
 @pytest.mark.parametrize("k", [3, *(pytest.param(k, marks=pytest.mark.slow) for k in (2, 4))])
@@ -164,17 +164,17 @@ def test_false_verdicts_come_at_the_stated_rate_for_coalitions_of_any_size(k):
             copies = threes_only(x, 4, rng, leak)
             copies.append(np.where(rng.random(4000) < 0.5, copies[-1], rng.integers(0, 4, 4000)).astype(np.uint8))
         look = next(look for look in looks_at(x, copies, levels, tuple(range(1, k + 1))) if look.how == "patterns")
-        wrong += np.array(look_tests([look], margin)) <= 0.05
+        wrong += np.array(matching_tests([look], margin)) <= 0.05
     error = np.sqrt(0.05 * 0.95 / runs)
     assert (np.abs(wrong / runs - 0.05) < 4 * error).all(), wrong / runs
 
 
 def test_blind_records_count_as_given_away():
-    look = Look("patterns", (1, 2), 0.0, 0.0001, 31, 0.0, False)
-    assert look_tests([look], 0.01)[0] < 1e-6
-    assert look_tests([look._replace(blind=0.0101)], 0.01)[0] > 0.5
-    assert look_tests([look._replace(guard=True)], 0.01)[0] == 1.0  # nothing may decide
-    assert look_tests([look, look._replace(gain=0.03)], 0.01)[1] < 1e-6
+    look = MatchingGain("patterns", (1, 2), 0.0, 0.0001, 31, 0.0, False)
+    assert matching_tests([look], 0.01)[0] < 1e-6
+    assert matching_tests([look._replace(blind=0.0101)], 0.01)[0] > 0.5
+    assert matching_tests([look._replace(guard=True)], 0.01)[0] == 1.0  # nothing may decide
+    assert matching_tests([look, look._replace(gain=0.03)], 0.01)[1] < 1e-6
 
 
 # -- whole audits ---------------------------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def test_a_leak_that_no_pattern_shows_is_caught_by_values(lying):
     assert (gain.status, marginal.status) == ("fails", "holds")
     x = np.random.default_rng(0).integers(0, 5, 60_000).astype(np.uint8)
     copies = shares(x, 5, np.random.default_rng(1))
-    by = {look.how: look for look in CoalitionLooks(x.size, 5, LEVELS, in_one_block(x, copies)).evidence({(2, 3): True})[2, 3].looks}
+    by = {look.how: look for look in CoalitionMatching(x.size, 5, LEVELS, in_one_block(x, copies)).evidence({(2, 3): True})[2, 3].matching}
     assert by["values"].gain > 0.1
     assert abs(by["patterns"].gain) < 0.01
 
@@ -242,7 +242,7 @@ def test_a_coalition_too_wide_is_judged_by_threes_and_says_so(lying):
 def test_three_records_acquit_nobody():
     x = np.zeros(3, np.uint8)
     assert all(look.blind == 1.0 for look in looks_at(x, [x, x], (0.5, 0.3), (1, 2)))
-    assert look_tests(looks_at(x, [x, x], (0.5, 0.3), (1, 2)), 0.01)[0] > 0.5
+    assert matching_tests(looks_at(x, [x, x], (0.5, 0.3), (1, 2)), 0.01)[0] > 0.5
 
 
 def test_too_few_records_leave_it_undecided_and_say_how_many_would_do():

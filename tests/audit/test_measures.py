@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import auditor
 from auditor.adversary.density import NoiseDensity
 from auditor.audit.measures.entropy import attribute_histogram, entropy, information, noise_entropy
-from auditor.audit.numeric.error_tally import Tally, Tolerance, size_quantile, tellable
+from auditor.audit.numeric.error_tally import Tally, Tolerance, reportable, size_quantile
 from auditor.errors import ScenarioError
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)
@@ -47,9 +47,9 @@ def test_quantiles_are_within_a_grid_step_of_the_sorted_errors(seed, probability
 
 
 def test_a_quantile_that_would_tell_of_single_records_is_not_told():
-    assert tellable(0.95, 200)
-    assert not tellable(0.95, 199)
-    assert not tellable(0.99, 10**6)
+    assert reportable(0.95, 200)
+    assert not reportable(0.95, 199)
+    assert not reportable(0.99, 10**6)
     result = run("gaussian", rows=150, measures=[{"error-quantiles": [0.5, 0.95]}])
     told = {r.metric: r.status for r in result.measurements if r.metric.startswith("error_quantile")}
     assert told == {"error_quantile(0.5)": "ok", "error_quantile(0.95)": "not-applicable"}

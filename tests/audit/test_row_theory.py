@@ -7,7 +7,7 @@ from large_tables import figures, in_memory, write
 import auditor
 from auditor.adversary.attack import Reconstruction
 from auditor.adversary.knowledge import KnownSample
-from auditor.audit.numeric.row_theory import Originals, with_hindsight
+from auditor.audit.numeric.row_theory import Originals, with_row_theory
 from auditor.data.table import Table
 from auditor.errors import NotApplicable
 from auditor.numerics.blocks import row_blocks
@@ -53,23 +53,23 @@ class Plain(Reconstruction):
 class Remembering(Plain):
     """Expects the mean of what it learnt from, for each record."""
 
-    def hindsight(self, seen):
+    def row_theory(self, seen):
         mean = float(np.concatenate(list(seen)).mean())
         return lambda x: np.full(len(x), mean)
 
 
-def test_nothing_is_read_for_attacks_without_hindsight():
+def test_nothing_is_read_for_attacks_without_row_theory():
     class Unread:
         def __iter__(self):
             raise AssertionError("read")
 
     own = np.array([np.nan, 4.0])
-    assert with_hindsight(own, [Plain(), Plain()], Unread(), Unread()) == pytest.approx(own, nan_ok=True)
+    assert with_row_theory(own, [Plain(), Plain()], Unread(), Unread()) == pytest.approx(own, nan_ok=True)
 
 
-def test_hindsight_is_summed_over_the_rows_judged_and_takes_the_place_of_what_is_expected_without():
+def test_row_theory_is_summed_over_the_rows_judged_and_takes_the_place_of_what_is_expected_without():
     table, given = numbered(10, 1), np.array([0, 9])
-    found = with_hindsight(np.array([np.nan, 7.0]), [Remembering(), Plain()], Originals(table, NONE), Originals(table, given))
+    found = with_row_theory(np.array([np.nan, 7.0]), [Remembering(), Plain()], Originals(table, NONE), Originals(table, given))
     assert found.tolist() == [8 * 4.5, 7.0]
 
 
@@ -99,13 +99,13 @@ def test_the_original_is_shown_after_every_estimate_has_been_made(monkeypatch):
     from attacks import ica
 
     told = []
-    rows, hindsight = ica.Unmixed.rows, ica.Unmixed.hindsight
+    rows, row_theory = ica.Unmixed.rows, ica.Unmixed.row_theory
     monkeypatch.setattr(ica.Unmixed, "rows", lambda self, copies: told.append("rows") or rows(self, copies))
-    monkeypatch.setattr(ica.Unmixed, "hindsight", lambda self, seen: told.append("hindsight") or hindsight(self, seen))
+    monkeypatch.setattr(ica.Unmixed, "row_theory", lambda self, seen: told.append("row_theory") or row_theory(self, seen))
     document = SCENARIO | {"data": SCENARIO["data"] | {"rows": 200_000}, "attacks": ["ica"], "knowledge": [{"known-records": 30}],
                            "schemes": ["rotation"], "replicates": 1}  # fmt: skip
     auditor.run(document)
-    assert told[: told.index("hindsight")].count("rows") == len(row_blocks(200_000, 3))
+    assert told[: told.index("row_theory")].count("rows") == len(row_blocks(200_000, 3))
 
 
 @pytest.mark.slow

@@ -54,7 +54,7 @@ def found(X, scheme, levels, seed, change=None, **parameters):
     copies, drawing = [np.empty_like(data.values) for _ in levels], release.drawing()
     for index, (a, b) in enumerate(row_blocks(data.rows, data.width)):
         drawing.block(index, data.values[a:b], [copy[a:b] for copy in copies])
-    law = plugin.law(levels, moments) if release.turned is None else release.turned.law
+    law = plugin.law(levels, moments) if release.transformed is None else release.transformed.law
     if change is not None:
         copies = change(data.values, copies, law, np.random.default_rng(seed))
     release._kept = [np.ascontiguousarray(copy) for copy in copies]

@@ -9,40 +9,29 @@ import json
 import re
 import unicodedata
 import xml.etree.ElementTree as ElementTree
-from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import pytest
 import report_cases
 import yaml
 from click.testing import CliRunner
 
-import auditor
 from auditor import registry
 from auditor.cli import cli
 from auditor.results.comparison import compare_results
 from auditor.results.model import AuditResult
 from auditor.scenario.read import read_scenario
-from reports.charts.listing import charts
 from reports.charts.plot import plot
 from reports.csv_table import Csv, cell
 from reports.figures.curves import Line
 from reports.figures.figures import braces, clean, number, with_error
-from reports.figures.matrix import matrix
 from reports.figures.reading import Reading, Setting
 from reports.html import Html
 from reports.json_results import Json
 from reports.junit import Junit
-from reports.layout import document as tree
-from reports.layout import terminal_writer
-from reports.layout.audit import audit_document
 from reports.layout.terminal_writer import folded
-from reports.markdown import WRITERS as markdown_writers
 from reports.markdown import Markdown
-from reports.markdown import safe as markdown_safe
 from reports.terminal import Terminal
-from reports.wording.verdict import verdicts
 from reports.wording.words import reproduce
 
 CASES = ("quickstart", "prefixes", "failed", "swept", "hostile")
@@ -73,77 +62,6 @@ def test_colour_only_when_asked(quickstart: AuditResult) -> None:
     assert "\x1b[" in coloured
     plain = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
     assert unwrapped(plain) == unwrapped(Terminal(width=100).render([quickstart]))
-
-
-ORDER_CASES = (*CASES, "six", "two_paths", "uniform", "useful")
-
-
-@pytest.fixture(scope="session")
-def two_paths(swept: AuditResult) -> AuditResult:
-    """A sweep over two paths."""
-
-    def both(record: Any) -> Any:
-        return record._replace(sweep=record.sweep | {"replicates": record.sweep["data.rows"] // 4000})
-
-    return swept.model_copy(update={"measurements": [both(r) for r in swept.measurements], "distributions": [], "releases": [], "data": []})
-
-
-@pytest.fixture(scope="session")
-def uniform() -> AuditResult:
-    """Categories: guesses, and no normalized error but that of their indicators."""
-    return auditor.run("xiao2009-examples")
-
-
-@pytest.fixture(scope="session")
-def useful(prefixes: AuditResult) -> AuditResult:
-    """Copies that are good for something."""
-    more = [r._replace(metric="utility_mean_error") for r in prefixes.measurements if r.metric == "normalized_error" and r.attribute == "*"]
-    return prefixes.model_copy(update={"measurements": [*prefixes.measurements, *more]})
-
-
-@pytest.mark.parametrize("case", ORDER_CASES)
-def test_the_tree_has_a_section_for_every_chart_that_can_be_drawn_and_no_other(case: str, request: pytest.FixtureRequest) -> None:
-    """The page draws a chart by the key of its section: what one of them leaves out, the other would show without a heading or a picture."""
-    document = audit_document(request.getfixturevalue(case))
-    titles = [section.title for section in document.sections]
-    assert {"Verdict", "Method", "Attacks and schemes", "Data and provenance", "Scenario as run"} < {*titles}
-    drawn = {f"audit-1-{one.key}": one.title for one in document.sections if any(isinstance(block, tree.Figure) for block in one.blocks)}
-    assert drawn == {chart.id: chart.title for chart in charts(Reading(request.getfixturevalue(case)), "audit-1")}
-    assert ("Sweep of" in "".join(titles)) == (case in ("swept", "two_paths"))
-
-
-def test_every_writer_writes_every_kind_of_block() -> None:
-    """A kind that a writer does not know would be an error of the reports that hold one."""
-    kinds = {*tree.Block.__subclasses__()}
-    assert {*terminal_writer.WRITERS} == kinds
-    assert {*markdown_writers} == kinds - {tree.Section, tree.Figure}  # a section has a level; what is drawn has no place in Markdown
-    assert all(f'"{kind.__name__}":' in (resources.files("reports") / "templates/blocks.html.j2").read_text() for kind in kinds - {tree.Details})
-
-
-def test_every_report_has_the_sections_in_one_order(swept: AuditResult) -> None:
-    document, page = audit_document(swept), Html().render([swept])
-    titles = [section.title for section in document.sections]
-    assert [html.unescape(re.sub(r"<[^>]+>", "", one)) for one in re.findall(r"<h2 id=[^>]*>(.*?)</h2>", page)] == titles
-    # in Markdown a section's heading is the third level, and no other heading is
-    assert re.findall(r"^### (.*)$", outside_of_blocks(Markdown().render([swept])), re.MULTILINE) == [markdown_safe(one) for one in titles]
-    for width in (80, 160):
-        lines = re.findall(r"^\x1b\[1;4m(.*?)\x1b\[0m", Terminal(width=width, color=True).render([swept]), re.MULTILINE)
-        assert [title for title in lines if title not in ("Who wins where, and why", "In detail")] == titles
-        assert "In detail" in lines
-
-
-def test_every_row_of_a_sweep_over_two_paths_says_which_it_is(two_paths: AuditResult) -> None:
-    points = [record.sweep for record in two_paths.measurements]
-    told = Terminal(width=80).render([two_paths]).partition("\nSweep of data.rows: records")[2].partition("\nRuntime")[0]
-    markdown = Markdown().render([two_paths]).partition("### Sweep of data.rows: records")[2].partition("### Runtime")[0]
-    for point in points:
-        assert f"data.rows = {point['data.rows']}  " in told
-        assert f"| data.rows = {point['data.rows']}; replicates = {point['replicates']} |" in markdown
-
-
-def outside_of_blocks(text: str) -> str:
-    """Return a Markdown text without its fenced blocks."""
-    return re.sub(r"^(`{3,})\w*\n.*?^\1$", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
 HOSTILE_TEXTS = [
@@ -208,22 +126,6 @@ def test_the_coalition_map_tells_the_worst_of_each_size_and_the_highest(quicksta
     highest = max(shown.value for shown in pairs.values())
     assert with_error(worst) in text
     assert f"{braces(worst.coalition)} to {number(highest, worst.half)}" in text
-
-
-@pytest.mark.parametrize("width", [80, 160])
-def test_the_terminal_shows_what_was_read(failed: AuditResult, width: int) -> None:
-    text = unwrapped(Terminal(width=width).render([failed]))
-    reading = Reading(failed)
-    for verdict in verdicts(reading):
-        assert verdict.sentence in text
-    for row in matrix(reading):
-        for shown in row.cells:
-            assert shown.worst is None or with_error(shown.worst) in text
-            assert shown.single is None or with_error(shown.single) in text
-    for record in failed.expectations:
-        assert record.why in text
-    assert "SVD did not converge" in text
-    assert report_cases.UNSUITED in text
 
 
 def test_several_audits_end_in_a_summary(quickstart: AuditResult, failed: AuditResult) -> None:

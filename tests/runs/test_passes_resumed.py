@@ -123,7 +123,7 @@ def test_the_seconds_of_a_part_are_those_of_its_task_whoever_found_it(tmp_path, 
     def run(resume, **stop):
         wanted.clear()
         wanted.update(stop)
-        kept = keeper.Keeper(keeper.Keep(tmp_path, resume), Identity({}, ["a", "b"]), str, lambda _: True)
+        kept = keeper.TaskCheckpoint(keeper.Keep(tmp_path, resume), Identity({}, ["a", "b"]), str, lambda _: True)
         before = now[0]
         try:
             found = sorted(kept.finished(["A", "B"], carry_out))

@@ -30,8 +30,8 @@ def measured(folder, *copies, **fields):
 
 
 def test_columns_are_found_by_name(folder):
-    straight, turned = measured(folder, "copy.csv"), measured(folder, "turned.csv")
-    assert [r.value for r in straight.values()] == [r.value for r in turned.values()]
+    straight, transformed = measured(folder, "copy.csv"), measured(folder, "turned.csv")
+    assert [r.value for r in straight.values()] == [r.value for r in transformed.values()]
 
 
 def test_a_copy_may_have_suppressed_a_column(folder):

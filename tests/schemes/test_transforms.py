@@ -83,14 +83,14 @@ def test_rotation_noise_undone_is_the_additive_release(noise, rotations):
     levels = [0.3, 0.1, 0.6]
     release = perturb(X, "rotation-noise", levels, seed=9, noise=noise, rotations=rotations)
     table = as_table(X)
-    turned = release.scheme.transforms(3, table_moments(table), Key(release.state, "rotation-noise"))
-    Z = np.hstack([t.undo(y) - X for t, y in zip(turned, release.copies, strict=True)])
+    transformed = release.scheme.transforms(3, table_moments(table), Key(release.state, "rotation-noise"))
+    Z = np.hstack([t.undo(y) - X for t, y in zip(transformed, release.copies, strict=True)])
     scale = np.trace(table_moments(table).covariance) / 5
     Sigma = np.diag(levels) if noise == "fresh" else np.minimum.outer(levels, levels)
     K = Z.T @ Z / 300
     # Entries of a covariance of 300 draws: 5 standard errors, 225 of them.
     np.testing.assert_allclose(K, np.kron(Sigma, np.eye(5)) * scale, atol=5 * scale * 0.6 * np.sqrt(2 / 300))
-    assert (len({id(t) for t in turned}) == 1) == (rotations == "shared")
+    assert (len({id(t) for t in transformed}) == 1) == (rotations == "shared")
 
 
 @pytest.mark.parametrize("seeds", [(9, 9), (9, 10), (None, None)], ids=str)
@@ -102,8 +102,8 @@ def test_nested_copies_can_be_added_later(seeds, rotations):
     """
     release = perturb(X, "rotation-noise", [0.1, 0.9], seed=seeds[0], noise="corner-wave", rotations=rotations).extend([0.5], seed=seeds[1])
     moments = table_moments(as_table(X))
-    turned = release.scheme.transforms(3, moments, Key(release.state, "rotation-noise"))
-    Z = [(t.undo(y) - X).ravel() for t, y in zip(turned, release.copies, strict=True)]
+    transformed = release.scheme.transforms(3, moments, Key(release.state, "rotation-noise"))
+    Z = [(t.undo(y) - X).ravel() for t, y in zip(transformed, release.copies, strict=True)]
     found = np.cov(np.array(Z), bias=True) / (np.trace(moments.covariance) / 5)
     levels = [0.1, 0.9, 0.5]
     # 1,500 values: five standard errors of a covariance, at most 0.9·sqrt(2/1500)

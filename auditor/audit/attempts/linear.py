@@ -17,7 +17,7 @@ from auditor.audit.attempts.opened import Opened
 from auditor.audit.numeric.closed_form import held_out_theory
 from auditor.audit.numeric.error_bars import Errors, rounded_off, with_total
 from auditor.audit.numeric.error_tally import Tally
-from auditor.audit.numeric.linear_errors import Sharp, audit_linear, squared_errors
+from auditor.audit.numeric.linear_errors import OnRows, audit_linear, squared_errors
 from auditor.audit.numeric.reconstruct import errors_by_rows, tally_linear
 from auditor.audit.numeric.redraws import REDRAWS, Redraws, seed_of
 from auditor.audit.numeric.stacked_maps import Maps, by_size
@@ -26,14 +26,14 @@ from auditor.errors import NotApplicable, PluginError
 from auditor.numerics.moments import Moments
 from auditor.results.records import ErrorBar
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.schemes.base.transform import Turned
+from auditor.schemes.base.transform import Transformed
 from auditor.types import Array, Blocks, Coalition
 
 
 def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, tally: Tally) -> Errors:
     """Return the errors of every coalition needed; what is counted record by record goes to the tally."""
     release, law = opened.release, opened.law_within
-    batches = fitted_maps(attack, opened.gathered.view(knowledge), opened.needed, release.turned)
+    batches = fitted_maps(attack, opened.gathered.view(knowledge), opened.needed, release.transformed)
     maps = Maps.pad(batches, opened.needed, release.copies)
     check_finite_maps(maps.weights, maps.offsets)
     K_X, judged = release.moments.covariance, opened.gathered.judged(knowledge)
@@ -41,9 +41,9 @@ def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, ta
     again = None if maps.fixed or law is None or opened.replicated else _redrawn(opened, attack, knowledge, law)
     why: ErrorBar = "jackknife" if law is None else "replicates-needed"
 
-    def by_rows(places: NDArray[np.intp]) -> Sharp:
+    def by_rows(places: NDArray[np.intp]) -> OnRows:
         blocks, counts = opened.judged(knowledge)
-        return Sharp(*errors_by_rows(maps.at(places), opened.undone(blocks), counts, release.moments.mean))
+        return OnRows(*errors_by_rows(maps.at(places), opened.undone(blocks), counts, release.moments.mean))
 
     errors = audit_linear(opened.needed, maps, judged, K_X, law, again, opened.compared, why, by_rows)
     if law is None or not _apart(batches, knowledge):
@@ -54,7 +54,9 @@ def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, ta
     return replace(errors, theory=rounded_off(expected, with_total(np.diag(K_X))))
 
 
-def fitted_maps(attack: LinearAttack, view: View, coalitions: Sequence[Coalition], turned: Turned | None) -> list[Sequence[Affine]]:
+def fitted_maps(
+    attack: LinearAttack, view: View, coalitions: Sequence[Coalition], transformed: Transformed | None
+) -> list[Sequence[Affine]]:
     """Return the maps of all coalitions in the coordinates that moments are gathered in, run by run of one size.
 
     Raises
@@ -69,7 +71,7 @@ def fitted_maps(attack: LinearAttack, view: View, coalitions: Sequence[Coalition
             raise PluginError(f"the attack returned {len(batch)} maps for {len(run)} coalitions")
         for affine in batch[:1] if isinstance(batch, AffineStack) else batch:  # those of a stack have one shape
             check_shape(affine, view)
-        batches.append(backs(turned, batch, run))
+        batches.append(backs(transformed, batch, run))
     return batches
 
 
@@ -98,10 +100,10 @@ def _redrawn(opened: Opened, attack: LinearAttack, knowledge: Knowledge, law: No
         opened.redraws[knowledge.label] = Redraws(opened.gathered, knowledge, law)
     for number in range(REDRAWS):
         seed = seed_of(key.audit_seed, key.scheme, key.replicate, number)
-        turned = release.scheme.turned(release.levels, release.moments, replace(key, seed=seed))
-        view, judged = opened.redraws[knowledge.label].one(number, seed, turned)
+        transformed = release.scheme.transformed(release.levels, release.moments, replace(key, seed=seed))
+        view, judged = opened.redraws[knowledge.label].one(number, seed, transformed)
         try:
-            maps = Maps.pad(fitted_maps(attack, view, opened.needed, turned), opened.needed, release.copies)
+            maps = Maps.pad(fitted_maps(attack, view, opened.needed, transformed), opened.needed, release.copies)
         except NotApplicable:  # what was drawn is too little for the attack
             return None
         found.append(squared_errors(maps, judged) / judged.count)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.release import Release
-from auditor.audit.numeric.error_bars import quietest
+from auditor.audit.numeric.error_bars import least_noise
 from auditor.audit.numeric.gather import Stripe
 from auditor.audit.numeric.redraws import Redraws
 from auditor.audit.numeric.row_selection import RowSelection
@@ -68,7 +68,7 @@ class Opened:
         joint = release.scheme.output_width(table.width) == table.width
         copies = ReleasedCopies(
             table, release.moments, release.levels, law, release.blocks, joint, release.scheme.public,
-            tuple(range(1, release.copies + 1)), release.turned,
+            tuple(range(1, release.copies + 1)), release.transformed,
         )  # fmt: skip
         gathered = Gathered(copies, RowSelection(table, scenario.knowledge, scenario.seed, release.key.replicate), stripes)
         if stripes is not None:
@@ -95,7 +95,7 @@ class Opened:
     @property
     def law_within(self) -> NoiseLaw | None:
         """The law of the noise, or of what there was before copies were turned."""
-        return self.law if self.release.turned is None else self.release.turned.law
+        return self.law if self.release.transformed is None else self.release.transformed.law
 
     @property
     def replicated(self) -> bool:
@@ -105,7 +105,7 @@ class Opened:
     @property
     def compared(self) -> NDArray[np.intp] | None:
         """Places of the single copies to pair coalitions with, when an expectation asks what pooling buys."""
-        return quietest(self.needed, self.law, self.release.moments.covariance) if self.pooling and self.law is not None else None
+        return least_noise(self.needed, self.law, self.release.moments.covariance) if self.pooling and self.law is not None else None
 
     def judged(self, knowledge: Knowledge, blocks: Blocks | None = None) -> tuple[Blocks, list[list[int]]]:
         """Return ``RowSelection.judged`` of all blocks, or of the first rows of each."""
@@ -113,7 +113,7 @@ class Opened:
 
     def undone(self, blocks: Blocks) -> Blocks:
         """Return blocks in the coordinates that moments are gathered in."""
-        return undone(self.release.turned, blocks)
+        return undone(self.release.transformed, blocks)
 
 
 def _check_law(law: NoiseLaw | None, copies: int, width: int) -> None:

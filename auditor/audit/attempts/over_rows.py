@@ -17,7 +17,7 @@ from auditor.audit.numeric.error_bars import Errors, from_groups, from_redraws, 
 from auditor.audit.numeric.error_tally import Tally
 from auditor.audit.numeric.reconstruct import CopyBlocks, tally_rows
 from auditor.audit.numeric.redraws import seed_of
-from auditor.audit.numeric.row_theory import with_hindsight
+from auditor.audit.numeric.row_theory import with_row_theory
 from auditor.errors import NotApplicable
 from auditor.numerics.blocks import BLOCK_VALUES
 from auditor.results.evidence import ROW_REDRAWS
@@ -29,7 +29,7 @@ def row_errors(
 ) -> Errors:
     """Return the errors of every coalition needed; what is counted record by record goes to the tally and the counters."""
     fitted, sums, counts, expected = _over_rows(opened, attack, knowledge, tally, records, inferences)
-    expected = with_hindsight(expected, fitted, *opened.gathered.rows.originals(knowledge))
+    expected = with_row_theory(expected, fitted, *opened.gathered.rows.originals(knowledge))
     variances, compared = np.diag(opened.release.moments.covariance), opened.compared
     again = _redrawn(opened, attack, knowledge)
     if again is None:

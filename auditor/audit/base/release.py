@@ -19,7 +19,7 @@ from auditor.errors import PluginError
 from auditor.numerics.blocks import row_blocks
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
-from auditor.schemes.base.transform import Turned
+from auditor.schemes.base.transform import Transformed
 from auditor.types import Array
 
 HEADS_BYTES = 2**24
@@ -154,14 +154,14 @@ class Release:
             self._kept = memory
 
     @cached_property
-    def turned(self) -> Turned | None:
+    def transformed(self) -> Transformed | None:
         """What was done to the copies, if they are the original plus noise but for a matrix."""
-        return self.scheme.turned(self.levels, self.moments, self.key)
+        return self.scheme.transformed(self.levels, self.moments, self.key)
 
     @property
     def undo(self) -> Callable[[Sequence[Array]], list[Array]] | None:
         """What turns rows of all copies back, if they were turned."""
-        return None if self.turned is None else self.turned.undo
+        return None if self.transformed is None else self.transformed.undo
 
     def drawing(self) -> Drawing:
         """Return what draws this release's copies, those that are out already first."""

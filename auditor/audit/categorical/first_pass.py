@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.categorical_attack import KnownPairs
+from auditor.adversary.given import KnownPairs
 from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.audit.counts.outcome_counts import KEY_BYTES, Counts
 from auditor.audit.drawn_law.categorical import LawCounts, LawJob

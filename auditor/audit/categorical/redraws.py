@@ -36,7 +36,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from auditor.adversary.categorical_attack import CategoricalView, Inference, KnownPairs
+from auditor.adversary.categorical_attack import CategoricalView, Inference
+from auditor.adversary.given import KnownPairs, SampleCounts
 from auditor.adversary.knowledge import Estimated, KnownRecords
 from auditor.audit.categorical.cell_records import Bar, Bars
 from auditor.audit.categorical.posterior_measures import Frame, quantities
@@ -56,7 +57,7 @@ BLOCK_NUMBERS = 2**18
 HALVINGS = 50
 
 
-class Learnt(NamedTuple):
+class Redraw(NamedTuple):
     """What an adversary was given in one redraw: its view, attacked records by value, and how many of these it learns from."""
 
     view: CategoricalView
@@ -64,11 +65,11 @@ class Learnt(NamedTuple):
     rows: int
 
 
-def redrawn(view: CategoricalView, data: CategoricalTable, rng: np.random.Generator) -> Iterator[Learnt]:
+def redrawn(view: CategoricalView, data: CategoricalTable, rng: np.random.Generator) -> Iterator[Redraw]:
     """Yield views of the same state of knowledge in other draws of the rows and of the noise; of one that learns nothing itself, once."""
     counts, known = np.rint(data.prior * data.rows).astype(np.int64), view.knowledge
     if not isinstance(known, Estimated | KnownRecords):
-        yield Learnt(view, counts.astype(np.float64), 0)
+        yield Redraw(view, counts.astype(np.float64), 0)
         return
     rows = known.rows if isinstance(known, Estimated) else known.count
     for _ in range(REDRAWS):
@@ -76,10 +77,10 @@ def redrawn(view: CategoricalView, data: CategoricalTable, rng: np.random.Genera
         x = rng.permutation(np.repeat(np.arange(view.size), chosen)).astype(code_type(view.size))
         copies = simulated(view.law, x, rng)
         if isinstance(known, KnownRecords):
-            yield Learnt(replace(view, pairs=KnownPairs(x, tuple(copies))), (counts - chosen).astype(np.float64), 0)
+            yield Redraw(replace(view, given=KnownPairs(x, tuple(copies))), (counts - chosen).astype(np.float64), 0)
         else:
             sample = tuple(np.bincount(copy, minlength=view.size).astype(np.float64) for copy in copies)
-            yield Learnt(replace(view, sample=sample), counts.astype(np.float64), rows)
+            yield Redraw(replace(view, given=SampleCounts(sample)), counts.astype(np.float64), rows)
 
 
 def simulated(law: UniformLaw, x: Codes, rng: np.random.Generator) -> list[Codes]:
@@ -171,14 +172,14 @@ class Redraws:
     data: CategoricalTable
     drawn: dict[Coalition, dict[str, list[tuple[float, float]]]] = field(default_factory=dict)
 
-    def add(self, learnt: Learnt, fit: Fit, coalitions: Sequence[Coalition]) -> None:
+    def add(self, redraw: Redraw, fit: Fit, coalitions: Sequence[Coalition]) -> None:
         """Have an attack infer in one redraw; coalitions come with every member alone before them."""
         alone: dict[int, tuple[Array, float]] = {}
         for coalition in coalitions:
             seen = self.panel.seen(coalition)
-            figures = seen.figures(*fit(learnt.view, coalition))
+            figures = seen.figures(*fit(redraw.view, coalition))
             error = 1.0 - figures["reconstruction_probability"]
-            total = float(seen.spread(error[None], learnt.attacked)[0][0])
+            total = float(seen.spread(error[None], redraw.attacked)[0][0])
             if len(coalition) == 1:
                 alone[coalition[0]] = error, total
             number = min(coalition, key=lambda one: alone[one][1])
@@ -186,22 +187,23 @@ class Redraws:
             if least > 0:  # 1 − Σ(1 − P_C)/Σ(1 − P_b), to first order in the noise of the records
                 best = best[self.panel.seen((number,)).cell[seen.first]]
                 figures["collusion_gain"] = 1.0 - total / least - (error - total / least * best) / least
-            m, w = self._given(learnt, coalition, seen, np.stack(list(figures.values())))
+            m, w = self._given(redraw, coalition, seen, np.stack(list(figures.values())))
             for name, pair in zip(figures, zip(m.tolist(), w.tolist(), strict=True), strict=True):
                 self.drawn.setdefault(coalition, {}).setdefault(name, []).append(pair)
 
-    def _given(self, learnt: Learnt, coalition: Coalition, seen: Seen, v: Array) -> tuple[Array, Array]:
+    def _given(self, redraw: Redraw, coalition: Coalition, seen: Seen, v: Array) -> tuple[Array, Array]:
         """Return m and w given what was learnt, and what the rows it was learnt from add."""
-        m, w, off = seen.spread(v, learnt.attacked)
-        if not learnt.rows or learnt.view.sample is None:
+        m, w, off = seen.spread(v, redraw.attacked)
+        sample = redraw.view.given
+        if not redraw.rows or not isinstance(sample, SampleCounts):
             return m, w
-        best = learnt.view.coalition(coalition).law.best - 1
-        place = learnt.view.copies.index(coalition[best])
+        best = redraw.view.coalition(coalition).law.best - 1
+        place = redraw.view.copies.index(coalition[best])
         a = seen.by_value(off, best)
-        n, r, p = self.data.rows, learnt.rows, learnt.view.law.levels[place]
+        n, r, p = self.data.rows, redraw.rows, redraw.view.law.levels[place]
         beta = prediction(a, self.data.prior, p, p * p * (r - 1) / max(1, n - 1))
         f = p * self.data.prior + (1.0 - p) / seen.size
-        return m + beta @ (learnt.view.sample[place] - r * f) / n, np.maximum(0.0, w - r * (a * beta).sum(axis=1) / n**2)
+        return m + beta @ (sample.counts[place] - r * f) / n, np.maximum(0.0, w - r * (a * beta).sum(axis=1) / n**2)
 
     def bars(self) -> dict[Coalition, Bars]:
         """Return the bar of every figure of every coalition."""
@@ -250,6 +252,6 @@ def bars_of(
     rng : Generator
     """
     found = Redraws(Panel(data, release_view.law, release_view.copies, rng), data)
-    for learnt in redrawn(release_view, data, rng):
-        found.add(learnt, fit, coalitions)
+    for redraw in redrawn(release_view, data, rng):
+        found.add(redraw, fit, coalitions)
     return found.bars()

@@ -18,7 +18,7 @@ from auditor.audit.categorical.posterior_measures import (
     largest_retention_for_growth,
 )
 from auditor.audit.categorical.release import UniformRelease
-from auditor.audit.pooling.categorical import CoalitionLooks
+from auditor.audit.pooling.categorical import CoalitionMatching
 from auditor.results.evidence import Pooling
 from auditor.results.records import Measurement
 from auditor.schemes.replacement.law import history_size
@@ -119,5 +119,5 @@ def marginal_tests(release: UniformRelease, counted: Counted) -> list[tuple[int,
 
 def pooling_evidence(release: UniformRelease) -> dict[Coalition, Pooling]:
     """Return the evidence on what pooling buys each coalition of two copies or more."""
-    looks = CoalitionLooks(release.data.rows, release.data.size, release.context.levels, release.go_through)
-    return looks.evidence({c: release.law.of(c).best_is_sufficient() for c in release.needed if len(c) > 1})
+    matching = CoalitionMatching(release.data.rows, release.data.size, release.context.levels, release.go_through)
+    return matching.evidence({c: release.law.of(c).best_is_sufficient() for c in release.needed if len(c) > 1})

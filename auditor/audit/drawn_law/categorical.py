@@ -191,7 +191,7 @@ def law_tests(job: LawJob, counted: LawCounts) -> list[LawTest]:
         rows.add(pairs[:, 1], pairs.sum(axis=1), each.level + (1.0 - each.level) / job.size,
                  f"the share of values that copy {each.copy} keeps, given that of the row before,")  # fmt: skip
     n = min(job.rows, MOST_ROWS)
-    tests = [kept.told("values kept", n), replaced.told("replacements", n), rows.told("neighbouring rows", n)]
+    tests = [kept.as_one_test("values kept", n), replaced.as_one_test("replacements", n), rows.as_one_test("neighbouring rows", n)]
     return [*tests, *_stretches(job, counted)]
 
 
@@ -215,7 +215,7 @@ class _Tests:
         if p[place] < self.least[0]:
             self.least = (float(p[place]), float(met[place] / of[place]), float(chance[place]), where)
 
-    def told(self, statistic: str, rows: int) -> LawTest:
+    def as_one_test(self, statistic: str, rows: int) -> LawTest:
         """Return all of them as one test."""
         p, observed, expected, where = self.least
         return LawTest(statistic, min(1.0, self.tests * p), max(1, self.tests), rows, observed, expected, f"{where} is")

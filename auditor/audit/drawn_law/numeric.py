@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
+from auditor.audit.base.release import Release
 from auditor.audit.drawn_law.chosen_rows import MOST_COORDINATES, rows_of, rows_wanted, runs
 from auditor.audit.drawn_law.moments import moment_tests, some_copies
 from auditor.audit.drawn_law.rows import row_tests
@@ -14,9 +14,6 @@ from auditor.numerics.moments import Moments
 from auditor.results.evidence import LawTest
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Array
-
-if TYPE_CHECKING:
-    from auditor.audit.base.release import Release
 
 
 def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments]) -> list[LawTest]:
@@ -34,14 +31,14 @@ def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments])
     -----
     Row by row the first replicate is looked at, which the same program draws as all others.
     """
-    turned = release.turned
-    if law is None or not groups or (turned is not None and not turned.rigid):
+    transformed = release.transformed
+    if law is None or not groups or (transformed is not None and not transformed.rigid):
         return []
     names = release.table.attributes
     tests = moment_tests(law, groups, names)
     if release.key.replicate == 1:
         chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
-        rows = rows_of(_looked_at(release, len(chosen) * len(names)), chosen, turned is None)
+        rows = rows_of(_looked_at(release, len(chosen) * len(names)), chosen, transformed is None)
         tests += row_tests(law.of(chosen), rows, names, chosen)
     return tests
 

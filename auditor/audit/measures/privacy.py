@@ -19,7 +19,7 @@ from auditor.adversary.density import NoiseDensity
 from auditor.audit.base.records import ALL, CellContext, number
 from auditor.audit.measures.entropy import attribute_histogram, entropy, information
 from auditor.audit.numeric.error_bars import with_total
-from auditor.audit.numeric.error_tally import Tally, Tolerance, size_quantile, tellable
+from auditor.audit.numeric.error_tally import Tally, Tolerance, reportable, size_quantile
 from auditor.data.table import Table
 from auditor.errors import NotApplicable
 from auditor.numerics.blocks import block_head
@@ -76,7 +76,7 @@ class _Cells:
             for b in self._wanted for j, name in enumerate((*self._context.attributes, ALL)) if not math.isnan(value[b, j])
         ]  # fmt: skip
 
-    def untold(self, metric: str, reason: str) -> list[Measurement]:
+    def withheld(self, metric: str, reason: str) -> list[Measurement]:
         """Return records that say why a metric is not told."""
         return [
             self._context.record(
@@ -122,8 +122,8 @@ def _within(cells: _Cells, metric: str, tally: Tally, place: int) -> list[Measur
 
 def _quantile(cells: _Cells, metric: str, tally: Tally, probability: float, times: float) -> list[Measurement]:
     """A quantile of absolute errors, its interval from the quantiles ``± z·sqrt(p(1−p)/n)`` away, whatever the distribution."""
-    if not tellable(probability, tally.rows):
-        return cells.untold(metric, f"{tally.rows} records are too few to tell this quantile without telling of single ones")
+    if not reportable(probability, tally.rows):
+        return cells.withheld(metric, f"{tally.rows} records are too few to tell this quantile without telling of single ones")
     assert tally.size_counts is not None
     counts = np.concatenate([tally.size_counts, tally.size_counts.sum(axis=1, keepdims=True)], axis=1)
     reach = Z_95 * math.sqrt(probability * (1.0 - probability) / tally.rows)
@@ -148,30 +148,30 @@ def _localised(cells: _Cells, tally: Tally) -> list[Measurement]:
 def entropy_records(context: CellContext, table: Table, law: NoiseLaw | None, coalitions: Sequence[Coalition]) -> list[Measurement]:
     """Return entropy privacy and its loss for every coalition: figures of the copies, whatever attack and knowledge."""
     if not isinstance(law, GaussianNoise):
-        return _untold_entropies(context, coalitions, "needs the law of the noise, of one shape across the copies")
+        return _withheld_entropies(context, coalitions, "needs the law of the noise, of one shape across the copies")
     bounded = law.distribution == "uniform"
     if bounded and (law.shape - np.diag(np.diag(law.shape))).any():
         reason = "uniform noise that is correlated between attributes is not uniform in any one of them"
-        return _untold_entropies(context, coalitions, reason)
+        return _withheld_entropies(context, coalitions, reason)
     # What is known of a single copy is not lost with a coalition that has no such figure.
-    untold = [coalition for coalition in coalitions if bounded and len(coalition) > 1]
-    told = [coalition for coalition in coalitions if coalition not in set(untold)]
-    records = _untold_entropies(context, untold, "pooled uniform noise has no density of its own; ask for single copies")
-    if not told:
+    withheld = [coalition for coalition in coalitions if bounded and len(coalition) > 1]
+    cached = [coalition for coalition in coalitions if coalition not in set(withheld)]
+    records = _withheld_entropies(context, withheld, "pooled uniform noise has no density of its own; ask for single copies")
+    if not cached:
         return records
     try:
-        left, lost = _entropies(context, table, law, told)
+        left, lost = _entropies(context, table, law, cached)
     except NotApplicable as reason:
-        return [*_untold_entropies(context, told, str(reason)), *records]
-    cells, nothing = _Cells(context, None, None, told, range(len(told))), [np.full_like(lost, np.nan)] * 4
+        return [*_withheld_entropies(context, cached, str(reason)), *records]
+    cells, nothing = _Cells(context, None, None, cached, range(len(cached))), [np.full_like(lost, np.nan)] * 4
     return [
         *cells.records("entropy_privacy", (left, *nothing), "none"), *cells.records("privacy_loss", (lost, *nothing), "none"), *records
     ]  # fmt: skip
 
 
-def _untold_entropies(context: CellContext, coalitions: Sequence[Coalition], reason: str) -> list[Measurement]:
+def _withheld_entropies(context: CellContext, coalitions: Sequence[Coalition], reason: str) -> list[Measurement]:
     cells = _Cells(context, None, None, coalitions, range(len(coalitions)))
-    return [*cells.untold("entropy_privacy", reason), *cells.untold("privacy_loss", reason)]
+    return [*cells.withheld("entropy_privacy", reason), *cells.withheld("privacy_loss", reason)]
 
 
 def _entropies(context: CellContext, table: Table, law: GaussianNoise, coalitions: Sequence[Coalition]) -> tuple[Array, Array]:
@@ -180,10 +180,10 @@ def _entropies(context: CellContext, table: Table, law: GaussianNoise, coalition
     for j in range(table.width):
         edges, mass = attribute_histogram(table.values[:, j])
         whole = 2.0 ** entropy(mass, float(edges[1] - edges[0])) / math.sqrt(context.variances[j])
-        told = _remembered(lambda std, e=edges, m=mass: information(e, m, NoiseDensity(law.distribution, std)))  # type: ignore[misc]
+        cached = _remembered(lambda std, e=edges, m=mass: information(e, m, NoiseDensity(law.distribution, std)))  # type: ignore[misc]
         for b, coalition in enumerate(coalitions):
             std = math.sqrt(float(best_unbiased_combination(law.of(coalition).level_covariance)[1]) * law.shape[j, j])
-            kept = 2.0 ** -told(std) if std > 0 else 0.0
+            kept = 2.0 ** -cached(std) if std > 0 else 0.0
             left[b, j], lost[b, j] = whole * kept, 1.0 - kept
     return with_total(left), with_total(lost)
 
@@ -192,10 +192,10 @@ def _remembered(function: Callable[[float], float]) -> Callable[[float], float]:
     """Coalitions with the same least noise (all that hold one corner-wave copy) are worked out once."""
     known: dict[float, float] = {}
 
-    def told(std: float) -> float:
+    def cached(std: float) -> float:
         key = float(f"{std:.12g}")
         if key not in known:
             known[key] = function(std)
         return known[key]
 
-    return told
+    return cached

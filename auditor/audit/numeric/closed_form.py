@@ -84,17 +84,17 @@ def excess_spread(first: Maps, second: Maps, law: NoiseLaw, rows: int) -> tuple[
     return law.excess_kurtosis * each / rows, law.excess_kurtosis * total / rows
 
 
-def closed_form(maps: Maps, K_X: Array, law: NoiseLaw, rows: int, sharp: NDArray[np.intp] | None = None) -> ClosedForm:
+def closed_form(maps: Maps, K_X: Array, law: NoiseLaw, rows: int, cancelling: NDArray[np.intp] | None = None) -> ClosedForm:
     """Return theory for maps with known weights: exact for any table whose covariance is ``K_X`` (divisor n).
 
-    ``sharp`` are places of maps whose weights cancel what is far larger than what they leave. Their S is ``V Vᵀ`` with ``V = W·root``,
+    ``cancelling`` are places of maps whose weights cancel what is far larger than what they leave. Their S is ``V Vᵀ`` with ``V = W·root``,
     never negative and known to ``(ε |w|)²``; ``W K_Z Wᵀ`` is a difference of terms of size ``|w|²``, known to ε of them.
     """
     A, S = crossed(maps, maps, K_X, law)
     # E|b + e|² of an error with bias b and noise e ~ (0, S), averaged over rows: tr A + tr S, li2012 (7) when W is the best.
-    if sharp is not None and sharp.size:
-        V = maps.weights[sharp] @ law.passed_root
-        S[sharp] = V @ V.transpose(0, 2, 1)
+    if cancelling is not None and cancelling.size:
+        V = maps.weights[cancelling] @ law.passed_root
+        S[cancelling] = V @ V.transpose(0, 2, 1)
     return ClosedForm(np.einsum("bnn->bn", A) + np.einsum("bnn->bn", S), A, S, rows, excess_spread(maps, maps, law, rows))
 
 

@@ -64,7 +64,7 @@ def with_total(each: Array) -> Array:
     return np.concatenate([each, each.mean(axis=-1, keepdims=True)], axis=-1)
 
 
-def quietest(coalitions: Sequence[Coalition], law: NoiseLaw, K_X: Array) -> NDArray[np.intp]:
+def least_noise(coalitions: Sequence[Coalition], law: NoiseLaw, K_X: Array) -> NDArray[np.intp]:
     """Return, by coalition, the place of its copy with least noise by law, as a share of the data's variance, shape (B,).
 
     The copy whose *measured* error is least is the luckiest of several nearly as good, and a gain over it is biased downward. A test of

@@ -169,7 +169,7 @@ def _added(total: Sequence[Array], part: Sequence[Array]) -> list[Array]:
     return list(part) if not total else [a + b for a, b in zip(total, part, strict=True)]
 
 
-def tellable(probability: float, rows: int) -> bool:
+def reportable(probability: float, rows: int) -> bool:
     """Whether a quantile of that many records may be reported: ten records on either side, and none of the outermost 5 %."""
     return LOWEST <= probability <= HIGHEST and rows * min(probability, 1.0 - probability) >= FEWEST_BEYOND - 1e-9
 

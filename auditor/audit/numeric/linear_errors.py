@@ -51,7 +51,7 @@ def resolution(maps: Maps, moments: Moments) -> Array:
     return np.asarray(np.finfo(np.float64).eps * (R @ np.sqrt(np.clip(np.diag(moments.products), 0.0, None))) ** 2)
 
 
-class Sharp(NamedTuple):
+class OnRows(NamedTuple):
     """Errors measured on the rows themselves, of maps whose errors second moments do not resolve (``resolution``).
 
     Attributes
@@ -66,7 +66,7 @@ class Sharp(NamedTuple):
     grain: Array
 
 
-ByRows = Callable[[NDArray[np.intp]], Sharp]
+ByRows = Callable[[NDArray[np.intp]], OnRows]
 """Measures the maps at some places on the rows."""
 
 
@@ -91,7 +91,7 @@ def audit_linear(
     again : ndarray of shape (R, B, N) or None
         For maps that are not fixed: mean squared errors in other draws.
     compared : ndarray of shape (B,) or None
-        Places of the single copies that each coalition is compared with (``quietest``), for ``Errors.paired``.
+        Places of the single copies that each coalition is compared with (``least_noise``), for ``Errors.paired``.
     why : ErrorBar
         Where the error bars of maps that are not fixed come from when nothing was drawn again.
     by_rows : callable, optional
@@ -117,7 +117,7 @@ def audit_linear(
 
 def _under_law(
     coalitions: Sequence[Coalition], maps: Maps, total: Moments, K_X: Array, law: NoiseLaw, compared: NDArray[np.intp] | None,
-    sharp: tuple[NDArray[np.intp], Sharp] | None = None,
+    on_rows: tuple[NDArray[np.intp], OnRows] | None = None,
 ) -> Errors:  # fmt: skip
     """Errors of known maps, with bars in closed form from the law."""
     N = maps.offsets.shape[1]
@@ -127,8 +127,8 @@ def _under_law(
     rounding = rounded_off(doubt, scale)
     error = with_total(squared_errors(maps, total) / total.count)
     least = rounding.copy()
-    if sharp is not None:  # an error measured on rows is known to the rounding of the stored copies, and theory is compared to that
-        places, found = sharp
+    if on_rows is not None:  # an error measured on rows is known to the rounding of the stored copies, and theory is compared to that
+        places, found = on_rows
         error[places], least[places] = with_total(found.sums.sum(axis=0) / total.count), 0.0
         doubt[places] = with_total(found.grain)
         rounding[places] = rounded_off(doubt[places], scale)
@@ -136,7 +136,7 @@ def _under_law(
     members = Members.of(coalitions)
     # The rows judged may be some of the table's only: their own mean and covariance, and maps about that mean.
     maps, judged = maps.about(total.mean[:N]), total.covariance()[:N, :N]
-    theory = closed_form(maps, judged, law, total.count, None if sharp is None else sharp[0])
+    theory = closed_form(maps, judged, law, total.count, None if on_rows is None else on_rows[0])
     expected = rounded_off(with_total(theory.expected), scale, least)
     variance = np.where(expected > 0, np.maximum(_columns(*theory.variance(), N), 0.0), 0.0) + rounding**2
 

@@ -33,7 +33,7 @@ from auditor.numerics.blocks import BLOCK_VALUES
 from auditor.numerics.moments import Moments
 from auditor.numerics.random_streams import stream
 from auditor.schemes.base.noise_law import NoiseLaw, psd_root
-from auditor.schemes.base.transform import Turned
+from auditor.schemes.base.transform import Transformed
 from auditor.types import Array
 
 REDRAWS = 39
@@ -117,31 +117,31 @@ class Redraws:
         small = table.rows * table.width <= BLOCK_VALUES  # by shape alone: a table in a file must give the figures of one in memory
         self._rows = table.read(0, table.rows) - moments.mean if self._draw is not None and small else None
 
-    def one(self, number: int, seed: int, turned: Turned | None) -> tuple[View, Moments]:
+    def one(self, number: int, seed: int, transformed: Transformed | None) -> tuple[View, Moments]:
         """Return an adversary's view and the moments of the rows it is judged on, in another draw; small ones are kept."""
         if number in self._kept:
             return self._kept[number]
-        found = self._one(seed, turned)
+        found = self._one(seed, transformed)
         if found[1].products.size <= MOST_KEPT:
             self._kept[number] = found
         return found
 
-    def _one(self, seed: int, turned: Turned | None) -> tuple[View, Moments]:
+    def _one(self, seed: int, transformed: Transformed | None) -> tuple[View, Moments]:
         knowledge, N, rng = self._knowledge, self._all.size, stream(seed, "moments")
         view = self._gathered.view(knowledge)
         if self._draw is None:
             released = redrawn_moments(self._all, self._law, rng)
-            return replace(view, released=seen(turned, released).of_copies(view.copies, N), seed=seed), released
+            return replace(view, released=seen(transformed, released).of_copies(view.copies, N), seed=seed), released
         given = self._given(rng)
         rest = redrawn_moments(self._all - given, self._law, rng)
         chosen = redrawn_moments(given, self._law, rng)
         both = Moments.merge([chosen, rest])
         released = rest if isinstance(knowledge, KnownSample) else both
-        view = replace(view, released=seen(turned, released).of_copies(view.copies, N), seed=seed)
+        view = replace(view, released=seen(transformed, released).of_copies(view.copies, N), seed=seed)
         if isinstance(view.given, SampleMoments):
-            view = replace(view, given=SampleMoments(seen(turned, chosen).of_copies(view.copies, N)))
+            view = replace(view, given=SampleMoments(seen(transformed, chosen).of_copies(view.copies, N)))
         elif isinstance(view.given, Records):
-            view = replace(view, given=replace(view.given, moments=seen(turned, chosen)))
+            view = replace(view, given=replace(view.given, moments=seen(transformed, chosen)))
         return view, rest if self._draw.clear else both
 
     def _given(self, rng: np.random.Generator) -> Moments:

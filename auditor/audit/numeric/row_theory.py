@@ -1,6 +1,6 @@
 """Theory that needs the true rows an attack was fitted to: the audit asks for it after all estimates were made.
 
-Some errors are no expectation over noise but follow from the table itself (``Reconstruction.hindsight``). For these the original is read
+Some errors are no expectation over noise but follow from the table itself (``Reconstruction.row_theory``). For these the original is read
 again, block by block, and no copy is drawn again; nothing is read for an attack that has no such theory.
 """
 
@@ -42,7 +42,7 @@ class Originals:
             yield readable([left])[0]
 
 
-def with_hindsight(expected: Array, fitted: Sequence[Reconstruction], seen: Originals, judged: Originals) -> Array:
+def with_row_theory(expected: Array, fitted: Sequence[Reconstruction], seen: Originals, judged: Originals) -> Array:
     """Return the expected errors of attacks, those that follow from the true rows in place of their own where there are any.
 
     Parameters
@@ -58,7 +58,7 @@ def with_hindsight(expected: Array, fitted: Sequence[Reconstruction], seen: Orig
     """
     out = expected.copy()
     for place, each in enumerate(fitted):
-        theory = each.hindsight(seen)
+        theory = each.row_theory(seen)
         if theory is not None:
             out[place] = sum(float(theory(x).sum()) for x in judged)
     return out

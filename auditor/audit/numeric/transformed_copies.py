@@ -20,24 +20,24 @@ from scipy.linalg import block_diag
 
 from auditor.adversary.affine import Affine
 from auditor.numerics.moments import Moments
-from auditor.schemes.base.transform import Turned
+from auditor.schemes.base.transform import Transformed
 from auditor.types import Blocks
 
 
-def seen(turned: Turned | None, moments: Moments) -> Moments:
+def seen(transformed: Transformed | None, moments: Moments) -> Moments:
     """Return moments as an adversary has them: ``T P Tᵀ``, or the same where copies were not transformed."""
-    return moments if turned is None or moments.size == 0 else turned.as_seen(moments)
+    return moments if transformed is None or moments.size == 0 else transformed.as_seen(moments)
 
 
-def backs(turned: Turned | None, batch: Sequence[Affine], coalitions: Sequence[Sequence[int]]) -> Sequence[Affine]:
+def backs(transformed: Transformed | None, batch: Sequence[Affine], coalitions: Sequence[Sequence[int]]) -> Sequence[Affine]:
     """Return maps in the audit's coordinates: ``W_i M_i``, or the same where copies were not transformed."""
-    if turned is None:
+    if transformed is None:
         return batch
-    matrices = [transform.matrix for transform in turned.transforms]
+    matrices = [transform.matrix for transform in transformed.transforms]
     return [replace(affine, weights=affine.weights @ block_diag(*(matrices[copy - 1] for copy in copies)))
             for affine, copies in zip(batch, coalitions, strict=True)]  # fmt: skip
 
 
-def undone(turned: Turned | None, blocks: Blocks) -> Blocks:
+def undone(transformed: Transformed | None, blocks: Blocks) -> Blocks:
     """Return the same blocks with ``u_i`` for copies; the same where copies were not transformed."""
-    return blocks if turned is None else lambda: ((index, x, turned.undo(copies)) for index, x, copies in blocks())
+    return blocks if transformed is None else lambda: ((index, x, transformed.undo(copies)) for index, x, copies in blocks())

@@ -23,7 +23,7 @@ from auditor.data.table import Table
 from auditor.numerics.moments import Awaited, Moments, of_rows
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import TableMoments
-from auditor.schemes.base.transform import Turned
+from auditor.schemes.base.transform import Transformed
 from auditor.types import Blocks
 
 
@@ -37,7 +37,7 @@ class ReleasedCopies:
     moments : TableMoments
         The table's own.
     levels : tuple of float
-        None when nobody has said what they are.
+        Empty when nobody has said what they are.
     law : NoiseLaw or None
         Of the noise in all copies.
     blocks : callable
@@ -61,7 +61,7 @@ class ReleasedCopies:
     joint: bool = True
     public: Mapping[str, Any] = field(default_factory=dict)
     numbers: tuple[int, ...] = ()
-    turned: Turned | None = None
+    transformed: Transformed | None = None
 
     def __post_init__(self) -> None:
         """Number the copies, and keep what is public from being written to."""
@@ -140,11 +140,11 @@ class Gathered:
         moments = Moments.merge(chosen.folds)
         if isinstance(knowledge, Estimated):
             return SampleMoments(self._of_copies(moments))
-        return replace(chosen.records, moments=seen(self.copies.turned, moments) if self.copies.joint else None)
+        return replace(chosen.records, moments=seen(self.copies.transformed, moments) if self.copies.joint else None)
 
     def _of_copies(self, moments: Moments) -> Moments:
         """Return the moments of the copies as released, without the original."""
-        return seen(self.copies.turned, moments).of_copies(self.copies.stacked, self.copies.table.width)
+        return seen(self.copies.transformed, moments).of_copies(self.copies.stacked, self.copies.table.width)
 
     def _released_alone(self, knowledge: Knowledge) -> Moments:
         """Return the moments of the copies, without the original, over the rows whose copies an adversary has."""
@@ -176,6 +176,6 @@ def gathered_stripes(copies: ReleasedCopies, rows: RowSelection, late: bool) -> 
     """Return what is gathered of each stripe in one pass over the copies, or, late, of the chosen rows alone."""
     table, moments = copies.table, copies.moments
     job = MomentJob(table.rows, table.width, len(copies.numbers), moments.mean, moments.deviation, rows.draws)
-    undo = None if copies.turned is None else copies.turned.undo
+    undo = None if copies.transformed is None else copies.transformed.undo
     found = (NumberBlock.of(block, copies.joint, undo) for block in copies.blocks())
     return [job.chosen_alone(found)] if late else job.stripes(found)

@@ -28,7 +28,7 @@ from auditor.audit.pooling.matching_records import (
     MOST_LABELLED,
     MOST_NUMBERS,
     NOTHING,
-    Alike,
+    GainEstimate,
     PatternCounts,
     ValueCounts,
     blocks_of,
@@ -37,7 +37,7 @@ from auditor.audit.pooling.matching_records import (
 )
 from auditor.numerics.blocks import JACKKNIFE_GROUPS
 from auditor.numerics.passes import Job
-from auditor.results.evidence import Look, Pooling
+from auditor.results.evidence import MatchingGain, Pooling
 from auditor.types import Coalition
 
 MOST_BLIND = 0.001
@@ -66,14 +66,14 @@ KINDS, CELL_OF = _cells_of_bits()
 
 
 @dataclass
-class Looked:
+class MatchingCounts:
     """What was counted of some coalitions: patterns and values by coalition, and bits by three copies and row group, shape (G, 64)."""
 
     patterns: dict[Coalition, PatternCounts] = field(repr=False)
     values: dict[Coalition, ValueCounts] = field(repr=False)
     threes: dict[Coalition, NDArray[np.int64]] = field(repr=False)
 
-    def add(self, other: Looked) -> None:
+    def add(self, other: MatchingCounts) -> None:
         """Add what was counted in the records that follow."""
         for order, seen in other.patterns.items():
             self.patterns[order].add(seen)
@@ -84,7 +84,7 @@ class Looked:
 
 
 @dataclass(frozen=True)
-class LookJob(Job[Looked]):
+class MatchingJob(Job[MatchingCounts]):
     """Counts patterns and values of some coalitions, and threes of copies; the best copy comes first in each.
 
     Attributes
@@ -105,15 +105,15 @@ class LookJob(Job[Looked]):
         """Keys and counts of patterns and outcomes, and counts of bits."""
         return KEY_BYTES * records * (len(self.patterns) + len(self.values)) + 8 * 64 * self.groups * len(self.threes)
 
-    def begin(self) -> Looked:
+    def begin(self) -> MatchingCounts:
         """Return empty counts."""
-        return Looked(
+        return MatchingCounts(
             {order: PatternCounts(len(order), self.groups) for order in self.patterns},
             {order: ValueCounts(self.rows, self.size, len(order), self.groups) for order in self.values},
             {three: np.zeros((self.groups, 64), dtype=np.int64) for three in self.threes},
         )
 
-    def take(self, block: CodeBlock, into: Looked) -> None:
+    def take(self, block: CodeBlock, into: MatchingCounts) -> None:
         """Count one block."""
         x, groups = block.x, (block.first + np.arange(block.x.size)) % self.groups
         for counts in (into.patterns, into.values):
@@ -123,7 +123,7 @@ class LookJob(Job[Looked]):
         for three, seen in into.threes.items():
             seen += np.bincount((groups << 6) + bits.of(*three), minlength=64 * self.groups).reshape(-1, 64)
 
-    def end(self, into: Looked) -> None:
+    def end(self, into: MatchingCounts) -> None:
         """Let go of what has become too much."""
         counts: list[PatternCounts | ValueCounts] = [*into.patterns.values(), *into.values.values()]
         for each in counts:
@@ -152,7 +152,7 @@ class _Bits:
         return self._seen[number]
 
 
-class CoalitionLooks:
+class CoalitionMatching:
     """Tests the coalitions of one release; each three copies once, whatever number of coalitions hold them.
 
     Parameters
@@ -165,26 +165,27 @@ class CoalitionLooks:
         Has a job done in one pass over the release.
     """
 
-    def __init__(self, rows: int, size: int, levels: tuple[float, ...], go_through: Callable[[LookJob], Looked]) -> None:
+    def __init__(self, rows: int, size: int, levels: tuple[float, ...], go_through: Callable[[MatchingJob], MatchingCounts]) -> None:
         self._rows, self._size, self._levels, self._go_through = rows, size, levels, go_through
         self._count = min(JACKKNIFE_GROUPS, rows)
 
     def evidence(self, coalitions: Mapping[Coalition, bool]) -> dict[Coalition, Pooling]:
         """Return what pooling buys coalitions of two copies or more, each given with whether, by law, its best copy says all there is."""
         if self._size < 2:
-            return {c: Pooling(says, (), (), 1, looks=(Look("patterns", c, *NOTHING, guard=False),)) for c, says in coalitions.items()}
+            none = {c: (MatchingGain("patterns", c, *NOTHING, guard=False),) for c in coalitions}
+            return {c: Pooling(says, (), (), 1, matching=none[c]) for c, says in coalitions.items()}
         orders = {c: tuple(sorted(c, key=lambda copy: (-self._levels[copy - 1], copy))) for c in coalitions}
-        looks: dict[Coalition, list[Look]] = {c: [] for c in coalitions}
-        self._narrow(orders, looks)
+        matching: dict[Coalition, list[MatchingGain]] = {c: [] for c in coalitions}
+        self._narrow(orders, matching)
         wide = {c: threes_of(orders[c]) for c, says in coalitions.items()
-                if says and not any(look.how == "patterns" and not look.guard for look in looks[c])}  # fmt: skip
+                if says and not any(one.how == "patterns" and not one.guard for one in matching[c])}  # fmt: skip
         found = self._threes({three for threes in wide.values() for three in threes})
         for c, threes in wide.items():
-            looks[c] += [Look("threes", three, *found[three], guard=False) for three in threes]
-        return {c: Pooling(says, (), (), 1, looks=tuple(look for look in looks[c] if not np.isnan(look.gain)))
+            matching[c] += [MatchingGain("threes", three, *found[three], guard=False) for three in threes]
+        return {c: Pooling(says, (), (), 1, matching=tuple(one for one in matching[c] if not np.isnan(one.gain)))
                 for c, says in coalitions.items()}  # fmt: skip
 
-    def _narrow(self, orders: Mapping[Coalition, Coalition], looks: Mapping[Coalition, list[Look]]) -> None:
+    def _narrow(self, orders: Mapping[Coalition, Coalition], matching: Mapping[Coalition, list[MatchingGain]]) -> None:
         """Test coalitions of few copies, all of a coalition's copies together, in as many passes as the memory for counts needs."""
         narrow = {order: c for c, order in orders.items() if len(order) <= MOST_LABELLED}
         # A pattern of k copies together with the truth is a partition of k + 1 things: Bell's number of them, whatever the domain.
@@ -193,27 +194,27 @@ class CoalitionLooks:
                   for order in narrow]  # fmt: skip
         for batch in batches(costs):
             asked = {how: tuple(order for kind, order in batch if kind == how) for how in ("patterns", "values")}
-            found = self._go_through(LookJob(self._rows, self._size, self._count, asked["patterns"], asked["values"]))
+            found = self._go_through(MatchingJob(self._rows, self._size, self._count, asked["patterns"], asked["values"]))
             for order, counts in found.patterns.items():
                 alike = counts.gain(self._size)
                 if alike is not None:
-                    looks[narrow[order]].append(_look("patterns", narrow[order], alike))
+                    matching[narrow[order]].append(_match("patterns", narrow[order], alike))
             for order, values in found.values.items():
-                looks[narrow[order]].append(_look("values", narrow[order], values.gain()))
+                matching[narrow[order]].append(_match("values", narrow[order], values.gain()))
 
-    def _threes(self, threes: Collection[Coalition]) -> dict[Coalition, Alike]:
+    def _threes(self, threes: Collection[Coalition]) -> dict[Coalition, GainEstimate]:
         """Test three copies by their pattern, from bits that each copy has once: ``[y = x]`` and ``[y = y_b]``."""
         found = {}
         for batch in batches([(three, 64 * self._count) for three in sorted(threes)]):
-            bits = self._go_through(LookJob(self._rows, self._size, self._count, threes=tuple(batch))).threes
+            bits = self._go_through(MatchingJob(self._rows, self._size, self._count, threes=tuple(batch))).threes
             for three, counts in bits.items():
                 found[three] = from_patterns((counts @ CELL_OF).reshape(-1, len(KINDS), 4), blocks_of(KINDS, 3), self._size)
         return found
 
 
-def _look(how: str, coalition: Coalition, found: Alike) -> Look:
+def _match(how: str, coalition: Coalition, found: GainEstimate) -> MatchingGain:
     narrow = how == "patterns" and len(coalition) <= 3  # a pair or three copies: nothing smaller to be judged by instead
-    return Look(how, coalition, *found, guard=not narrow and not found.blind <= MOST_BLIND)
+    return MatchingGain(how, coalition, *found, guard=not narrow and not found.blind <= MOST_BLIND)
 
 
 def threes_of(order: Sequence[int]) -> list[Coalition]:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.numeric.error_bars import EXACT, collusion_gain, quietest, with_total
+from auditor.audit.numeric.error_bars import EXACT, collusion_gain, least_noise, with_total
 from auditor.audit.numeric.linear_errors import squared_errors
 from auditor.audit.numeric.stacked_maps import Maps, Members, by_size
 from auditor.audit.pooling.differences import regressors
@@ -55,7 +55,7 @@ def cross_fitted_gain(
     fits = [_Fit.of(coalitions, Moments.merge(half), N, near) for half in halves]
     gain, error = _gain_over([fit.best for fit in fits], fits, halves, scale)
     if law is not None:
-        quiet = quietest(coalitions, law, total.covariance()[:N, :N])
+        quiet = least_noise(coalitions, law, total.covariance()[:N, :N])
         by_law = np.ascontiguousarray(np.broadcast_to(quiet[:, None], gain.shape))
         other, other_error = _gain_over([by_law, by_law], fits, halves, scale)
         lesser = other < gain

@@ -13,17 +13,21 @@ noise itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from auditor.audit.numeric.gather import plus
+from auditor.audit.numeric.stacked_maps import by_size
 from auditor.numerics.blocks import moment_groups
+from auditor.numerics.linear_algebra import of_differences
 from auditor.numerics.moments import Moments
-from auditor.types import Array, Indices
+from auditor.types import Array, Coalition, Indices
 
 NEAR = 1e-6
 """Share of a copy's variance that its difference from another may have and count as near: moments then know it to 1e-10 of itself."""
+RESOLVED = 1e-11
+"""Share of its copies' variance that a combination of three or more may have and be known from moments, whose last bit is 1e-16 of it."""
 
 
 def near_copies(total: Moments, N: int) -> Indices | None:
@@ -68,3 +72,35 @@ def regressors(index: Indices, near: Indices | None) -> tuple[Indices, Indices |
     leader = index[np.arange(len(index))[:, None], (group[:, :, None] == group[:, None, :]).argmax(axis=2)]
     nothing = M + group  # the difference of a group's first copy from itself
     return np.where(leader == index, index, M + index), np.where(leader == index, nothing, M + leader)
+
+
+def unresolved(coalitions: Sequence[Coalition], total: Moments, N: int, near: Indices | None) -> set[Coalition]:
+    """Return the coalitions of which some combination of copies is lost in second moments, though no two of the copies are near.
+
+    Of ``Y_1 = X + Z_1``, ``Y_2 = Y_1 + Z_2`` and ``Y_3 = X + (1+g) Z_1 + ½ Z_2`` the combination ``Y_3 − ½ Y_1 − ½ Y_2 = g Z_1`` gives the
+    record away, however small g is; its variance is ``g²`` of theirs. Looked for attribute by attribute: a total beside its parts, which
+    depends on them in every copy alike, is no such combination.
+
+    Parameters
+    ----------
+    coalitions : sequence of tuple of int
+    total : Moments
+        Of ``[X, Y_1 … Y_M]``, or of ``[X, E]``.
+    N : int
+    near : ndarray of shape (M,) or None
+        As ``near_copies`` returns it.
+    """
+    K, lost = total.covariance()[N:, N:], set[Coalition]()
+    for _, run in by_size([coalition for coalition in coalitions if len(coalition) > 2]):
+        added, off = regressors(np.array(run) - 1, near)
+        least = np.ones(len(run))
+        for attribute in range(N):
+            each = K[attribute::N, attribute::N]
+            C = each[added[:, :, None], added[:, None, :]] if off is None else of_differences(each, added, off)
+            own = np.einsum("bkk->bk", C)
+            scale = np.sqrt(np.where(own > 0, own, 1.0))
+            # What is 0, as the difference of equal copies, is left out: it counts as independent of all others.
+            R = np.where(own[:, :, None] > 0, C / (scale[:, :, None] * scale[:, None, :]), np.eye(C.shape[1]))
+            least = np.minimum(least, np.linalg.eigvalsh(R)[:, 0])
+        lost.update(c for c, share in zip(run, least.tolist(), strict=True) if share < RESOLVED)
+    return lost

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from auditor.audit.numeric.stacked_maps import by_size
 from auditor.audit.pooling.cross_fitting import cross_fitted_gain
+from auditor.audit.pooling.differences import unresolved
 from auditor.numerics.linear_algebra import EPS, of_differences, ranked_regression
 from auditor.numerics.moments import Moments
 from auditor.results.evidence import Dependence, NoiseGain, Pooling
@@ -55,11 +56,12 @@ def pooling_evidence(
     gain, error = cross_fitted_gain(coalitions, groups, width, law, near)
     noise = noise_gains(coalitions, Moments.merge(groups), law, near) if isinstance(law, GaussianNoise) else {}
     useless = None if law is None else makes_useless(law)
+    lost = unresolved(coalitions, Moments.merge(groups), width, near)
     degrees, gains, errors = max(1, len(groups) - 1), gain.tolist(), error.tolist()
     return {
         coalition: Pooling(
             None if useless is None else one_suffices(useless, coalition), tuple(gains[place]), tuple(errors[place]), degrees,
-            noise.get(coalition), dependence=dependences.get(coalition),
+            noise.get(coalition), dependence=dependences.get(coalition), unresolved=coalition in lost,
         )
         for place, coalition in enumerate(coalitions) if len(coalition) > 1
     }  # fmt: skip

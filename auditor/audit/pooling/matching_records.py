@@ -44,7 +44,7 @@ MOST_LABELLED = 12
 """Copies whose pattern of agreement is worked out whole: their number of comparisons grows with the square."""
 
 
-class Alike(NamedTuple):
+class GainEstimate(NamedTuple):
     """Estimated gain, its standard error and degrees of freedom, and the share of records nothing is known of."""
 
     gain: float
@@ -53,7 +53,7 @@ class Alike(NamedTuple):
     blind: float
 
 
-NOTHING = Alike(0.0, 0.0, math.inf, 0.0)
+NOTHING = GainEstimate(0.0, 0.0, math.inf, 0.0)
 
 
 # -- by patterns -----------------------------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ class PatternCounts:
         assert self._counts is not None
         return np.unique(self._counts.all()[0] // (self._groups * (self._k + 1)))
 
-    def gain(self, size: int) -> Alike | None:
+    def gain(self, size: int) -> GainEstimate | None:
         """Return the gain of the copies over the first of them; None where there were too many patterns."""
         self.shorten()
         if self._counts is None:
@@ -135,7 +135,7 @@ def blocks_of(kinds: NDArray[np.int64], k: int) -> NDArray[np.intp]:
     return found
 
 
-def from_patterns(counts: NDArray[np.integer], blocks: NDArray[np.intp], size: int) -> Alike:
+def from_patterns(counts: NDArray[np.integer], blocks: NDArray[np.intp], size: int) -> GainEstimate:
     """Return the gain from counts by row group, pattern and block of the truth, shape (G, P, k + 1); block 0 is the best copy's."""
     whole = counts.sum(axis=0)
     if size < 2:
@@ -143,7 +143,7 @@ def from_patterns(counts: NDArray[np.integer], blocks: NDArray[np.intp], size: i
     blind = _blind(whole.sum(axis=1))
     gain = float(_pattern_gain(whole[None].astype(np.float64), blocks, size)[0])
     left_out = _pattern_gain((whole - counts).astype(np.float64), blocks, size)
-    return Alike(gain, float(jackknife_error(left_out)) if len(counts) > 1 else math.nan, max(1, len(counts) - 1), blind)
+    return GainEstimate(gain, float(jackknife_error(left_out)) if len(counts) > 1 else math.nan, max(1, len(counts) - 1), blind)
 
 
 def _pattern_gain(counts: Array, blocks: NDArray[np.intp], size: int) -> Array:
@@ -160,7 +160,7 @@ def _pattern_gain(counts: Array, blocks: NDArray[np.intp], size: int) -> Array:
         here = (_pairs(right) + _pairs(others).sum(axis=-1) + _pairs(none) / np.maximum(size - blocks, 1)) / _pairs(n_o)
         p, q = right / n_o, h / M
         across = p * q + (1 - p) * (1 - q) / (size - 1)
-        by_best, there, whole = _alike_in_best(right, n_o, size), _alike_in_best(h, M, size), _alike_in_best(m, n, size)
+        by_best, there, whole = _matching_in_best(right, n_o, size), _matching_in_best(h, M, size), _matching_in_best(m, n, size)
         apart = np.where(M >= 2, (M / n) ** 2 * (by_best - 2 * across + there), 0.0)
         alone = 1 - whole[..., 0]
     met = n_o >= 2
@@ -173,7 +173,7 @@ def _blind(outcomes: NDArray[np.integer]) -> float:
     return min(1.0, float((np.count_nonzero(outcomes == 1) + UNSEEN) / outcomes.sum()))
 
 
-def _alike_in_best(right: Array, n: Array, size: int) -> Array:
+def _matching_in_best(right: Array, n: Array, size: int) -> Array:
     """Chance that two of n records have one original, after renaming values so that their best copies agree; ``right`` show it there."""
     return np.asarray((_pairs(right) + _pairs(n - right) / (size - 1)) / _pairs(n))
 
@@ -263,7 +263,7 @@ class ValueCounts:
         found: tuple[Keys, NDArray[np.intp]] = np.unique(self._packing.first(self._counts.all()[0]), return_inverse=True)
         return found
 
-    def gain(self) -> Alike:
+    def gain(self) -> GainEstimate:
         """Return the gain of the copies over the first of them."""
         self.shorten()
         (keys, counts), (cells, cell) = self._counts.all(), self._cells()
@@ -276,11 +276,11 @@ class ValueCounts:
             table = np.zeros((self._groups, cells.size))
             table[self._packing.unpack(keys)[-1], cell] = counts
             left_out = np.array([_value_gain(c - part, place, self._size)[0] for part in table])
-            return Alike(gain, float(jackknife_error(left_out)), self._groups - 1, blind)
+            return GainEstimate(gain, float(jackknife_error(left_out)), self._groups - 1, blind)
         # Outcomes are many and independent: a weighted mean's error, with Kish's effective sample size for the degrees of freedom.
         n = n_o.sum()
         error = float(np.sqrt((n_o**2) @ (each - gain) ** 2) / n) if n > 0 else math.nan
-        return Alike(gain, error, max(1.0, float(n**2 / (n_o @ n_o)) - 1.0) if n > 0 else 1.0, blind)
+        return GainEstimate(gain, error, max(1.0, float(n**2 / (n_o @ n_o)) - 1.0) if n > 0 else 1.0, blind)
 
     def _places(self, shown: Sequence[NDArray[np.int64]], x: NDArray[np.int64]) -> tuple[_Cells, _Whole | None]:
         _, first, outcome = np.unique(self._outcome.pack(shown), return_index=True, return_inverse=True)

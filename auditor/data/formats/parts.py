@@ -68,7 +68,7 @@ class Piece:
         DataError
             The file cannot be read or is damaged.
         """
-        with reading.told_as(Path(self.path)):
+        with reading.reader_errors(Path(self.path)):
             if self.is_csv:
                 yield _csv_frame(self, columns)
                 return
@@ -115,9 +115,9 @@ def whole_frame(pieces: Sequence[Piece], names: Sequence[str], rows: int | None)
     if not pieces[0].is_csv:
         tables = []
         for piece in pieces:
-            with reading.told_as(Path(piece.path)):
+            with reading.reader_errors(Path(piece.path)):
                 tables += list(_batches(piece, names))
-        with reading.told_as(Path(pieces[-1].path)):
+        with reading.reader_errors(Path(pieces[-1].path)):
             return _frame(pa.concat_tables(tables, promote_options="permissive"))
     frames: list[pd.DataFrame] = []
     left = rows
@@ -131,7 +131,7 @@ def whole_frame(pieces: Sequence[Piece], names: Sequence[str], rows: int | None)
 
 def parquet_pieces(path: Path) -> list[Piece]:
     """Return a piece for each row group that holds any record."""
-    with reading.told_as(path):
+    with reading.reader_errors(path):
         known = _metadata(path)
         counts = [known.row_group(group).num_rows for group in range(known.num_row_groups)]
     return [Piece(str(path), group, rows=rows) for group, rows in enumerate(counts) if rows]
@@ -165,7 +165,7 @@ def csv_pieces(path: Path) -> list[Piece]:
     A mark is taken to open or close a quotation wherever it stands. A mark that is a letter of a cell (``5'11"``) can only delay a cut;
     should one be made inside a quotation after all, the piece cannot be parsed and the file is refused.
     """
-    with reading.told_as(path), path.open("rb") as file:
+    with reading.reader_errors(path), path.open("rb") as file:
         size = path.stat().st_size
         pieces: list[Piece] = []
         start = line = 0
@@ -222,7 +222,7 @@ def parts(folder: Path) -> list[Path]:
     DataError
         There are none, or of both kinds, or something else lies beside them.
     """
-    with reading.told_as(folder):
+    with reading.reader_errors(folder):
         inside = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")) and path.is_file())
     found = [path for path in inside if path.suffix.lower() in reading.SUFFIXES]
     kinds = {path.suffix.lower() for path in found}
@@ -247,7 +247,7 @@ def numbers(piece: Piece, columns: Sequence[str]) -> Iterator[NDArray[np.float64
     if piece.is_csv or not columns:
         yield from (floats(frame) for frame in piece.frames(columns))
         return
-    with reading.told_as(Path(piece.path)):
+    with reading.reader_errors(Path(piece.path)):
         for batch in _batches(piece, columns):
             if all(map(_plain, batch.schema.types)):
                 values = np.empty((batch.num_rows, len(columns)))
@@ -266,7 +266,7 @@ def are_plain(pieces: Sequence[Piece], columns: Sequence[str]) -> bool:
 
 
 def _schema(path: str) -> pa.Schema:
-    with reading.told_as(Path(path)):
+    with reading.reader_errors(Path(path)):
         return _metadata(Path(path)).schema.to_arrow_schema()
 
 

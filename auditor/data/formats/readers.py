@@ -55,7 +55,7 @@ def header(path: Path, empty: bool = False) -> list[str]:
     DataError
         The file cannot be read, is empty, is not what its suffix says, or names a column twice.
     """
-    with told_as(path):
+    with reader_errors(path):
         _not_empty(path)
         names = csv_header(path, empty) if path.suffix.lower() == ".csv" else _parquet_header(path, empty)
         if path.suffix.lower() == ".csv":  # not for every piece of the file, which `csv_header` is read for
@@ -65,7 +65,7 @@ def header(path: Path, empty: bool = False) -> list[str]:
 
 
 @contextmanager
-def told_as(path: Path) -> Iterator[None]:
+def reader_errors(path: Path) -> Iterator[None]:
     """Turn what a reader raises into a `DataError` without the reader's own words, which may quote a cell."""
     try:
         yield

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,11 +20,8 @@ from auditor.errors import AuditorError
 from auditor.numerics.random_streams import Rng, stream
 from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments
-from auditor.schemes.base.transform import Transform, Turned
+from auditor.schemes.base.transform import Transform, Transformed
 from auditor.types import Array
-
-if TYPE_CHECKING:
-    from auditor.schemes.base.transform import Turned
 
 
 class TransformScheme(Scheme):
@@ -51,11 +47,11 @@ class TransformScheme(Scheme):
     def law(self, levels: Sequence[float], table: TableMoments) -> None:
         """Return None: copies are not the original plus noise, which is all that a noise law can say."""
 
-    def turned(self, levels: Sequence[float], table: TableMoments, key: Key) -> Turned | None:
+    def transformed(self, levels: Sequence[float], table: TableMoments, key: Key) -> Transformed | None:
         """Return the matrices and the law of what they were applied to, for the audit alone; None unless they are square."""
         if self.output_width(table.mean.size) != table.mean.size:
             return None
-        return Turned(tuple(self.transforms(len(levels), table, key)), self.law_before(levels, table))
+        return Transformed(tuple(self.transforms(len(levels), table, key)), self.law_before(levels, table))
 
     def law_before(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw:
         """Return the law of the noise that rows were given before the matrix was applied: there is none, unless a scheme says otherwise."""

@@ -7,21 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, overload
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, overload
 
 import numpy as np
 
+from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, PluginError, did_you_mean
 from auditor.numerics.random_streams import Seed
 from auditor.numerics.read_only import seal
 from auditor.registry import Plugin
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.schemes.base.transform import Turned
+from auditor.schemes.base.transform import Transformed
 from auditor.types import Array, Block, Coalition
-
-if TYPE_CHECKING:
-    from auditor.data.request import DataUse
 
 E = TypeVar("E")
 
@@ -207,7 +205,7 @@ class Scheme(Plugin):
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
         """Return the exact law of the noise in copies at these levels, or None when the scheme has none to state."""
 
-    def turned(self, levels: Sequence[float], table: TableMoments, key: Key) -> Turned | None:
+    def transformed(self, levels: Sequence[float], table: TableMoments, key: Key) -> Transformed | None:
         """Return what was done to copies that are the original plus noise until a square matrix is applied; None for any others."""
         return None
 

@@ -65,7 +65,7 @@ def haar(N: int, rng: Rng) -> Array:
 
 
 @dataclass(frozen=True)
-class Turned:
+class Transformed:
     """What was done to the copies of one release, and the law of the noise before it was.
 
     Attributes

@@ -58,7 +58,7 @@ class Layout:
         out[:, list(self.others)] = copy[:, 2 * q : -1]
         return out
 
-    def looks(self, copies: Sequence[Array]) -> Array:
+    def signatures(self, copies: Sequence[Array]) -> Array:
         """Return what a coalition sees of each record's identity, shape (b, k(2q + 1)).
 
         Whether a record is suppressed is seen too: its bounds are the whole domain, and so may those of released records be.

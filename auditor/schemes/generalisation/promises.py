@@ -23,13 +23,13 @@ from auditor.schemes.generalisation.copies import Layout
 from auditor.types import Array, Block, Coalition
 
 
-def promises(look: Array, sensitive: Array, whole: Array, ground: Ground) -> dict[str, float]:
+def promises(signature: Array, sensitive: Array, whole: Array, ground: Ground) -> dict[str, float]:
     """Return every metric.
 
     Parameters
     ----------
     look : ndarray of shape (m, any)
-        Of the records released, by ``Layout.looks``; m ≥ 1.
+        Of the records released, by ``Layout.signatures``; m ≥ 1.
     sensitive : ndarray of shape (m,)
         Their sensitive values, all of them among ``whole``'s.
     whole : ndarray of shape (n,)
@@ -44,7 +44,7 @@ def promises(look: Array, sensitive: Array, whole: Array, ground: Ground) -> dic
     """
     values, places = np.unique(whole, return_inverse=True)
     P = np.bincount(places.ravel()) / len(whole)
-    classes = np.unique(look, axis=0, return_inverse=True)[1].ravel()
+    classes = np.unique(signature, axis=0, return_inverse=True)[1].ravel()
     counts = np.zeros((int(classes.max()) + 1, len(values)))
     np.add.at(counts, (classes, np.searchsorted(values, sensitive)), 1.0)
     sizes = counts.sum(axis=1)
@@ -68,10 +68,10 @@ def by_coalition(
         whole.append(x[:, layout.target].copy())
         for found, coalition in zip(seen, coalitions, strict=True):
             held = [copies[copy - 1] for copy in coalition]
-            found.append((layout.looks(held), *layout.released(held)))
+            found.append((layout.signatures(held), *layout.released(held)))
     kept = {}
     for coalition, parts in zip(coalitions, seen, strict=True):
-        look, value, there = (np.concatenate(each) for each in zip(*parts, strict=True))
+        signature, value, there = (np.concatenate(each) for each in zip(*parts, strict=True))
         if there.any():
-            kept[coalition] = promises(look[there], value[there], np.concatenate(whole), ground)
+            kept[coalition] = promises(signature[there], value[there], np.concatenate(whole), ground)
     return kept

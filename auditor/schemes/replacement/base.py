@@ -6,12 +6,14 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.data.columns.categorical_table import BLOCK_WIDTH
+from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
+from auditor.data.request import DataUse
+from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
@@ -23,11 +25,6 @@ from auditor.schemes.replacement.law import UniformLaw
 from auditor.schemes.replacement.multi_pert import History, MultiPert
 from auditor.schemes.replacement.process import ReplacementProcess
 from auditor.types import Codes
-
-if TYPE_CHECKING:
-    from auditor.data.columns.categorical_table import CategoricalTable
-    from auditor.data.request import DataUse
-    from auditor.data.table import Table
 
 
 def categories_of(table: Table) -> CategoricalTable:
