@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import report_cases
 
+import auditor
 from auditor.results.model import AuditResult
 
 
@@ -36,3 +37,9 @@ def hostile() -> AuditResult:
 @pytest.fixture(scope="session")
 def six() -> AuditResult:
     return report_cases.six()
+
+
+@pytest.fixture(scope="session")
+def uniform() -> AuditResult:
+    """Categories: guesses, and no normalized error but that of their indicators."""
+    return auditor.run("xiao2009-examples")

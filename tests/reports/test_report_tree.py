@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from test_report_html import Page
 
-import auditor
 from auditor.results.model import AuditResult
 from auditor.results.renderer import clean
 from reports.charts.listing import charts
@@ -37,12 +36,6 @@ def two_paths(swept: AuditResult) -> AuditResult:
         return record._replace(sweep=record.sweep | {"replicates": record.sweep["data.rows"] // 4000})
 
     return swept.model_copy(update={"measurements": [both(r) for r in swept.measurements], "distributions": [], "releases": [], "data": []})
-
-
-@pytest.fixture(scope="session")
-def uniform() -> AuditResult:
-    """Categories: guesses, and no normalized error but that of their indicators."""
-    return auditor.run("xiao2009-examples")
 
 
 @pytest.fixture(scope="session")
