@@ -188,7 +188,7 @@ def test_binomial_counts_by_hand():
     tests.add(np.array([9, 0]), np.array([10, 0]), 0.5, "a share")
     assert tests.tests == 1
     assert tests.least[0] == pytest.approx(2 * binom.sf(8, 10, 0.5))
-    assert tests.told("values kept", 10).observed == 0.9
+    assert tests.as_one_test("values kept", 10).observed == 0.9
 
 
 def test_stretches_that_are_alike_have_one_fingerprint():
