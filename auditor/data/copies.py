@@ -15,7 +15,7 @@ from auditor.errors import AuditorError
 COMPLETE_REMEDY = "a copy's records must match the original's one to one: leave those records out of the original and of every copy"
 
 
-def read_copy(path: Path, attributes: Sequence[str], rows: int, exact: bool = False) -> NDArray[np.float64]:
+def read_copy(path: Path, attributes: Sequence[str], rows: int, exact: bool = False, why: str = "") -> NDArray[np.float64]:
     """Return a copy handed in as a file, shape (n, N), its columns in the original's order.
 
     Parameters
@@ -27,6 +27,8 @@ def read_copy(path: Path, attributes: Sequence[str], rows: int, exact: bool = Fa
         How many of its first rows to take.
     exact : bool
         Whether the file may have no more rows than that.
+    why : str
+        What may have made another number of rows, for whoever reads that.
 
     Raises
     ------
@@ -39,5 +41,5 @@ def read_copy(path: Path, attributes: Sequence[str], rows: int, exact: bool = Fa
         told = str(error).replace(MISSING_REMEDY, COMPLETE_REMEDY)
         raise AuditorError(told if told.startswith(path.name) else f"{path.name}: {told}") from None
     if table.rows < rows or (exact and table.rows > rows):
-        raise AuditorError(f"{path.name}: has {table.rows:,} rows where the original has {rows:,}; rows must match one to one")
+        raise AuditorError(f"{path.name}: has {table.rows:,} rows where the original has {rows:,}; rows must match one to one{why}")
     return table.values[:rows]

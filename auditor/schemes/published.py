@@ -92,8 +92,9 @@ class Published(Scheme):
             raise AuditorError("published copies are in the data's own units: `standardize` must be false")
         if asked.missing == "drop" and asked.rows is not None:
             raise AuditorError("with `rows` and `missing: drop` together nobody can tell which records the copies still match")
+        why = "; `missing: drop` left records of the original out, and a copy must lack the same ones" if asked.missing == "drop" else ""
         for name in self.parameters.copies:
-            copy = read_copy(self._find(name), table.attributes, table.rows, exact=asked.rows is None)
+            copy = read_copy(self._find(name), table.attributes, table.rows, exact=asked.rows is None, why=why)
             if not self.parameters.aligned:
                 _check_alignment(name, table, copy)
 

@@ -46,3 +46,12 @@ def test_a_law_s_file_is_looked_for_where_copies_are(folder, monkeypatch):
     assert measured(folder, "copy.csv", levels=[0.5], law={"covariance": "law.csv"})[(1,), "*"].theory is not None
     with pytest.raises(auditor.ScenarioError, match=r"law.covariance: there is no file 'lwa.csv'"):
         measured(folder, "copy.csv", levels=[0.5], law={"covariance": "lwa.csv"})
+
+
+def test_a_complete_copy_of_a_table_that_left_records_out_is_told_the_cause(folder):
+    X = pd.read_csv(folder / "original.csv")
+    X.loc[3, "a"] = np.nan
+    X.to_csv(folder / "holes.csv", index=False)
+    data, scheme = {"source": str(folder / "holes.csv"), "missing": "drop"}, {"name": "published", "copies": [str(folder / "copy.csv")]}
+    with pytest.raises(auditor.AuditorError, match=r"100 rows where the original has 99; .*`missing: drop` left records of the original out"):
+        auditor.run({"data": data, "schemes": [scheme], "attacks": ["ndr"]})
