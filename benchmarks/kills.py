@@ -52,6 +52,8 @@ LEAST_SPAN = 0.5
 MOST_MISSES = 40
 """Moments drawn in one round at most: a run that cannot be hit is a fault, and no reason to go on for ever."""
 MOST_RESUMES = 5
+MOST_NARROW = 5
+"""Of these, how many within the least span before it is looked elsewhere: what can be disturbed may be a small part of it."""
 LONGEST = 240.0
 """Seconds after which a run counts as hung."""
 TOO_EARLY, TOO_LATE = "too early", "too late"
@@ -349,7 +351,7 @@ def disturb_and_resume(
 
 def _disturbed(scenario: Path, output: Path, kind: str, seconds: float, draw: random.Random) -> tuple[Run, float]:
     """Return a run that was disturbed, and after how long; one that is hit too early or too late is none, and another is begun."""
-    earliest, latest = 0.0, seconds
+    earliest, latest, narrow = 0.0, seconds, 0
     for _ in range(MOST_MISSES):
         after = 0.0 if kind == FULL else draw.uniform(earliest, max(latest, earliest + LEAST_SPAN))
         for path in output.glob("*"):
@@ -363,8 +365,9 @@ def _disturbed(scenario: Path, output: Path, kind: str, seconds: float, draw: ra
         if not missed:
             return run, after
         earliest, latest = (after, latest) if missed == TOO_EARLY else (earliest, after)
-        if latest - earliest < LEAST_SPAN:  # one run had hardly begun where another has ended: the pace changed, and bounds say nothing
-            earliest, latest = 0.0, max(seconds, 2 * after)
+        narrow = narrow + 1 if latest - earliest < LEAST_SPAN else 0
+        if narrow == MOST_NARROW:  # a run that had hardly begun where others have ended: the pace changed, and these bounds say nothing
+            earliest, latest, narrow = 0.0, max(seconds, 2 * after), 0
     run.faults.append(f"never hit in {MOST_MISSES} runs")
     return run, after
 

@@ -101,6 +101,7 @@ def test_other_yaml_files_are_left_alone(folder, text):
 
 
 def test_items_can_be_skipped(folder):
+    # The skip is the case: a project of its own, made here, that skips every expectation; none of this project's tests is left out.
     folder.makeconftest("import pytest\n\ndef pytest_collection_modifyitems(items):\n    for item in items:\n        item.add_marker(pytest.mark.skip('no time'))")
     write(folder, mine=SCENARIO)
     done = folder.runpytest_inprocess("-rs")
