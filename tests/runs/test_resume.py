@@ -383,8 +383,10 @@ def test_a_run_is_hit_whatever_tries_before_have_left(monkeypatch, tmp_path, bef
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["passes", "records"])
-def test_killed_in_passes_and_among_records_the_results_are_the_same(folder, kind):
-    """One kill of the program with its workers; ``python -m benchmarks.kills`` has categories and published copies too."""
+def test_killed_in_passes_and_among_records_the_results_are_the_same(folder, monkeypatch, kind):
+    """One kill of the program with its workers; ``python -m benchmarks.kills`` has categories and published copies too, and more records."""
+    for name, records in {"NUMBERS": 1_200_000 if kind == "passes" else 1_000, "RECORDS": 1_000, "PEOPLE": 10}.items():
+        monkeypatch.setattr(kills, name, records)
     scenarios = [path for path in shipped(folder) if path.stem.endswith(kind)]
     tally = disturb_and_resume(scenarios, folder / "rounds", 1, seed=6, kinds=("SIGKILL, all",))
     assert len(scenarios) == 1
