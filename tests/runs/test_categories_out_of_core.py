@@ -84,7 +84,7 @@ QUICK = ("equal width", "all or nothing")
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES])
-def test_the_same_results_as_in_memory(file, large, monkeypatch, case):
+def test_the_same_results_as_in_memory(file, large, few_redraws, monkeypatch, case):
     document = scenario(file, **{key: value for key, value in CASES[case].items() if key != "data"})
     if "data" in CASES[case]:
         document["data"] = {"source": str(file)} | CASES[case]["data"]
@@ -159,7 +159,7 @@ def test_copies_of_tables_in_their_files_are_not_kept(file, large, monkeypatch):
     assert set(kept) == {0}
 
 
-def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(file, large, monkeypatch):
+def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(file, large, few_redraws, monkeypatch):
     from auditor.schemes.uniform import Uniform
 
     def broken(self, original, size, key):
@@ -176,7 +176,7 @@ def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(file, large, m
     assert "CANARY" not in result.to_json()
 
 
-def test_an_attack_that_fails_on_some_rows_does_not_stop_the_others(file, large, monkeypatch):
+def test_an_attack_that_fails_on_some_rows_does_not_stop_the_others(file, large, few_redraws, monkeypatch):
     from attacks.posterior import Bayes
 
     def broken(self, copies):
