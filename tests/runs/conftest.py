@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from auditor.audit.attempts import linear
+from auditor.audit.attempts import linear, over_rows
 from auditor.audit.categorical import redraws
 from auditor.data.streamed import rows as streamed
 from auditor.runs import tables
@@ -21,9 +21,9 @@ def large(monkeypatch):
 
 @pytest.fixture
 def few_redraws(monkeypatch):
-    """Three redraws for an error bar in place of 39 or 59, in this process: enough where only whether results are the same is asked."""
-    for module in (linear, redraws):
-        monkeypatch.setattr(module, "REDRAWS", 3)
+    """Three redraws for an error bar in place of 9, 39 or 59, in this process: enough where only whether results are the same is asked."""
+    for module, name in ((linear, "REDRAWS"), (redraws, "REDRAWS"), (over_rows, "ROW_REDRAWS")):
+        monkeypatch.setattr(module, name, 3)
 
 
 @pytest.fixture
