@@ -222,11 +222,8 @@ def undisturbed(document: str) -> tuple[Any, ...]:
     return figures(auditor.run(json.loads(document)))
 
 
-@pytest.mark.parametrize(
-    "number",
-    [pytest.param(0, id="at once", marks=pytest.mark.slow), pytest.param(4, id="at the end of a pass"),
-     pytest.param(11, id="in a later pass", marks=pytest.mark.slow)],
-)  # fmt: skip
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [0, 4, 11], ids=["at once", "at the end of a pass", "in a later pass"])
 def test_a_worker_killed_in_the_middle_of_a_pass_loses_nothing(file, large, monkeypatch, tmp_path, number):
     document = scenario(file, schemes=SCHEMES[1:2], attacks=["posterior"], knowledge=["perfect", {"known-records": 400}])
     plain = undisturbed(json.dumps(document))
@@ -235,6 +232,7 @@ def test_a_worker_killed_in_the_middle_of_a_pass_loses_nothing(file, large, monk
     assert (tmp_path / f"share-{number}").exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_broke_in_the_middle_of_a_pass_goes_on_from_the_last_release(file, large, monkeypatch, tmp_path):
     """The release under way is gone through again, those before it are not; the results are those of a run that nobody disturbed."""
     document = scenario(file, schemes=SCHEMES[:3], attacks=["posterior"], knowledge=["perfect"], measures=[])
