@@ -1,0 +1,120 @@
+"""Blocks with the rows before and after them, for attacks whose estimate of a record looks at its neighbours (``Reconstruction.margin``).
+
+An estimate depends on no row further away than the margin, so that whoever cuts a table into blocks does not change it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from auditor.adversary.attack import Inferred, Reconstruction
+from auditor.errors import PluginError
+from auditor.types import Array, Block
+
+
+class Around(NamedTuple):
+    """One block, and all copies with more rows on either side: ``before`` of them stand before the block's own."""
+
+    block: Block
+    copies: list[Array]
+    before: int
+
+
+def with_neighbours(blocks: Iterable[Block], margin: int) -> Iterator[Around]:
+    """Yield every block with up to ``margin`` rows on either side; fewer where the table begins and ends.
+
+    Blocks come in order of rows, and the next may overwrite one's arrays: they are copied where any are kept.
+    """
+    if not margin:
+        yield from (Around(block, block[2], 0) for block in blocks)
+        return
+    waiting: deque[Block] = deque()
+    past: list[Array] = []
+
+    def first() -> Around:
+        nonlocal past
+        block, after = waiting[0], [copies for _, _, copies in islice(waiting, 1, None)]
+        past = past or [copy[:0] for copy in block[2]]
+        here = [np.concatenate(parts) for parts in zip(past, block[2], *after, strict=True)]
+        before = len(past[0])
+        stop = before + len(block[1])
+        past = [copy[max(0, stop - margin) : stop] for copy in here]
+        waiting.popleft()
+        return Around(block, [copy[: stop + margin] for copy in here], before)
+
+    for index, x, copies in blocks:
+        waiting.append((index, x.copy(), [copy.copy() for copy in copies]))
+        while sum(len(later[1]) for later in islice(waiting, 1, None)) >= margin:
+            yield first()
+    while waiting:
+        yield first()
+
+
+def widest_margin(fitted: Iterable[Reconstruction]) -> int:
+    """Return the largest margin that any of some fitted attacks asks for.
+
+    Raises
+    ------
+    PluginError
+        One is no number of rows; nobody's word is taken.
+    """
+    margins = [each.margin for each in fitted]
+    if not all(isinstance(margin, int) and margin >= 0 for margin in margins):
+        raise PluginError("a margin must be a whole number of rows, 0 or more")
+    return max(margins, default=0)
+
+
+def shown(fitted: Reconstruction, copies: Sequence[Array], before: int, rows: int) -> tuple[Reconstruction, list[Array]]:
+    """Return what estimates a block's own rows, and the copies with its margin to do so from.
+
+    Parameters
+    ----------
+    fitted : Reconstruction
+    copies : k ndarrays of shape (before + rows + after, N)
+    before, rows : int
+        Where the block's own rows begin, and how many they are.
+    """
+    start = max(0, before - fitted.margin)
+    mine = [copy[start : before + rows + fitted.margin] for copy in copies]
+    return (_Inner(fitted, slice(before - start, before - start + rows)) if fitted.margin else fitted), mine
+
+
+def rows_of(fitted: Reconstruction, blocks: Iterable[Block]) -> Array:
+    """Return the estimates of all rows, shape (n, N)."""
+    found = []
+    for (_, x, _), copies, before in with_neighbours(blocks, widest_margin([fitted])):
+        inner, mine = shown(fitted, copies, before, len(x))
+        found.append(inner.rows(mine))
+    return np.concatenate(found)
+
+
+class _Inner(Reconstruction):
+    """A fitted attack that is shown more rows than it is asked about."""
+
+    def __init__(self, fitted: Reconstruction, own: slice) -> None:
+        self._fitted, self._own = fitted, own
+
+    def rows(self, copies: Sequence[Array]) -> Array:
+        return self._fitted.rows(copies)[self._own]
+
+    def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array] | None:
+        found = self._fitted.intervals(copies, confidence)
+        return None if found is None else (found[0][self._own], found[1][self._own])
+
+    def guesses(self, copies: Sequence[Array]) -> Iterator[Array]:
+        yield from (guess[self._own] for guess in self._fitted.guesses(copies))
+
+    def chances(self, copies: Sequence[Array], tolerance: float) -> Array | None:
+        found = self._fitted.chances(copies, tolerance)
+        return None if found is None else found[self._own]
+
+    def inferred(self, copies: Sequence[Array]) -> Inferred | None:
+        return self._fitted.inferred([copy[self._own] for copy in copies])
+
+    def expected(self, x: Array) -> Array | None:
+        return self._fitted.expected(x)
