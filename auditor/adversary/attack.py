@@ -141,9 +141,9 @@ class Reconstruction:
     Attributes
     ----------
     margin : int
-        How many rows before and after a record its estimate depends on. ``rows`` and its like are then given neighbouring rows in the
-        table's order, as many on either side of the rows wanted, and fewer where the table begins and ends; what they return for
-        those is not used. Nothing else of the order may be relied on. What is ``inferred`` may depend on a record's own row only.
+        How many rows before and after a record its estimate depends on. ``rows``, ``expected`` and their like are then given
+        neighbouring rows in the table's order, as many on either side of the rows wanted, and fewer where the table begins and ends;
+        what they return for those is not used. Nothing else of the order may be relied on. ``inferred`` sees a record's own row only.
     """
 
     margin: int = 0

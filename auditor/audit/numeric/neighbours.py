@@ -18,9 +18,10 @@ from auditor.types import Array, Block
 
 
 class Around(NamedTuple):
-    """One block, and all copies with more rows on either side: ``before`` of them stand before the block's own."""
+    """One block, and original and copies with more rows on either side: ``before`` of them stand before the block's own."""
 
     block: Block
+    x: Array
     copies: list[Array]
     before: int
 
@@ -31,21 +32,23 @@ def with_neighbours(blocks: Iterable[Block], margin: int) -> Iterator[Around]:
     Blocks come in order of rows, and the next may overwrite one's arrays: they are copied where any are kept.
     """
     if not margin:
-        yield from (Around(block, block[2], 0) for block in blocks)
+        yield from (Around(block, block[1], block[2], 0) for block in blocks)
         return
     waiting: deque[Block] = deque()
     past: list[Array] = []
 
     def first() -> Around:
         nonlocal past
-        block, after = waiting[0], [copies for _, _, copies in islice(waiting, 1, None)]
-        past = past or [copy[:0] for copy in block[2]]
-        here = [np.concatenate(parts) for parts in zip(past, block[2], *after, strict=True)]
+        block = waiting[0]
+        tables = [[x, *copies] for _, x, copies in waiting]
+        past = past or [table[:0] for table in tables[0]]
+        here = [np.concatenate(parts) for parts in zip(past, *tables, strict=True)]
         before = len(past[0])
         stop = before + len(block[1])
-        past = [copy[max(0, stop - margin) : stop] for copy in here]
+        past = [table[max(0, stop - margin) : stop] for table in here]
         waiting.popleft()
-        return Around(block, [copy[: stop + margin] for copy in here], before)
+        x, *copies = (table[: stop + margin] for table in here)
+        return Around(block, x, copies, before)
 
     for index, x, copies in blocks:
         waiting.append((index, x.copy(), [copy.copy() for copy in copies]))
@@ -69,25 +72,26 @@ def widest_margin(fitted: Iterable[Reconstruction]) -> int:
     return max(margins, default=0)
 
 
-def shown(fitted: Reconstruction, copies: Sequence[Array], before: int, rows: int) -> tuple[Reconstruction, list[Array]]:
-    """Return what estimates a block's own rows, and the copies with its margin to do so from.
+def shown(fitted: Reconstruction, tables: Sequence[Array], before: int, rows: int) -> tuple[Reconstruction, list[Array]]:
+    """Return what is asked about a block's own rows, and tables with the margin that it answers from.
 
     Parameters
     ----------
     fitted : Reconstruction
-    copies : k ndarrays of shape (before + rows + after, N)
+    tables : ndarrays of shape (before + rows + after, N)
+        Copies, or the original.
     before, rows : int
         Where the block's own rows begin, and how many they are.
     """
     start = max(0, before - fitted.margin)
-    mine = [copy[start : before + rows + fitted.margin] for copy in copies]
+    mine = [table[start : before + rows + fitted.margin] for table in tables]
     return (_Inner(fitted, slice(before - start, before - start + rows)) if fitted.margin else fitted), mine
 
 
 def rows_of(fitted: Reconstruction, blocks: Iterable[Block]) -> Array:
     """Return the estimates of all rows, shape (n, N)."""
     found = []
-    for (_, x, _), copies, before in with_neighbours(blocks, widest_margin([fitted])):
+    for (_, x, _), _, copies, before in with_neighbours(blocks, widest_margin([fitted])):
         inner, mine = shown(fitted, copies, before, len(x))
         found.append(inner.rows(mine))
     return np.concatenate(found)
@@ -117,4 +121,5 @@ class _Inner(Reconstruction):
         return self._fitted.inferred([copy[self._own] for copy in copies])
 
     def expected(self, x: Array) -> Array | None:
-        return self._fitted.expected(x)
+        found = self._fitted.expected(x)
+        return None if found is None else found[self._own]

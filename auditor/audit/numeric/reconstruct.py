@@ -121,13 +121,14 @@ def tally_rows(
     """
     sums: list[Array] = []
     expected = np.zeros(len(coalitions))
-    for (index, x, _), copies, before in with_neighbours(blocks(), widest_margin(reconstructions)):
-        (x,), copies = readable([x]), readable(copies)
+    for (index, x, _), wide, copies, before in with_neighbours(blocks(), widest_margin(reconstructions)):
+        (x, wide), copies = readable([x, wide]), readable(copies)
         asked = [shown(fitted, [copies[c - 1] for c in coalition], before, len(x))
                  for fitted, coalition in zip(reconstructions, coalitions, strict=True)]  # fmt: skip
         estimates = [checked(fitted.rows(mine), x.shape) for fitted, mine in asked]
-        for place, (fitted, _) in enumerate(asked):
-            theory = fitted.expected(x)
+        for place, fitted in enumerate(reconstructions):
+            inner, (true,) = shown(fitted, [wide], before, len(x))
+            theory = inner.expected(true)
             expected[place] += np.nan if theory is None else checked(theory, x.shape[:1]).sum()
         for inferred, (fitted, mine) in zip(inferences, asked, strict=False):
             inferred.add(fitted.inferred(mine), x)
