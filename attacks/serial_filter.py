@@ -15,13 +15,13 @@ file) are not. Which frequencies are data's is learnt from the copies alone, as 
 How far back and ahead the filter looks is chosen by what it is estimated to leave on the half of the table's segments that it was not
 learnt from (Stein's unbiased estimate). It looks at neighbours only where that is smaller than without by ``SURE_OF`` standard errors:
 else it is the LLSE (``llse``) to the last digit, as it is on records in no order. Time and memory are linear in rows: spectra are taken
-over segments of at most 1,024 rows, and estimates are made of any block of rows with a margin of m on either side.
+over segments of at most 1,024 rows, and estimates are made of any block of rows with m neighbours on either side.
 
 Error. Of a stationary Gaussian process with spectrum S_X no estimate leaves less than ``∫ S_X (S_X + K_Z)⁻¹ K_Z df``; what is learnt
 from 20,000 rows leaves a few per cent more. Theory is of the filter that was learnt, on this table's true rows (``Filtered.expected``),
 for ``perfect`` knowledge. It was learnt from the noise that it then filters, and passes a little more of that than of other noise: 3 to 5 %
-with 300 to 600 rows, half of the error bar, and less than 1 % from 3,000. Error bars are the spread over other draws of the release, each
-with a filter of its own.
+with 300 to 600 rows, half of the standard error, and some 1 % with 3,000 to 8,000. Error bars are the spread over other draws of the
+release, each with a filter of its own.
 
 Wins where neighbours are alike. Assumed, *not checked*: noise is independent from row to row; the data are stationary, and where they are
 not, their average spectrum is used. The ``MOST_DIRECTIONS`` directions with least noise are filtered; of wider tables the others are
@@ -52,7 +52,7 @@ LONGEST, FEWEST_SEGMENTS = 1024, 4
 LEAST_NOISE = 1e-9
 """A direction with a smaller share of noise, or of data, has nothing to filter."""
 SURE_OF = 2.0
-"""Standard errors by which memory must be estimated to help: on records in no order it is taken by mistake about once in 40 tables."""
+"""Standard errors by which memory must be estimated to help: on records in no order it is taken by mistake about once in 30 tables."""
 
 
 @register
@@ -151,10 +151,10 @@ class Filtered(Reconstruction):
 
     def __post_init__(self) -> None:
         """Ask for as many rows on either side as there are taps."""
-        self.margin = len(self.taps) // 2
+        self.neighbours = len(self.taps) // 2
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return estimates of all rows given; the first and last ``margin`` of them lack neighbours, and are mirrored there."""
+        """Return estimates of all rows given; the first and last ``neighbours`` of them lack neighbours, and are mirrored there."""
         return self._passed(sum(w * copy for w, copy in zip(self.weights, copies, strict=True)))
 
     def expected(self, x: Array) -> Array | None:
@@ -173,8 +173,8 @@ class Filtered(Reconstruction):
     def _passed(self, y: Array) -> Array:
         c = (y - self.mu) @ self.pencil.inverse.T
         out = c * self.kept
-        if self.margin:
-            padded = np.pad(c[:, self.used], ((self.margin, self.margin), (0, 0)), mode="symmetric")
+        if self.neighbours:
+            padded = np.pad(c[:, self.used], ((self.neighbours, self.neighbours), (0, 0)), mode="symmetric")
             for place, i in enumerate(self.used):
                 out[:, i] = oaconvolve(padded, self.taps[:, place, :], mode="valid", axes=0).sum(axis=1)
         return np.asarray(self.mu + out @ self.pencil.basis.T)

@@ -61,7 +61,7 @@ PSEUDO_MOVES = 1.0
 ROUNDING = 1e-9
 """Gain in log-likelihood a record that is none."""
 SURE_OF = 2.0
-"""Standard errors by which a chain must foretell better: records in no order are taken for one about once in 40 tables."""
+"""Standard errors by which a chain must foretell better: records in no order are seldom taken for one."""
 
 
 @register

@@ -140,13 +140,13 @@ class Reconstruction:
 
     Attributes
     ----------
-    margin : int
+    neighbours : int
         How many rows before and after a record its estimate depends on. ``rows``, ``expected`` and their like are then given
         neighbouring rows in the table's order, as many on either side of the rows wanted, and fewer where the table begins and ends;
         what they return for those is not used. Nothing else of the order may be relied on. ``inferred`` sees a record's own row only.
     """
 
-    margin: int = 0
+    neighbours: int = 0
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return estimates, shape (b, N), for one block of the coalition's copies, each of shape (b, N)."""

@@ -1,6 +1,6 @@
-"""Blocks with the rows before and after them, for attacks whose estimate of a record looks at its neighbours (``Reconstruction.margin``).
+"""Blocks with the rows before and after them, for attacks that look at a record's neighbours (``Reconstruction.neighbours``).
 
-An estimate depends on no row further away than the margin, so that whoever cuts a table into blocks does not change it.
+An estimate depends on no row further away than it asks for, so that whoever cuts a table into blocks does not change it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class Around(NamedTuple):
     before: int
 
 
-def with_neighbours(blocks: Iterable[Block], margin: int) -> Iterator[Around]:
-    """Yield every block with up to ``margin`` rows on either side; fewer where the table begins and ends.
+def with_neighbours(blocks: Iterable[Block], many: int) -> Iterator[Around]:
+    """Yield every block with up to ``many`` rows on either side; fewer where the table begins and ends.
 
     Blocks come in order of rows, and the next may overwrite one's arrays: they are copied where any are kept.
     """
-    if not margin:
+    if not many:
         yield from (Around(block, block[1], block[2], 0) for block in blocks)
         return
     waiting: deque[Block] = deque()
@@ -45,35 +45,35 @@ def with_neighbours(blocks: Iterable[Block], margin: int) -> Iterator[Around]:
         here = [np.concatenate(parts) for parts in zip(past, *tables, strict=True)]
         before = len(past[0])
         stop = before + len(block[1])
-        past = [table[max(0, stop - margin) : stop] for table in here]
+        past = [table[max(0, stop - many) : stop] for table in here]
         waiting.popleft()
-        x, *copies = (table[: stop + margin] for table in here)
+        x, *copies = (table[: stop + many] for table in here)
         return Around(block, x, copies, before)
 
     for index, x, copies in blocks:
         waiting.append((index, x.copy(), [copy.copy() for copy in copies]))
-        while sum(len(later[1]) for later in islice(waiting, 1, None)) >= margin:
+        while sum(len(later[1]) for later in islice(waiting, 1, None)) >= many:
             yield first()
     while waiting:
         yield first()
 
 
-def widest_margin(fitted: Iterable[Reconstruction]) -> int:
-    """Return the largest margin that any of some fitted attacks asks for.
+def most_neighbours(fitted: Iterable[Reconstruction]) -> int:
+    """Return how many neighbours on either side any of some fitted attacks asks for.
 
     Raises
     ------
     PluginError
         One is no number of rows; nobody's word is taken.
     """
-    margins = [each.margin for each in fitted]
-    if not all(isinstance(margin, int) and margin >= 0 for margin in margins):
-        raise PluginError("a margin must be a whole number of rows, 0 or more")
-    return max(margins, default=0)
+    asked = [each.neighbours for each in fitted]
+    if not all(isinstance(many, int) and many >= 0 for many in asked):
+        raise PluginError("an attack's `neighbours` must be a whole number of rows, 0 or more")
+    return max(asked, default=0)
 
 
 def shown(fitted: Reconstruction, tables: Sequence[Array], before: int, rows: int) -> tuple[Reconstruction, list[Array]]:
-    """Return what is asked about a block's own rows, and tables with the margin that it answers from.
+    """Return what is asked about a block's own rows, and tables with the neighbours that it answers from.
 
     Parameters
     ----------
@@ -83,15 +83,15 @@ def shown(fitted: Reconstruction, tables: Sequence[Array], before: int, rows: in
     before, rows : int
         Where the block's own rows begin, and how many they are.
     """
-    start = max(0, before - fitted.margin)
-    mine = [table[start : before + rows + fitted.margin] for table in tables]
-    return (_Inner(fitted, slice(before - start, before - start + rows)) if fitted.margin else fitted), mine
+    start = max(0, before - fitted.neighbours)
+    mine = [table[start : before + rows + fitted.neighbours] for table in tables]
+    return (_Inner(fitted, slice(before - start, before - start + rows)) if fitted.neighbours else fitted), mine
 
 
 def rows_of(fitted: Reconstruction, blocks: Iterable[Block]) -> Array:
     """Return the estimates of all rows, shape (n, N)."""
     found = []
-    for (_, x, _), _, copies, before in with_neighbours(blocks, widest_margin([fitted])):
+    for (_, x, _), _, copies, before in with_neighbours(blocks, most_neighbours([fitted])):
         inner, mine = shown(fitted, copies, before, len(x))
         found.append(inner.rows(mine))
     return np.concatenate(found)

@@ -14,7 +14,7 @@ from auditor.adversary.attack import Inferred, Reconstruction
 from auditor.adversary.handed_back import checked
 from auditor.audit.numeric.closed_form import crossed
 from auditor.audit.numeric.error_tally import Tally
-from auditor.audit.numeric.neighbours import shown, widest_margin, with_neighbours
+from auditor.audit.numeric.neighbours import most_neighbours, shown, with_neighbours
 from auditor.audit.numeric.stacked_maps import Maps
 from auditor.numerics.read_only import readable
 from auditor.schemes.base.noise_law import NoiseLaw
@@ -121,7 +121,7 @@ def tally_rows(
     """
     sums: list[Array] = []
     expected = np.zeros(len(coalitions))
-    for (index, x, _), wide, copies, before in with_neighbours(blocks(), widest_margin(reconstructions)):
+    for (index, x, _), wide, copies, before in with_neighbours(blocks(), most_neighbours(reconstructions)):
         (x, wide), copies = readable([x, wide]), readable(copies)
         asked = [shown(fitted, [copies[c - 1] for c in coalition], before, len(x))
                  for fitted, coalition in zip(reconstructions, coalitions, strict=True)]  # fmt: skip
