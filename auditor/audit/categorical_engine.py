@@ -161,7 +161,10 @@ class AttackSession:
             exact = inference.fixed and np.array_equal(inference.prior, data.prior)
             return inference, Frame(inference.prior, exact, data.scores, bounds, predicates)
 
-        found = {coalition: fit(view, coalition) for coalition in self.release.needed}
+        needed, M = self.release.needed, len(self.release.context.levels)
+        if attack.serial:  # each coalition takes passes of its own: those that nobody asks about are left out
+            needed = [coalition for coalition in needed if len(coalition) == 1 or use.tries(coalition, M)]
+        found = {coalition: fit(view, coalition) for coalition in needed}
         hidden = key_of(knowledge) if isinstance(knowledge, KnownRecords) else None
         self._fits[use.id, knowledge.label] = fit
         return Fitted({c: inference for c, (inference, _) in found.items()}, {c: frame for c, (_, frame) in found.items()}, hidden)

@@ -194,3 +194,11 @@ def test_on_added_noise_it_is_not_applicable():
     result = auditor.run(scenario(data={"source": "iris", "columns": ["petal_length"], "bin": {"petal_length": {"quantile": 4}}},
                                   schemes=[{"name": "corner-wave", "levels": [0.5]}]))  # fmt: skip
     assert {m.status for m in result.measurements if m.attack == "serial-posterior"} == {"not-applicable"}
+
+
+@pytest.mark.slow
+def test_of_all_attacks_it_is_tried_on_the_coalitions_that_decide():
+    found = auditor.run(scenario(schemes=[{"name": "uniform", "levels": [0.4, 0.3, 0.2]}], coalitions=["subsets"], attacks="all", replicates=5))
+    tried = {attack: {tuple(m.coalition) for m in figures(found) if m.attack == attack} for attack in ("posterior", "serial-posterior")}
+    assert len(tried["posterior"]) == 7
+    assert tried["serial-posterior"] == {(1,), (2,), (3,), (1, 2), (1, 2, 3)}
