@@ -76,12 +76,11 @@ def makers(frame: pd.DataFrame, k: int) -> list[str]:
     rows.append(f"| anjana {version('anjana')}, greedy full domain | {k} | {described(found, len(frame))} | {1e3 * seconds:.0f} |")
     seconds, domain = timed(lambda: full_domain(Q, codes, Rules(k), [WIDTHS] * len(QUASI), MOST_SUPPRESSED))
     assert domain is not None
-    kept = pd.DataFrame(domain[0], columns=QUASI)[~domain[2]]
+    kept = pd.DataFrame(domain[1], columns=QUASI)[domain[0] >= 0]
     rows.append(f"| auditor, lowest full domain | {k} | {described(kept, len(frame))} | {1e3 * seconds:.0f} |")
     seconds, parts = timed(lambda: mondrian(Q, codes, Rules(k)))
-    low, high = bounds(Q, parts)
-    cells = pd.DataFrame(np.hstack([low, high])).groupby(list(range(2 * len(QUASI)))).ngroup()
-    sizes = pd.DataFrame({name: cells for name in QUASI})
+    numbers, _, _ = bounds(Q, parts)
+    sizes = pd.DataFrame({name: numbers for name in QUASI})
     rows.append(f"| auditor, Mondrian | {k} | {described(sizes, len(frame))} | {1e3 * seconds:.0f} |")
     return rows
 

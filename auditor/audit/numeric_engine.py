@@ -202,7 +202,7 @@ def release_records(opened: Opened, context: CellContext) -> Iterator[Measuremen
     if scenario.utility is not None:
         yield from utility_records(context, scenario, release.table, release.whole_copies())
     if asked("geometry"):
-        yield from geometry_records(context, release.blocks, scenario.seed)
+        yield from geometry_records(context, release.columns, scenario.seed)
     if asked("anonymity"):
         yield from promise_records(context, release.scheme.promises(release.blocks(), opened.coalitions))
 

@@ -155,7 +155,7 @@ def _from_numbers(plugin: Attack, release: Release, original: Microdata | None, 
     knows, copies = _knowledge(knowledge), _coalition(coalition, len(release.copies))
     plugin.check(release.scheme.family, knows)
     moments = release._moments if own else table_moments(table)
-    arrays = [copy_values(release.copies[copy - 1], table.rows) for copy in copies]
+    arrays = [release.scheme.from_columns(copy_values(release.copies[copy - 1], table.rows), table.attributes) for copy in copies]
     levels, law = tuple(release.levels[copy - 1] for copy in copies), None if release.law is None else release.law.of(copies)
     held = Held(release.scheme, table, moments, copies, levels, arrays, law)
     with threadpool_limits(limits=1):

@@ -190,7 +190,7 @@ def cases(scheme: Scheme) -> Iterator[Case]:
 
 def _numbers(scheme: Scheme, what: str, values: Array) -> Numbers:
     table, levels = as_numbers(values), levels_of(scheme)
-    copies = tuple(np.empty((table.rows, scheme.output_width(table.width))) for _ in levels)
+    copies = tuple(scheme.blank(table.rows, table.width) for _ in levels)
     for _ in drawn_blocks(scheme, table, levels, Key(SEED, scheme.name), copies):
         pass
     return Numbers(scheme, what, table, copies)

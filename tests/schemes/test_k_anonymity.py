@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attacks._anonymous import Classes, ClassReading
+from attacks.linkage import Linkage
 from auditor.data.load import load_table
 from auditor.errors import AuditorError, NotApplicable
 from auditor.runs.estimate import attack
@@ -36,7 +37,7 @@ from auditor.schemes.generalisation.classes import (
     largest_share,
     t_closeness,
 )
-from auditor.schemes.generalisation.copies import Layout
+from auditor.schemes.generalisation.copies import compose, from_columns, to_columns
 from auditor.schemes.generalisation.partition import Rules, full_domain, mondrian
 from auditor.schemes.generalisation.promises import promises
 
@@ -204,12 +205,12 @@ def test_mondrian_keeps_its_rules_and_partitions_the_rows(n, q, k, distinct, t, 
 
 def test_full_domain_takes_the_lowest_rung_that_will_do():
     Q = np.arange(12.0)[:, None]
-    low, high, suppressed = full_domain(Q, np.zeros(12, dtype=int), Rules(3), [[0.0, 2.0, 4.0, np.inf]], 0.0)
-    assert not suppressed.any()
+    numbers, low, high = full_domain(Q, np.zeros(12, dtype=int), Rules(3), [[0.0, 2.0, 4.0, np.inf]], 0.0)
+    assert numbers.tolist() == [0] * 4 + [1] * 4 + [2] * 4
     assert np.unique(low).tolist() == [0, 4, 8]
     assert (high - low == 4).all()
-    _, _, dropped = full_domain(np.append(Q, [[99.0]], axis=0), np.zeros(13, dtype=int), Rules(3), [[0.0, 4.0, np.inf]], 0.1)
-    assert dropped.nonzero()[0].tolist() == [12]
+    numbers, _, _ = full_domain(np.append(Q, [[99.0]], axis=0), np.zeros(13, dtype=int), Rules(3), [[0.0, 4.0, np.inf]], 0.1)
+    assert (numbers < 0).nonzero()[0].tolist() == [12]
 
 
 def small() -> pd.DataFrame:
@@ -292,10 +293,10 @@ def test_promises_are_kept_by_one_copy_and_broken_by_two_whose_classes_cross():
 
 def test_a_record_that_is_suppressed_is_not_one_of_those_as_coarse_as_it():
     """All rungs but the domain are too fine for most; whoever is released is as coarse as whoever is not."""
-    one = np.array([[0.0, 9, 5, 0], [0, 9, 6, 0], [0, 9, 0, 1]])
-    classes = Classes.of(Layout((0,), (1,), 0), [[one]])
+    one = from_columns(np.array([[0.0, 9, 5, 0], [0, 9, 6, 0], [0, 9, 0, 1]]), [0])
+    classes = Classes.of(1, [[one]])
     assert sorted(classes.sizes) == [0, 2]
-    reading = ClassReading(classes, np.arange(2), np.full(2, -1))
+    reading = ClassReading(Linkage(), None, classes)
     assert reading.inferred([one]).linked.tolist() == [0.5, 0.5, 0.0]
 
 
@@ -303,8 +304,23 @@ def test_minus_zero_is_zero():
     """Four records of quasi-identifier 0, two of them written −0, are one class of four."""
     frame = pd.DataFrame({"q": [0.0, -0.0, 0.0, -0.0, 9.0, 9.0, 9.0, 9.0], "s": [1.0, 2, 3, 4, 1, 2, 3, 4]})
     release = perturb(frame, "k-anonymity", [4], quasi=["q"], sensitive="s", method="full-domain", rungs={"q": [5.0]})
-    layout = Layout((0,), (1,), 0)
-    assert sorted(Classes.of(layout, [[release.copies[0].to_numpy()]]).sizes) == [4, 4]
+    assert sorted(Classes.of(1, [[from_columns(release.copies[0].to_numpy(), [0])]]).sizes) == [4, 4]
+
+
+@given(st.permutations(range(4)), st.integers(1, 3), st.integers(0, 2**32 - 1))
+def test_a_copy_is_read_from_the_table_that_recipients_get(places, q, seed):
+    """Classes may be numbered otherwise; who shares one, the ranges and what is suppressed are the same."""
+    rng, n = np.random.default_rng(seed), 12
+    values, quasi, numbers = rng.normal(size=(n, 4)), places[:q], rng.integers(-1, 4, n)
+    bounds = np.arange(4.0)[numbers, None] + np.zeros(q)  # of the suppressed as of the last class: only the flag tells them apart
+    made = compose(values, quasi, numbers, bounds, bounds + 0.5)
+    columns = to_columns(made, quasi)
+    read = from_columns(columns, quasi)
+    np.testing.assert_array_equal(to_columns(read, quasi), columns)
+    np.testing.assert_array_equal(read["low"], made["low"])
+    np.testing.assert_array_equal(read["high"], made["high"])
+    np.testing.assert_array_equal(read["class"][:, None] == read["class"], numbers[:, None] == numbers)
+    np.testing.assert_array_equal(read["class"] < 0, numbers < 0)
 
 
 def test_refusals_say_what_is_wrong():

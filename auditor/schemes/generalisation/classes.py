@@ -38,9 +38,15 @@ def equivalence_classes(frame: pd.DataFrame, quasi: Sequence[str]) -> Indices:
 def shares(classes: Indices, sensitive: pd.Series) -> tuple[Array, Array, list[Hashable]]:
     """Return ``P_E(v)``, shape (classes, V), ``P(v)``, shape (V,), and the values, sorted."""
     codes, values = pd.factorize(sensitive, sort=True)
-    counts = np.zeros((int(classes.max()) + 1, len(values)))
-    np.add.at(counts, (classes, codes), 1.0)
+    counts = counted(classes, codes, (int(classes.max()) + 1, len(values)))
     return counts / counts.sum(axis=1, keepdims=True), counts.sum(axis=0) / len(sensitive), list(values)
+
+
+def counted(classes: Indices, codes: Indices, shape: tuple[int, int]) -> Array:
+    """Return how many records of each class have each value, shape (classes, V), from records' classes and values by number."""
+    counts = np.zeros(shape)
+    np.add.at(counts, (classes, codes), 1.0)
+    return counts
 
 
 def k_anonymity(frame: pd.DataFrame, quasi: Sequence[str]) -> int:
