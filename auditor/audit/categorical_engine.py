@@ -45,7 +45,7 @@ from auditor.types import Coalition
 class CategoricalEngine:
     """Audits copies of categories: a few passes over the table, none of which keeps a record."""
 
-    as_it_goes = True
+    hands_out_passes = True
 
     def block_width(self, table: Table) -> int:
         """Return the width that blocks of codes are cut for."""

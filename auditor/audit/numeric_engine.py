@@ -51,9 +51,9 @@ MOST_MOMENT_BYTES = 4 * 2**30
 
 
 class NumericEngine:
-    """Audits copies of numbers: by moments where attacks are linear, else row by row. K-anonymous classes are columns of bounds here."""
+    """Audits copies of numbers: by moments where attacks are linear, else row by row. Copies may be of classes, too."""
 
-    as_it_goes = False
+    hands_out_passes = False
 
     def block_width(self, table: Table) -> int:
         """Return the table's own."""
@@ -165,12 +165,12 @@ class Session:
             errors = row_errors(opened, attack, knowledge, tally, hits, inferences)
         else:
             raise NotApplicable(f"{use.name} is neither a linear nor a row-level attack")
-        if not np.isfinite(errors.distortion).all():
+        if not np.isfinite(errors.distortion.value).all():
             raise PluginError("the attack's errors are beyond what double precision can square")
         cell, wanted = (use.id, knowledge.label), opened.wanted
         self._note_pairs(cell, [(place, needed[place]) for place in wanted], errors.paired)
         cells = error_records(context, *cell, needed, wanted, errors)
-        if isinstance(attack, LinearAttack) and errors.bar == "redraws" and not np.isnan(errors.theory).all():
+        if isinstance(attack, LinearAttack) and errors.bar == "redraws" and not np.isnan(errors.distortion.theory).all():
             cells = [cell._replace(error_bar="sampling") for cell in cells]  # it counts all draws there are theory of, record by record
         cells += tally_records(scenario, context, *cell, needed, wanted, tally)
         for place in wanted:

@@ -114,13 +114,13 @@ def test_errors_and_gains_from_redraws_by_hand():
     again = np.array([[[4.0], [3.0], [3.0]], [[3.0], [4.0], [1.5]]])
     found = from_redraws(coalitions, first, np.concatenate([again, again], axis=2), np.ones(2), np.array([0, 1, 0]))
     assert found.bar == "redraws"
-    assert found.gain[2, 0] == 0.5  # against copy 2
-    assert found.gain_error[2, 0] == pytest.approx(np.std([0.0, 0.5], ddof=1))  # against copy 2, then copy 1
+    assert found.gain.value[2, 0] == 0.5  # against copy 2
+    assert found.gain.std_error[2, 0] == pytest.approx(np.std([0.0, 0.5], ddof=1))  # against copy 2, then copy 1
     assert found.paired is not None
     assert found.paired.gain[2, 0] == 0.75  # against copy 1
     assert found.paired.std_error[2, 0] == pytest.approx(np.std([0.25, 0.5], ddof=1))
-    assert found.std_error[0, 0] == pytest.approx(np.sqrt(0.5))
-    assert found.below[0, 0] == found.above[0, 0] == pytest.approx(quantile(0.925, 1) * np.sqrt(0.5))
+    assert found.distortion.std_error[0, 0] == pytest.approx(np.sqrt(0.5))
+    assert found.distortion.below[0, 0] == found.distortion.above[0, 0] == pytest.approx(quantile(0.925, 1) * np.sqrt(0.5))
 
 
 @pytest.mark.parametrize(("other", "steady"), [(1.5, True), (1.7, False)])  # deviation over mean of 1 and 1.5: 0.28; of 1 and 1.7: 0.37
@@ -130,9 +130,9 @@ def test_a_gain_over_an_unsteady_error_has_no_interval(other, steady):
     again = np.concatenate([again, again], axis=2)
     found = from_redraws([(1,), (2,), (1, 2)], again[0], again, np.ones(2), np.array([0, 1, 0]))
     assert found.paired is not None
-    for bar in (found.gain_error, found.gain_below, found.gain_above, found.paired.std_error):
+    for bar in (found.gain.std_error, found.gain.below, found.gain.above, found.paired.std_error):
         assert np.isfinite(bar[2]).all() == steady
-    assert np.isfinite(found.std_error).all()
+    assert np.isfinite(found.distortion.std_error).all()
     (gain,) = [m for m in records_of(found) if m.metric == "collusion_gain" and m.coalition == (1, 2) and m.attribute == "*"]
     assert gain.error_bar == ("redraws" if steady else "replicates-needed")
     assert (gain.ci_low is not None) == steady

@@ -51,7 +51,7 @@ def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, ta
     # There is no theory of gains: a map of several copies may be better by luck than one of its best copy alone, and what such a pair of
     # maps leads to is not what pooling buys.
     expected = held_out_theory(maps, Moments.merge(judged), law)
-    return replace(errors, theory=rounded_off(expected, with_total(np.diag(K_X))))
+    return errors.expecting(rounded_off(expected, with_total(np.diag(K_X))))
 
 
 def fitted_maps(
