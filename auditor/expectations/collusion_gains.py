@@ -179,9 +179,9 @@ def best_gains(pooling: Iterable[PooledCopies], margin: float) -> Iterator[Gain]
             matching = tuple(averaged(group) for group in same.values())
             surest = max(matching, key=lambda one: one.gain - 3.0 * one.std_error)
             largest = max(deciding(matching), key=lambda one: one.gain + one.blind + 2.0 * one.std_error)
-            told = surest if surest.gain - 3.0 * surest.std_error > margin else largest
+            reported = surest if surest.gain - 3.0 * surest.std_error > margin else largest
             who = f"the best attack of any kind, learnt from the originals, on {scheme}"
-            yield Gain(who, coalition, told.gain, told.std_error, told.degrees, rows, matching=matching)
+            yield Gain(who, coalition, reported.gain, reported.std_error, reported.degrees, rows, matching=matching)
 
 
 def together(pooling: Iterable[PooledCopies]) -> Iterator[tuple[str, Coalition, list[Pooling], int]]:

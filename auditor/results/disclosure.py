@@ -136,8 +136,8 @@ class _Disclosed:
         if not self.private or record.value is None or record.metric == "seconds":
             return record
         if self.withheld:
-            told = record._replace(value=None, std_error=None, ci_low=None, ci_high=None, theory=None)
-            return told._replace(status="not-applicable", reason=self.reason, error_bar="none")
+            withheld = record._replace(value=None, std_error=None, ci_low=None, ci_high=None, theory=None)
+            return withheld._replace(status="not-applicable", reason=self.reason, error_bar="none")
         if not self.figures:
             return record
         power = IN_DATA_UNITS.get(record.metric)
@@ -177,7 +177,7 @@ def _summary(exact: DataSummary) -> DataSummary:
     if n < FEWEST_RECORDS:
         bare = [attribute.model_copy(update={"mean": None, "variance": None}) for attribute in exact.attributes]
         return exact.model_copy(update={"attributes": bare, "correlation": [], "disclosure": "withheld"})
-    told = [
+    rounded = [
         attribute if attribute.variance is None or attribute.mean is None else attribute.model_copy(update={
             "mean": half_step(attribute.mean, math.sqrt(attribute.variance / n)),
             "variance": half_step(attribute.variance, attribute.variance * math.sqrt(2.0 / n)),
@@ -185,14 +185,14 @@ def _summary(exact: DataSummary) -> DataSummary:
         for attribute in exact.attributes
     ]  # fmt: skip
     correlation = [[half_step(value, 1.0 / math.sqrt(n)) for value in row] for row in exact.correlation]
-    return exact.model_copy(update={"attributes": told, "correlation": correlation, "disclosure": "rounded"})
+    return exact.model_copy(update={"attributes": rounded, "correlation": correlation, "disclosure": "rounded"})
 
 
-def _factors(exact: DataSummary, told: DataSummary) -> dict[str, float]:
+def _factors(exact: DataSummary, rounded: DataSummary) -> dict[str, float]:
     """Return told over exact variance by attribute, and of their sums under ``*``."""
     pairs = {
         old.name: (old.variance, new.variance)
-        for old, new in zip(exact.attributes, told.attributes, strict=True) if old.variance and new.variance
+        for old, new in zip(exact.attributes, rounded.attributes, strict=True) if old.variance and new.variance
     }  # fmt: skip
     if not pairs:
         return {}
@@ -210,8 +210,8 @@ def _changed(record: Measurement, change: Callable[[float], float]) -> Measureme
 def _rounded(record: Measurement, rows: int) -> Measurement:
     """Return a record on a grid that its error bar asks for; without one, that which ``n`` records leave open of a variance."""
     error = record.std_error or abs(record.value or 0.0) * math.sqrt(2.0 / rows)
-    told = _changed(record, lambda number: half_step(number, error))  # one grid, so that the value stays within its interval
-    return told._replace(std_error=_whole(record.std_error, rows))
+    rounded = _changed(record, lambda number: half_step(number, error))  # one grid, so that the value stays within its interval
+    return rounded._replace(std_error=_whole(record.std_error, rows))
 
 
 def _verdict(record: ExpectationRecord, tables: Sequence[_Disclosed]) -> ExpectationRecord:

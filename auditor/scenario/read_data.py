@@ -84,12 +84,12 @@ def _source_parameters(source: str, own: dict[str, Any], problems: Problems, bas
         problems.add(("data", key), f"is not a known field{did_you_mean(key, DATA_FIELDS)}", key=True)
     there = located(source, base)
     parts = any(path.is_dir() for path in there)
-    told = shortened(repr(source), 120)
+    given = shortened(repr(source), 120)
     if not source.lower().endswith((".csv", ".parquet")) and not (parts and is_path(source)):
         hint = f"; write {source + '/'!r} for the folder of that name" if parts else did_you_mean(source, registry.names("source"))
-        problems.add(("data", "source"), f"must be a registered source or a path to .csv or .parquet; got {told}{hint}")
+        problems.add(("data", "source"), f"must be a registered source or a path to .csv or .parquet; got {given}{hint}")
     elif not there:
-        problems.add(("data", "source"), f"names a file that is not there: {told}")
+        problems.add(("data", "source"), f"names a file that is not there: {given}")
     return {}
 
 

@@ -32,7 +32,7 @@ class Exposure(NamedTuple):
 
     Attributes
     ----------
-    rivals : tuple of str
+    tied : tuple of str
         Attributes that the error bars cannot tell from it.
     by : str
         Who rebuilds it, where that is not the verdict's own attack and coalition; names in it come from the scenario.
@@ -40,7 +40,7 @@ class Exposure(NamedTuple):
 
     attribute: str
     shown: Figure
-    rivals: tuple[str, ...]
+    tied: tuple[str, ...]
     by: str = ""
 
     @property
@@ -121,7 +121,7 @@ class Verdict:
         return MARKS.get(self.finding, "·")
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """The sentence, what follows it, and who it is that rebuilds so much."""
         where = f" at {self.where}" if self.where else ""
         who = f"(Strongest attack measured: {clipped(self.adversary, 70)}{where}.)" if self.adversary else ""
@@ -132,8 +132,8 @@ class Verdict:
         """Name the most exposed attribute, in pieces; those with True are names. Empty when nothing remains unknown anyway."""
         if self.exposed is None or self.finding == "exact":
             return []
-        name, shown, rivals, by = self.exposed
-        return say.exposure(clipped(name, 60), shown, [clipped(rival, 60) for rival in rivals], by)
+        name, shown, tied, by = self.exposed
+        return say.exposure(clipped(name, 60), shown, [clipped(other, 60) for other in tied], by)
 
     @property
     def aside(self) -> list[tuple[str, bool]]:
@@ -227,9 +227,9 @@ def summary(found: list[Verdict]) -> str:
     if len(found) < 2:
         return ""
     counts = [(kind, sum(verdict.finding == kind for verdict in found)) for kind in SUMMARY]
-    told = [f"{spelled(count)} {SUMMARY[kind]}" for kind, count in counts if count]
+    parts = [f"{spelled(count)} {SUMMARY[kind]}" for kind, count in counts if count]
     many = f"{say.capital(spelled(len(found)))} schemes"
-    if len(told) == 1:
+    if len(parts) == 1:
         kind = next(kind for kind, count in counts if count)
         return f"{many}, {'both' if len(found) == 2 else 'all'} {SUMMARY[kind]}."
-    return f"{many}: {', '.join(told)}."
+    return f"{many}: {', '.join(parts)}."

@@ -64,10 +64,10 @@ def shortened(found: Sequence[Fact], attributes: int = 12) -> list[Fact]:
 
 def strongest_cells(reading: Reading, rows: Sequence[MatrixRow]) -> list[tuple[MatrixRow, MatrixCell]]:
     """Return the cell of the strongest adversary against each scheme that has any figure in the comparison."""
-    told, found = marks(reading, rows), []
+    marked, found = marks(reading, rows), []
     for place, scheme in enumerate(reading.schemes):
-        measured = [(row, row.cells[place]) for row in rows if row.cells[place].told]
-        best = [pair for pair in measured if told.get((pair[0].knowledge, pair[0].attack, scheme)) == BEST] or measured
+        measured = [(row, row.cells[place]) for row in rows if row.cells[place].measured]
+        best = [pair for pair in measured if marked.get((pair[0].knowledge, pair[0].attack, scheme)) == BEST] or measured
         first = strongest(reading, scheme)
         found += sorted(best, key=lambda pair: first is None or (pair[0].knowledge, pair[0].attack) != first[2:])[:1]
     return found
@@ -98,8 +98,8 @@ def _beside(shown: Figure) -> str:
 
 
 def _theory(shown: Figure) -> str:
-    told = agreement(shown)
-    return told if shown.theory is None else f"{number(shown.theory, shown.half)}, {told}"
+    agrees = agreement(shown)
+    return agrees if shown.theory is None else f"{number(shown.theory, shown.half)}, {agrees}"
 
 
 class Assumption(NamedTuple):

@@ -88,8 +88,8 @@ class Hierarchy:
         codes = np.array(found, dtype=np.float64)
         unknown = int((codes == -1.0).sum())
         if unknown:
-            told = f"column {quoted(name)} has {counted(unknown, 'record')} whose value its hierarchy does not list"
-            raise DataError(told, ("hierarchies", name))
+            problem = f"column {quoted(name)} has {counted(unknown, 'record')} whose value its hierarchy does not list"
+            raise DataError(problem, ("hierarchies", name))
         return codes
 
 
@@ -107,8 +107,8 @@ def coded(frame: pd.DataFrame, hierarchies: dict[str, Hierarchy], missing: str) 
             raise DataError(f"there is no column {quoted(name)} to have a hierarchy", ("hierarchies", name))
         codes = hierarchy.code(name, frame[name])
         if missing == "mean" and np.isnan(codes).any():
-            told = f"column {quoted(name)} has missing categories; set `missing: drop` to leave those records out"
-            raise DataError(told, ("hierarchies", name))
+            problem = f"column {quoted(name)} has missing categories; set `missing: drop` to leave those records out"
+            raise DataError(problem, ("hierarchies", name))
         changed[name] = codes
     return frame.assign(**changed)
 

@@ -57,8 +57,8 @@ def from_columns(columns: Array, quasi: Sequence[int]) -> ClassRecords:
     low, high, others, suppressed = np.split(columns, [q, 2 * q, -1], axis=1)
     values = np.zeros((len(columns), q + others.shape[1]))
     values[:, np.delete(np.arange(values.shape[1]), quasi)] = others
-    alike = np.unique(columns[:, : 2 * q], axis=0, return_inverse=True)[1].ravel()
-    return compose(values, quasi, np.where(suppressed[:, 0] > 0, -1, alike), low, high)
+    found = np.unique(columns[:, : 2 * q], axis=0, return_inverse=True)[1].ravel()
+    return compose(values, quasi, np.where(suppressed[:, 0] > 0, -1, found), low, high)
 
 
 def classes(copies: Sequence[ClassRecords]) -> Indices:
