@@ -1,4 +1,4 @@
-"""Homogeneity: find a target's class by its quasi-identifiers; if the class's sensitive values are (nearly) all alike, the value is learnt.
+"""Homogeneity: find a target's class by its quasi-identifiers; if the class's sensitive values are (nearly) all the same, it is disclosed.
 
 | symbol | meaning | source |
 | --- | --- | --- |

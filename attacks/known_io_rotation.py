@@ -93,7 +93,7 @@ class FittingRotations:
     def of(cls, X_p: Array, Y_p: Array, moved: bool = False) -> FittingRotations:
         """Return them for known records and copies of shape (p, N); repeated and dependent records are no trouble.
 
-        That ``Y_p`` is ``X_p`` turned is *not checked*.
+        That ``Y_p`` is ``X_p`` rotated is *not checked*.
         """
         N = X_p.shape[1]
         centre, copied = (X_p.mean(axis=0), Y_p.mean(axis=0)) if moved else (np.zeros(N), np.zeros(N))

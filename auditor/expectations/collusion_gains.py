@@ -51,7 +51,7 @@ class Gain:
     matching: tuple[MatchingGain, ...] = ()
     """What records that look alike say: all that may decide must show no gain, and any one may refute."""
     estimated: bool = False
-    """Whether it is of the best linear attack, which is learnt from the originals."""
+    """Whether it is of the best linear attack, which is fitted to the originals."""
 
     def p_values(self, margin: float) -> tuple[float, float]:
         """Return p-values against «the gain is at least the margin» and «the gain is at most the margin»."""

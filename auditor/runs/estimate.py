@@ -198,7 +198,7 @@ def rebuilt(plugin: Attack, held: Held, knows: Knowledge, seed: int) -> tuple[Ar
     rows = RowSelection(table, [knows], seed, 1)
     gathered = Gathered(ReleasedCopies(table, moments, levels, law, blocks, joint, scheme.public, copies), rows, late=True)
     if isinstance(plugin, LinearAttack) and not (joint and scheme.adds_noise):
-        plugin = plugin.over_rows()  # of copies that were turned moments about the original's mean are rounding, far from the origin
+        plugin = plugin.over_rows()  # of copies that were transformed moments about the original's mean are rounding, far from the origin
     seen = CopyBlocks(rows.seen(knows, blocks), tuple(range(1, len(copies) + 1)))
     values, theory, fitted = _reconstruct(plugin, gathered.view(knows), table, moments, arrays, seen, rows.originals(knows))
     return values, theory, fitted, rows.given(knows)

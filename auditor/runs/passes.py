@@ -1,6 +1,6 @@
 """A pass over the rows of a table that stays in its files, for one release or for many: cut into steps that any process may take.
 
-Steps carry places and jobs, which hold what attacks learnt and never rows, and yield counts and sums.
+Steps carry places and jobs, which hold what attacks estimated and never rows, and yield counts and sums.
 """
 
 from __future__ import annotations

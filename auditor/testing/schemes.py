@@ -144,7 +144,7 @@ class _Numbers:
         return Key(seed, self.cls.name, matrices=SEED)
 
     def _law(self) -> NoiseLaw | None:
-        """Return the law of the noise, before copies were turned if they were."""
+        """Return the law of the noise, before copies were transformed if they were."""
         scheme = self._scheme()
         transformed = scheme.transformed(self.levels, self.moments, self._key(SEED))
         law = scheme.law(self.levels, self.moments) if transformed is None else transformed.law
@@ -154,7 +154,7 @@ class _Numbers:
         return law
 
     def _noise(self, copies: Sequence[Array], key: Key) -> Sequence[Array]:
-        """Return the original plus noise: the copies, turned back if they were turned."""
+        """Return the original plus noise: the copies, transformed back if they were transformed."""
         transformed = self._scheme().transformed(self.levels, self.moments, key)
         return copies if transformed is None else transformed.undo(copies)
 

@@ -157,9 +157,9 @@ def _attack_here(worst: Figure | None) -> str:
 KNOWN = {
     "perfect": "What it knows of the data is exact here.",
     "estimated": "What it knows of the data is estimated here, from the rows released, and holds as far as the estimate does.",
-    "known-records": "What it knows of the data is learnt here from the records known, and holds as far as they tell.",
-    "unmatched-records": "What it knows of the data is learnt here from records known without their rows, and holds as far as they tell.",
-    "known-sample": "What it knows of the data is learnt here from a sample of the population, and holds as far as the sample tells.",
+    "known-records": "What it knows of the data is estimated here from the records known, and holds as far as they tell.",
+    "unmatched-records": "What it knows of the data is estimated here from unmatched records known to it, and holds as far as they tell.",
+    "known-sample": "What it knows of the data is estimated here from a sample of the population, and holds as far as the sample tells.",
     "known-attributes": "What it knows of the data is exact here, and so are the attributes it was given.",
     "uniform-prior": "It takes all values for alike here, which holds only for data that are.",
 }

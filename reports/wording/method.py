@@ -57,7 +57,7 @@ ERROR_BARS = {
     "sampling": "as if the records, or the folds of a cross-validation, were independent draws",
     "replicates": "from the spread between replicates, each of which draws the noise anew",
     "replicates-needed": (
-        "without an error bar, as one release does not tell what was drawn once for all its records (a learnt distribution, a matrix, "
+        "without an error bar, as one release does not tell what was drawn once for all its records (an estimated distribution, a matrix, "
         "records given), nor a gain over a copy whose own error is unsteady; five `replicates` or more do"
     ),
     "none": "without an error bar: the figure is exact, or no spread could be stated for it",

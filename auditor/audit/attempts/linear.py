@@ -111,7 +111,7 @@ def _redrawn(opened: Opened, attack: LinearAttack, knowledge: Knowledge, law: No
 
 
 def _apart(batches: Sequence[Sequence[Affine]], knowledge: Knowledge) -> bool:
-    """Whether every map was learnt from records in clear alone, which it is not judged on."""
+    """Whether every map was fitted to records in clear alone, which it is not judged on."""
     if not isinstance(knowledge, KnownRecords):
         return False
     return all(not isinstance(batch, AffineStack) and all(affine.apart for affine in batch) for batch in batches)

@@ -94,7 +94,7 @@ class Opened:
 
     @property
     def law_within(self) -> NoiseLaw | None:
-        """The law of the noise, or of what there was before copies were turned."""
+        """The law of the noise, or of what there was before copies were transformed."""
         return self.law if self.release.transformed is None else self.release.transformed.law
 
     @property

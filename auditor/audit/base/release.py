@@ -165,7 +165,7 @@ class Release:
 
     @property
     def undo(self) -> Callable[[Sequence[Array]], list[Array]] | None:
-        """What turns rows of all copies back, if they were turned."""
+        """What turns rows of all copies back, if they were transformed."""
         return None if self.transformed is None else self.transformed.undo
 
     def drawing(self) -> Drawing:
