@@ -144,6 +144,7 @@ class ClassReading(Reconstruction):
         number = self._classes.number(copies)
         size = self._classes.sizes[number]
         return Inferred(
-            self._classes.target, self._classes.values, self._groups, self._posterior[number], self._prior, self._claims[number],
-            np.divide(1.0, size, out=np.zeros(len(size)), where=size > 0),
+            attribute=self._classes.target, values=self._classes.values, groups=self._groups,
+            posterior=self._posterior[number], prior=self._prior, claims=self._claims[number],
+            linked=np.divide(1.0, size, out=np.zeros(len(size)), where=size > 0),
         )  # fmt: skip

@@ -70,7 +70,10 @@ class NumericEngine:
     def context(self, request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
         """Return what every record of a release shares."""
         variances = np.diag(request.moments.covariance)
-        return CellContext(request.point, request.use.id, levels, request.replicate, request.table.attributes, variances, copies)
+        return CellContext(
+            sweep=request.point, scheme=request.use.id, levels=levels, replicate=request.replicate,
+            attributes=request.table.attributes, variances=variances, copies=copies,
+        )  # fmt: skip
 
     def open(self, request: ReleaseRequest) -> Release:
         """Return the release, its copies not drawn yet."""

@@ -226,7 +226,10 @@ def _changes(shared: list[tuple[Any, ...]], before: Cells, after: Cells) -> list
         if p <= LEVEL:
             record = group[0]
             worse = b < a if METRICS[base(record.metric)].leak == "low" else b > a
-            changes.append(Change(_label(record), record.metric, a, b, worse, error_a, error_b, p, _group(record)))
+            changes.append(Change(
+                cell=_label(record), metric=record.metric, old=a, new=b, worse=worse, old_error=error_a, new_error=error_b, p_value=p,
+                group=_group(record),
+            ))  # fmt: skip
     return sorted(changes, key=lambda change: -abs(change.new - change.old) / _scale(change.metric, change.old, change.new))
 
 

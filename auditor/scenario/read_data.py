@@ -53,7 +53,10 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
     for name in hierarchies:
         if name in bins or name in categorical or standardize is True:
             problems.add(("data", "hierarchies", name), "cannot be binned, standardized or taken as categories as well", key=True)
-    return DataUse(source, columns, rows, missing, bool(standardize), disclosure, parameters, bins, categorical, hierarchies)
+    return DataUse(
+        source=source, columns=columns, rows=rows, missing=missing, standardize=bool(standardize), disclosure=disclosure,
+        parameters=parameters, bins=bins, categorical=categorical, hierarchies=hierarchies,
+    )  # fmt: skip
 
 
 def _one_of(name: str, choices: tuple[str, ...], section: dict[str, Any], problems: Problems) -> str:

@@ -90,8 +90,9 @@ class Numbers(Case):
         """Return what some of its recipients hold together."""
         levels, moments = levels_of(self.scheme), table_moments(self.table)
         law = self.scheme.law(levels, moments)
-        return Held(self.scheme, self.table, moments, coalition, tuple(levels[copy - 1] for copy in coalition),
-                    [self.copies[copy - 1] for copy in coalition], None if law is None else law.of(coalition))  # fmt: skip
+        return Held(scheme=self.scheme, table=self.table, moments=moments, copies=coalition,
+                    levels=tuple(levels[copy - 1] for copy in coalition),
+                    arrays=[self.copies[copy - 1] for copy in coalition], law=None if law is None else law.of(coalition))  # fmt: skip
 
     def estimate(self, attack: Attack, knowledge: Knowledge, coalition: Coalition) -> Array:
         """Return estimates of all records, shape (n, N)."""

@@ -140,7 +140,8 @@ def distribution_records(
         for column, attribute in enumerate(context.attributes):
             edges = np.linspace(0.0, tally.reach * tally.scale[column], tally.bins + 1)
             spreads.append(Distribution(
-                context.sweep, context.scheme, knowledge, attack, coalitions[place], context.replicate, attribute,
-                tuple(edges.tolist()), tuple(shares[place, column, :-1].tolist()), float(shares[place, column, -1]),
+                sweep=context.sweep, scheme=context.scheme, knowledge=knowledge, attack=attack, coalition=coalitions[place],
+                replicate=context.replicate, attribute=attribute,
+                edges=tuple(edges.tolist()), shares=tuple(shares[place, column, :-1].tolist()), above=float(shares[place, column, -1]),
             ))  # fmt: skip
     return spreads
