@@ -143,8 +143,8 @@ def test_one_unsteady_attribute_leaves_no_interval_to_the_others_of_its_coalitio
     again = np.array([[[1.0, 1.0], [1.0, 1.0], [0.5, 0.5]], [[1.0, 1.7], [1.0, 1.7], [0.5, 0.5]]])
     again = np.concatenate([again, again.mean(axis=2, keepdims=True)], axis=2)
     found = from_redraws([(1,), (2,), (1, 2)], again[0], again, np.ones(3))
-    assert np.isnan(found.gain_error[2]).all()
-    assert np.isfinite(found.std_error).all()
+    assert np.isnan(found.gain.std_error[2]).all()
+    assert np.isfinite(found.distortion.std_error).all()
 
 
 def records_of(errors):
