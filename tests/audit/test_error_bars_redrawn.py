@@ -164,13 +164,13 @@ def scenario(attack, replicates=1, knowledge="perfect", **data):
 def test_long_tables_ask_for_replicates_and_take_them(monkeypatch):
     """An attack on rows in a table of more than one block has no interval by itself; five replicates give it one."""
     monkeypatch.setattr(over_rows, "BLOCK_VALUES", 100)
-    told = [m for m in auditor.run(scenario("map-estimate")).measurements if m.status == "ok"]
-    assert {m.error_bar for m in told} == {"replicates-needed"}
-    assert all(m.std_error is None and m.ci_low is None and m.ci_high is None for m in told)
-    assert math.isinf(uncertainty(told[:1]))
-    told = [m for m in auditor.run(scenario("map-estimate", replicates=5)).measurements if m.status == "ok"]
-    assert {m.error_bar for m in told} == {"replicates"}
-    assert spread_over_replicates(told) == told
+    measured = [m for m in auditor.run(scenario("map-estimate")).measurements if m.status == "ok"]
+    assert {m.error_bar for m in measured} == {"replicates-needed"}
+    assert all(m.std_error is None and m.ci_low is None and m.ci_high is None for m in measured)
+    assert math.isinf(uncertainty(measured[:1]))
+    measured = [m for m in auditor.run(scenario("map-estimate", replicates=5)).measurements if m.status == "ok"]
+    assert {m.error_bar for m in measured} == {"replicates"}
+    assert spread_over_replicates(measured) == measured
 
 
 @pytest.mark.parametrize("expectation", [

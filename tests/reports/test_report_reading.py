@@ -351,12 +351,12 @@ def test_a_sweep_is_read_point_by_point(swept: AuditResult) -> None:
 
 def test_an_attribute_that_the_adversary_knew_is_not_called_exposed(quickstart: AuditResult) -> None:
     known = "known-attributes(salary)"
-    told = [r._replace(knowledge=known) if r.knowledge == "perfect" else r for r in quickstart.measurements]
+    output = [r._replace(knowledge=known) if r.knowledge == "perfect" else r for r in quickstart.measurements]
     scenario = {**quickstart.scenario, "knowledge": [{"known-attributes": ["salary"]}]}
-    assert Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": told})).given(known) == {"salary"}
-    found = verdict(Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": told})), "correlated")
+    assert Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": output})).given(known) == {"salary"}
+    found = verdict(Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": output})), "correlated")
     assert found.adversary == "llse, estimated(rows=400) knowledge"  # who was given nothing speaks first
-    only = [record for record in told if record.knowledge == known]
+    only = [record for record in output if record.knowledge == known]
     found = verdict(Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": only})), "correlated")
     assert found.adversary == f"llse, {known} knowledge"
     assert found.exposed is None  # age alone is left, and there is nothing to compare it with
