@@ -63,7 +63,7 @@ DECIDED = 5.0
 """An axis whose two signs' statistics differ by so many times what chance makes of equal distributions is decided by itself."""
 
 SMALL_TURN = 0.006
-"""Mean squared turn of an axis up to which first-order theory is told. On exponential attributes the error is some 5 % above it there, and
+"""Mean squared turn of an axis up to which first-order theory is given. On exponential attributes the error is some 5 % above it there, and
 some 40 % at three times as much (500 splits of one table)."""
 
 AXIS_ROWS = 20_000

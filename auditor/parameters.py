@@ -1,4 +1,4 @@
-"""What is wrong with a plugin's parameters, in words: pydantic's errors told by field, expected value and nearest valid name."""
+"""What is wrong with a plugin's parameters, in words: pydantic's errors reported by field, expected value and nearest valid name."""
 
 from __future__ import annotations
 

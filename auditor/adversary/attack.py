@@ -121,7 +121,7 @@ class Inferred:
     claims : ndarray of shape (b,)
         The group that the attack claims to have found; −1 where it claims none.
     linked : ndarray of shape (b,)
-        Chance of naming the record's own row among those it cannot be told from.
+        Chance of naming the record's own row among those it cannot be distinguished from.
     """
 
     attribute: int

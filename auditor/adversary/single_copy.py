@@ -34,7 +34,7 @@ CovarianceSource = Literal["knowledge", "copies"]
 
 
 class FilterParameters(PluginParameters):
-    """What every eigenvalue filter can be told."""
+    """What every eigenvalue filter can be asked for."""
 
     shrinkage: Literal["none", "optimal"] = Field(
         "none",

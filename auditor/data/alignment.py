@@ -80,7 +80,7 @@ def misaligned(X: Array, Y: Array, names: tuple[str, ...]) -> Finding | None:
 
     Notes
     -----
-    *Not checked*: that every single record is in its place; a few that are exchanged cannot be told from noise.
+    *Not checked*: that every single record is in its place; a few that are exchanged cannot be distinguished from noise.
     """
     varied = (np.ptp(X, axis=0) > 0) & (np.ptp(Y, axis=0) > 0)
     X, Y = X[:, varied], Y[:, varied]

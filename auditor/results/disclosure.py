@@ -121,7 +121,7 @@ def half_step(value: float, error: float) -> float:
 
 
 class _Disclosed:
-    """One table: its summary as it may be told, and the factors between figures and what is told of them."""
+    """One table: its summary as it may be reported, and the factors between figures and what is reported of them."""
 
     def __init__(self, exact: DataSummary) -> None:
         self.sweep, self.rows, self.private = exact.sweep, exact.rows, exact.disclosure in SECRET
@@ -132,7 +132,7 @@ class _Disclosed:
         self._factors = _factors(exact, self.summary) if self.figures else {}
 
     def measurement(self, record: Measurement, absolute: bool) -> Measurement:
-        """Return one figure as it may be told; ``absolute``: the size of the noise is stated in data units."""
+        """Return one figure as it may be reported; ``absolute``: the size of the noise is stated in data units."""
         if not self.private or record.value is None or record.metric == "seconds":
             return record
         if self.withheld:
@@ -150,7 +150,7 @@ class _Disclosed:
         return record
 
     def distribution(self, spread: Distribution) -> Sequence[Distribution]:
-        """Return a histogram as it may be told, none of too few records; its bins are multiples of the standard deviation."""
+        """Return a histogram as it may be reported, none of too few records; its bins are multiples of the standard deviation."""
         if self.withheld:
             return ()
         factor = math.sqrt(self._factors.get(spread.attribute, 1.0))
@@ -189,7 +189,7 @@ def _summary(exact: DataSummary) -> DataSummary:
 
 
 def _factors(exact: DataSummary, rounded: DataSummary) -> dict[str, float]:
-    """Return told over exact variance by attribute, and of their sums under ``*``."""
+    """Return rounded over exact variance by attribute, and of their sums under ``*``."""
     pairs = {
         old.name: (old.variance, new.variance)
         for old, new in zip(exact.attributes, rounded.attributes, strict=True) if old.variance and new.variance
@@ -215,7 +215,7 @@ def _rounded(record: Measurement, rows: int) -> Measurement:
 
 
 def _verdict(record: ExpectationRecord, tables: Sequence[_Disclosed]) -> ExpectationRecord:
-    """Return a verdict whose figures may be told; which one it is stays, for it is one of three words."""
+    """Return a verdict whose figures may be reported; which one it is stays, for it is one of three words."""
     short = next((table for table in tables if table.withheld), None)
     if short is not None:
         return record.model_copy(update={"observed": None, "bound": _asked(record), "why": short.reason})

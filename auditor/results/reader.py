@@ -1,4 +1,4 @@
-"""Reads a results file and trusts nothing in it: who edits one by hand is told what is wrong, and where.
+"""Reads a results file and trusts nothing in it: who edits one by hand learns what is wrong, and where.
 
 Reports and comparisons may then rely on numbers being finite, coalitions ascending and bins in order.
 """

@@ -203,5 +203,5 @@ def shared_out(task: Task, crew: Crew, checkpoint: Checkpoint) -> Share:
 
 def _parts(found: list[Any] | str, job: Job[Any] | None = None) -> Iterator[Any]:
     if isinstance(found, str):
-        raise AuditorError(found)  # a reason that may be told
+        raise AuditorError(found)  # a reason that may be reported
     yield from found

@@ -23,7 +23,7 @@ MOST_ROWS = 10**9
 
 
 def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse | None:
-    """Return the section ``data``, noting what is wrong with it; None when it cannot be told what the source is.
+    """Return the section ``data``, noting what is wrong with it; None when it is not clear what the source is.
 
     A file is looked for in the folder ``base``, then in the working directory; it is not opened.
     """

@@ -35,7 +35,7 @@ from auditor.types import Array
 
 VALUES_LOOKED_AT = 2**20
 FEWEST_LOOKED_AT = 2_000
-"""Values, and records at least, from all over the table by which it is told whether a copy's rows are the original's."""
+"""Values, and records at least, from all over the table by which it is decided whether a copy's rows are the original's."""
 
 
 @register

@@ -26,7 +26,7 @@ from auditor.testing.tables import as_numbers, levels_of, people
 from auditor.types import Array
 
 ROWS = 20_000
-"""Enough that one standard deviation off by 3 %, or one correlation of 0.05, is told at ``LEVEL`` over some hundred tests (six sigma)."""
+"""Enough that one standard deviation off by 3 %, or one correlation of 0.05, shows at ``LEVEL`` over some hundred tests (six sigma)."""
 ROWS_WITHOUT_LAW = 400
 GROUPS = 20
 OUT = 2

@@ -139,7 +139,7 @@ class Reading:
         return found
 
     def rows_of(self, point: int) -> int:
-        """Return how many records the table of a sweep point has; 0 where that is not told."""
+        """Return how many records the table of a sweep point has; 0 where that is not known."""
         return next((table.rows for table in self.result.data if self.point_of(table.sweep) == point), 0)
 
     def copies_of(self, scheme: str, point: int = 0) -> int:

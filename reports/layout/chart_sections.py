@@ -94,7 +94,7 @@ def coalitions(reading: Reading) -> Section | None:
 
 
 def _by_size(reading: Reading, found: Mapping[tuple[int, str], str]) -> list[Row]:
-    """Return a row for each number of copies, from what is told of it and a scheme."""
+    """Return a row for each number of copies, from what is known of it and a scheme."""
     sizes = sorted({size for size, _ in found})
     return [Row(str(size), [found.get((size, name), "–") for name in reading.schemes]) for size in sizes]
 

@@ -1,4 +1,4 @@
-"""Writes a document for a terminal: tables split where they do not fit, a plot in characters, nothing told by colour alone."""
+"""Writes a document for a terminal: tables split where they do not fit, a plot in characters, nothing said by colour alone."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def metric_definitions(reading: Reading) -> list[Definition]:
 
 
 def _definition(name: str) -> Definition:
-    """Define a metric: as told here, with its formula; else as the program's own list of metrics has it."""
+    """Define a metric: as explained here, with its formula; else as the program's own list of metrics has it."""
     if name in METRICS:
         return Definition(name, *METRICS[name])
     if name.startswith("utility_"):

@@ -28,7 +28,7 @@ class CellContext:
     variances : ndarray of shape (N,)
         Each attribute's variance in the table, divisor n.
     copies : int
-        How many were released; 0 where that could not be told.
+        How many were released; 0 where that is not known.
     """
 
     sweep: dict[str, Any]

@@ -221,7 +221,7 @@ def release_copies(use: SchemeUse, scenario: Scenario) -> int:
 
 
 def make_scheme(use: SchemeUse, base: Path | None, table: Table | None = None) -> Scheme:
-    """Return the scheme plugin of one use, told where its files are, and shown the table if it needs all of it."""
+    """Return the scheme plugin of one use, given its files' folder, and shown the table if it needs all of it."""
     scheme: Scheme = registry.get("scheme", use.name)(use.parameters)
     scheme.base = base
     if scheme.needs_table:

@@ -77,7 +77,7 @@ class Hierarchy:
         Raises
         ------
         DataError
-            A value is no leaf; no value is told, only how many records have one.
+            A value is no leaf; no value is named, only how many records have one.
         """
         numbers = kind_of(column) == "numbers"
         if numbers and any(isinstance(leaf, str) for leaf in self.leaves):

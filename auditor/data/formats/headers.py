@@ -1,6 +1,6 @@
 """Whether a file's column names are names: a file without a header has its first record in their place, and nobody may print that.
 
-A first record is known by its numbers and dates. One of nothing but words cannot be told from names by itself; but a word that stands among
+A first record is known by its numbers and dates. One of nothing but words may be names; but a word that stands among
 the cells below it, too, is no name.
 """
 
@@ -61,7 +61,7 @@ def holds_records(name: str) -> bool:
 
 
 def check_names(file: str, names: Sequence[str]) -> None:
-    """Refuse names that are values, or that repeat one another; columns are told by their places, as their names may be cells.
+    """Refuse names that are values, or that repeat one another; columns are named by their places, as their names may be cells.
 
     Names that count, 0 … N − 1 or 1 … N, are those of an unnamed array, which have to be borne with; beside them columns without a name.
 
