@@ -98,7 +98,7 @@ class ClassAttack(RowAttack):
     assumes = "The adversary knows that its target is in the table, and all of its quasi-identifiers."
 
     @abstractmethod
-    def claims(self, sizes: Array, P_E: Array, P: Array) -> Indices:
+    def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
         """Return the group of values claimed of each class's records, shape (classes,), −1 for none, from shares of G groups.
 
         Parameters
@@ -130,7 +130,7 @@ class ClassReading(Reconstruction):
         self._classes, self._groups = classes, attack.groups(view, classes.values)
         member = np.eye(int(self._groups.max()) + 1)[self._groups]
         self._posterior, self._prior = classes.posterior @ member, classes.prior @ member
-        self._claims = attack.claims(classes.sizes, self._posterior, self._prior)
+        self._claims = attack.claimed(classes.sizes, self._posterior, self._prior)
 
     def rows(self, copies: Sequence[ClassRecords]) -> Array:
         """Return the estimate of every attribute."""

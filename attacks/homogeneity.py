@@ -32,6 +32,6 @@ class Homogeneity(ClassAttack):
 
         confidence: Annotated[float, Field(gt=0, le=1)] = Field(1.0, description="share of one value in a class from which it is claimed")
 
-    def claims(self, sizes: Array, P_E: Array, P: Array) -> Indices:
+    def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
         """Return the commonest value of classes that are sure of it."""
         return surest(sizes, P_E, self.parameters.confidence)

@@ -26,6 +26,6 @@ class Linkage(ClassAttack):
     reference = "samarati2001"
     wins = "Wins with k = 1 and on pooled copies whose classes cross; fails on one k-anonymous copy."
 
-    def claims(self, sizes: Array, P_E: Array, P: Array) -> Indices:
+    def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
         """Return the value of the only row of a class."""
         return np.where(sizes == 1, P_E.argmax(axis=1), -1)

@@ -59,7 +59,7 @@ class Similarity(ClassAttack):
         if height >= hierarchy.height:
             raise AuditorError(f"height must be below the root's, {hierarchy.height} in the hierarchy of {sensitive!r}; got {height}")
 
-    def claims(self, sizes: Array, P_E: Array, P: Array) -> Indices:
+    def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
         """Return the commonest group of classes that are sure of it."""
         return surest(sizes, P_E, self.parameters.confidence)
 

@@ -34,7 +34,7 @@ class Skewness(ClassAttack):
         factor: Annotated[float, Field(gt=1)] = Field(2.0, description="growth of a value's share, class over table, that makes it suspect")
         least: Annotated[float, Field(gt=0, le=1)] = Field(0.5, description="share in the class that it must reach")
 
-    def claims(self, sizes: Array, P_E: Array, P: Array) -> Indices:
+    def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
         """Return the value whose share grew most, of classes that make it suspect."""
         growth = P_E / P
         suspect = (growth >= self.parameters.factor - 1e-12) & (P_E >= self.parameters.least - 1e-12)
