@@ -32,10 +32,10 @@ def guessed(scheme: str, pooled: dict[tuple[int, ...], tuple[float, float]], err
     best = max(truth for coalition, (_, truth) in pooled.items() if len(coalition) == 1)
     for coalition, (right, truth) in pooled.items():
         key: dict[str, Any] = {"scheme": scheme, "knowledge": "perfect", "attack": "posterior", "coalition": coalition, "levels": (0.5,) * len(coalition)}
-        shown = {"accuracy": right, "accuracy_gain": right - BLIND, "reconstruction_probability": truth, "mutual_information": 1.0}
-        shown |= {ERROR: errors[coalition]} if errors else {}
-        shown |= {"collusion_gain": 1 - (1 - truth) / (1 - best)} if len(coalition) > 1 else {}
-        for metric, value in shown.items():
+        told = {"accuracy": right, "accuracy_gain": right - BLIND, "reconstruction_probability": truth, "mutual_information": 1.0}
+        told |= {ERROR: errors[coalition]} if errors else {}
+        told |= {"collusion_gain": 1 - (1 - truth) / (1 - best)} if len(coalition) > 1 else {}
+        for metric, value in told.items():
             records.append(measurement(**key, metric=metric, **report_cases.with_bar(value, 0.001, None)))
     return records
 
@@ -152,9 +152,9 @@ def test_who_was_given_attributes_does_not_speak_for_all_and_is_told_apart(quick
     case = given_case(quickstart)
     found = verdict(Reading(case), "correlated")
     assert found.adversary == "llse, perfect knowledge"
-    shown = "".join(text for text, _ in found.aside)
-    assert "An adversary who already knows salary of every record is left with " in shown
-    assert shown.endswith(" of the variance of all attributes unknown (partial).")
+    told = "".join(text for text, _ in found.given)
+    assert "An adversary who already knows salary of every record is left with " in told
+    assert told.endswith(" of the variance of all attributes unknown (partial).")
     for text in (terminal.Terminal(width=400).render([case]), markdown.Markdown().render([case]), case._repr_html_(), html.Html().render([case])):
         assert "of the variance of all attributes unknown (partial)." in " ".join(text.split())
     page = html.Html().render([case])
