@@ -105,7 +105,8 @@ def inference_records(
     n = counted.rows
     if not n:
         return []
-    mean = {name: total / n for name, total in counted.sums.items()} | {"delta_growth": counted.growth}
+    mean = {name: total / n for name, total in counted.sums.items()}
+    mean |= {"delta_growth": counted.growth, "linkage": mean.pop("linkage")}
     theory = {
         "disclosed": mean.pop("claim"), "accuracy": mean["posterior_max"], "reconstruction_probability": mean.pop("square"),
         "learning_gain": mean["posterior_max"] - counted.prior_max,
