@@ -1,4 +1,4 @@
-"""Pooling copies that were turned differently: rows of one table match, so each copy can be turned onto the first.
+"""Pooling copies that were rotated differently: rows of one table match, so each copy can be rotated onto the first.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |

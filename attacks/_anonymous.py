@@ -2,40 +2,40 @@
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| class | records that look alike in every copy held (bounds, and whether suppressed); a target's own is found by its quasi-identifiers | |
+| class | records of one class in every copy held (suppressed ones are a class); a target's own is found by its quasi-identifiers | |
 | ``P_E(v)`` | share of sensitive value v in the class: what the adversary thinks of each record in it | (classes, V) |
 | ``P(v)`` | share in the copies as a whole | (V,) |
 
-Copies pooled: the records whose bounds agree in every copy. A record that any copy suppresses is known by the others; by none, by ``P``,
-and then there is no row of it to be named.
+A record that any copy suppresses is known by the others; by none, by ``P``, and then there is no row of it to be named.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from auditor.plugin import Array, Inferred, NotApplicable, Reconstruction, View
-from auditor.schemes.generalisation.copies import Layout
+from auditor.plugin import Array, ClassRecords, Indices, Inferred, KnownAttributes, NotApplicable, Reconstruction, RowAttack, View
+from auditor.schemes.generalisation.classes import counted
+from auditor.schemes.generalisation.copies import classes, released
 
 
-def layout_of(view: View) -> Layout:
-    """Return where copies have what.
+def target_of(view: View) -> int:
+    """Return the place of the sensitive attribute.
 
     Raises
     ------
     NotApplicable
         The adversary does not know all quasi-identifiers of its targets, or knows the sensitive attribute already.
     """
-    layout, known = Layout.of(view.attributes, view.scheme["quasi"], view.scheme["sensitive"]), set(view.known_columns.tolist())
-    if not set(layout.quasi) <= known:
+    target, known = view.attributes.index(view.scheme["sensitive"]), {view.attributes[place] for place in view.known_columns}
+    if not set(view.scheme["quasi"]) <= known:
         raise NotApplicable("finds a target's class by its quasi-identifiers, so needs to know all of them")
-    if layout.target in known:
+    if view.scheme["sensitive"] in known:
         raise NotApplicable("looks for the sensitive attribute, which this adversary knows already")
-    return layout
+    return target
 
 
 @dataclass(frozen=True)
@@ -44,29 +44,29 @@ class Classes:
 
     Attributes
     ----------
-    keys : dict
-        Number of the class by how its records look.
+    target : int
+        Place of the sensitive attribute.
+    numbers : dict
+        Number of the class by its records' classes in every copy held.
     values : ndarray of shape (V,)
         Sensitive values, sorted.
     counts : ndarray of shape (classes, V)
     """
 
-    layout: Layout
-    keys: dict[bytes, int] = field(repr=False)
+    target: int
+    numbers: dict[tuple[int, ...], int] = field(repr=False)
     values: Array = field(repr=False)
     counts: Array = field(repr=False)
 
     @classmethod
-    def of(cls, layout: Layout, blocks: Iterable[list[Array]]) -> Classes:
+    def of(cls, target: int, blocks: Iterable[list[ClassRecords]]) -> Classes:
         """Count them in one pass."""
-        parts = [(layout.signatures(copies), *layout.released(copies)) for copies in blocks]
-        keys: dict[bytes, int] = {}
-        number = np.array([keys.setdefault(row.tobytes(), len(keys)) for signature, _, _ in parts for row in signature])
-        value, there = np.concatenate([v for _, v, _ in parts]), np.concatenate([t for _, _, t in parts])
-        values, codes = np.unique(value[there], return_inverse=True)
-        counts = np.zeros((len(keys), len(values)))
-        np.add.at(counts, (number[there], codes.ravel()), 1.0)
-        return cls(layout, keys, values, counts)
+        parts = [(classes(copies), *released(copies, target)) for copies in blocks]
+        members, value, shown = (np.concatenate(each) for each in zip(*parts, strict=True))
+        found, number = np.unique(members, axis=0, return_inverse=True)
+        values, codes = np.unique(value[shown], return_inverse=True)
+        counts = counted(number.ravel()[shown], codes.ravel(), (len(found), len(values)))
+        return cls(target, {tuple(row): place for place, row in enumerate(found.tolist())}, values, counts)
 
     @property
     def prior(self) -> Array:
@@ -84,38 +84,67 @@ class Classes:
         """Records in each class that are released."""
         return np.asarray(self.counts.sum(axis=1))
 
-    def number(self, copies: Sequence[Array]) -> NDArray[np.intp]:
+    def number(self, copies: Sequence[ClassRecords]) -> Indices:
         """Return each record's class."""
-        return np.array([self.keys[row.tobytes()] for row in self.layout.signatures(copies)], dtype=np.intp)
+        found, number = np.unique(classes(copies), axis=0, return_inverse=True)
+        return np.array([self.numbers[tuple(row)] for row in found.tolist()], dtype=np.intp)[number.ravel()]
+
+
+class ClassAttack(RowAttack):
+    """Reads sensitive values off classes; what is claimed of each class is for the attack to say."""
+
+    families = frozenset({"k-anonymity"})
+    knowledge = (KnownAttributes.name,)
+    assumes = "The adversary knows that its target is in the table, and all of its quasi-identifiers."
+
+    @abstractmethod
+    def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
+        """Return the group of values claimed of each class's records, shape (classes,), −1 for none, from shares of G groups.
+
+        Parameters
+        ----------
+        sizes : ndarray of shape (classes,)
+            Records in each class that are released.
+        P_E : ndarray of shape (classes, G)
+        P : ndarray of shape (G,)
+        """
+
+    def groups(self, view: View, values: Array) -> Indices:
+        """Return the group that each sensitive value counts as, shape (V,): its own unless the attack is after less."""
+        return np.arange(len(values))
+
+    def fit(self, view: View, blocks: Iterable[list[ClassRecords]]) -> Reconstruction:
+        """Return the reading of the coalition's classes."""
+        return ClassReading(self, view, Classes.of(target_of(view), blocks))
+
+
+def surest(sizes: Array, P_E: Array, confidence: float) -> Indices:
+    """Return the commonest group of each class where its share is that large, −1 where none is, shape (classes,)."""
+    return np.where((P_E.max(axis=1) >= confidence - 1e-12) & (sizes > 0), P_E.argmax(axis=1), -1)
 
 
 class ClassReading(Reconstruction):
-    """Quasi-identifiers at the middle of their bounds, the sensitive value as claimed, other attributes as released.
+    """Quasi-identifiers at the middle of their ranges, the sensitive value likeliest in the class, other attributes as released."""
 
-    Parameters
-    ----------
-    groups : ndarray of shape (V,)
-        Which group of values each belongs to: what is claimed is a group.
-    claims : ndarray of shape (classes,)
-        The group claimed of each class's records; −1 for none.
-    """
-
-    def __init__(self, classes: Classes, groups: NDArray[np.intp], claims: NDArray[np.intp]) -> None:
-        self._classes, self._groups, self._claims, self._target = classes, groups, claims, classes.layout.target
-        member = np.eye(int(groups.max()) + 1)[groups]
+    def __init__(self, attack: ClassAttack, view: View, classes: Classes) -> None:
+        self._classes, self._groups = classes, attack.groups(view, classes.values)
+        member = np.eye(int(self._groups.max()) + 1)[self._groups]
         self._posterior, self._prior = classes.posterior @ member, classes.prior @ member
+        self._claims = attack.claimed(classes.sizes, self._posterior, self._prior)
 
-    def rows(self, copies: Sequence[Array]) -> Array:
+    def rows(self, copies: Sequence[ClassRecords]) -> Array:
         """Return the estimate of every attribute."""
-        out, best = self._classes.layout.middles(copies[0]), self._classes.values[self._classes.posterior.argmax(axis=1)]
-        out[:, self._target] = best[self._classes.number(copies)]
+        out: Array = (copies[0]["low"] + copies[0]["high"]) / 2.0
+        best = self._classes.values[self._classes.posterior.argmax(axis=1)]
+        out[:, self._classes.target] = best[self._classes.number(copies)]
         return out
 
-    def inferred(self, copies: Sequence[Array]) -> Inferred:
+    def inferred(self, copies: Sequence[ClassRecords]) -> Inferred:
         """Return what is thought of each record's sensitive value."""
         number = self._classes.number(copies)
         size = self._classes.sizes[number]
         return Inferred(
-            self._target, self._classes.values, self._groups, self._posterior[number], self._prior, self._claims[number],
-            np.divide(1.0, size, out=np.zeros(len(size)), where=size > 0),
+            attribute=self._classes.target, values=self._classes.values, groups=self._groups,
+            posterior=self._posterior[number], prior=self._prior, claims=self._claims[number],
+            linked=np.divide(1.0, size, out=np.zeros(len(size)), where=size > 0),
         )  # fmt: skip

@@ -7,7 +7,7 @@ The axes of a sample turn by ``Ω`` against the population's. With ``z`` a centr
 | ``Ω_ij`` | ``mean z_i z_j / (λ_j − λ_i)`` over the sample: antisymmetric | Anderson 1963, section 2, in its form for any distribution |
 | ``T`` | one record's part, ``z_i z_j / (λ_j − λ_i)``; 0 on the diagonal | |
 | ``Q`` | ``E ΩᵀΩ = (E TᵀT) / s`` for one sample; of two independent samples the turns subtract, so their ``Q`` add | |
-| error | ``xᵀ Q x`` for a record x along the axes that is turned by one sample's axes and back by the other's | |
+| error | ``xᵀ Q x`` for a record x along the axes that is rotated by one sample's axes and back by the other's | |
 
 A sample and the rest of one table are drawn without replacement: ``(1/s + 1/m)`` holds exactly then too, the moments being the table's.
 Good while turns are small, so where variances lie well apart for the size of the samples.

@@ -26,7 +26,7 @@ import numpy as np
 from auditor.plugin import Array, NotApplicable
 
 MOST_ROWS = 20_000
-"""Rows that components are learnt from."""
+"""Rows that components are estimated from."""
 
 MOST_STEPS = 300
 """Of a fixed-point iteration: tens are enough unless two components are Gaussian, and then no number may be."""
@@ -47,7 +47,7 @@ FIXED = 1e-12
 
 @dataclass(frozen=True)
 class Unmixing:
-    """``s = B (y − ȳ)``, components of variance 1 over the rows learnt from.
+    """``s = B (y − ȳ)``, components of variance 1 over the rows fitted to.
 
     Attributes
     ----------

@@ -33,7 +33,7 @@ class Guide(ABC):
 
     @abstractmethod
     def order(self, found: Unmixing, y: Array) -> tuple[Order, Array]:
-        """Return which component belongs in each place, and its sign, shapes (N,), given the rows that they were learnt from."""
+        """Return which component belongs in each place, and its sign, shapes (N,), given the rows that they were estimated from."""
 
     @abstractmethod
     def place(self, found: Unmixing, order: Order, signs: Array) -> tuple[Array, Array]:

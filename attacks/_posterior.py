@@ -103,7 +103,7 @@ def channels(view: View) -> list[Channel]:
 def reconstructed_priors(
     view: View, found: Sequence[Channel], blocks: Iterable[list[Array]], method: Method, bins: int | None, domain: Sequence[float] | None
 ) -> list[Histogram | None]:
-    """Return each attribute's distribution, learnt from the released values; None where the copies give the values away.
+    """Return each attribute's distribution, estimated from the released values; None where the copies give the values away.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class _Values:
         self._counts = np.zeros(CELLS)
 
     def _of(self, copies: list[Array]) -> Array:
-        """A prior is learnt from the combination, or from the least noisy copy where noise is uniform (combined, it would not be)."""
+        """A prior is estimated from the combination, or from the least noisy copy where noise is uniform (combined, it would not be)."""
         if self.channel.bounded:
             return copies[self._least][:, self._j]
         return np.stack([copy[:, self._j] for copy in copies], axis=1) @ self.channel.weights

@@ -40,7 +40,7 @@ class DistributionAnalysis(RowAttack):
     name = "distribution-analysis"
     reference = "liu2008, section 3.6"
     assumes = "The adversary knows the law of the noise, and that records are independent draws of one distribution."
-    wins = "Wins on clustered attributes and bounded noise; on normal data it is udr with a learnt prior."
+    wins = "Wins on clustered attributes and bounded noise; on normal data it is udr with an estimated prior."
 
     class Parameters(PluginParameters):
         """How the distribution is reconstructed."""
@@ -48,11 +48,11 @@ class DistributionAnalysis(RowAttack):
         method: Method = Field("em", description="em, or Agrawal and Srikant's iteration")
         bins: Annotated[int, Field(ge=2, le=2000)] | None = Field(None, description="bins of the distribution; by default 100 to 400")
         domain: list[float] | None = Field(
-            None, min_length=2, max_length=2, description="[low, high] of every attribute, in data units; by default learnt"
+            None, min_length=2, max_length=2, description="[low, high] of every attribute, in data units; by default estimated"
         )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the localiser with the distributions learnt from the coalition's copies."""
+        """Return the localiser with the distributions estimated from the coalition's copies."""
         p, found = self.parameters, channels(view)
         return Localised(found, reconstructed_priors(view, found, blocks, p.method, p.bins, p.domain))
 

@@ -1,4 +1,4 @@
-"""Homogeneity: find a target's class by its quasi-identifiers; if the class's sensitive values are (nearly) all alike, the value is learnt.
+"""Homogeneity: find a target's class by its quasi-identifiers; if the class's sensitive values are (nearly) all the same, it is disclosed.
 
 | symbol | meaning | source |
 | --- | --- | --- |
@@ -11,26 +11,20 @@ when one is common. Fails where every class is ℓ-diverse (c = 1), or no share 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from attacks._anonymous import Classes, ClassReading, layout_of
-from auditor.plugin import KnownAttributes, PluginParameters, Reconstruction, RowAttack, View, register
+from attacks._anonymous import ClassAttack, surest
+from auditor.plugin import Array, Indices, PluginParameters, register
 
 
 @register
-class Homogeneity(RowAttack):
+class Homogeneity(ClassAttack):
     """Learns the sensitive value of records whose class has (nearly) one value only."""
 
     name = "homogeneity"
     reference = "machanavajjhala2007, section 2.1"
-    families = frozenset({"k-anonymity"})
-    knowledge = (KnownAttributes.name,)
-    assumes = "The adversary knows that its target is in the table, and all of its quasi-identifiers."
     wins = "Wins on classes whose sensitive values are alike, whatever k; fails on diverse ones."
 
     class Parameters(PluginParameters):
@@ -38,10 +32,6 @@ class Homogeneity(RowAttack):
 
         confidence: Annotated[float, Field(gt=0, le=1)] = Field(1.0, description="share of one value in a class from which it is claimed")
 
-    def fit(self, view: View, blocks: Iterable[list[NDArray[np.float64]]]) -> Reconstruction:
-        """Return the reading of the coalition's classes."""
-        classes = Classes.of(layout_of(view), blocks)
-        P_E = classes.posterior
-        sure = (P_E.max(axis=1) >= self.parameters.confidence - 1e-12) & (classes.sizes > 0)
-        claims = np.where(sure, P_E.argmax(axis=1), -1)
-        return ClassReading(classes, np.arange(len(classes.values)), claims)
+    def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
+        """Return the commonest value of classes that are sure of it."""
+        return surest(sizes, P_E, self.parameters.confidence)

@@ -24,7 +24,7 @@ may be mixtures; ICA of the known records and ICA of the copy find the same comp
 
 Theory. A matrix takes the fixed points of FastICA along, so that what is found in a copy is what is found in the table. Given the table and
 the adversary's records, the error is then that of the fixed point next to the truth: the audit starts there (at the attributes; for
-``latent`` at the adversary's own components) on the true rows that the attack learnt from, takes the same steps to where they rest, and
+``latent`` at the adversary's own components) on the true rows that the attack was fitted to, takes the same steps to where they rest, and
 puts the components in their places by the adversary's means and scales, but in the right order with the right signs. One draw of the
 adversary's counts: where τ of a component (``attacks._fastica``) is near 0 two fixed points may lie beside each other, one with each
 sign of it, and theory takes the one with the signs that the attack ended at. A component taken for another, a wrong sign or a fixed
@@ -153,7 +153,7 @@ class Theory:
     signs : ndarray of shape (N,)
         Of ``τ`` of the components that the attack found, in their places.
     rows : callable
-        Returns anew the generator that chose the rows it learnt from.
+        Returns anew the generator that chose the rows it was fitted to.
     """
 
     guide: Guide

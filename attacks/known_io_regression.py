@@ -17,12 +17,11 @@ Least squares over the known records, with an intercept, pooled copies side by s
 With ``p ≤ kN`` the records fit many maps: the least of them is taken (minimum norm, every copy scaled to variance 1). Near ``p = kN + 1``
 plain least squares learns the noise and is worse than guessing the mean; ``ridge: gcv`` is what a careful attacker does.
 
-The records judged are not the known ones, and their noise knows nothing of the map: theory is the closed form for the map as it was learnt,
-over that noise, and holds for any table (``auditor.audit.numeric.closed_form``). Turned copies are judged as they were before they
-were turned. Copies
-with other columns have no theory but 0, where the known records undo the matrix.
+The records judged are not the known ones, and their noise knows nothing of the map: theory is the closed form for the map as it was fitted,
+over that noise, and holds for any table (``auditor.audit.numeric.closed_form``). Transformed copies are judged as they were before they
+were transformed. Copies with other columns have no theory but 0, where the known records undo the matrix.
 
-Copies with other columns than the original (a random projection's) have no joint moments: the same map is then learnt from the records
+Copies with other columns than the original (a random projection's) have no joint moments: the same map is then fitted to the records
 themselves, and run over rows.
 
 Reference: known-sample and known input–output attacks of liu2008, section 4, in the least-squares form of Chen et al. Works on every
@@ -91,7 +90,7 @@ class KnownInputOutputRegression(LinearAttack):
 
 
 class RegressionOverRows(RowAttack):
-    """The least-squares map learnt from the known records themselves; copies may have any number of columns."""
+    """The least-squares map fitted to the known records themselves; copies may have any number of columns."""
 
     name = KnownInputOutputRegression.name
     families = KnownInputOutputRegression.families

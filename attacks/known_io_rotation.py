@@ -76,7 +76,7 @@ class FittingRotations:
     ----------
     spanned, rest : ndarrays of shape (N, r), (N, c)
         ``V_1``, ``V_2``.
-    turned, rest_turned : ndarrays of shape (N, r), (N, c)
+    transformed, rest_transformed : ndarrays of shape (N, r), (N, c)
         ``W_1``, ``W_2``.
     centre, copied_centre : ndarrays of shape (N,)
         Of the known records and of their copies; 0 without a translation.
@@ -85,7 +85,7 @@ class FittingRotations:
     spanned: Array = field(repr=False)
     rest: Array = field(repr=False)
     transformed: Array = field(repr=False)
-    rest_turned: Array = field(repr=False)
+    rest_transformed: Array = field(repr=False)
     centre: Array = field(repr=False)
     copied_centre: Array = field(repr=False)
 
@@ -93,7 +93,7 @@ class FittingRotations:
     def of(cls, X_p: Array, Y_p: Array, moved: bool = False) -> FittingRotations:
         """Return them for known records and copies of shape (p, N); repeated and dependent records are no trouble.
 
-        That ``Y_p`` is ``X_p`` turned is *not checked*.
+        That ``Y_p`` is ``X_p`` rotated is *not checked*.
         """
         N = X_p.shape[1]
         centre, copied = (X_p.mean(axis=0), Y_p.mean(axis=0)) if moved else (np.zeros(N), np.zeros(N))
@@ -118,7 +118,7 @@ class FittingRotations:
 
     def outside(self, y: Array) -> Array:
         """Return coordinates of the part that is not, up to a rotation, shape (b, c)."""
-        return np.asarray((y - self.copied_centre) @ self.rest_turned)
+        return np.asarray((y - self.copied_centre) @ self.rest_transformed)
 
 
 class RotationGuess(Reconstruction):

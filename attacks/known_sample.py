@@ -19,15 +19,15 @@ projections favour, by N one-dimensional energy statistics on thousands of rows:
 axis that has answered. Of the axes that favour neither sign all combinations are tried up to ``exhaustive`` of them; beyond, they are
 flipped one at a time while E falls: at most N evaluations a sweep, a few sweeps.
 
-A turn that is a little off moves records by that much of their distance from what they are turned about. So they are turned about the
+A turn that is a little off moves records by that much of their distance from what they are rotated about. So they are rotated about the
 means of sample and copy, which are known to belong together, once those are farther off than they are ill known:
 ``x̂ = s̄ + M̂ᵀ (y − ȳ)`` where ``s̄ᵀ Q s̄`` is above ``tr K (1/s + 1/m)``, Q the axes' mean squared turn.
 
 What is left is known to first order once every axis has answered for itself and turns little (``attacks._axis_error``): the turn between
-the sample's axes and the copy's, and the copy's noise. Else, or where noisy copies are turned onto each other first, no theory is given.
+the sample's axes and the copy's, and the copy's noise. Else, or where noisy copies are rotated onto each other first, no theory is given.
 
 Wins with distinct eigenvalues and data that are skewed or off the origin. Fails on data symmetric about 0 along an axis: no statistic can
-tell its signs; and where eigenvalues nearly coincide, as axes are then arbitrary within their plane. Copies with noise are turned onto
+tell its signs; and where eigenvalues nearly coincide, as axes are then arbitrary within their plane. Copies with noise are rotated onto
 each other and averaged first (the survey has one copy and no noise).
 """
 
@@ -63,7 +63,7 @@ DECIDED = 5.0
 """An axis whose two signs' statistics differ by so many times what chance makes of equal distributions is decided by itself."""
 
 SMALL_TURN = 0.006
-"""Mean squared turn of an axis up to which first-order theory is told. On exponential attributes the error is some 5 % above it there, and
+"""Mean squared turn of an axis up to which first-order theory is given. On exponential attributes the error is some 5 % above it there, and
 some 40 % at three times as much (500 splits of one table)."""
 
 AXIS_ROWS = 20_000
@@ -131,7 +131,7 @@ class LeftOver:
     turn : ndarray of shape (N, N)
         ``Q``.
     start : ndarray of shape (N,)
-        What records are turned about.
+        What records are rotated about.
     apart : float
         Squared error that is the same for every record.
     """
@@ -154,7 +154,7 @@ class TurnedBack(Reconstruction):
         self._alignment, self.matrix, self._start, self._to, self._left = alignment, M, start, to, left
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return the pooled copy turned back."""
+        """Return the pooled copy rotated back."""
         return np.asarray(self._start + (self._alignment.pooled(copies) - self._to) @ self.matrix)
 
     def expected(self, x: Array) -> Array | None:

@@ -12,28 +12,20 @@ one k-anonymous copy, and tells nothing of what the records of a class have in c
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
-from numpy.typing import NDArray
 
-from attacks._anonymous import Classes, ClassReading, layout_of
-from auditor.plugin import KnownAttributes, Reconstruction, RowAttack, View, register
+from attacks._anonymous import ClassAttack
+from auditor.plugin import Array, Indices, register
 
 
 @register
-class Linkage(RowAttack):
+class Linkage(ClassAttack):
     """Names a target's row by its quasi-identifiers; claims its sensitive value where there is one such row only."""
 
     name = "linkage"
     reference = "samarati2001"
-    families = frozenset({"k-anonymity"})
-    knowledge = (KnownAttributes.name,)
-    assumes = "The adversary knows that its target is in the table, and all of its quasi-identifiers."
     wins = "Wins with k = 1 and on pooled copies whose classes cross; fails on one k-anonymous copy."
 
-    def fit(self, view: View, blocks: Iterable[list[NDArray[np.float64]]]) -> Reconstruction:
-        """Return the reading of the coalition's classes."""
-        classes = Classes.of(layout_of(view), blocks)
-        claims = np.where(classes.sizes == 1, classes.posterior.argmax(axis=1), -1)
-        return ClassReading(classes, np.arange(len(classes.values)), claims)
+    def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
+        """Return the value of the only row of a class."""
+        return np.where(sizes == 1, P_E.argmax(axis=1), -1)

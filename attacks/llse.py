@@ -99,7 +99,7 @@ def llse_weights(K_X: Array, law: NoiseLaw, grain: Array | None = None) -> Array
     law : GaussianNoise or DenseNoise
         The noise of the coalition's k copies; may be singular.
     grain : ndarray of shape (N,), optional
-        What the copies are rounded to (``View.grain``); the last bit of the noise unless told.
+        What the copies are rounded to (``View.grain``); the last bit of the noise unless given.
     """
     if isinstance(law, GaussianNoise):
         grain = np.full(len(K_X), EPS * max(1.0, float(np.diag(law.level_covariance).max()))) if grain is None else grain

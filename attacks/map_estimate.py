@@ -14,7 +14,7 @@ knows where records are and where none is, which no linear attack does.
 same
 smoothed by a normal kernel one bin wide; the mode is found by Newton's method from the best of a grid. Both take attributes one at a
 time, so with strong correlations the Gaussian prior, which uses them, wins; on skewed or clustered attributes they do. ``histogram`` with
-``estimate: mean`` is the univariate reconstruction (UDR) of huang2005, section 4, with a prior that was learnt.
+``estimate: mean`` is the univariate reconstruction (UDR) of huang2005, section 4, with a prior that was estimated.
 
 Several copies: Gaussian noise, the combination of least noise, which says all they say; uniform noise, the overlap of what each leaves
 possible. Under uniform noise the Gaussian prior, too, goes attribute by attribute: a normal cut to the overlap.
@@ -45,8 +45,8 @@ class MaximumAPosteriori(RowAttack):
     reference = "liu2008, section 3.5"
     assumes = "The adversary knows the law of the noise; a gaussian prior needs the data's moments, the others only the copies."
     wins = (
-        "Wins on skewed or clustered attributes while their shape shows through the noise; on normal data a learnt prior loses to llse; "
-        "a gaussian prior equals bayes-estimate, a flat one ndr."
+        "Wins on skewed or clustered attributes while their shape shows through the noise; on normal data an estimated prior "
+        "loses to llse; a gaussian prior equals bayes-estimate, a flat one ndr."
     )
 
     class Parameters(PluginParameters):
@@ -58,7 +58,7 @@ class MaximumAPosteriori(RowAttack):
         bins: Annotated[int, Field(ge=2, le=2000)] | None = Field(None, description="bins of a reconstructed prior; by default 100 to 400")
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return Bayes' rule with the prior known or learnt from the coalition's copies."""
+        """Return Bayes' rule with the prior known or estimated from the coalition's copies."""
         p, found = self.parameters, channels(view)
         if p.prior == "flat":
             return _ByAttribute(found, [None] * len(found), "flat", p.estimate)

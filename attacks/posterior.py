@@ -77,7 +77,7 @@ class Posterior(CategoricalAttack):
     def infer(self, view: CategoricalView) -> Inference:
         """Return Bayes' rule for one coalition."""
         if isinstance(view.knowledge, KnownRecords):
-            return self._learnt(view)
+            return self._from_pairs(view)
         if isinstance(view.knowledge, UniformPrior):
             return Bayes(np.full(view.size, 1.0 / view.size), view.law)
         if isinstance(view.knowledge, Estimated):
@@ -96,7 +96,7 @@ class Posterior(CategoricalAttack):
             return np.full(view.size, 1.0 / view.size)  # the copy says nothing of the prior
         return prior_by_likelihood(counts, level) if self.parameters.prior == "em" else prior_by_inversion(counts, level)
 
-    def _learnt(self, view: CategoricalView) -> Inference:
+    def _from_pairs(self, view: CategoricalView) -> Inference:
         """Channel and prior from known records: how often each copy shows the truth."""
         pairs = view.need(KnownPairs)
         x = pairs.original

@@ -13,27 +13,23 @@ of the table is of one group, so may be all of a class that is close to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from attacks._anonymous import Classes, ClassReading, layout_of
-from auditor.plugin import AuditorError, KnownAttributes, PluginParameters, Reconstruction, RowAttack, View, register
+from attacks._anonymous import ClassAttack, surest
+from auditor.plugin import Array, AuditorError, Indices, PluginParameters, View, register
 
 
 @register
-class Similarity(RowAttack):
+class Similarity(ClassAttack):
     """Learns the sensitive value up to a group of like values, where a class lies within one group."""
 
     name = "similarity"
     reference = "li2007, section 3"
-    families = frozenset({"k-anonymity"})
-    knowledge = (KnownAttributes.name,)
-    assumes = "The adversary knows that its target is in the table, and all of its quasi-identifiers."
     wins = "Wins on classes diverse in value but not in meaning; fails where values spread over groups."
     trial = MappingProxyType({"edges": [90.0, 100.0, 110.0]})
 
@@ -63,16 +59,11 @@ class Similarity(RowAttack):
         if height >= hierarchy.height:
             raise AuditorError(f"height must be below the root's, {hierarchy.height} in the hierarchy of {sensitive!r}; got {height}")
 
-    def fit(self, view: View, blocks: Iterable[list[NDArray[np.float64]]]) -> Reconstruction:
-        """Return the reading of the coalition's classes."""
-        classes = Classes.of(layout_of(view), blocks)
-        groups = self._groups(view, classes.values)
-        share = classes.posterior @ np.eye(int(groups.max()) + 1)[groups]
-        sure = (share.max(axis=1) >= self.parameters.confidence - 1e-12) & (classes.sizes > 0)
-        claims = np.where(sure, share.argmax(axis=1), -1)
-        return ClassReading(classes, groups, claims)
+    def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
+        """Return the commonest group of classes that are sure of it."""
+        return surest(sizes, P_E, self.parameters.confidence)
 
-    def _groups(self, view: View, values: NDArray[np.float64]) -> NDArray[np.intp]:
+    def groups(self, view: View, values: Array) -> Indices:
         """Return the group of each value, shape (V,)."""
         if self.parameters.edges is not None:
             return np.searchsorted(np.sort(self.parameters.edges), values, side="right")

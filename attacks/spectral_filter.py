@@ -22,7 +22,7 @@ eigenvalues then cross the bound one by one and bring their noise along, or stay
 
 from __future__ import annotations
 
-from auditor.adversary.single_copy import FilterParameters, descending_eigen, direction_gains, filter_map, white_variance
+from auditor.adversary.single_copy import FilterParameters, sample_filter
 from auditor.numerics.random_matrix import noise_edge
 from auditor.plugin import Affine, LinearAttack, View, register
 
@@ -44,10 +44,6 @@ class SpectralFilter(LinearAttack):
 
     def affine(self, view: View) -> Affine:
         """Return the projection on the directions beyond the bound, about the copy's own mean."""
-        moments = view.held
-        mean, covariance = view.combined(moments)
-        values, V = descending_eigen(covariance)
-        variance = white_variance(view, covariance, values, self.parameters, moments.count)
-        k = int((values > noise_edge(moments.count, view.width, variance)).sum())
-        gains = direction_gains(values, k, variance, moments.count, self.parameters)
-        return filter_map(view, (V * gains) @ V.T, mean, fixed=False)
+        return sample_filter(
+            view, self.parameters, lambda values, variance, rows: int((values > noise_edge(rows, view.width, variance)).sum())
+        )

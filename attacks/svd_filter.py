@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.single_copy import FilterParameters, descending_eigen, direction_gains, filter_map, white_variance
+from auditor.adversary.single_copy import FilterParameters, sample_filter
 from auditor.plugin import Affine, LinearAttack, View, register
 
 
@@ -46,12 +46,7 @@ class SVDFilter(LinearAttack):
 
     def affine(self, view: View) -> Affine:
         """Return the projection on the directions worth their noise, about the copy's own mean."""
-        moments = view.held
-        mean, covariance = view.combined(moments)
-        values, V = descending_eigen(covariance)
-        variance = white_variance(view, covariance, values, self.parameters, moments.count)
-        gains = direction_gains(values, worth_keeping(values, variance), variance, moments.count, self.parameters)
-        return filter_map(view, (V * gains) @ V.T, mean, fixed=False)
+        return sample_filter(view, self.parameters, lambda values, variance, rows: worth_keeping(values, variance))
 
 
 def worth_keeping(values: NDArray[np.float64], variance: float) -> int:

@@ -14,7 +14,7 @@ what correlations give away.
 
 ``prior: gaussian`` is the closed form for normal ``f_X`` and ``f_R``, and the best linear guess from one attribute for any; it goes through
 the moment engine. An ``estimated`` adversary takes ``λ̂_jj = max(0, Var(y_j) − σ_j²)`` and the mean from its rows.
-``prior: reconstructed`` is the paper's own: ``f_X`` is learnt from the copies (``auditor.adversary.density``: flat in every bin) and the
+``prior: reconstructed`` is the paper's own: ``f_X`` is estimated from the copies (``auditor.adversary.density``: flat in every bin) and the
 integrals
 are exact for it; row by row, and it needs no moments. Gaussian or uniform noise.
 
@@ -75,7 +75,7 @@ class UnivariateReconstruction(LinearAttack):
         """Where the prior comes from."""
 
         prior: Literal["gaussian", "reconstructed"] = Field(
-            "gaussian", description="gaussian: the closed form, linear; reconstructed: f_X learnt from the copies"
+            "gaussian", description="gaussian: the closed form, linear; reconstructed: f_X estimated from the copies"
         )
         method: Method = Field("em", description="how a prior is reconstructed: em, or Agrawal and Srikant's iteration")
         bins: Annotated[int, Field(ge=1, le=2000)] | None = Field(None, description="bins of a reconstructed prior; by default 100 to 400")
@@ -97,12 +97,12 @@ class UnivariateReconstruction(LinearAttack):
 
 
 class ReconstructedPrior(RowAttack):
-    """Posterior means under distributions learnt from the copies; any knowledge will do."""
+    """Posterior means under distributions estimated from the copies; any knowledge will do."""
 
     name = UnivariateReconstruction.name
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return posterior means with the priors learnt from the coalition's copies."""
+        """Return posterior means with the priors estimated from the coalition's copies."""
         found = channels(view)
         return PosteriorMeans(found, reconstructed_priors(view, found, blocks, self.parameters.method, self.parameters.bins, None))
 

@@ -13,7 +13,7 @@ from auditor.text.spelling import closest
 WRONG_REQUEST, FAILED_RUNNING = 2, 3
 """Exit statuses of the program: something asked for cannot be had, and something failed while it was carried out."""
 LONGEST_LINE = 500
-"""Characters of a message's line; what is longer is told by its beginning and its end."""
+"""Characters of a message's line; what is longer is shown by its beginning and its end."""
 MOST_LINES = 100
 """Lines of a message: nobody reads on, and a log must not be filled by one request."""
 LONGEST_LIST = 320
@@ -62,7 +62,7 @@ class PluginError(AuditorError):
 
 
 class PluginFailed(AuditorError):  # noqa: N818 - what happened, told in the report
-    """A plugin raised what it must not; the message says what may be told of it (``auditor.process.containment``)."""
+    """A plugin raised what it must not; the message says what may be reported of it (``auditor.process.containment``)."""
 
 
 class AuditorWarning(UserWarning):

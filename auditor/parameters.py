@@ -1,4 +1,4 @@
-"""What is wrong with a plugin's parameters, in words: pydantic's errors told by field, expected value and nearest valid name."""
+"""What is wrong with a plugin's parameters, in words: pydantic's errors reported by field, expected value and nearest valid name."""
 
 from __future__ import annotations
 
@@ -58,18 +58,18 @@ def explain(error: ValidationError, model: type[BaseModel], value: Any) -> list[
     """
     tell: Callable[[Any], str] = kind_of if getattr(model, "holds_cells", False) else shown
     findings = [_finding(item, value) for item in error.errors()]
-    told: list[tuple[Path, str, bool]] = []
+    problems: list[tuple[Path, str, bool]] = []
     for place in sorted({at for finding in findings for at, _ in finding.branches}, key=len):
         inside = [finding for finding in findings if finding.within(place) is not None]
         if inside:
             kept, summary = _meant(place, inside, tell)
             findings = [finding for finding in findings if finding.within(place) is None or finding in kept]
-            told += summary
+            problems += summary
     by_place: dict[Path, list[_Finding]] = {}
     for finding in findings:
         by_place.setdefault(finding.place, []).append(finding)
     missing = [place for place, items in by_place.items() if items[0].kind == "missing"]
-    return told + [_problem(place, items, _siblings(place, model, missing), tell) for place, items in by_place.items()]
+    return problems + [_problem(place, items, _siblings(place, model, missing), tell) for place, items in by_place.items()]
 
 
 def _finding(item: ErrorDetails, value: Any) -> _Finding:

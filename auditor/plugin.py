@@ -52,13 +52,13 @@ from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
 from auditor.schemes.base.transform import Transform
 from auditor.schemes.replacement.base import Copies, UniformScheme
 from auditor.schemes.replacement.law import UniformLaw
-from auditor.types import Array, Coalition, Codes, Indices
+from auditor.types import Array, ClassRecords, Coalition, Codes, Indices
 
 __all__ = [
-    "AdditiveScheme", "Affine", "AffineStack", "Array", "Attack", "AuditorError", "CategoricalAttack", "CategoricalView", "Coalition",
-    "Codes", "Copies", "DataError", "DenseNoise", "Estimated", "Evidence", "ExactMoments", "Expectation", "Filter", "GaussianNoise",
-    "Indices", "Inference", "Inferred", "Judgement", "Key", "Knowledge", "KnownAttributes", "KnownPairs", "KnownRecords", "KnownSample",
-    "LinearAttack", "Moments", "NoiseLaw", "NotApplicable", "Perfect", "Plugin", "PluginError", "PluginParameters", "Prior",
+    "AdditiveScheme", "Affine", "AffineStack", "Array", "Attack", "AuditorError", "CategoricalAttack", "CategoricalView", "ClassRecords",
+    "Coalition", "Codes", "Copies", "DataError", "DenseNoise", "Estimated", "Evidence", "ExactMoments", "Expectation", "Filter",
+    "GaussianNoise", "Indices", "Inference", "Inferred", "Judgement", "Key", "Knowledge", "KnownAttributes", "KnownPairs", "KnownRecords",
+    "KnownSample", "LinearAttack", "Moments", "NoiseLaw", "NotApplicable", "Perfect", "Plugin", "PluginError", "PluginParameters", "Prior",
     "Reconstruction", "Records", "Renderer", "RowAttack", "SampleCounts", "SampleMoments", "Sampler", "Scheme", "Source", "Step", "Table",
     "TableMoments", "Transform", "TransformScheme", "UniformLaw", "UniformPrior", "UniformScheme", "UnmatchedRecords", "UnpairedRecords",
     "View", "mask", "register", "stream",

@@ -72,7 +72,7 @@ def bar(title: str, console: Console) -> Iterator[Listener]:
 def calm(title: str, clock: Callable[[], float] = monotonic) -> Listener:
     """Return a listener that prints a line at the start, at the end, and at most every tenth of the way and every few seconds between."""
     started = clock()
-    told: list[float] = [0, started]
+    last_written: list[float] = [0, started]
     first: list[int] = []
 
     def say(text: str) -> None:
@@ -89,8 +89,8 @@ def calm(title: str, clock: Callable[[], float] = monotonic) -> Listener:
             say(f"{done} of {total} done, took {now - started:.0f} s")
         elif done == first[0]:
             say(f"{done} of {total} done; {progress.current}")
-        elif tenth > told[0] and now - told[1] >= CALM_SECONDS:
-            told[:] = tenth, now
+        elif tenth > last_written[0] and now - last_written[1] >= CALM_SECONDS:
+            last_written[:] = tenth, now
             # what an earlier run had done already says nothing of the pace of this one
             left = (now - started) / (done - first[0]) * (total - done)
             say(f"{done} of {total} done, about {left:.0f} s left; {progress.current}")

@@ -44,7 +44,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFi
 def is_scenario(path: Path) -> bool:
     """Tell whether a file is a mapping with ``data``, ``schemes`` and ``attacks`` at the top.
 
-    One that has these keys in block style counts even when it cannot be parsed, so that its mistake is told.
+    One that has these keys in block style counts even when it cannot be parsed, so that its mistake is reported.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")

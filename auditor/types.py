@@ -13,6 +13,8 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Codes = NDArray[np.unsignedinteger]
 """Categories by their place in the domain, in the smallest unsigned integers that hold them."""
+ClassRecords = NDArray[Any]
+"""Records of a k-anonymous copy: its class, and the range of each attribute (``auditor.schemes.generalisation.copies``)."""
 Coalition = tuple[int, ...]
 """Copy numbers, ascending, from 1."""
 Block = tuple[int, Array, list[Array]]

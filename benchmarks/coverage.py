@@ -50,7 +50,7 @@ and of both, at levels 0.3 and 1. Attributes of one release share its draw, so a
 is a ratio without a mean that an interval could hold.
 """
 
-LEARNT = [
+ESTIMATED_PRIORS = [
     {"id": "udr, learnt prior", "name": "udr", "prior": "reconstructed"},
     {"id": "map-estimate, histogram", "name": "map-estimate"},
     {"id": "map-estimate, kde", "name": "map-estimate", "prior": "kde"},
@@ -63,7 +63,7 @@ ADDITIVE: Families = {
         ["perfect", {"estimated": {"rows": ROWS}}, {"estimated": {"rows": 100}}],
         ["ndr", "udr", "llse", *FILTERS, {"id": "map-estimate, gaussian", "name": "map-estimate", "prior": "gaussian"}],
     ),
-    "priors": (["perfect"], LEARNT),
+    "priors": (["perfect"], ESTIMATED_PRIORS),
     "records": ([{"known-records": 30}, {"known-records": 100}], [
         "known-io-regression", {"id": "known-io-regression, gcv", "name": "known-io-regression", "ridge": "gcv"},
     ]),
@@ -179,13 +179,13 @@ def table_of_rows(rows: Iterable[Row], before: Mapping[tuple[str, ...], Row]) ->
     lines = [f"| {' | '.join(head)} |", "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
     for r in rows:
         was = before.get(r.key)
-        old = (_told(was.coverage), f"{was.ratio:.2f}") if was is not None else ("", "")
-        cells = (r.attack, r.knowledge, r.scheme, r.metric, f"{r.intervals:,}", _told(r.coverage), f"{r.ratio:.2f}", str(r.without), *old)
+        old = (_marked(was.coverage), f"{was.ratio:.2f}") if was is not None else ("", "")
+        cells = (r.attack, r.knowledge, r.scheme, r.metric, f"{r.intervals:,}", _marked(r.coverage), f"{r.ratio:.2f}", str(r.without), *old)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _told(coverage: float) -> str:
+def _marked(coverage: float) -> str:
     return f"{coverage:.3f}" if LOW <= coverage <= HIGH else f"**{coverage:.3f}**"
 
 
@@ -199,7 +199,7 @@ def summary(rows: Sequence[Row]) -> str:
     for (attack, knowledge, metric), parts in sorted(pooled.items()):
         count = sum(part.intervals for part in parts)
         share = sum(part.intervals * part.coverage for part in parts) / count
-        lines.append(f"| {attack} | {knowledge} | {metric} | {count:,} | {_told(share)} |")
+        lines.append(f"| {attack} | {knowledge} | {metric} | {count:,} | {_marked(share)} |")
     return "\n".join(lines)
 
 

@@ -59,7 +59,7 @@ def table(result: AuditResult | None) -> Any:
     """Draw the comparison: adversaries down, schemes across, the worst normalized error as text, its severity as colour."""
     assert result is not None
     reading = Reading(result)
-    rows = [row for row in matrix(reading) if row.tells]
+    rows = [row for row in matrix(reading) if row.reported]
     cells = [
         {"who": f"{row.attack} · {clipped(row.knowledge, 34)}", "scheme": clean(cell.scheme), "text": _cell_text(cell), "rank": _rank(cell)}
         for row in rows

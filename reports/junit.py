@@ -57,8 +57,8 @@ def _expectation(suite: Element, result: AuditResult, one: Check) -> None:
     if one.status == "undecided" and result.partial is not None:
         SubElement(case, "skipped", {"message": clean(one.why)})
     elif one.status != "holds":
-        told = f"{one.status}: observed {one.observed}, bound {one.bound}"
-        SubElement(case, "failure", {"message": told, "type": one.status}).text = clean(one.why)
+        outcome = f"{one.status}: observed {one.observed}, bound {one.bound}"
+        SubElement(case, "failure", {"message": outcome, "type": one.status}).text = clean(one.why)
 
 
 def _failed_cell(suite: Element, result: AuditResult, gap: Gap) -> None:

@@ -52,8 +52,8 @@ def _document(document: tree.Document) -> str:
     """Return an audit under a heading of the second level, its sections under the third; a comparison stands alone, a level higher."""
     if document.kind == "comparison":
         return "\n".join([f"# {safe(document.headline)}\n", *_blocks(document.opening), *_blocks(document.sections, level=2)])
-    told = tree.Paragraph(f"{document.headline}. {document.summary}".rstrip())
-    return "\n".join([f"## {safe(document.name)}\n", *_blocks([*document.opening, told]), *_blocks(document.sections)])
+    summary = tree.Paragraph(f"{document.headline}. {document.summary}".rstrip())
+    return "\n".join([f"## {safe(document.name)}\n", *_blocks([*document.opening, summary]), *_blocks(document.sections)])
 
 
 def _blocks(blocks: Iterable[tree.Block], level: int = 3) -> list[str]:
@@ -96,12 +96,12 @@ def _fold(block: tree.Fold) -> str:
 
 
 def _verdicts(block: tree.Verdicts) -> str:
-    return _list(f"**{safe(f'{one.scheme}: {one.label}.')}** {safe(one.told)}" for one in block.found)
+    return _list(f"**{safe(f'{one.scheme}: {one.label}.')}** {safe(one.text)}" for one in block.found)
 
 
 def _details(block: tree.Details) -> str:
-    told = ((f"{one.attack} against {one.scheme}.", *one.lines("; ")) for one in block.found)
-    return _list(f"**{safe(title)}** {safe(' '.join([f'{facts}.', *assumed]))}" for title, facts, *assumed in told)
+    lines = ((f"{one.attack} against {one.scheme}.", *one.lines("; ")) for one in block.found)
+    return _list(f"**{safe(title)}** {safe(' '.join([f'{facts}.', *assumed]))}" for title, facts, *assumed in lines)
 
 
 def _checks(block: tree.Checks) -> str:
@@ -118,8 +118,8 @@ def _graded(cell: tree.Graded) -> str:
     if cell.severity is None:
         return cell.gap
     error = f"{cell.error} (single {cell.single})" if cell.single else cell.error
-    told = (error, f"{cell.right} right" if cell.right else "", " ".join(cell.exposed))
-    return f"{cell.severity.word}: {'; '.join(filter(None, told))} {cell.mark}".rstrip()
+    figures = (error, f"{cell.right} right" if cell.right else "", " ".join(cell.exposed))
+    return f"{cell.severity.word}: {'; '.join(filter(None, figures))} {cell.mark}".rstrip()
 
 
 def _table(block: tree.Table) -> str:

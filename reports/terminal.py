@@ -34,7 +34,7 @@ class Terminal(Renderer):
         width : int or None
             Columns, from 40; None takes the terminal's.
         color : bool
-            Whether to write ANSI colour. Nothing is told by colour alone.
+            Whether to write ANSI colour. Nothing is said by colour alone.
         """
 
         width: Annotated[int, Field(ge=40)] | None = Field(None, description="columns of the page; the terminal's by default")

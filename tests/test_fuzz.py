@@ -67,7 +67,7 @@ def raising(error):
 
 
 @pytest.mark.parametrize(
-    ("planted", "told"),
+    ("planted", "shown"),
     [
         (raising(ValueError("x")), "a traceback"),
         (raising(SystemExit(0)), "a traceback"),
@@ -79,17 +79,17 @@ def raising(error):
         (lambda *_: (Path("audit/s").mkdir(parents=True), Path("audit/s/journal.jsonl").write_text(Path("t.csv").read_text())), "a cell in journal"),
     ],
 )
-def test_a_planted_fault_is_found(monkeypatch, planted, told):
+def test_a_planted_fault_is_found(monkeypatch, planted, shown):
     monkeypatch.setattr(run, "_check_all", planted)
     for commands in (run, perturb, inspect):
         monkeypatch.setattr(commands, "warn_of_broken_plugins", planted)
-    assert any(told in fault for fault in judged(plain()).faults)
+    assert any(shown in fault for fault in judged(plain()).faults)
 
 
-@pytest.mark.parametrize(("status", "told"), [(7, "exit status 7"), (2, "refused without a message")])
-def test_a_program_that_ends_in_silence_is_found(monkeypatch, status, told):
+@pytest.mark.parametrize(("status", "shown"), [(7, "exit status 7"), (2, "refused without a message")])
+def test_a_program_that_ends_in_silence_is_found(monkeypatch, status, shown):
     monkeypatch.setattr("benchmarks.fuzzing.judge.main", raising(SystemExit(status)))
-    assert any(told in fault for fault in judged(plain()).faults)
+    assert any(shown in fault for fault in judged(plain()).faults)
 
 
 def test_a_cell_in_the_compressed_part_of_a_page_is_found():

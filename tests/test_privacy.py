@@ -121,7 +121,7 @@ def test_attacks_and_schemes_that_break_give_no_value_away_and_the_others_are_re
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "reported"),
     [
         (f"age,pay\n1,{NUMBER}\n2,{TEXT}\n3,4\n", "column 'pay' holds text, not numbers"),
         (f"age,pay\n1,{NUMBER}\n2,3,{NUMBER}\n", "line 3 has 3 cells under 2 column names"),
@@ -135,13 +135,13 @@ def test_attacks_and_schemes_that_break_give_no_value_away_and_the_others_are_re
         (f"age;pay\n1;{NUMBER}\n2;3\n", "separated by semicolons"),
     ],
 )
-def test_a_table_that_cannot_be_read_is_told_without_its_values(here, command, content, told):
+def test_a_table_that_cannot_be_read_is_told_without_its_values(here, command, content, reported):
     scenario(here)
     (here / "people.csv").write_text(content)
     for arguments in (["run", "canary.yaml"], ["check", "canary.yaml"], ["perturb", "people.csv", "--scheme", "corner-wave", "--levels", "1", "--output", "x"]):
         status, out, err = command(*arguments)
         assert status == 2
-        assert told in out + err
+        assert reported in out + err
         assert_no_canary(out + err)
     assert not (here / "audit").exists()
     with pytest.raises(AuditorError) as caught:

@@ -26,7 +26,7 @@ class Affine:
     known : ndarray of shape (N, N) or None
         ``V``, on the record's own true values: 0 outside the columns the adversary knows (``View.known_columns``).
     apart : bool
-        Of a map that is not fixed: whether it was learnt from records given in clear (``Records``) and from no other row. It is
+        Of a map that is not fixed: whether it was fitted to records given in clear (``Records``) and to no other row. It is
         judged on the others, and there is a theory then, the map taken as it is (``auditor.audit.numeric.closed_form``).
     """
 

@@ -123,7 +123,7 @@ class Inferred:
     claims : ndarray of shape (b,)
         The group that the attack claims to have found; −1 where it claims none.
     linked : ndarray of shape (b,)
-        Chance of naming the record's own row among those it cannot be told from.
+        Chance of naming the record's own row among those it cannot be distinguished from.
     """
 
     attribute: int
@@ -176,7 +176,7 @@ class Reconstruction:
         return None
 
     def row_theory(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:
-        """Return what gives ``expected`` of true records, for theory that must first see the true rows the attack learnt from.
+        """Return what gives ``expected`` of true records, for theory that must first see the true rows the attack was fitted to.
 
         For the audit alone, once all estimates are in: ``seen`` yields the original's rows whose copies were given to ``fit``, in
         blocks of shape (b, N) and as often as wanted. They are read only if gone through. None where ``expected`` says all there is.

@@ -95,8 +95,8 @@ class Coalitions:
 
 def _limited(coalitions: Iterable[Coalition], count: int, what: str, M: int) -> Iterator[Coalition]:
     if count > MOST_COALITIONS:
-        told = f"{count:,}" if count < 10**9 else f"about 10^{len(str(count)) - 1}" if M < 10_000 else "far too many"
-        raise AuditorError(f"{what} of {M} copies are {told} coalitions; at most {MOST_COALITIONS:,} can be audited, try random")
+        number = f"{count:,}" if count < 10**9 else f"about 10^{len(str(count)) - 1}" if M < 10_000 else "far too many"
+        raise AuditorError(f"{what} of {M} copies are {number} coalitions; at most {MOST_COALITIONS:,} can be audited, try random")
     yield from coalitions
 
 

@@ -27,7 +27,7 @@ class Given:
     """Base, and what an adversary has that was given nothing."""
 
     what: ClassVar[str] = "nothing"
-    """For whoever is told that an attack needs it."""
+    """What messages call it where an attack needs it."""
 
     def __post_init__(self) -> None:
         """Seal every array: an attack that wrote to one would change what the next is shown."""

@@ -14,6 +14,7 @@ lost by it. Without a law the copies count alike.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -33,7 +34,7 @@ CovarianceSource = Literal["knowledge", "copies"]
 
 
 class FilterParameters(PluginParameters):
-    """What every eigenvalue filter can be told."""
+    """What every eigenvalue filter can be asked for."""
 
     shrinkage: Literal["none", "optimal"] = Field(
         "none",
@@ -99,9 +100,7 @@ def descending_eigen(K: Array) -> tuple[Array, Array]:
     return values[::-1], vectors[:, ::-1]
 
 
-def direction_gains(
-    values: Array, kept: int, variance: float | Array, rows: int | None, parameters: FilterParameters
-) -> Array:
+def direction_gains(values: Array, kept: int, variance: float | Array, rows: int | None, parameters: FilterParameters) -> Array:
     """Return the factor of each direction, shape (N,): 0 beyond the first ``kept``; there 1, or the optimal shrinkage.
 
     Parameters
@@ -122,6 +121,19 @@ def direction_gains(
     else:
         gains = np.ones(N)
     return np.where(np.arange(N) < kept, gains, 0.0)
+
+
+def sample_filter(view: View, parameters: FilterParameters, rule: Callable[[Array, float, int], int]) -> Affine:
+    """Return the projection on the first directions of the coalition's one copy, about its own mean.
+
+    ``rule`` says how many are kept, given the eigenvalues from the largest down, the noise's variance and the number of rows.
+    """
+    rows = view.held.count
+    mean, covariance = view.combined(view.held)
+    values, V = descending_eigen(covariance)
+    variance = white_variance(view, covariance, values, parameters, rows)
+    gains = direction_gains(values, rule(values, variance, rows), variance, rows, parameters)
+    return filter_map(view, (V * gains) @ V.T, mean, fixed=False)
 
 
 def filter_map(view: View, F: Array, mean: Array, fixed: bool) -> Affine:

@@ -40,7 +40,7 @@ class View(Informed):
     law : NoiseLaw or None
         The law of the noise in the coalition's copies; None when nobody has stated it.
     centre : ndarray of shape (N,)
-        A point near the data that moments are taken about. An attack may use it for nothing else. Copies that were turned are far
+        A point near the data that moments are taken about. An attack may use it for nothing else. Copies that were transformed are far
         from it: their moments are about their own means, whatever those are.
     released : Moments
         Moments of the coalition's stacked copies over all rows released, about the centre, d = kN.

@@ -46,7 +46,7 @@ from auditor.types import Coalition
 class CategoricalEngine:
     """Audits copies of categories: a few passes over the table, none of which keeps a record."""
 
-    as_it_goes = True
+    hands_out_passes = True
 
     def block_width(self, table: Table) -> int:
         """Return the width that blocks of codes are cut for."""
@@ -58,7 +58,10 @@ class CategoricalEngine:
     def context(self, request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
         """Return what every record of a release shares."""
         names = categories_of(request.table).names
-        return CellContext(request.point, request.use.id, levels, request.replicate, names, np.ones(len(names)), copies)
+        return CellContext(
+            sweep=request.point, scheme=request.use.id, levels=levels, replicate=request.replicate,
+            attributes=names, variances=np.ones(len(names)), copies=copies,
+        )  # fmt: skip
 
     def open(self, request: ReleaseRequest) -> UniformRelease:
         """Return the release, its copies not drawn yet."""

@@ -25,8 +25,8 @@ from auditor.types import Coalition
 class Engine(Protocol):
     """How releases of one kind are audited, and what that takes."""
 
-    as_it_goes: bool
-    """Whether an audit asks for passes over rows in files as it goes, and so is carried out where these can be shared out."""
+    hands_out_passes: bool
+    """Whether an audit has its passes over rows in files done by others (``ReleaseRequest.share``), which only the main process can."""
 
     def block_width(self, table: Table) -> int:
         """Return how many columns the table has where its rows are cut into blocks (``auditor.numerics.blocks``)."""

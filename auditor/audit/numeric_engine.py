@@ -51,9 +51,9 @@ MOST_MOMENT_BYTES = 4 * 2**30
 
 
 class NumericEngine:
-    """Audits copies of numbers: by moments where attacks are linear, else row by row. K-anonymous classes are columns of bounds here."""
+    """Audits copies of numbers: by moments where attacks are linear, else row by row. Copies may be of classes, too."""
 
-    as_it_goes = False
+    hands_out_passes = False
 
     def block_width(self, table: Table) -> int:
         """Return the table's own."""
@@ -70,7 +70,10 @@ class NumericEngine:
     def context(self, request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
         """Return what every record of a release shares."""
         variances = np.diag(request.moments.covariance)
-        return CellContext(request.point, request.use.id, levels, request.replicate, request.table.attributes, variances, copies)
+        return CellContext(
+            sweep=request.point, scheme=request.use.id, levels=levels, replicate=request.replicate,
+            attributes=request.table.attributes, variances=variances, copies=copies,
+        )  # fmt: skip
 
     def open(self, request: ReleaseRequest) -> Release:
         """Return the release, its copies not drawn yet."""
@@ -166,12 +169,12 @@ class Session:
             errors = row_errors(opened, attack, knowledge, tally, hits, inferences)
         else:
             raise NotApplicable(f"{use.name} is neither a linear nor a row-level attack")
-        if not np.isfinite(errors.distortion).all():
+        if not np.isfinite(errors.distortion.value).all():
             raise PluginError("the attack's errors are beyond what double precision can square")
         cell, wanted = (use.id, knowledge.label), opened.wanted
         self._note_pairs(cell, [(place, needed[place]) for place in wanted], errors.paired)
         cells = error_records(context, *cell, needed, wanted, errors)
-        if isinstance(attack, LinearAttack) and errors.bar == "redraws" and not np.isnan(errors.theory).all():
+        if isinstance(attack, LinearAttack) and errors.bar == "redraws" and not np.isnan(errors.distortion.theory).all():
             cells = [cell._replace(error_bar="sampling") for cell in cells]  # it counts all draws there are theory of, record by record
         cells += tally_records(scenario, context, *cell, needed, wanted, tally)
         for place in wanted:
@@ -203,7 +206,7 @@ def release_records(opened: Opened, context: CellContext) -> Iterator[Measuremen
     if scenario.utility is not None:
         yield from utility_records(context, scenario, release.table, release.whole_copies())
     if asked("geometry"):
-        yield from geometry_records(context, release.blocks, scenario.seed)
+        yield from geometry_records(context, release.columns, scenario.seed)
     if asked("anonymity"):
         yield from promise_records(context, release.scheme.promises(release.blocks(), opened.coalitions))
 

@@ -82,7 +82,8 @@ def _numeric_memory(here: Scenario, table: Table, use: SchemeUse, copies: int, c
     block = row_blocks(n, N)[0][1] * 8
     d = (M + 1) * N
     moments = 8 * d * d * 3 * max(group for parts in moment_groups(n, N) for group, _, _ in parts)
-    blocks = block * (M * scheme.output_width(N) + d + 4 * N)
+    record = scheme.blank(1, N).nbytes
+    blocks = block * (M * record // 8 + d + 4 * N)
     rowwise = [not issubclass(registry.get("attack", attack.name), LinearAttack) for attack in here.attacks]
     counted = {measure.name for measure in here.measures}
     linear_rows = CHUNK_VALUES * 8 * 4 if counted & ROW_MEASURES and not all(rowwise) else 0
@@ -90,7 +91,7 @@ def _numeric_memory(here: Scenario, table: Table, use: SchemeUse, copies: int, c
     whole = n * N * 8 * (1 + M) if here.utility is not None or scheme.needs_table else 0
     if table.streamed:
         return moments + blocks + max(linear_rows, each_row) + whole + BATCH_ROWS * N * 8 * 4
-    kept = n * M * scheme.output_width(N) * 8
+    kept = n * M * record
     copies_kept = kept if kept <= KEEP_BYTES else 0
     return moments + blocks + max(linear_rows, each_row) + 3 * n * N * 8 + copies_kept
 

@@ -1,4 +1,4 @@
-"""What several commands take: scenarios and changes to them, read so that everything wrong is told together."""
+"""What several commands take: scenarios and changes to them, read so that everything wrong is reported together."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def override(change: str) -> tuple[str, Any]:
 
 
 def each(items: Sequence[Any], act: Callable[[Any], Any]) -> list[Any]:
-    """Return what ``act`` makes of every item; what is wrong with any of them is told together, after all were tried."""
+    """Return what ``act`` makes of every item; what is wrong with any of them is reported together, after all were tried."""
     done, messages = [], []
     for item in items:
         try:

@@ -55,8 +55,8 @@ def report_bug(error: BaseException) -> int:
     from auditor.process.containment import known
 
     frames = "".join(traceback.format_tb(error.__traceback__))
-    told = str(error) if os.environ.get("AUDITOR_DEBUG") else "message withheld, it might hold data; AUDITOR_DEBUG=1 shows it"
-    say(f"Traceback (most recent call last):\n{frames}{known(type(error)).__name__}: {told}")
+    message = str(error) if os.environ.get("AUDITOR_DEBUG") else "message withheld, it might hold data; AUDITOR_DEBUG=1 shows it"
+    say(f"Traceback (most recent call last):\n{frames}{known(type(error)).__name__}: {message}")
     return FAILED_RUNNING
 
 

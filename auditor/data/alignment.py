@@ -80,7 +80,7 @@ def misaligned(X: Array, Y: Array, names: tuple[str, ...]) -> Finding | None:
 
     Notes
     -----
-    *Not checked*: that every single record is in its place; a few that are exchanged cannot be told from noise.
+    *Not checked*: that every single record is in its place; a few that are exchanged cannot be distinguished from noise.
     """
     varied = (np.ptp(X, axis=0) > 0) & (np.ptp(Y, axis=0) > 0)
     X, Y = X[:, varied], Y[:, varied]
@@ -111,8 +111,8 @@ def _part(X: Array, Y: Array) -> Finding | None:
     wrong = next((number for number, (x, y) in enumerate(parts) if relation(x, y, most) == "unrelated"), None)
     if wrong is None:
         return None
-    told = f"are not the original's all through: from about {wrong / count:.0%} of the table on they differ"
-    return Finding(True, f"{told}; is one lost, or one too many?")
+    finding = f"are not the original's all through: from about {wrong / count:.0%} of the table on they differ"
+    return Finding(True, f"{finding}; is one lost, or one too many?")
 
 
 def relation(X: Array, Y: Array, most: Array | float = 1.0) -> Literal["related", "unrelated", "unclear"]:
@@ -215,8 +215,8 @@ def _swapped(X: Array, Y: Array, names: tuple[str, ...]) -> str:
     mixture = fdtrc(N - 1, n - N - 1, F) < MIXTURE
     if not len(wrong) or ((off > 0.2) | mixture)[wrong].any():
         return ""
-    told = ", ".join(f"{quoted(names[j])} holds {quoted(names[order[j]])}" for j in wrong[:4])
-    return f"have columns under one another's names: {told}{' and so on' if len(wrong) > 4 else ''}"
+    swapped = ", ".join(f"{quoted(names[j])} holds {quoted(names[order[j]])}" for j in wrong[:4])
+    return f"have columns under one another's names: {swapped}{' and so on' if len(wrong) > 4 else ''}"
 
 
 def _cause(X: Array, Y: Array) -> str:

@@ -38,8 +38,8 @@ def read_copy(path: Path, attributes: Sequence[str], rows: int, exact: bool = Fa
     try:
         table = load_table(str(path), columns=list(attributes), parameters={}, rng=np.random.default_rng(0), base=None, varied=False)
     except AuditorError as error:
-        told = str(error).replace(MISSING_REMEDY, COMPLETE_REMEDY)
-        raise AuditorError(told if told.startswith(path.name) else f"{path.name}: {told}") from None
+        problem = str(error).replace(MISSING_REMEDY, COMPLETE_REMEDY)
+        raise AuditorError(problem if problem.startswith(path.name) else f"{path.name}: {problem}") from None
     if table.rows < rows or (exact and table.rows > rows):
         raise AuditorError(f"{path.name}: has {table.rows:,} rows where the original has {rows:,}; rows must match one to one{why}")
     return table.values[:rows]

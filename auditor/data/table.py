@@ -33,7 +33,7 @@ class Table:
     categorical : CategoricalTable or None
         The same records as categories, when the scenario bins a column or names categories; ``N`` may be 0 then.
     scanned : Scan or None
-        What a pass over the records told, before they were standardised; found when it is asked for if nobody has yet.
+        What a pass over the records found, before they were standardised; found when it is asked for if nobody has yet.
     standardized : bool
         Whether the content is the records brought to mean 0 and variance 1.
     hierarchies : mapping

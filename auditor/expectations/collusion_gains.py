@@ -51,7 +51,7 @@ class Gain:
     matching: tuple[MatchingGain, ...] = ()
     """What records that look alike say: all that may decide must show no gain, and any one may refute."""
     estimated: bool = False
-    """Whether it is of the best linear attack, which is learnt from the originals."""
+    """Whether it is of the best linear attack, which is fitted to the originals."""
 
     def p_values(self, margin: float) -> tuple[float, float]:
         """Return p-values against «the gain is at least the margin» and «the gain is at most the margin»."""
@@ -179,9 +179,9 @@ def best_gains(pooling: Iterable[PooledCopies], margin: float) -> Iterator[Gain]
             matching = tuple(averaged(group) for group in same.values())
             surest = max(matching, key=lambda one: one.gain - 3.0 * one.std_error)
             largest = max(deciding(matching), key=lambda one: one.gain + one.blind + 2.0 * one.std_error)
-            told = surest if surest.gain - 3.0 * surest.std_error > margin else largest
+            reported = surest if surest.gain - 3.0 * surest.std_error > margin else largest
             who = f"the best attack of any kind, learnt from the originals, on {scheme}"
-            yield Gain(who, coalition, told.gain, told.std_error, told.degrees, rows, matching=matching)
+            yield Gain(who, coalition, reported.gain, reported.std_error, reported.degrees, rows, matching=matching)
 
 
 def together(pooling: Iterable[PooledCopies]) -> Iterator[tuple[str, Coalition, list[Pooling], int]]:

@@ -71,14 +71,14 @@ def judge_differences(found: Sequence[tuple[float, float, float]], levels: Seque
     place = int(np.argmax(inside))
     difference, error, degrees = found[place]
     where = f"at level {levels[place]}" if len(found) > 1 else f"over {len(levels)} levels"
-    told = f"largest: {difference:+.3g} ± {quantile(1 - LEVEL, degrees) * error:.2g} {where}, margin ± {margin:g}"
+    most = f"largest: {difference:+.3g} ± {quantile(1 - LEVEL, degrees) * error:.2g} {where}, margin ± {margin:g}"
     if min(outside) <= LEVEL:
         worst = int(np.argmin(outside))
         return Judgement("fails", f"{metric} differs by {found[worst][0]:+.3g}, more than the margin ± {margin:g}", found[worst][0], margin)
     if max(inside) <= LEVEL:
-        return Judgement("holds", f"{len(found)} of {len(found)} differences of {metric} lie within the margin; {told}", difference, margin)
+        return Judgement("holds", f"{len(found)} of {len(found)} differences of {metric} lie within the margin; {most}", difference, margin)
     short = sum(q > LEVEL for q in inside)
-    return Judgement("undecided", f"{short} of {len(found)} differences are not shown to lie within; {told}{_more(found[place], margin)}",
+    return Judgement("undecided", f"{short} of {len(found)} differences are not shown to lie within; {most}{_more(found[place], margin)}",
                      difference, margin)  # fmt: skip
 
 

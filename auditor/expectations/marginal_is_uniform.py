@@ -40,13 +40,13 @@ class MarginalIsUniform(Expectation):
         place = min(range(len(usable)), key=adjusted.__getitem__)
         least = adjusted[place]
         scheme, copy, level, p, degrees = usable[place]
-        told = f"copy {copy} of {scheme} at retention {level:.4g}: p = {p:.2g} on {degrees} degrees of freedom"
+        finding = f"copy {copy} of {scheme} at retention {level:.4g}: p = {p:.2g} on {degrees} degrees of freedom"
         if least <= alpha:
             wrong = sum(q <= alpha for q in adjusted)
-            return Judgement("fails", f"{wrong} of {len(usable)} copies are not uniform perturbation; {told}", least, alpha)
+            return Judgement("fails", f"{wrong} of {len(usable)} copies are not uniform perturbation; {finding}", least, alpha)
         if len(usable) < len(tests):
             return Judgement("undecided", f"{len(tests) - len(usable)} of {len(tests)} copies have too few records to test", least)
-        return Judgement("holds", f"{len(usable)} copies agree with their law; the least likely is {told}", least, alpha)
+        return Judgement("holds", f"{len(usable)} copies agree with their law; the least likely is {finding}", least, alpha)
 
     def _covers(self, scheme: str, sweep: dict[str, object]) -> bool:
         wanted = self.parameters.sweep or {}

@@ -29,7 +29,7 @@ class Monotone(Expectation):
     reference = "holm1979"
 
     class Parameters(Filter):
-        """What is swept, which way the metric goes, and over which stretch of the sweep."""
+        """What is swept, which way the metric goes, and over which part of the sweep."""
 
         metric: str = Field("normalized_error", description="metric that rises or falls")
         against: str = Field(description="the swept path, whose values are numbers")

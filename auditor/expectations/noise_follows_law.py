@@ -47,10 +47,10 @@ class NoiseFollowsLaw(Expectation):
         adjusted, level = holm([test.p for _, test in tests]), self.parameters.level
         place = min(range(len(tests)), key=lambda k: (adjusted[k], tests[k][1].p))
         least = adjusted[place]
-        told = _finding(*tests[place])
+        finding = _finding(*tests[place])
         if least <= level:
             wrong = sum(p <= level for p in adjusted)
-            return Judgement("fails", f"{wrong} of {len(tests)} statistics contradict the stated law; {told}", least, level)
+            return Judgement("fails", f"{wrong} of {len(tests)} statistics contradict the stated law; {finding}", least, level)
         silent = sum(not release.law for release in covered if release.replicate == 1)
         if silent:
             why = f"{silent} of {len(covered)} releases covered state no law, or have too few rows to test it"
@@ -61,7 +61,7 @@ class NoiseFollowsLaw(Expectation):
             why = f"a correlation of {hidden:.2g} could hide in so few rows ({min(test.rows for _, test in tests):,}); add rows"
             return Judgement("undecided", why, least, level)
         why = f"{len(tests)} statistics ({count:,} tests) agree with the stated law; a correlation of {hidden:.2g} would show"
-        return Judgement("holds", f"{why}; the least likely is {told}", least, level)
+        return Judgement("holds", f"{why}; the least likely is {finding}", least, level)
 
     def _covers(self, release: ReleaseEvidence) -> bool:
         schemes, sweep = listed(self.parameters.scheme), self.parameters.sweep or {}

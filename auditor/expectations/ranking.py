@@ -220,9 +220,9 @@ class GrowthRate(Expectation):
         if not slopes:
             return Judgement("undecided", f"fewer than three values of {p.against} with a measured {p.metric}", None, bound)
         verdicts: list[Verdict] = ["fails" if self._broken(slope) else "holds" for slope in slopes.values()]
-        told = ", ".join(f"{name}: {slope:.2f}" for name, slope in slopes.items())
+        exponents = ", ".join(f"{name}: {slope:.2f}" for name, slope in slopes.items())
         worst_slope = max(slopes.values()) if p.at_most is not None else min(slopes.values())
-        return Judgement(worst(verdicts), f"exponent of {p.metric} in {p.against}: {told}", worst_slope, bound)
+        return Judgement(worst(verdicts), f"exponent of {p.metric} in {p.against}: {exponents}", worst_slope, bound)
 
     def _broken(self, slope: float) -> bool:
         p = self.parameters

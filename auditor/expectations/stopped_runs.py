@@ -21,7 +21,7 @@ def undecided(record: ExpectationRecord, expectation: Statement, missing: Sequen
     """Return the verdict that an expectation deserves when some tasks are missing.
 
     Undecided if any task it speaks of is missing, even where what was finished would refute it: a test is corrected for all the cells it
-    covers, and they were not all looked at. What was found so far is told.
+    covers, and they were not all looked at. What was found so far is reported.
 
     Parameters
     ----------

@@ -174,7 +174,7 @@ def sign_flips(differences: Array) -> float:
 def _scale(group: Sequence[Measurement]) -> float:
     """Size against which a difference counts as rounding: an error of 0 next to data of size s is known to 1e-9 of s."""
     record = group[0]
-    # Below 1e-12 of the variance an error is told as 0: one side of the comparison may be just there, and the other just beyond.
+    # Below 1e-12 of the variance an error is reported as 0: one side of the comparison may be just there, and the other just beyond.
     rounded = any(each.value == 0.0 or each.theory == 0.0 for each in group)
     return max(abs(record.value or 0.0), abs(record.theory or 0.0), 1e-2 if rounded else 1e-6)
 

@@ -23,7 +23,7 @@ from auditor.numerics.linear_algebra import EPS
 from auditor.types import Array
 
 TRIFLE = 1e-6
-"""Share of the least level that a combination's grain may add before its weights are bounded: less moves no figure that is told."""
+"""Share of the least level that a combination's grain may add before its weights are bounded: less moves no figure that is reported."""
 
 
 def best_unbiased_combination(Sigma: Array, grain: float = 0.0) -> tuple[Array, Array]:

@@ -50,7 +50,7 @@ class Job(ABC, Generic[P]):
         """Take one block."""
 
     def end(self, into: P) -> None:
-        """Be told that a stripe ends."""
+        """Take note that a stripe ends."""
 
     def looks_at(self, start: int, stop: int) -> bool:
         """Return whether there is anything to find in rows ``start`` to ``stop`` (exclusive)."""

@@ -11,7 +11,7 @@ This is a guard against mistakes, not against malice: a plugin runs with all rig
 returns, memory that runs out, a crash of the interpreter or an exit from compiled code (they end the process, and what was finished is in
 the journal), and the seed of numpy's global generator, which nothing here draws from.
 
-No message of a plugin is told, as it might quote whatever it met. Told are: our own messages, which hold no original value by rule; a text
+No plugin's message is shown, as it might quote whatever it met. Shown are: our own messages, which hold no original value by rule; a text
 that stands in the plugin's source code as it is, since no value can have got into it; and of everything else the kind and the place.
 """
 
@@ -36,7 +36,7 @@ OURS = frozenset({"auditor", "attacks", "reports"})
 """Packages whose messages hold no original value, by a rule that tests keep."""
 LIBRARIES = frozenset({"numpy", "scipy", "pandas", "sklearn", "pyarrow", "pydantic", "pydantic_core", "joblib"})
 MOST_TEXT = 300
-"""Characters of a plugin's own text that are told."""
+"""Characters of a plugin's own text that are shown."""
 
 _leave = os._exit
 _owner = os.getpid()
@@ -53,7 +53,7 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
     Attributes
     ----------
     error : AuditorError or None
-        What went wrong, fit to be told: ``NotApplicable``, another ``AuditorError`` where that is what was raised, ``PluginFailed`` else.
+        What went wrong, fit to be shown: ``NotApplicable``, another ``AuditorError`` where that is what was raised, ``PluginFailed`` else.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
         self._before = [(put_back, read()) for read, put_back in _KEPT]
         _hold_exit()
         if _in_main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, strike)  # so that a real Ctrl-C can be told from what a plugin raises
+            signal.signal(signal.SIGINT, strike)  # so that a real Ctrl-C can be distinguished from what a plugin raises
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
@@ -97,7 +97,7 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
 
     @property
     def reason(self) -> str:
-        """What may be told; empty when nothing went wrong."""
+        """What may be reported; empty when nothing went wrong."""
         return "" if self.error is None else str(self.error)
 
     def raise_ours(self) -> None:
@@ -115,7 +115,7 @@ def plugin_errors() -> Iterator[None]:
     Raises
     ------
     AuditorError
-        What may be told of what was raised, as of ``contained``.
+        What may be reported of what was raised, as of ``contained``.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def exits_refused() -> Iterator[None]:
         _free_exit()
 
 
-# -- what may be told ------------------------------------------------------------------------------------------------------
+# -- what may be reported ------------------------------------------------------------------------------------------------------
 
 
 def safe_error(error: BaseException) -> AuditorError:
@@ -250,7 +250,7 @@ def safe_error(error: BaseException) -> AuditorError:
 
 
 def failure_reason(error: BaseException) -> str:
-    """Return what may be told of an exception."""
+    """Return what may be reported of an exception."""
     if isinstance(error, AuditorError):
         if is_ours(error):
             return str(error)
@@ -308,7 +308,7 @@ def _spelt_out(error: BaseException) -> str | None:
 
 
 def withhold_uncaught() -> Callable[[], None]:
-    """Let exceptions in a plugin's threads and ``__del__`` be told without their messages; return what undoes that."""
+    """Let exceptions in a plugin's threads and ``__del__`` be reported without their messages; return what undoes that."""
     before = threading.excepthook, sys.unraisablehook
 
     def tell(found: Any) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 ONE_PRESS = 0.3
 """Seconds within which signals are one request: ``timeout`` and shells send theirs to a process and again to its group."""
-TOLD = "\ninterrupted: stopping; Ctrl-C again stops at once, without a report\n"
+STOPPING = "\ninterrupted: stopping; Ctrl-C again stops at once, without a report\n"
 SHOW_CURSOR = "\x1b[?25h"
 
 
@@ -139,7 +139,7 @@ def _watch(reader: socket.socket) -> None:
         now = time.monotonic()
         if first is None:
             first = now
-            _say(TOLD)
+            _say(STOPPING)
         elif now - first > ONE_PRESS:
             _say(f"{SHOW_CURSOR if sys.stderr.isatty() else ''}stopped at once\n")
             _leave(128 + numbers[-1])

@@ -30,5 +30,5 @@ def check_room(rows: int, width: int) -> None:
     """Raise `DataError` when a table of so many rows and attributes, which is held in memory, does not fit there."""
     needed, there = rows * width * BYTES_PER_VALUE / 2**30, available() / 2**30
     if needed > there:
-        told = f"{rows:,} rows of {counted(width, 'column')} need {needed:,.1f} GiB of memory, and there are {there:,.1f} GiB"
-        raise DataError(f"{told}; draw fewer rows, or audit a table in a file, which is read block by block", ("rows",))
+        problem = f"{rows:,} rows of {counted(width, 'column')} need {needed:,.1f} GiB of memory, and there are {there:,.1f} GiB"
+        raise DataError(f"{problem}; draw fewer rows, or audit a table in a file, which is read block by block", ("rows",))

@@ -184,14 +184,14 @@ def _lost(pairs: Iterable[tuple[list[Measurement], list[Measurement]]]) -> dict[
     for _, now in pairs:
         first = next((record for record in now if record.status != "ok"), now[0])
         became = {"failed": "failed", "not-applicable": "not applicable"}.get(first.status, "no value")
-        told = f"{_group(first)}: now {became}{f' ({first.reason})' if first.reason else ''}"
-        counts[told] = counts.get(told, 0) + 1
+        outcome = f"{_group(first)}: now {became}{f' ({first.reason})' if first.reason else ''}"
+        counts[outcome] = counts.get(outcome, 0) + 1
     return counts
 
 
 def _lost_text(item: tuple[str, int]) -> str:
-    told, count = item
-    return f"{told}: {count:,} {'cell is' if count == 1 else 'cells are'} no longer measured"
+    outcome, count = item
+    return f"{outcome}: {count:,} {'cell is' if count == 1 else 'cells are'} no longer measured"
 
 
 def _stated(here: AuditResult, there: AuditResult) -> list[str]:
@@ -226,7 +226,10 @@ def _changes(shared: list[tuple[Any, ...]], before: Cells, after: Cells) -> list
         if p <= LEVEL:
             record = group[0]
             worse = b < a if METRICS[base(record.metric)].leak == "low" else b > a
-            changes.append(Change(_label(record), record.metric, a, b, worse, error_a, error_b, p, _group(record)))
+            changes.append(Change(
+                cell=_label(record), metric=record.metric, old=a, new=b, worse=worse, old_error=error_a, new_error=error_b, p_value=p,
+                group=_group(record),
+            ))  # fmt: skip
     return sorted(changes, key=lambda change: -abs(change.new - change.old) / _scale(change.metric, change.old, change.new))
 
 

@@ -121,7 +121,7 @@ def half_step(value: float, error: float) -> float:
 
 
 class _Disclosed:
-    """One table: its summary as it may be told, and the factors between figures and what is told of them."""
+    """One table: its summary as it may be reported, and the factors between figures and what is reported of them."""
 
     def __init__(self, exact: DataSummary) -> None:
         self.sweep, self.rows, self.private = exact.sweep, exact.rows, exact.disclosure in SECRET
@@ -132,12 +132,12 @@ class _Disclosed:
         self._factors = _factors(exact, self.summary) if self.figures else {}
 
     def measurement(self, record: Measurement, absolute: bool) -> Measurement:
-        """Return one figure as it may be told; ``absolute``: the size of the noise is stated in data units."""
+        """Return one figure as it may be reported; ``absolute``: the size of the noise is stated in data units."""
         if not self.private or record.value is None or record.metric == "seconds":
             return record
         if self.withheld:
-            told = record._replace(value=None, std_error=None, ci_low=None, ci_high=None, theory=None)
-            return told._replace(status="not-applicable", reason=self.reason, error_bar="none")
+            withheld = record._replace(value=None, std_error=None, ci_low=None, ci_high=None, theory=None)
+            return withheld._replace(status="not-applicable", reason=self.reason, error_bar="none")
         if not self.figures:
             return record
         power = IN_DATA_UNITS.get(record.metric)
@@ -150,7 +150,7 @@ class _Disclosed:
         return record
 
     def distribution(self, spread: Distribution) -> Sequence[Distribution]:
-        """Return a histogram as it may be told, none of too few records; its bins are multiples of the standard deviation."""
+        """Return a histogram as it may be reported, none of too few records; its bins are multiples of the standard deviation."""
         if self.withheld:
             return ()
         factor = math.sqrt(self._factors.get(spread.attribute, 1.0))
@@ -177,7 +177,7 @@ def _summary(exact: DataSummary) -> DataSummary:
     if n < FEWEST_RECORDS:
         bare = [attribute.model_copy(update={"mean": None, "variance": None, "unit": None}) for attribute in exact.attributes]
         return exact.model_copy(update={"attributes": bare, "correlation": [], "disclosure": "withheld"})
-    told = [
+    rounded = [
         attribute if attribute.variance is None or attribute.mean is None else attribute.model_copy(update={
             "mean": half_step(attribute.mean, math.sqrt(attribute.variance / n)),
             "variance": half_step(attribute.variance, attribute.variance * math.sqrt(2.0 / n)),
@@ -186,14 +186,14 @@ def _summary(exact: DataSummary) -> DataSummary:
         for attribute in exact.attributes
     ]  # fmt: skip
     correlation = [[half_step(value, 1.0 / math.sqrt(n)) for value in row] for row in exact.correlation]
-    return exact.model_copy(update={"attributes": told, "correlation": correlation, "disclosure": "rounded"})
+    return exact.model_copy(update={"attributes": rounded, "correlation": correlation, "disclosure": "rounded"})
 
 
-def _factors(exact: DataSummary, told: DataSummary) -> dict[str, float]:
-    """Return told over exact variance by attribute, and of their sums under ``*``."""
+def _factors(exact: DataSummary, rounded: DataSummary) -> dict[str, float]:
+    """Return rounded over exact variance by attribute, and of their sums under ``*``."""
     pairs = {
         old.name: (old.variance, new.variance)
-        for old, new in zip(exact.attributes, told.attributes, strict=True) if old.variance and new.variance
+        for old, new in zip(exact.attributes, rounded.attributes, strict=True) if old.variance and new.variance
     }  # fmt: skip
     if not pairs:
         return {}
@@ -211,12 +211,12 @@ def _changed(record: Measurement, change: Callable[[float], float]) -> Measureme
 def _rounded(record: Measurement, rows: int) -> Measurement:
     """Return a record on a grid that its error bar asks for; without one, that which ``n`` records leave open of a variance."""
     error = record.std_error or abs(record.value or 0.0) * math.sqrt(2.0 / rows)
-    told = _changed(record, lambda number: half_step(number, error))  # one grid, so that the value stays within its interval
-    return told._replace(std_error=_whole(record.std_error, rows))
+    rounded = _changed(record, lambda number: half_step(number, error))  # one grid, so that the value stays within its interval
+    return rounded._replace(std_error=_whole(record.std_error, rows))
 
 
 def _verdict(record: ExpectationRecord, tables: Sequence[_Disclosed]) -> ExpectationRecord:
-    """Return a verdict whose figures may be told; which one it is stays, for it is one of three words."""
+    """Return a verdict whose figures may be reported; which one it is stays, for it is one of three words."""
     short = next((table for table in tables if table.withheld), None)
     if short is not None:
         return record.model_copy(update={"observed": None, "bound": _asked(record), "why": short.reason})

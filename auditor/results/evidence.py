@@ -133,7 +133,7 @@ class Pooling:
     sufficient : bool or None
         Whether the stated law makes one copy of the coalition say all there is; None when no law is stated.
     gain : tuple of float
-        By attribute, collusion gain of the best linear attack learnt from the originals themselves, cross-fitted: nobody without
+        By attribute, collusion gain of the best linear attack fitted to the originals themselves, cross-fitted: nobody without
         the originals can do better with a linear attack. NaN where there are too few rows to learn from.
     std_error : tuple of float
         Standard errors: a jackknife's, and what learning adds to it.

@@ -202,10 +202,10 @@ class AuditResult(BaseModel):
 
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
-        told = self.disclosed()
-        write_atomically(folder / "results.json", told.to_json().encode())
+        released = self.disclosed()
+        write_atomically(folder / "results.json", released.to_json().encode())
         sink = pa.BufferOutputStream()
-        pq.write_table(told._arrow(), sink)
+        pq.write_table(released._arrow(), sink)
         write_atomically(folder / "results.parquet", sink.getvalue().to_pybytes())
         return folder
 

@@ -23,7 +23,7 @@ BYTES = 32
 
 
 def fingerprint(digest: str, public: bool = False) -> str:
-    """Return what may be told of a table's digest: of a private one its HMAC-SHA-256, of a public one the digest itself."""
+    """Return what may be reported of a table's digest: of a private one its HMAC-SHA-256, of a public one the digest itself."""
     return digest if public else hmac.new(_key(_folder()), digest.encode(), hashlib.sha256).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Reads a results file and trusts nothing in it: who edits one by hand is told what is wrong, and where.
+"""Reads a results file and trusts nothing in it: who edits one by hand learns what is wrong, and where.
 
 Reports and comparisons may then rely on numbers being finite, coalitions ascending and bins in order.
 """
@@ -179,14 +179,14 @@ _LEFT_OUT = {"error_bar": "none", "value": None, "std_error": None, "ci_low": No
 """What another version, or another program, may leave out."""
 
 
-def _record(file: Path, place: str, told: Any, checks: Checks) -> Any:
+def _record(file: Path, place: str, given: Any, checks: Checks) -> Any:
     """Return one record of a list; fields that this version does not know are passed over."""
     kind, fields, whole = checks
-    if not isinstance(told, dict):
+    if not isinstance(given, dict):
         raise _no_results(file, f"{place} must be a record of named fields")
     values = []
     for field, check in fields.items():
-        value = told.get(field, _LEFT_OUT.get(field, _MISSING))
+        value = given.get(field, _LEFT_OUT.get(field, _MISSING))
         if value is None and field == "error_bar":
             value = "none"
         if value is _MISSING:

@@ -200,7 +200,7 @@ def cells(records: Iterable[Measurement]) -> dict[tuple[Any, ...], list[Measurem
     sweep, text = None, ""
     for record in records:
         if record.sweep is not sweep:  # neighbours mostly share one, and records read from a file hold equal ones
-            sweep, told = record.sweep, repr(record.sweep)
-            text = points.get(told) or points.setdefault(told, json.dumps(sweep, sort_keys=True))
+            sweep, key = record.sweep, repr(record.sweep)
+            text = points.get(key) or points.setdefault(key, json.dumps(sweep, sort_keys=True))
         groups.setdefault((text, *record[1:5], record.attribute, record.metric), []).append(record)
     return groups

@@ -143,8 +143,8 @@ def _check_records(here: Scenario, use: SchemeUse, copies: int, width: int, foun
     if coalitions * each <= MOST_RECORDS:  # else there is no need to name a million of them
         coalitions = len(expand_all(here.coalitions, copies, here.seed))
     if coalitions * each > MOST_RECORDS:
-        told = f"{coalitions:,} coalitions of scheme {use.id} make {coalitions * each:,} measurements"
-        found.add(("coalitions",), f"ask for too much: {told}, more than the {MOST_RECORDS:,} allowed; try {{random: 1000}}")
+        count = f"{coalitions:,} coalitions of scheme {use.id} make {coalitions * each:,} measurements"
+        found.add(("coalitions",), f"ask for too much: {count}, more than the {MOST_RECORDS:,} allowed; try {{random: 1000}}")
 
 
 def _check_range(law: NoiseLaw | None, loudest: float) -> None:

@@ -189,7 +189,7 @@ class TaskCheckpoint(Generic[R]):
         return not self._identity.unsure
 
     def _announce(self, journal: Journal, known: int, total: int, parts: int) -> None:
-        tell, told = self._keep.tell, f"{known} of {total} tasks"
+        tell, done = self._keep.tell, f"{known} of {total} tasks"
         if not self._keep.resume:
             if journal.entries and not journal.whole:
                 tell(f"an earlier run was not finished; its {journal.entries} finished tasks are replaced (--resume would have used them)")
@@ -200,7 +200,7 @@ class TaskCheckpoint(Generic[R]):
         why = f"; changed since: {', '.join(journal.changed)}" if journal.changed else ""
         torn = f"; {journal.damaged} damaged {'entry is' if journal.damaged == 1 else 'entries are'} left out" if journal.damaged else ""
         begun = f", and {parts} part{'s' if parts > 1 else ''} of others" if parts else ""
-        tell(f"resumed: {told} are finished already{begun}{why}{torn}")
+        tell(f"resumed: {done} are finished already{begun}{why}{torn}")
 
 
 def _checked(results: Numbered[R]) -> Numbered[R]:

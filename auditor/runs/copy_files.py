@@ -313,9 +313,9 @@ def _frames(scheme: Scheme, table: Table, levels: tuple[float, ...], key: Key) -
     """Yield every copy block by block: the same values as ``auditor.perturb`` makes in memory from the same seed."""
     with one_thread():
         for _, _, copies in drawn_blocks(scheme, table, levels, key):
-            same = copies[0].shape[1] == table.width
-            columns = list(table.attributes) if same else [f"y{k}" for k in range(1, copies[0].shape[1] + 1)]
-            yield [pd.DataFrame(copy, columns=columns) for copy in copies]
+            columns = scheme.output_width(table.width)
+            names = list(table.attributes) if columns == table.width else [f"y{k}" for k in range(1, columns + 1)]
+            yield [pd.DataFrame(scheme.to_columns(copy, table.attributes), columns=names) for copy in copies]
 
 
 def _in_single(parts: Iterator[Sequence[pd.DataFrame]], noise: NDArray[np.float64] | None) -> Iterator[Sequence[pd.DataFrame]]:

@@ -158,14 +158,17 @@ def _from_numbers(plugin: Attack, release: Release, original: Microdata | None, 
     knows, copies = _knowledge(knowledge), _coalition(coalition, len(release.copies))
     plugin.check(release.scheme.family, knows)
     moments = release._moments if own else table_moments(table)
-    arrays = [copy_values(release.copies[copy - 1], table.rows) for copy in copies]
+    arrays = [release.scheme.from_columns(copy_values(release.copies[copy - 1], table.rows), table.attributes) for copy in copies]
     levels, law = tuple(release.levels[copy - 1] for copy in copies), None if release.law is None else release.law.of(copies)
-    held = Held(release.scheme, table, moments, copies, levels, arrays, law)
+    held = Held(scheme=release.scheme, table=table, moments=moments, copies=copies, levels=levels, arrays=arrays, law=law)
     with one_thread():
         values, theory, fitted, given = rebuilt(plugin, held, knows, checked_seed(seed))
         distortion = mean_squared_error(table.values, values, given)
     scale = float(np.trace(moments.covariance)) / table.width
-    return Estimate(like(X, values), theory, distortion, distortion / scale, copies, fitted, arrays)
+    return Estimate(
+        values=like(X, values), theory=theory, distortion=distortion, normalized_error=distortion / scale, coalition=copies,
+        _fitted=fitted, _copies=arrays,
+    )  # fmt: skip
 
 
 ESTIMATED: dict[str, Callable[..., Any]] = {"numeric": _from_numbers, "categorical": _from_categories}
@@ -197,9 +200,12 @@ def rebuilt(plugin: Attack, held: Held, knows: Knowledge, seed: int) -> tuple[Ar
     scheme, table, moments, copies, levels, arrays, law = held
     blocks, joint = in_blocks(table, arrays), scheme.output_width(table.width) == table.width
     rows = RowSelection(table, [knows], seed, 1)
-    gathered = Gathered(ReleasedCopies(table, moments, levels, law, blocks, joint, scheme.public, copies), rows, late=True)
+    released = ReleasedCopies(
+        table=table, moments=moments, levels=levels, law=law, blocks=blocks, joint=joint, public=scheme.public, numbers=copies
+    )
+    gathered = Gathered(released, rows, late=True)
     if isinstance(plugin, LinearAttack) and not (joint and scheme.adds_noise):
-        plugin = plugin.over_rows()  # of copies that were turned moments about the original's mean are rounding, far from the origin
+        plugin = plugin.over_rows()  # of copies that were transformed moments about the original's mean are rounding, far from the origin
     seen = CopyBlocks(rows.seen(knows, blocks), tuple(range(1, len(copies) + 1)))
     values, theory, fitted = _reconstruct(plugin, gathered.view(knows), table, moments, arrays, seen, rows.originals(knows))
     return values, theory, fitted, rows.given(knows)

@@ -50,8 +50,8 @@ def deposit(result: AuditResult, folder: Path, quiet: bool) -> int:
     try:
         _write(result, folder)
     except OSError as error:
-        told = f"{_near(folder)}: cannot be written ({error.strerror or type(error).__name__})"
-        raise StorageError(f"{told}; every finished task is kept there: make room, and run again with --resume") from None
+        problem = f"{_near(folder)}: cannot be written ({error.strerror or type(error).__name__})"
+        raise StorageError(f"{problem}; every finished task is kept there: make room, and run again with --resume") from None
     except PluginFailed as failure:
         say(f"written: {_near(folder / 'results.json')}, but no report.html: {failure}")
         return FAILED_RUNNING

@@ -1,6 +1,6 @@
 """A pass over the rows of a table that stays in its files, for one release or for many: cut into steps that any process may take.
 
-Steps carry places and jobs, which hold what attacks learnt and never rows, and yield counts and sums.
+Steps carry places and jobs, which hold what attacks estimated and never rows, and yield counts and sums.
 """
 
 from __future__ import annotations
@@ -202,5 +202,5 @@ def shared_out(task: Task, crew: Crew, checkpoint: Checkpoint) -> Share:
 
 def _parts(found: list[Any] | str, job: Job[Any] | None = None) -> Iterator[Any]:
     if isinstance(found, str):
-        raise AuditorError(found)  # a reason that may be told
+        raise AuditorError(found)  # a reason that may be reported
     yield from found

@@ -199,12 +199,13 @@ def _released_numbers(
     key = key_of(scheme, table, levels, seed)
     if scheme.has_matrices:
         key = replace(key, matrices=key.seed if matrices is None else matrices)
-    shape = (table.rows, scheme.output_width(table.width))
-    new = [np.empty(shape) for _ in range(len(levels) - len(before))]
+    new = [scheme.blank(table.rows, table.width) for _ in levels[len(before) :]]
+    held = HeldCopies(before, new, (table.rows, scheme.output_width(table.width)))
     with one_thread():
-        for _ in drawn_blocks(scheme, table, levels, key, HeldCopies(before, new, shape), len(before)):
+        for _ in drawn_blocks(scheme, table, levels, key, held, len(before)):
             pass
-    return Release(X, (*before, *(like(X, copy) for copy in new)), levels, scheme, key.matrices)
+    made = (like(X, scheme.to_columns(copy, table.attributes)) for copy in new)
+    return Release(X, (*before, *made), levels, scheme, key.matrices)
 
 
 def _released_categories(

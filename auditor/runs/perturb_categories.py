@@ -111,8 +111,8 @@ def estimate(
     best = P.argmax(axis=1).astype(table.codes.dtype)
     truth = P[np.arange(table.rows), table.codes]
     return CategoricalEstimate(
-        like(X, table, best), P, tuple(a.labels for a in table.attributes), float(np.mean(best == table.codes)), float(truth.mean()),
-        coalition,
+        values=like(X, table, best), posterior=P, domain=tuple(a.labels for a in table.attributes),
+        accuracy=float(np.mean(best == table.codes)), reconstruction_probability=float(truth.mean()), coalition=coalition,
     )  # fmt: skip
 
 

@@ -76,7 +76,8 @@ def plan_lines(scenario: Scenario) -> list[Line]:
             cells = coalitions * len(here.knowledge) * len(here.attacks) * here.replicates
             work = engine_of(use).workload(here, table, use, copies, coalitions)
             lines.append(Line(
-                f"{use.id}{f' at {where}' if where else ''}", table.rows, work.width, copies, here.replicates, coalitions, cells,
-                work.values * here.replicates, INTERPRETER + work.memory, work.seconds * here.replicates,
+                where=f"{use.id}{f' at {where}' if where else ''}", rows=table.rows, width=work.width, copies=copies,
+                replicates=here.replicates, coalitions=coalitions, cells=cells,
+                values=work.values * here.replicates, memory=INTERPRETER + work.memory, work=work.seconds * here.replicates,
             ))  # fmt: skip
     return lines

@@ -47,7 +47,7 @@ ESTIMATED = ("redraws", "jackknife", "sampling", "replicates-needed")
 ALWAYS = "noise-follows-law"
 """The expectation that every audit has; in its results when it fails."""
 IMPLICIT_LEVEL = 1e-4
-"""Its level over all schemes where nobody asked: of ten thousand audits of honest noise one is told that it fails."""
+"""Its level over all schemes where nobody asked: of ten thousand audits of honest noise one is said to fail."""
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 Releases of a table in memory are a task each. A table that stays in its files is gone through in passes: steps of some stripes each read
 the rows, make copies of them and do the jobs that releases ask for. What an engine knows to be needed ahead is done in one pass for all
-releases together; then each release is a task again. Where an engine asks for passes as it goes, the audit is carried out here, and their
-steps elsewhere. What stripes yield is added up in order, so that results are the same bytes for any cut.
+releases together; then each release is a task again. Where an engine hands out passes, as each depends on the one before it, the audit is
+carried out here, and their steps elsewhere. What stripes yield is added up in order, so that results are the same bytes for any cut.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ def carry_out_all(
         Where what a pass has found is kept until its tasks are finished, by their places.
     """
     places = {task.identity: place for place, task in enumerate(tasks)}
-    held, as_it_goes, batches = list[Task](), list[Task](), dict[Any, list[Task]]()
+    held, kept_here, batches = list[Task](), list[Task](), dict[Any, list[Task]]()
     for task in tasks:
         if task.table is None:
             held.append(task)
-        elif (engine := engine_of(task.place.scenario().schemes[task.scheme])).as_it_goes:
-            as_it_goes.append(task)
+        elif (engine := engine_of(task.place.scenario().schemes[task.scheme])).hands_out_passes:
+            kept_here.append(task)
         else:
             batches.setdefault((json.dumps(task.place.point), task.replicates, type(engine)), []).append(task)
     passes = [(list[PassTask](), held), *((steps_ahead(batch), batch) for batch in batches.values())]
@@ -90,7 +90,7 @@ def carry_out_all(
             for place, result in results:
                 finished(len(steps) + place)
                 yield batch[place], result
-    for task in as_it_goes:
+    for task in kept_here:
         share = shared_out(task, crew, Checkpoint(begun, {task.scheme: places[task.identity]}))
         yield task, carry_out(replace(task, share=share))
         done += 1

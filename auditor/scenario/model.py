@@ -103,7 +103,7 @@ class UtilityUse:
     folds : int
         Of the cross-validation.
     test : 'original' or 'copy'
-        Whether a model learnt from a copy's training folds is scored on the original's held-out records or on the copy's.
+        Whether a model trained on a copy's training folds is scored on the original's held-out records or on the copy's.
     """
 
     target: str | None = None

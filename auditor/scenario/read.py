@@ -1,4 +1,4 @@
-"""From a file, a mapping or a shipped scenario's name to a checked `Scenario`, with every problem told at once."""
+"""From a file, a mapping or a shipped scenario's name to a checked `Scenario`, with every problem reported at once."""
 
 from __future__ import annotations
 

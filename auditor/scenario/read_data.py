@@ -23,7 +23,7 @@ MOST_ROWS = 10**9
 
 
 def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse | None:
-    """Return the section ``data``, noting what is wrong with it; None when it cannot be told what the source is.
+    """Return the section ``data``, noting what is wrong with it; None when it is not clear what the source is.
 
     A file is looked for in the folder ``base``, then in the working directory; it is not opened.
     """
@@ -54,7 +54,10 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
         if name in bins or name in categorical or standardize is True:
             problems.add(("data", "hierarchies", name), "cannot be binned, standardized or taken as categories as well", key=True)
     order = _order(value.get("order"), (*(columns or ()), *bins, *categorical, *hierarchies), problems)
-    return DataUse(source, columns, rows, missing, bool(standardize), disclosure, parameters, bins, categorical, hierarchies, order)
+    return DataUse(
+        source=source, columns=columns, rows=rows, missing=missing, standardize=bool(standardize), disclosure=disclosure,
+        parameters=parameters, bins=bins, categorical=categorical, hierarchies=hierarchies, order=order,
+    )  # fmt: skip
 
 
 def _one_of(name: str, choices: tuple[str, ...], section: dict[str, Any], problems: Problems) -> str:
@@ -95,12 +98,12 @@ def _source_parameters(source: str, own: dict[str, Any], problems: Problems, bas
         problems.add(("data", key), f"is not a known field{did_you_mean(key, DATA_FIELDS)}", key=True)
     there = located(source, base)
     parts = any(path.is_dir() for path in there)
-    told = shortened(repr(source), 120)
+    given = shortened(repr(source), 120)
     if not source.lower().endswith((".csv", ".parquet")) and not (parts and is_path(source)):
         hint = f"; write {source + '/'!r} for the folder of that name" if parts else did_you_mean(source, registry.names("source"))
-        problems.add(("data", "source"), f"must be a registered source or a path to .csv or .parquet; got {told}{hint}")
+        problems.add(("data", "source"), f"must be a registered source or a path to .csv or .parquet; got {given}{hint}")
     elif not there:
-        problems.add(("data", "source"), f"names a file that is not there: {told}")
+        problems.add(("data", "source"), f"names a file that is not there: {given}")
     return {}
 
 

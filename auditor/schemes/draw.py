@@ -60,14 +60,14 @@ def drawn_blocks(
     levels : tuple of M floats
     key : Key
         As ``key_of`` makes it.
-    copies : sequence of M ndarrays of shape (n, columns), optional
+    copies : sequence of M ndarrays of n rows, optional
         Where to write them; the first ``existing`` are only read. Without it each block is written over the one before.
     """
     if scheme.makes_copies and scheme.needs_table:
         scheme.table = table
     sampler = scheme.sampler(levels, table_moments(table), key, existing)
     bounds = row_blocks(table.rows, table.width)
-    memory = None if copies is not None else [np.empty((bounds[0][1], scheme.output_width(table.width))) for _ in levels]
+    memory = None if copies is not None else [scheme.blank(bounds[0][1], table.width) for _ in levels]
     for index, (a, b) in enumerate(bounds):
         out = RowsOf(copies, a, b) if copies is not None else [block[: b - a] for block in memory or ()]
         sampler.block(index, table.read(a, b), out, existing)

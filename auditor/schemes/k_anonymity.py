@@ -3,7 +3,8 @@
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | level | k of a copy | scalar | samarati2001 |
-| copy | lower and upper bound of each quasi-identifier, the other attributes, a flag for suppression | 2q + (N − q) + 1 columns | |
+| copy | the class of each record, and the range of each of its attributes (``auditor.schemes.generalisation.copies``) | (n,) records | |
+| file | lower and upper bound of each quasi-identifier, the other attributes, a flag for suppression | 2q + (N − q) + 1 columns | |
 
 ``method: mondrian`` cuts the table at medians while the rules allow; ``full-domain`` gives every quasi-identifier bins of one width, by the
 lowest rungs that satisfy the rules once a share of the records is suppressed (a suppressed record keeps no value at all). A column with a
@@ -32,10 +33,10 @@ from auditor.numerics.blocks import row_blocks
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments
 from auditor.schemes.generalisation.classes import Ground
-from auditor.schemes.generalisation.copies import Layout
+from auditor.schemes.generalisation.copies import blank, compose, from_columns, to_columns
 from auditor.schemes.generalisation.partition import Rules, Rung, bounds, full_domain, mondrian
 from auditor.schemes.generalisation.promises import by_coalition
-from auditor.types import Array, Block, Coalition
+from auditor.types import Array, Block, ClassRecords, Coalition
 
 
 @register
@@ -107,6 +108,18 @@ class KAnonymity(Scheme):
         """Return two bounds a quasi-identifier, one column for each other attribute, and one for suppression."""
         return width + len(self.parameters.quasi) + 1
 
+    def blank(self, rows: int, width: int) -> ClassRecords:
+        """Return memory for records of classes."""
+        return blank(rows, width)
+
+    def to_columns(self, copy: ClassRecords, attributes: Sequence[str]) -> Array:
+        """Return bounds, other attributes and a flag for suppression."""
+        return to_columns(copy, self._quasi(attributes))
+
+    def from_columns(self, columns: Array, attributes: Sequence[str]) -> ClassRecords:
+        """Return records whose classes are read off their bounds."""
+        return from_columns(columns, self._quasi(attributes))
+
     def law(self, levels: Sequence[float], table: TableMoments) -> None:
         """Return None: nothing is drawn."""
 
@@ -116,8 +129,8 @@ class KAnonymity(Scheme):
             raise AuditorError("k-anonymity needs the table as a whole")
         return AnonymousSampler([self.copy(int(k), self.table) for k in levels[existing:]], self.table.rows, self.table.width)
 
-    def copy(self, k: int, table: Table) -> Array:
-        """Return the copy with that k, shape (n, 2q + N − q + 1).
+    def copy(self, k: int, table: Table) -> ClassRecords:
+        """Return the copy with that k, n records.
 
         Raises
         ------
@@ -126,31 +139,28 @@ class KAnonymity(Scheme):
         """
         given = self.parameters
         self._check(table)
-        layout, X = self._layout(table), table.values
-        columns = list(layout.quasi)
-        values, codes = np.unique(X[:, layout.target], return_inverse=True)
-        codes = codes.ravel()
+        X, quasi = table.values, self._quasi(table.attributes)
+        values, codes = np.unique(X[:, table.attributes.index(given.sensitive)], return_inverse=True)
+        Q, codes = X[:, quasi], codes.ravel()
         rules = Rules(k, given.distinct, given.entropy, given.alpha, given.t, self._ground(values, table))
         if not rules.hold(codes, np.bincount(codes) / len(codes)):
             raise AuditorError(f"k-anonymity: the whole table as one class does not satisfy the rules with k = {k}")
         if given.method == "mondrian":
-            low, high = bounds(X[:, columns], mondrian(X[:, columns], codes, rules))
-            suppressed = np.zeros(len(X), dtype=bool)
+            numbers, low, high = bounds(Q, mondrian(Q, codes, rules))
         else:
-            found = full_domain(X[:, columns], codes, rules, [self._rungs(name, table) for name in given.quasi], given.suppress)
+            found = full_domain(Q, codes, rules, [self._rungs(name, table) for name in given.quasi], given.suppress)
             assert found is not None, "the whole domain satisfies the rules"
-            low, high, suppressed = found
-        return layout.compose(X, low, high, suppressed)
+            numbers, low, high = found
+        return compose(np.where(numbers[:, None] < 0, X.mean(axis=0), X), quasi, numbers, low, high)
 
     def promises(self, blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, dict[str, float]]:
         """Return what the copies keep of k, ℓ, α and t, for each coalition that holds some of them."""
         assert self.table is not None
-        layout = self._layout(self.table)
-        ground = self._ground(np.unique(self.table.values[:, layout.target]), self.table)
-        return by_coalition(blocks, coalitions, layout, ground)
+        sensitive = self.table.attributes.index(self.parameters.sensitive)
+        return by_coalition(blocks, coalitions, sensitive, self._ground(np.unique(self.table.values[:, sensitive]), self.table))
 
-    def _layout(self, table: Table) -> Layout:
-        return Layout.of(table.attributes, self.parameters.quasi, self.parameters.sensitive)
+    def _quasi(self, attributes: Sequence[str]) -> list[int]:
+        return [attributes.index(name) for name in self.parameters.quasi]
 
     def _rungs(self, name: str, table: Table) -> list[Rung]:
         hierarchy = table.hierarchies.get(name)
@@ -167,11 +177,11 @@ class KAnonymity(Scheme):
 class AnonymousSampler:
     """Hands out the rows of copies that are in memory."""
 
-    def __init__(self, copies: Sequence[Array], rows: int, width: int) -> None:
+    def __init__(self, copies: Sequence[ClassRecords], rows: int, width: int) -> None:
         self._copies = copies
         self._bounds = row_blocks(rows, width)
 
-    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+    def block(self, index: int, x: Array, out: Sequence[ClassRecords], existing: int = 0) -> None:
         """Write the copies of one block of rows; see ``Sampler``."""
         a, b = self._bounds[index]
         for number, copy in enumerate(self._copies, start=existing):

@@ -35,7 +35,7 @@ from auditor.types import Array
 
 VALUES_LOOKED_AT = 2**20
 FEWEST_LOOKED_AT = 2_000
-"""Values, and records at least, from all over the table by which it is told whether a copy's rows are the original's."""
+"""Values, and records at least, from all over the table by which it is decided whether a copy's rows are the original's."""
 
 
 @register
@@ -154,8 +154,8 @@ def _check_alignment(name: str, table: Table, copy: Array) -> None:
     vouch = "set `aligned: true` if you know that they are the same records in the same order"
     if found.certain:
         raise AuditorError(f"{quoted(Path(name).name)}: the copy's rows {found.cause}; put them in the original's order, or {vouch}")
-    told = f"{quoted(Path(name).name)}: nothing shows that the copy's rows are the original's, in its order"
-    warnings.warn(AuditorWarning(f"{told}: it is too noisy for so few records to tell; {vouch}"), stacklevel=2)
+    problem = f"{quoted(Path(name).name)}: nothing shows that the copy's rows are the original's, in its order"
+    warnings.warn(AuditorWarning(f"{problem}: it is too noisy for so few records to tell; {vouch}"), stacklevel=2)
 
 
 def _scheme_of(law: dict[str, Any]) -> Scheme:

@@ -43,7 +43,7 @@ class Rotation(TransformScheme):
     trial = MappingProxyType({"copies": 3})
 
     class Parameters(PluginParameters):
-        """How many copies, and whether they are moved as well as turned."""
+        """How many copies, and whether they are moved as well as rotated."""
 
         copies: Annotated[int, Field(ge=1, le=1000)] = Field(1, description="copies, each with a matrix of its own")
         translation: bool = Field(False, description="whether a secret vector is added to every record")

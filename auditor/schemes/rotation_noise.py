@@ -1,4 +1,4 @@
-"""Rotation with noise, the geometric perturbation: every record turned by a secret rotation, moved, and blurred.
+"""Rotation with noise, the geometric perturbation: every record rotated by a secret rotation, moved, and blurred.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -6,7 +6,7 @@
 | ``Z_i`` | white noise, ``σ_i² (tr K_X/N) I``; fresh or corner-wave across copies | (N,) | li2012, section 5 |
 | ``y_i`` | ``M_i (x + Z_i) + t`` | (N,) | |
 
-White noise turned is white noise, so a copy is ``M_i x + R_i`` with ``R_i`` as white. Fails against known records by regression, whose
+White noise rotated is white noise, so a copy is ``M_i x + R_i`` with ``R_i`` as white. Fails against known records by regression, whose
 error is that of the noise; against fresh noise also by collusion, as rows let recipients turn their copies onto each other and average.
 Under corner-wave noise (li2012) the least noisy copy says all that a coalition can learn, whoever holds it.
 """
@@ -56,7 +56,7 @@ class RotationNoise(TransformScheme):
 
     @property
     def additive(self) -> AdditiveScheme:
-        """The additive scheme that blurs the records before they are turned."""
+        """The additive scheme that blurs the records before they are rotated."""
         scheme: AdditiveScheme = registry.get("scheme", NOISES[self.parameters.noise])(noise="white")
         return scheme
 
@@ -85,7 +85,7 @@ class RotationNoise(TransformScheme):
 
 
 class BlurredSampler:
-    """Draws the additive copies and turns them; copies that are out already are turned back first, which needs every one of them."""
+    """Draws the additive copies and turns them; copies that are out already are rotated back first, which needs every one of them."""
 
     def __init__(self, additive: Sampler, transforms: Sequence[Transform]) -> None:
         self._additive = additive

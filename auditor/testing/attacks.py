@@ -105,27 +105,27 @@ class Trial:
 
     def _answer(self, attack: Attack, knowledge: Knowledge, coalition: Coalition) -> Array | None:
         """Return what the attack answers, or None where it refuses."""
-        before, told = digest(self.case.shown()), (knowledge, coalition)
+        before, tried = digest(self.case.shown()), (knowledge, coalition)
         try:
             self.case.refuse(attack)
         except AuditorError as refusal:
-            self._require("answers or refuses", str(refusal), *told, "expected a reason in NotApplicable, found none")
+            self._require("answers or refuses", str(refusal), *tried, "expected a reason in NotApplicable, found none")
             return None
         try:
             attack.check(self.case.scheme.family, knowledge)
             values = self.case.estimate(attack, knowledge, coalition)
         except NotApplicable as refusal:
-            self._require("answers or refuses", str(refusal), *told, "expected a reason in NotApplicable, found none")
+            self._require("answers or refuses", str(refusal), *tried, "expected a reason in NotApplicable, found none")
             return None
         except PluginError as error:
-            self._fail("finite and of the right shape", *told, f"expected finite estimates of the right shape, found that {error}", error)
+            self._fail("finite and of the right shape", *tried, f"expected finite estimates of the right shape, found that {error}", error)
         except WroteError as error:
-            self._fail(READS_ONLY, *told, "expected moments as they were, found others", error)
+            self._fail(READS_ONLY, *tried, "expected moments as they were, found others", error)
         except (Exception, SystemExit) as error:
             if wrote(error):
-                self._fail(READS_ONLY, *told, f"expected that it only reads, found {error}", error)
-            self._fail("answers or refuses", *told, f"expected an answer or NotApplicable, found {type(error).__name__}: {error}", error)
-        self._require(READS_ONLY, digest(self.case.shown()) == before, *told,
+                self._fail(READS_ONLY, *tried, f"expected that it only reads, found {error}", error)
+            self._fail("answers or refuses", *tried, f"expected an answer or NotApplicable, found {type(error).__name__}: {error}", error)
+        self._require(READS_ONLY, digest(self.case.shown()) == before, *tried,
                       "expected table and copies as they were, found others")  # fmt: skip
         return values
 

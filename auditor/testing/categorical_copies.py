@@ -16,7 +16,7 @@ from auditor.testing.tables import answers, levels_of
 from auditor.types import Array
 
 ROWS = 100_000
-"""Enough that a retention probability off by 0.01 is told at ``LEVEL``."""
+"""Enough that a retention probability off by 0.01 is detected at ``LEVEL``."""
 VALUES = 3
 
 

@@ -1,4 +1,4 @@
-"""What holds for a plugin of any kind, and how a broken contract is told."""
+"""What holds for a plugin of any kind, and how a broken contract is reported."""
 
 from __future__ import annotations
 

@@ -91,8 +91,9 @@ class Numbers(Case):
         """Return what some of its recipients hold together."""
         levels, moments = levels_of(self.scheme), table_moments(self.table)
         law = self.scheme.law(levels, moments)
-        return Held(self.scheme, self.table, moments, coalition, tuple(levels[copy - 1] for copy in coalition),
-                    [self.copies[copy - 1] for copy in coalition], None if law is None else law.of(coalition))  # fmt: skip
+        return Held(scheme=self.scheme, table=self.table, moments=moments, copies=coalition,
+                    levels=tuple(levels[copy - 1] for copy in coalition),
+                    arrays=[self.copies[copy - 1] for copy in coalition], law=None if law is None else law.of(coalition))  # fmt: skip
 
     def estimate(self, attack: Attack, knowledge: Knowledge, coalition: Coalition) -> Array:
         """Return estimates of all records, shape (n, N)."""
@@ -192,7 +193,7 @@ def cases(scheme: Scheme) -> Iterator[Case]:
 
 def _numbers(scheme: Scheme, what: str, values: Array) -> Numbers:
     table, levels = as_numbers(values), levels_of(scheme)
-    copies = tuple(np.empty((table.rows, scheme.output_width(table.width))) for _ in levels)
+    copies = tuple(scheme.blank(table.rows, table.width) for _ in levels)
     for _ in drawn_blocks(scheme, table, levels, Key(SEED, scheme.name), copies):
         pass
     return Numbers(scheme, what, table, copies)

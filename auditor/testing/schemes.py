@@ -26,7 +26,7 @@ from auditor.testing.tables import as_numbers, levels_of, people
 from auditor.types import Array
 
 ROWS = 20_000
-"""Enough that one standard deviation off by 3 %, or one correlation of 0.05, is told at ``LEVEL`` over some hundred tests (six sigma)."""
+"""Enough that one standard deviation off by 3 %, or one correlation of 0.05, shows at ``LEVEL`` over some hundred tests (six sigma)."""
 ROWS_WITHOUT_LAW = 400
 GROUPS = 20
 OUT = 2
@@ -91,6 +91,12 @@ def _numbers(cls: type[Scheme], parameters: Mapping[str, Any] | None) -> _Number
     return _Numbers(cls, parameters, table, table_moments(table), levels, table.values.copy())
 
 
+def unwritten(copy: Array) -> Array:
+    """Return a copy's memory with no number in it, whatever its records are: of all bits set doubles are NaN."""
+    copy.view(np.uint8)[...] = 255
+    return copy
+
+
 @dataclass(frozen=True)
 class _Numbers:
     """Copies of a table of numbers, drawn as an audit draws them."""
@@ -105,7 +111,7 @@ class _Numbers:
     def check(self) -> None:
         """Run every check."""
         copies = self._draw(self._key(SEED))
-        self._require("finite", all(np.isfinite(copy).all() for copy in copies), "expected finite numbers, found others")
+        self._require("finite", self._finite(copies), "expected finite numbers, found others")
         again = self._draw(self._key(SEED))
         self._require("same seed, same copies", digest(copies) == digest(again), "expected the same copies from the same key, found others")
         self._require(READS_ONLY, digest([self.before]) == digest([self.table.values]),
@@ -122,11 +128,13 @@ class _Numbers:
 
     def _draw(self, key: Key, copies: Sequence[Array] | None = None, existing: int = 0) -> list[Array]:
         scheme = self._scheme()
-        shape = (self.table.rows, scheme.output_width(self.table.width))
-        out = [np.full(shape, np.nan) for _ in self.levels] if copies is None else list(copies)
+        out = [unwritten(scheme.blank(*self.table.values.shape)) for _ in self.levels] if copies is None else list(copies)
         for _ in drawn_blocks(scheme, self.table, self.levels, key, out, existing):
             pass
         return out
+
+    def _finite(self, copies: Sequence[Array]) -> bool:
+        return all(np.isfinite(self._scheme().to_columns(copy, self.table.attributes)).all() for copy in copies)
 
     def _scheme(self) -> Scheme:
         scheme: Scheme = made(self.cls, self.parameters)
@@ -136,7 +144,7 @@ class _Numbers:
         return Key(seed, self.cls.name, matrices=SEED)
 
     def _law(self) -> NoiseLaw | None:
-        """Return the law of the noise, before copies were turned if they were."""
+        """Return the law of the noise, before copies were transformed if they were."""
         scheme = self._scheme()
         transformed = scheme.transformed(self.levels, self.moments, self._key(SEED))
         law = scheme.law(self.levels, self.moments) if transformed is None else transformed.law
@@ -146,7 +154,7 @@ class _Numbers:
         return law
 
     def _noise(self, copies: Sequence[Array], key: Key) -> Sequence[Array]:
-        """Return the original plus noise: the copies, turned back if they were turned."""
+        """Return the original plus noise: the copies, transformed back if they were transformed."""
         transformed = self._scheme().transformed(self.levels, self.moments, key)
         return copies if transformed is None else transformed.undo(copies)
 
@@ -196,11 +204,11 @@ class _Numbers:
 
     def _extension(self, copies: list[Array], law: NoiseLaw | None) -> None:
         """Draw the last copy to those that are out, from another key as a user would."""
-        out = [*(copy.copy() for copy in copies[:OUT]), *(np.full_like(copy, np.nan) for copy in copies[OUT:])]
+        out = [*(copy.copy() for copy in copies[:OUT]), *(unwritten(np.empty_like(copy)) for copy in copies[OUT:])]
         self._draw(self._key(SEED + 2), out, OUT)
         self._require("extension leaves copies as they are", digest(out[:OUT]) == digest(copies[:OUT]),
                       "expected copies that are out as they were, found others")  # fmt: skip
-        self._require("finite", all(np.isfinite(copy).all() for copy in out), "expected finite numbers in an extension, found others")
+        self._require("finite", self._finite(out), "expected finite numbers in an extension, found others")
         self._follows("extension follows the law", law, out, self._key(SEED + 2))
 
     def _require(self, check: str, holds: object, said: str) -> None:

@@ -1,5 +1,5 @@
 """How messages are spelt: names quoted and shortened, the nearest valid name, text that no terminal obeys.
 
-The lowest room: it uses nothing of the project. Which message is told, and with what error, is decided where
+The lowest room: it uses nothing of the project. Which message is shown, and with what error, is decided where
 the error is found.
 """

@@ -40,8 +40,8 @@ def deflated(text: str, **attributes: str) -> Markup:
     content = text.encode("utf-8", "backslashreplace")
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     stream = packer.compress(content) + packer.flush()
-    told = Markup("").join(Markup(' {}="{}"').format(name, value) for name, value in attributes.items())
-    start = Markup('<script type="application/x-deflate" data-size="{}"{}>').format(len(content), told)
+    written = Markup("").join(Markup(' {}="{}"').format(name, value) for name, value in attributes.items())
+    start = Markup('<script type="application/x-deflate" data-size="{}"{}>').format(len(content), written)
     return start + Markup(base64.b64encode(stream).decode("ascii") + "</script>")
 
 

@@ -1,4 +1,4 @@
-"""The figures that results give rise to, in the order of the page: what each draws, and how it is told in words."""
+"""The figures that results give rise to, in the order of the page: what each draws, and how it is said in words."""
 
 from __future__ import annotations
 

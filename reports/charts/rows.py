@@ -32,9 +32,9 @@ def collusion_data(reading: Reading, leading: Setting | None = None, limit: int 
     found = everything[:limit]
     for point in found:
         rows.append({**choices.row(point.setting, point.attribute), "k": point.size, **values(point.shown)})
-        told = cells(point.shown)
-        told.insert(1, number(point.mean, point.shown.half))
-        table.append([*setting_cells(reading, point.setting, point.attribute), str(point.size), *told])
+        row = cells(point.shown)
+        row.insert(1, number(point.mean, point.shown.half))
+        table.append([*setting_cells(reading, point.setting, point.attribute), str(point.size), *row])
     headers = [*setting_headers(reading), "copies pooled", "coalition", "mean of that size", *FIGURE_HEADERS[1:]]
     several = len(found) > len({(point.setting, point.attribute) for point in found})
     facts = {"prefix": all(point.prefix for point in found), "sizes": sorted({point.size for point in found}), "curves": several}
@@ -50,7 +50,7 @@ def map_data(reading: Reading, leading: Setting | None = None, limit: int = ROWS
         rows.append({**choices.row(point.setting, point.attribute), **marks, **values(point.shown)})
         note = "worst" if point.worst else ""
         table.append([*setting_cells(reading, point.setting, point.attribute), *cells(point.shown), note])
-    table.sort(key=lambda told: told[-1] != "worst")
+    table.sort(key=lambda row: row[-1] != "worst")
     headers = [*setting_headers(reading), *FIGURE_HEADERS, "note"]
     several = len(points) > len({(point.setting, point.attribute) for point in points})
     return ChartData(columns(rows), choices.controls(), headers, table, left_out, {"coalitions": several})
@@ -81,12 +81,12 @@ def distribution_data(reading: Reading, leading: Setting | None = None, limit: i
 def _bins(place: dict[str, Any], spread: Spread) -> list[dict[str, Any]]:
     """Return a row for each bin, after one where the cumulative curve starts."""
     start = {"x": 0.0, "x2": 0.0, "y": 0.0, "u": 0.0, "e": 0.0, "b": 0.0, "n": None}
-    told = [
+    cells_of = [
         {"x": one.low, "x2": one.high, "y": one.share, "u": one.cumulative,
          "e": spread.half(one.cumulative), "b": spread.half(one.share), "n": None}
         for one in spread.bins
     ]  # fmt: skip
-    return [place | row for row in (start, *told)]
+    return [place | row for row in (start, *cells_of)]
 
 
 def _empty_bin(place: dict[str, Any]) -> dict[str, Any]:

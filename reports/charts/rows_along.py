@@ -65,8 +65,8 @@ def sweep_data(reading: Reading, path: str, leading: Setting | None = None, limi
         titles.setdefault(what, metric_title(point.metric, reading, point.attribute))
         along = {"f": figures(what), "x": _axis_value(point.at), "o": clean(point.others)}
         rows.append({**series.row(setting), **along, **values(point.shown)})
-        told = [setting.scheme, adversary_text(setting.knowledge, setting.attack), what, point.at, point.others]
-        table.append([*(clean(cell) for cell in told), *cells(point.shown)])
+        labels = [setting.scheme, adversary_text(setting.knowledge, setting.attack), what, point.at, point.others]
+        table.append([*(clean(cell) for cell in labels), *cells(point.shown)])
     who = series.control.numbers.get(series.choice(leading), 0) if leading else 0
     headers = ["scheme", "adversary", "metric", path, "other paths", *FIGURE_HEADERS]
     controls = [figures.control(), series.control.control(who)]
@@ -78,8 +78,8 @@ def _axis(rows: list[dict[str, Any]], path: str) -> dict[str, Any]:
     numeric = all(isinstance(row["x"], (int, float)) for row in rows)
     at = unique(row["x"] for row in rows)
     wide = numeric and min(at, default=0) > 0 and max(at) / min(at) >= 30
-    told = {"path": clean(path), "title": path_title(path), "others": any(row["o"] for row in rows)}
-    return told | {"numeric": numeric, "log": wide, "at": at}
+    labels = {"path": clean(path), "title": path_title(path), "others": any(row["o"] for row in rows)}
+    return labels | {"numeric": numeric, "log": wide, "at": at}
 
 
 def _axis_value(value: Any) -> Any:

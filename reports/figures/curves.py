@@ -18,7 +18,7 @@ class Line(NamedTuple):
 
     name: str
     points: Sequence[tuple[float, float]]
-    told: str = ""
+    note: str = ""
 
 
 class CurvePoint(NamedTuple):

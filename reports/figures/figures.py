@@ -126,7 +126,7 @@ def with_error(shown: Figure | None) -> str:
     return f"{number(shown.value, shown.half)} {plus_minus(shown.half, shown.value)}".rstrip()
 
 
-def told_apart(first: float | None, *others: float) -> list[str]:
+def distinct_texts(first: float | None, *others: float) -> list[str]:
     """Write numbers without error bars with as many digits as it takes to see that they differ."""
     values = [value for value in (first, *others) if value is not None]
     for digits in range(3, 8):

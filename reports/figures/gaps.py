@@ -43,7 +43,7 @@ def apart(reading: Reading, rows: Sequence[MatrixRow]) -> tuple[list[Gathered], 
 
     Where there is no comparison to stand under, all are among the others.
     """
-    unsuited = {(row.knowledge, row.attack) for row in rows if row.unsuited} if any(row.tells for row in rows) else set()
+    unsuited = {(row.knowledge, row.attack) for row in rows if row.unsuited} if any(row.reported for row in rows) else set()
     found = [(gap, (gap.knowledge, gap.attack) in unsuited) for gap in reading.gaps]
     return gathered(gap for gap, folded in found if folded), gathered(gap for gap, folded in found if not folded)
 
@@ -53,10 +53,10 @@ def _places(gaps: Sequence[Gap]) -> list[tuple[list[str], list[str]]]:
     knowledge: dict[str, dict[str, None]] = {}
     for gap in gaps:
         knowledge.setdefault(gap.scheme, {})[gap.knowledge or ""] = None
-    alike: dict[tuple[str, ...], list[str]] = {}
+    same_states: dict[tuple[str, ...], list[str]] = {}
     for scheme, states in knowledge.items():
-        alike.setdefault(tuple(states), []).append(scheme)
-    return [([state for state in states if state], schemes) for states, schemes in alike.items()]
+        same_states.setdefault(tuple(states), []).append(scheme)
+    return [([state for state in states if state], schemes) for states, schemes in same_states.items()]
 
 
 def place_text(place: tuple[list[str], list[str]]) -> str:
@@ -83,7 +83,7 @@ def untried_text(names: Sequence[str]) -> str:
     return f"Not tried, though they apply: {', '.join(names)}. `attacks: all` tries every attack that applies." if names else ""
 
 
-def untold_text(count: int) -> str:
+def unmeasured_text(count: int) -> str:
     """Say how many adversaries the comparison leaves out, because they measure no normalized error of any scheme."""
     return f"{count} {'adversary has' if count == 1 else 'adversaries have'} no normalized error against any scheme"
 

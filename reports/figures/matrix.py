@@ -49,7 +49,7 @@ class MatrixCell(NamedTuple):
     exposed: tuple[str, Figure] | None = None
 
     @property
-    def told(self) -> bool:
+    def measured(self) -> bool:
         """Whether there is a figure to show."""
         return self.worst is not None or self.guesses is not None
 
@@ -96,9 +96,9 @@ class MatrixRow(NamedTuple):
     cells: list[MatrixCell]
 
     @property
-    def tells(self) -> bool:
+    def reported(self) -> bool:
         """Whether there is a figure, or a failure, against any scheme."""
-        return any(cell.told or cell.status == "failed" for cell in self.cells)
+        return any(cell.measured or cell.status == "failed" for cell in self.cells)
 
     @property
     def unsuited(self) -> bool:

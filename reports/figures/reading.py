@@ -71,8 +71,8 @@ class Reading:
                 setting = self._setting(first)
                 self._figures.setdefault((setting, first.metric, first.attribute), {})[first.coalition] = shown
                 if first.metric == ERROR and len(records) >= PAIRS:
-                    told = {record.replicate: record.value for record in records if record.value is not None}
-                    errors.setdefault((setting, first.attribute), {})[first.coalition] = told
+                    by_replicate = {record.replicate: record.value for record in records if record.value is not None}
+                    errors.setdefault((setting, first.attribute), {})[first.coalition] = by_replicate
         self._pair(errors)
         self._copies = self._count_copies()
         measured = result.measurements
@@ -84,15 +84,15 @@ class Reading:
 
     def _pair(self, errors: dict[tuple[Setting, str], Replicates]) -> None:
         """Put gains from paired replicates in the place of means of ratios, which a few odd draws can carry anywhere."""
-        for (setting, attribute), told in errors.items():
+        for (setting, attribute), measured in errors.items():
             if (setting, BEYOND, EVERYTHING) in self._figures:
                 continue  # the gain of categories is one of probabilities, not of squared errors
             gains = self._figures.get((setting, GAIN, attribute), {})
             shown = self.figures(setting, ERROR, attribute)
             for coalition in gains:
                 single = best_single(shown, coalition)
-                if single is not None and coalition in told and single.coalition in told:
-                    gain = paired_gain(shown[coalition], single, told)
+                if single is not None and coalition in measured and single.coalition in measured:
+                    gain = paired_gain(shown[coalition], single, measured)
                     gains[coalition] = gain or gains[coalition]
 
     @staticmethod
@@ -105,10 +105,10 @@ class Reading:
 
     def _key(self, sweep: dict[str, Any]) -> str:
         """Write a sweep point as JSON, once for the many records that share it."""
-        told = repr(sweep)
-        if told not in self._keys:
-            self._keys[told] = json.dumps(sweep, sort_keys=True, default=str)
-        return self._keys[told]
+        key = repr(sweep)
+        if key not in self._keys:
+            self._keys[key] = json.dumps(sweep, sort_keys=True, default=str)
+        return self._keys[key]
 
     def point_of(self, sweep: dict[str, Any]) -> int:
         """Return the number of a sweep point; 0 for one that was never measured."""
@@ -139,7 +139,7 @@ class Reading:
         return found
 
     def rows_of(self, point: int) -> int:
-        """Return how many records the table of a sweep point has; 0 where that is not told."""
+        """Return how many records the table of a sweep point has; 0 where that is not known."""
         return next((table.rows for table in self.result.data if self.point_of(table.sweep) == point), 0)
 
     def unit_of(self, point: int, attribute: str) -> float | None:

@@ -35,8 +35,8 @@ def unit(metric: str, reading: Reading) -> str:
     if metric.startswith(MODEL):
         return "accuracy or R² lost" if metric.startswith(LOSS) else "accuracy or R²"
     known = METRICS.get(base(metric))
-    told = known.unit if known else ""
-    return told.replace("data units", data_unit(reading)).replace("squared standard deviations", "variances")
+    stated = known.unit if known else ""
+    return stated.replace("data units", data_unit(reading)).replace("squared standard deviations", "variances")
 
 
 def data_unit(reading: Reading) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from auditor.results.model import AuditResult, PluginSummary
 from auditor.results.renderer import clean, escaped
 from reports.figures.figures import clipped, with_error
-from reports.figures.gaps import Gathered, apart, gap_text, given_text, unsuited_text, untold_text, untried_text
+from reports.figures.gaps import Gathered, apart, gap_text, given_text, unmeasured_text, unsuited_text, untried_text
 from reports.figures.guesses import losses
 from reports.figures.matrix import MatrixCell, MatrixRow, matrix, measures, reference_point
 from reports.figures.reading import Reading, adversary_text, plain, unique
@@ -54,11 +54,11 @@ def audit_document(result: AuditResult, number: int = 1) -> tree.Document:
         tree.Section("references", "References", _terms(((one.key, one.text) for one in result.references), "references")),
     ]
     lowest, mark = most_telling(found), outcome_mark(came, safe=all(verdict.state == "good" for verdict in found))
-    told = (f"{mark} {came}", counts(result), f"{lowest.strongest} against {lowest.scheme}" if lowest else "–")
+    cells = (f"{mark} {came}", counts(result), f"{lowest.strongest} against {lowest.scheme}" if lowest else "–")
     return tree.Document(
         name, "audit", result.title, OUTCOMES[came] + (f": {counts(result)}" if result.expectations else ""), came, mark,
         [tree.Paragraph(partial_text(result), "alert")] if result.partial else [], [section for section in made if section.blocks],
-        list(filter(None, (rows_text(result), _started(result)))), summary(found), tree.Row(result.title, told, target=name), reading,
+        list(filter(None, (rows_text(result), _started(result)))), summary(found), tree.Row(result.title, cells, target=name), reading,
     )  # fmt: skip
 
 
@@ -80,19 +80,19 @@ def _verdicts(found: Sequence[Verdict], point: str) -> tree.Section:
 
 
 def _comparison(reading: Reading, rows: Sequence[MatrixRow], point: str, *, categories: bool) -> tree.Section:
-    told = [row for row in rows if row.tells]
-    if not told:
+    reported = [row for row in rows if row.reported]
+    if not reported:
         return tree.Section("comparison", "Comparison", [])
-    found, unsuited = marks(reading, told), sum(row.unsuited for row in rows)
-    elsewhere, given = len(rows) - len(told) - unsuited, ", ".join(unique(row.knowledge for row in told if row.given))
+    found, unsuited = marks(reading, reported), sum(row.unsuited for row in rows)
+    elsewhere, given = len(rows) - len(reported) - unsuited, ", ".join(unique(row.knowledge for row in reported if row.given))
     pools = any(len(held) > 1 for setting in reading.settings() for held in losses(reading, setting))
-    singled = any(cell.exposed for row in told for cell in row.cells)
+    singled = any(cell.exposed for row in reported for cell in row.cells)
     notes = [
         MARKS if found else "", given_text(given) if given else "", EXPOSED if singled else "",
         untried_text([clipped(name, 60) for name in reading.result.untried]),
-        f"{untold_text(elsewhere)}; what they measure is among the other measures." if elsewhere else "",
+        f"{unmeasured_text(elsewhere)}; what they measure is among the other measures." if elsewhere else "",
     ]  # fmt: skip
-    compared = [tree.Adversary(row.attack, row.knowledge, [_graded(reading, row, cell, found) for cell in row.cells]) for row in told]
+    compared = [tree.Adversary(row.attack, row.knowledge, [_graded(reading, row, cell, found) for cell in row.cells]) for row in reported]
     return tree.Section("comparison", "Comparison", [
         tree.Paragraph("normalized error ± half a 95 % interval; 0 exact, 1 a mere guess", "lead", media=(tree.TERMINAL,)),
         tree.Paragraph(f"{COMPARED}{GUESSED if categories else ''}", "lead", media=(tree.MARKDOWN, tree.PAGE)),
@@ -101,16 +101,16 @@ def _comparison(reading: Reading, rows: Sequence[MatrixRow], point: str, *, cate
         tree.Matrix(reading.schemes, compared, pools),
         *(tree.Paragraph(note, "note") for note in notes if note),
         *([tree.Fold(unsuited_text(unsuited), [_reasons(apart(reading, rows)[0])], open=False)] if unsuited else []),
-        tree.Section("winners", "Who wins where, and why", _winners(reading, told)),
+        tree.Section("winners", "Who wins where, and why", _winners(reading, reported)),
         tree.Section("details", "In detail", [
             tree.Paragraph("Of the strongest attack against each scheme; the page opens every cell.", "lead"),
-            tree.Details([_detail(reading, row, cell) for row, cell in strongest_cells(reading, told)]),
+            tree.Details([_detail(reading, row, cell) for row, cell in strongest_cells(reading, reported)]),
         ], media=tree.TEXT),
     ])  # fmt: skip
 
 
 def _graded(reading: Reading, row: MatrixRow, cell: MatrixCell, found: dict[tuple[str, str, str], str]) -> tree.Graded:
-    if not cell.told:
+    if not cell.measured:
         gap = {"not-applicable": "n/a", "failed": "✗ failed"}.get(cell.status, "–")
         why = f"{'Failed' if cell.status == 'failed' else 'Not applicable'}: {cell.reason}"
         return tree.Graded(gap, detail=None if cell.status == "missing" else tree.Detail(row.attack, cell.scheme, why=why))
@@ -128,9 +128,9 @@ def _detail(reading: Reading, row: MatrixRow, cell: MatrixCell) -> tree.Detail:
 
 def _winners(reading: Reading, rows: Sequence[MatrixRow]) -> list[tree.Block]:
     found = winners(reading, rows)
-    told = [tree.Row(one.scheme, (one.who, one.figure, "; ".join(one.rivals) or "–", one.why or "–")) for one in found]
+    table = [tree.Row(one.scheme, (one.who, one.figure, "; ".join(one.tied) or "–", one.why or "–")) for one in found]
     heads = ("strongest", "leaves", "not told apart from it", "when it wins and fails")
-    return [tree.Table("scheme", heads, told, "entries")] if told else []
+    return [tree.Table("scheme", heads, table, "entries")] if table else []
 
 
 # -- other figures ---------------------------------------------------------------------------------------------------------
@@ -187,9 +187,9 @@ def _plugins(plugins: Sequence[PluginSummary]) -> list[tree.Block]:
 
 
 def _about(plugin: PluginSummary) -> tuple[str, ...]:
-    told = ", ".join(f"{key} = {'none' if value is None else clipped(plain(value), 60)}" for key, value in plugin.parameters.items())
+    settings = ", ".join(f"{key} = {'none' if value is None else clipped(plain(value), 60)}" for key, value in plugin.parameters.items())
     does = "\n".join(filter(None, (plugin.summary, plugin.wins)))
-    return tuple(text or "–" for text in (does, plugin.assumes, plugin.reference, told))
+    return tuple(text or "–" for text in (does, plugin.assumes, plugin.reference, settings))
 
 
 def _data(result: AuditResult) -> tree.Section:

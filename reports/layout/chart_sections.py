@@ -36,10 +36,10 @@ def chart_sections(reading: Reading) -> list[Section]:
 def by_scheme(reading: Reading, first: str, rows: Sequence[Row], what: str = "", group: str = "") -> list[Block]:
     """Return rows that have a cell for each scheme as a table of the schemes that have any figure, and say which have none."""
     places = [place for place in range(len(reading.schemes)) if any(row.cells[place] != "–" for row in rows)]
-    told = [row._replace(cells=[row.cells[place] for place in places]) for row in rows]
+    chosen = [row._replace(cells=[row.cells[place] for place in places]) for row in rows]
     none = [Name(name) for place, name in enumerate(reading.schemes) if place not in places]
     rest = [Paragraph(("Of ", Name(", ".join(none)), " there are none."), "note")] if none else []
-    return [Table(first, [reading.schemes[place] for place in places], told, "schemes", what, group, MOST if what else {}), *rest]
+    return [Table(first, [reading.schemes[place] for place in places], chosen, "schemes", what, group, MOST if what else {}), *rest]
 
 
 def _section(reading: Reading, key: str, who: str, blocks: Sequence[Block], curves: Sequence[Line] = ()) -> Section:
@@ -49,8 +49,8 @@ def _section(reading: Reading, key: str, who: str, blocks: Sequence[Block], curv
 
 
 def _table(reading: Reading, note: str, first: str, rows: Sequence[Row], what: str, media: tuple[str, ...] = TEXT) -> list[Block]:
-    told = by_scheme(reading, first, rows, what) if rows else []
-    return [Paragraph(f"{note}.", "note", media=TEXT), *(replace(block, media=media) for block in told)]
+    blocks = by_scheme(reading, first, rows, what) if rows else []
+    return [Paragraph(f"{note}.", "note", media=TEXT), *(replace(block, media=media) for block in blocks)]
 
 
 def shown_of(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
@@ -94,7 +94,7 @@ def coalitions(reading: Reading) -> Section | None:
 
 
 def _by_size(reading: Reading, found: Mapping[tuple[int, str], str]) -> list[Row]:
-    """Return a row for each number of copies, from what is told of it and a scheme."""
+    """Return a row for each number of copies, from what is known of it and a scheme."""
     sizes = sorted({size for size, _ in found})
     return [Row(str(size), [found.get((size, name), "–") for name in reading.schemes]) for size in sizes]
 
@@ -111,12 +111,12 @@ def distributions(reading: Reading) -> Section | None:
     setting = shown_of(reading, [one.setting for one in found])
     if setting is None:
         return None
-    told = [one for one in found if one.setting == setting._replace(scheme=one.setting.scheme)]
-    held = {(one.attribute, one.setting.scheme): one for one in told}
-    attributes = unique(one.attribute for one in told)
+    chosen = [one for one in found if one.setting == setting._replace(scheme=one.setting.scheme)]
+    held = {(one.attribute, one.setting.scheme): one for one in chosen}
+    attributes = unique(one.attribute for one in chosen)
     rows = [Row(clipped(name, 60), [_quantiles(held.get((name, scheme))) for scheme in reading.schemes]) for name in attributes]
     note = f"Absolute error that half | 9 in 10 of the records stay below, {data_unit(reading)}"
-    whose = f"{who(reading, setting)}, {braces(told[0].coalition)}"
+    whose = f"{who(reading, setting)}, {braces(chosen[0].coalition)}"
     return _section(reading, "errors", whose, _table(reading, note, "attribute", rows, "attributes"))
 
 
@@ -134,9 +134,9 @@ def by_copies(reading: Reading) -> Section | None:
     setting = shown_of(reading, [point.setting for point in everything])
     if setting is None:
         return None
-    told = [p for p in everything if p.setting == setting._replace(scheme=p.setting.scheme)]
-    metric, attribute = next(((p.metric, p.attribute) for p in told if p.metric == TRUTH), (told[0].metric, told[0].attribute))
-    found = {(p.size, p.setting.scheme): with_error(p.shown) for p in told if (p.metric, p.attribute) == (metric, attribute)}
+    chosen = [p for p in everything if p.setting == setting._replace(scheme=p.setting.scheme)]
+    metric, attribute = next(((p.metric, p.attribute) for p in chosen if p.metric == TRUTH), (chosen[0].metric, chosen[0].attribute))
+    found = {(p.size, p.setting.scheme): with_error(p.shown) for p in chosen if (p.metric, p.attribute) == (metric, attribute)}
     note = f"{metric_title(metric, reading, attribute)} of the coalition of each size that achieves most"
     return _section(reading, "by-size", who(reading, setting), _table(reading, note, "copies", _by_size(reading, found), "sizes"))
 
@@ -147,9 +147,9 @@ def useful(reading: Reading) -> Section | None:
     setting = shown_of(reading, [point.setting for point in points])
     if setting is None:
         return None
-    told = [p for p in points if p.setting == setting._replace(scheme=p.setting.scheme)]
-    metric = told[0].metric
-    found = {(p.utility.coalition, p.setting.scheme): p for p in told if p.metric == metric}
+    chosen = [p for p in points if p.setting == setting._replace(scheme=p.setting.scheme)]
+    metric = chosen[0].metric
+    found = {(p.utility.coalition, p.setting.scheme): p for p in chosen if p.metric == metric}
 
     def cell(coalition: tuple[int, ...], scheme: str) -> str:
         one = found.get((coalition, scheme))
@@ -167,17 +167,17 @@ def sweeps(reading: Reading) -> list[Section]:
     for number_of, path in enumerate(paths):
         here = [point for point in points if point.path == path]
         for key, timed in (("sweep", False), ("runtime", True)):
-            told = [point for point in here if (point.metric == SECONDS) == timed]
-            if told:
-                made.append(_section(reading, f"{key}-{number_of}", "", _swept(reading, paths, path, told, number_of)))
+            chosen = [point for point in here if (point.metric == SECONDS) == timed]
+            if chosen:
+                made.append(_section(reading, f"{key}-{number_of}", "", _swept(reading, paths, path, chosen, number_of)))
     return made
 
 
-def _swept(reading: Reading, paths: list[str], path: str, told: Sequence[SweepPoint], place: int) -> list[Block]:
+def _swept(reading: Reading, paths: list[str], path: str, chosen: Sequence[SweepPoint], place: int) -> list[Block]:
     if place:
         return _table(reading, f"The tables of {clean(paths[0])} have a row for every combination", "", [], "")
     made: list[Block] = []
-    for metric, knowledge, attack in _telling(reading, told):
+    for metric, knowledge, attack in _telling(reading, chosen):
         rows = sweep_table(reading, metric, knowledge, attack)
         cells = [Row(_point(reading.points[row.point], paths), [*map(with_error, row.figures)]) for row in rows]
         whose = f", {adversary_text(knowledge, attack)}" if attack else ""
@@ -188,13 +188,13 @@ def _swept(reading: Reading, paths: list[str], path: str, told: Sequence[SweepPo
 
 def _point(point: dict[str, Any], paths: list[str]) -> str:
     """Write a sweep point for its row: one path heads the column, of several each has a line."""
-    told = [(path, clipped(plain(point[path]), 80)) for path in paths if path in point]
-    return "\n".join(value if len(paths) == 1 else f"{clean(path)} = {value}" for path, value in told) or "–"
+    settings = [(path, clipped(plain(point[path]), 80)) for path in paths if path in point]
+    return "\n".join(value if len(paths) == 1 else f"{clean(path)} = {value}" for path, value in settings) or "–"
 
 
-def _telling(reading: Reading, told: Sequence[SweepPoint]) -> list[tuple[str, str | None, str | None]]:
+def _telling(reading: Reading, chosen: Sequence[SweepPoint]) -> list[tuple[str, str | None, str | None]]:
     """Return the metrics worth a table: what the scenario makes a statement of, the leading error, and those of the release itself."""
-    everything = [(p.metric, p.setting.knowledge, p.setting.attack) for p in told if p.attribute == EVERYTHING]
+    everything = [(p.metric, p.setting.knowledge, p.setting.attack) for p in chosen if p.attribute == EVERYTHING]
     lead, held = leader(reading), {*everything}
     stated = [record.expectation for record in reading.result.expectations]
     first = [(metric, lead.knowledge, lead.attack) for metric in [*stated, ERROR]] if lead else []

@@ -149,8 +149,8 @@ class Detail(NamedTuple):
 
     def lines(self, between: str) -> list[str]:
         """Return the facts in a line, and one for each assumption that the figures say something of."""
-        told = between.join(f"{clipped(fact.term, 60)}: {fact.text}" for fact in shortened(self.facts))
-        return [told, *(f"{one.who}: {one.text} {one.here}" for one in self.assumed if one.here)]
+        line = between.join(f"{clipped(fact.term, 60)}: {fact.text}" for fact in shortened(self.facts))
+        return [line, *(f"{one.who}: {one.text} {one.here}" for one in self.assumed if one.here)]
 
 
 class Graded(NamedTuple):

@@ -1,4 +1,4 @@
-"""Writes a document for a terminal: tables split where they do not fit, a plot in characters, nothing told by colour alone."""
+"""Writes a document for a terminal: tables split where they do not fit, a plot in characters, nothing said by colour alone."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def _items(console: Console, block: tree.Items) -> None:
 def _terms(console: Console, block: tree.Terms) -> None:
     for name, formula, meaning in block.terms:
         # a hat over a letter is a character of no width, which not every terminal knows
-        told = f"{formula.replace('x̂', 'x′')}: {meaning}" if formula else meaning
-        console.print(Rich.assemble((f"{clean(name)}  ", "bold"), (clean(told), "dim")))
+        shown_formula = f"{formula.replace('x̂', 'x′')}: {meaning}" if formula else meaning
+        console.print(Rich.assemble((f"{clean(name)}  ", "bold"), (clean(shown_formula), "dim")))
 
 
 def _code(console: Console, block: tree.Code) -> None:
@@ -98,7 +98,7 @@ def _fold(console: Console, block: tree.Fold) -> None:
 def _verdicts(console: Console, block: tree.Verdicts) -> None:
     for verdict in block.found:
         console.print(_title(verdict, console.width - 36))
-        _indented(console, verdict.told)
+        _indented(console, verdict.text)
 
 
 def _title(verdict: Verdict, width: int) -> Rich:
@@ -129,7 +129,7 @@ def _figure(console: Console, block: tree.Figure) -> None:
         console.print(row)
     for place, one in enumerate(block.curves):
         if one.points:
-            name = f" {clipped(one.name, console.width - 34)}  {one.told}"
+            name = f" {clipped(one.name, console.width - 34)}  {one.note}"
             console.print(Rich.assemble("  ", (LETTERS[place % len(LETTERS)], style_of(place)), name))
 
 

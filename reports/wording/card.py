@@ -36,7 +36,7 @@ class Exposure(NamedTuple):
 
     Attributes
     ----------
-    rivals : tuple of str
+    tied : tuple of str
         Attributes that the error bars cannot tell from it.
     by : str
         Who rebuilds it, where that is not the verdict's own attack and coalition; names in it come from the scenario.
@@ -46,7 +46,7 @@ class Exposure(NamedTuple):
 
     attribute: str
     shown: Figure
-    rivals: tuple[str, ...]
+    tied: tuple[str, ...]
     by: str = ""
     near: str = ""
 
@@ -137,7 +137,7 @@ class Verdict:
         return MARKS[self.state]
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """What is exposed, what pooling does, and who it is that rebuilds so much."""
         where = f" at {self.where}" if self.where else ""
         who = f"(Strongest attack measured: {clipped(self.adversary, 70)}{where}.)" if self.adversary else ""
@@ -149,8 +149,8 @@ class Verdict:
         """Name the most exposed attribute, in pieces; those with True are names. Empty when nothing remains unknown anyway."""
         if self.exposed is None or self.finding == "exact":
             return []
-        name, shown, rivals, by, near = self.exposed
-        return say.exposure(clipped(name, 60), shown, [clipped(rival, 60) for rival in rivals], by, near)
+        name, shown, tied, by, near = self.exposed
+        return say.exposure(clipped(name, 60), shown, [clipped(other, 60) for other in tied], by, near)
 
     @property
     def axes(self) -> list[Axis]:
@@ -245,12 +245,12 @@ def summary(found: list[Verdict]) -> str:
     exposed = sum(verdict.severity is not None and verdict.severity.rank > FINE for verdict in found)
     lead = f"{_of(exposed, len(found))} leave{'s' * (exposed == 1)} less than half of some attribute unknown. " if exposed else ""
     counts = [(kind, sum(verdict.finding == kind for verdict in found)) for kind in SUMMARY]
-    told = [f"{spelled(count)} {SUMMARY[kind]}" for kind, count in counts if count]
+    parts = [f"{spelled(count)} {SUMMARY[kind]}" for kind, count in counts if count]
     many = f"{say.capital(spelled(len(found)))} schemes"
-    if len(told) == 1:
+    if len(parts) == 1:
         kind = next(kind for kind, count in counts if count)
         return f"{lead}{many}, {'both' if len(found) == 2 else 'all'} {SUMMARY[kind]}."
-    return f"{lead}{many}: {', '.join(told)}."
+    return f"{lead}{many}: {', '.join(parts)}."
 
 
 def _of(count: int, total: int) -> str:

@@ -64,10 +64,10 @@ def shortened(found: Sequence[Fact], attributes: int = 12) -> list[Fact]:
 
 def strongest_cells(reading: Reading, rows: Sequence[MatrixRow]) -> list[tuple[MatrixRow, MatrixCell]]:
     """Return the cell of the strongest adversary against each scheme that has any figure in the comparison."""
-    told, found = marks(reading, rows), []
+    marked, found = marks(reading, rows), []
     for place, scheme in enumerate(reading.schemes):
-        measured = [(row, row.cells[place]) for row in rows if row.cells[place].told]
-        best = [pair for pair in measured if told.get((pair[0].knowledge, pair[0].attack, scheme)) == BEST] or measured
+        measured = [(row, row.cells[place]) for row in rows if row.cells[place].measured]
+        best = [pair for pair in measured if marked.get((pair[0].knowledge, pair[0].attack, scheme)) == BEST] or measured
         first = strongest(reading, scheme)
         found += sorted(best, key=lambda pair: first is None or (pair[0].knowledge, pair[0].attack) != first[2:])[:1]
     return found
@@ -98,8 +98,8 @@ def _beside(shown: Figure) -> str:
 
 
 def _theory(shown: Figure) -> str:
-    told = agreement(shown)
-    return told if shown.theory is None else f"{number(shown.theory, shown.half)}, {told}"
+    agrees = agreement(shown)
+    return agrees if shown.theory is None else f"{number(shown.theory, shown.half)}, {agrees}"
 
 
 class Assumption(NamedTuple):
@@ -157,9 +157,9 @@ def _attack_here(worst: Figure | None) -> str:
 KNOWN = {
     "perfect": "What it knows of the data is exact here.",
     "estimated": "What it knows of the data is estimated here, from the rows released, and holds as far as the estimate does.",
-    "known-records": "What it knows of the data is learnt here from the records known, and holds as far as they tell.",
-    "unmatched-records": "What it knows of the data is learnt here from records known without their rows, and holds as far as they tell.",
-    "known-sample": "What it knows of the data is learnt here from a sample of the population, and holds as far as the sample tells.",
+    "known-records": "What it knows of the data is estimated here from the records known, and holds as far as they tell.",
+    "unmatched-records": "What it knows of the data is estimated here from unmatched records known to it, and holds as far as they tell.",
+    "known-sample": "What it knows of the data is estimated here from a sample of the population, and holds as far as the sample tells.",
     "known-attributes": "What it knows of the data is exact here, and so are the attributes it was given.",
     "uniform-prior": "It takes all values for alike here, which holds only for data that are.",
 }

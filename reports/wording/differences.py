@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from auditor.results.renderer import clean
-from reports.figures.figures import Z95, number, plus_minus, told_apart
+from reports.figures.figures import Z95, distinct_texts, number, plus_minus
 
 if TYPE_CHECKING:
     from auditor.results.comparison import Change, Comparison
@@ -70,9 +70,9 @@ def headline(comparison: Comparison) -> str:
     what += [f"{stated:,} expectation{'' if stated == 1 else 's'}"] if stated else []
     unseen = f"{' and '.join(what)} of the old audit {'is' if gone + stated == 1 else 'are'} not in the new one" if what else ""
     if comparison.worse:
-        told = [part for part in _worse(comparison) if part]
+        worse = [part for part in _worse(comparison) if part]
         count = _count_worse(comparison)
-        parted = ", and ".join([", ".join(told[:-1]), told[-1]] if len(told) > 1 else told)
+        parted = ", and ".join([", ".join(worse[:-1]), worse[-1]] if len(worse) > 1 else worse)
         return f"{count:,} {'thing' if count == 1 else 'things'} got worse: {parted}."
     better = len(comparison.improved) + len(comparison.verdicts)
     found = [part for part in (f"{better:,} got better" if better else "", unseen) if part]
@@ -98,9 +98,9 @@ def _cells(count: int) -> str:
 
 def basis(comparison: Comparison) -> str:
     """Say what was compared, and when a difference counts."""
-    told = f"{_cells(comparison.compared)} {'was' if comparison.compared == 1 else 'were'} compared"
+    compared = f"{_cells(comparison.compared)} {'was' if comparison.compared == 1 else 'were'} compared"
     return (
-        f"{told}, matched by sweep point, scheme, attack, knowledge, coalition, attribute and metric. "
+        f"{compared}, matched by sweep point, scheme, attack, knowledge, coalition, attribute and metric. "
         "A difference counts when it is beyond both error bars: two-sided at 5 %, adjusted for the number of cells (Holm)."
         f"{' ' if comparison.data else ''}{comparison.data}"
     )
@@ -124,7 +124,7 @@ def more_text(row: Row) -> str:
 
 def _values(change: Change) -> tuple[str, str]:
     if not change.old_error and not change.new_error:
-        old, new = told_apart(change.old, change.new)
+        old, new = distinct_texts(change.old, change.new)
         return old, new
     return _with_bar(change.old, change.old_error), _with_bar(change.new, change.new_error)
 

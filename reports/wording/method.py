@@ -57,7 +57,7 @@ ERROR_BARS = {
     "sampling": "as if the records, or the folds of a cross-validation, were independent draws",
     "replicates": "from the spread between replicates, each of which draws the noise anew",
     "replicates-needed": (
-        "without an error bar, as one release does not tell what was drawn once for all its records (a learnt distribution, a matrix, "
+        "without an error bar, as one release does not tell what was drawn once for all its records (an estimated distribution, a matrix, "
         "records given), nor a gain over a copy whose own error is unsteady; five `replicates` or more do"
     ),
     "none": "without an error bar: the figure is exact, or no spread could be stated for it",
@@ -71,7 +71,7 @@ def metric_definitions(reading: Reading) -> list[Definition]:
 
 
 def _definition(name: str) -> Definition:
-    """Define a metric: as told here, with its formula; else as the program's own list of metrics has it."""
+    """Define a metric: as explained here, with its formula; else as the program's own list of metrics has it."""
     if name in METRICS:
         return Definition(name, *METRICS[name])
     if name.startswith("utility_"):

@@ -31,16 +31,16 @@ def expectation(record: ExpectationRecord) -> str:
     return f"The expectation {record.expectation}{where_text(record.where)} {status}."
 
 
-def exposure(attribute: str, shown: Figure, rivals: Sequence[str], by: str = "", near: str = "") -> list[tuple[str, bool]]:
+def exposure(attribute: str, shown: Figure, tied: Sequence[str], by: str = "", near: str = "") -> list[tuple[str, bool]]:
     """Say which attribute is rebuilt best, in pieces; those with True are names, which a page sets apart."""
     said = [("Most exposed: ", False), (attribute, True), (f" ({share(shown)} of its variance unknown", False)]
     said += [(" to ", False), (by, True)] if by else []
     said += [(f", {near}", False)] if near else []
     said += [(")", False)]
-    if len(rivals) == 1:
-        said += [("; within the error bars, ", False), (rivals[0], True), (" is just as exposed", False)]
-    elif rivals:
-        said += [(f"; within the error bars, {spelled(len(rivals))} others are just as exposed", False)]
+    if len(tied) == 1:
+        said += [("; within the error bars, ", False), (tied[0], True), (" is just as exposed", False)]
+    elif tied:
+        said += [(f"; within the error bars, {spelled(len(tied))} others are just as exposed", False)]
     return [*said, (".", False)]
 
 
@@ -52,8 +52,8 @@ def beside(shown: Figure, attack: str, given: Sequence[str]) -> list[tuple[str, 
     names: list[tuple[str, bool]] = []
     for place, name in enumerate(given):
         names += [((", " if place < len(given) - 1 else " and ") if place else "", False), (name, True)]
-    told = f" of every record is left with {share(shown)} of the variance of all attributes unknown ({attack})."
-    return [("An adversary who already knows ", False), *names, (told, False)]
+    rest = f" of every record is left with {share(shown)} of the variance of all attributes unknown ({attack})."
+    return [("An adversary who already knows ", False), *names, (rest, False)]
 
 
 def share(shown: Figure | None) -> str:

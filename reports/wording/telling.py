@@ -75,15 +75,15 @@ class Classes(Numbers):
         who, found = copies(shown.coalition, self.total), guesses(self.reading, self.setting, shown.coalition)
         start = f"{'From' if begin else 'from'} {who} "
         if found is None:
-            return f"{start}the true value is given {share(_turned(shown))} probability"
+            return f"{start}the true value is given {share(_complement(shown))} probability"
         return f"{start}the best guess is right for {share(found.right)} of the records (without any copy: {percent(found.blind)})"
 
     def paying(self, gain: Figure, pooled: Figure, single: Figure | None) -> str:
         """Pooling puts more probability on the truth."""
         found = guesses(self.reading, self.setting, gain.coalition)
-        before = share(_turned(single)) if single else percent(1 - pooled.value / max(1e-12, 1 - gain.value))
+        before = share(_complement(single)) if single else percent(1 - pooled.value / max(1e-12, 1 - gain.value))
         who = copies(gain.coalition, self.total)
-        rises = f"the probability given to a record's true value rises from {before} to {share(_turned(pooled))}"
+        rises = f"the probability given to a record's true value rises from {before} to {share(_complement(pooled))}"
         if found is None:
             return f"Pooling {who}, {rises}."
         instead = f" instead of {share(found.single)} from the best single copy" if found.single else ""
@@ -102,23 +102,23 @@ class Classes(Numbers):
         return f"Pooling {who} names every record's value{before}."
 
 
-def nothing(bounds: Sequence[Bound], single: Figure, told: Numbers) -> str:
+def nothing(bounds: Sequence[Bound], single: Figure, numbers: Numbers) -> str:
     """No coalition does better than its best member."""
     ceiling, count = max(bound.high or 0.0 for bound in bounds), len(bounds)
     who = "the one coalition measured gains" if count == 1 else f"none of the {spelled(count)} coalitions gains"
     if ceiling < LEAST:
         much = "nothing" if count == 1 else "anything"
-        return f"Pooling buys nothing: {who} {much} over its best copy alone; {told.leaves(single, begin=False)}."
+        return f"Pooling buys nothing: {who} {much} over its best copy alone; {numbers.leaves(single, begin=False)}."
     most, bound = max(bound.gain.value for bound in bounds), "at most" if count == 1 else "more than"
     measured = f"largest measured gain {percent(most)}"
     gained = f"{who} {bound} {percent(ceiling)} over its best copy alone ({measured})"
-    return f"Pooling buys nothing: {gained}; {told.leaves(single, begin=False)}."
+    return f"Pooling buys nothing: {gained}; {numbers.leaves(single, begin=False)}."
 
 
-def undecided(bounds: Sequence[Bound], worst: Figure, margin: float, told: Numbers) -> str:
+def undecided(bounds: Sequence[Bound], worst: Figure, margin: float, numbers: Numbers) -> str:
     """The intervals allow both that pooling pays and that it does not."""
     gain, low, high = max(bounds, key=lambda bound: bound.gain.value if bound.high is None else bound.high)
-    who = copies(gain.coalition, told.total)
+    who = copies(gain.coalition, numbers.total)
     if low is None or high is None:
         why = f"the gain of {who} is {percent(gain.value)}, measured without an error bar"
     elif low < -1 and high > 1:
@@ -128,18 +128,18 @@ def undecided(bounds: Sequence[Bound], worst: Figure, margin: float, told: Numbe
             f"the gain of {who} lies between {percent(low)} and {percent(min(1.0, high))}, "
             f"which settles neither that pooling pays nor that it gains less than {percent(margin)}"
         )
-    return f"Undecided whether pooling pays: {why}; {told.leaves(worst, begin=False)}."
+    return f"Undecided whether pooling pays: {why}; {numbers.leaves(worst, begin=False)}."
 
 
 LEAST = 5e-6
 """Gains below this are written as none."""
 
 
-def alone(worst: Figure, told: Numbers) -> str:
+def alone(worst: Figure, numbers: Numbers) -> str:
     """Nobody pooled."""
-    return f"No coalition of two or more was measured; {told.leaves(worst, begin=False)}."
+    return f"No coalition of two or more was measured; {numbers.leaves(worst, begin=False)}."
 
 
-def _turned(shown: Figure | None) -> Figure | None:
+def _complement(shown: Figure | None) -> Figure | None:
     """Turn ``1 − truth`` into the probability of the truth again."""
     return None if shown is None else shown._replace(value=1 - shown.value)

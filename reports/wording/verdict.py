@@ -45,7 +45,7 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
     found = losses(reading, setting)
     worst = lowest(found.values())
     assert worst is not None
-    errors, told = reading.figures(setting), _teller(reading, setting)
+    errors, numbers = reading.figures(setting), _teller(reading, setting)
     base = Verdict(
         scheme, "alone", "", setting, errors.get(worst.coalition), _same_copy(errors, best_single(found, worst.coalition)),
         gain_of(reading, setting, worst.coalition), _exposed(reading, setting, worst.coalition),
@@ -53,10 +53,10 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
         guesses(reading, setting, worst.coalition), _given_more(reading, setting, worst), bool(reading.given(setting.knowledge)),
     )  # fmt: skip
     gains = [gain_of(reading, setting, coalition) for coalition in found if len(coalition) > 1]
-    decided = _decided(base, found, worst, [gain for gain in gains if gain is not None], told)
+    decided = _decided(base, found, worst, [gain for gain in gains if gain is not None], numbers)
     if decided.finding in ("no-gain", "undecided"):
         decided = _paying_in_one(reading, setting, decided) or decided
-    return heeding(decided, reading.result.expectations, told.leaves(worst))
+    return heeding(decided, reading.result.expectations, numbers.leaves(worst))
 
 
 def _teller(reading: Reading, setting: Setting) -> Numbers:
@@ -82,23 +82,23 @@ def _given_more(reading: Reading, setting: Setting, worst: Figure) -> tuple[tupl
     return tuple(say.beside(shown, clipped(more.attack, 60), [clipped(name, 60) for name in sorted(reading.given(more.knowledge))]))
 
 
-def _decided(base: Verdict, found: dict[tuple[int, ...], Figure], worst: Figure, gains: list[Figure], told: Numbers) -> Verdict:
+def _decided(base: Verdict, found: dict[tuple[int, ...], Figure], worst: Figure, gains: list[Figure], numbers: Numbers) -> Verdict:
     """Choose the finding and write its sentence."""
     single = best_single(found, worst.coalition)
     if worst.value < EXACT:
-        return replace(base, finding="exact", sentence=told.exact(worst, single))
+        return replace(base, finding="exact", sentence=numbers.exact(worst, single))
     if not gains:
-        return replace(base, finding="alone", sentence=telling.alone(worst, told))
+        return replace(base, finding="alone", sentence=telling.alone(worst, numbers))
     bounds = [Bound(gain, *_simultaneous(gain, len(gains))) for gain in gains]
     paying = [bound.gain for bound in bounds if bound.low is not None and bound.low > 0 and bound.gain.value > MARGIN]
     if paying:
         # the coalition with the lowest error speaks, if it is one that gains; else the one that gains most
         gain = min(paying, key=lambda gain: (found[gain.coalition].value, len(gain.coalition)))
-        sentence = told.paying(gain, found[gain.coalition], best_single(found, gain.coalition))
+        sentence = numbers.paying(gain, found[gain.coalition], best_single(found, gain.coalition))
         return replace(base, finding="gain", gain=gain, sentence=sentence)
     if all(bound.high is not None and bound.high <= MARGIN for bound in bounds):
-        return replace(base, finding="no-gain", sentence=telling.nothing(bounds, single or worst, told))
-    return replace(base, finding="undecided", sentence=telling.undecided(bounds, worst, MARGIN, told))
+        return replace(base, finding="no-gain", sentence=telling.nothing(bounds, single or worst, numbers))
+    return replace(base, finding="undecided", sentence=telling.undecided(bounds, worst, MARGIN, numbers))
 
 
 def _paying_in_one(reading: Reading, setting: Setting, decided: Verdict) -> Verdict | None:
@@ -198,8 +198,8 @@ def _exposed_to(reading: Reading, setting: Setting, coalition: tuple[int, ...]) 
     if len(measured) < (2 if guesses_categories(reading, setting) else 1):
         return None
     first, least = min(measured, key=lambda item: item[1].value)
-    rivals = [name for name, shown in measured if name != first and not _apart(least, shown)]
-    return Exposure(first, least, tuple(rivals), near=_near(reading, setting, coalition, first))
+    tied = [name for name, shown in measured if name != first and not _apart(least, shown)]
+    return Exposure(first, least, tuple(tied), near=_near(reading, setting, coalition, first))
 
 
 def _near(reading: Reading, setting: Setting, coalition: tuple[int, ...], attribute: str) -> str:

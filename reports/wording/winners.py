@@ -31,7 +31,7 @@ class Winner(NamedTuple):
         Its attack and knowledge.
     figure : str
         What its worst coalition leaves.
-    rivals : list of str
+    tied : list of str
         Attacks whose error bars reach its own, each with the states of knowledge for which they do.
     why : str
         When its attack wins and fails, in its own words.
@@ -40,7 +40,7 @@ class Winner(NamedTuple):
     scheme: str
     who: str
     figure: str
-    rivals: list[str]
+    tied: list[str]
     why: str
 
 
@@ -50,7 +50,7 @@ def marks(reading: Reading, rows: Sequence[MatrixRow]) -> dict[tuple[str, str, s
     for place in range(len(reading.schemes)):
         contest = _contest(reading, rows, place)
         best = least(reading, [cell.setting for _, cell, _ in contest if cell.setting])
-        if best is None or sum(row.cells[place].told for row in rows) < 2:
+        if best is None or sum(row.cells[place].measured for row in rows) < 2:
             continue
         first = next(shown for _, cell, shown in contest if cell.setting == best)
         for row, cell, shown in contest:
@@ -62,18 +62,18 @@ def marks(reading: Reading, rows: Sequence[MatrixRow]) -> dict[tuple[str, str, s
 
 def winners(reading: Reading, rows: Sequence[MatrixRow]) -> list[Winner]:
     """Return who wins against each scheme; empty for a few attacks."""
-    told = [row for row in rows if row.tells]
-    if len({row.attack for row in told}) < ATTACKS:
+    reported = [row for row in rows if row.reported]
+    if len({row.attack for row in reported}) < ATTACKS:
         return []
-    found = marks(reading, told)
+    found = marks(reading, reported)
     made = []
     for place, scheme in enumerate(reading.schemes):
-        best = least(reading, [cell.setting for _, cell, _ in _contest(reading, told, place) if cell.setting])
+        best = least(reading, [cell.setting for _, cell, _ in _contest(reading, reported, place) if cell.setting])
         if best is None:
             continue
-        row = next(row for row in told if (row.knowledge, row.attack) == best[2:])
+        row = next(row for row in reported if (row.knowledge, row.attack) == best[2:])
         who, figure = adversary_text(best.knowledge, best.attack), _figure(row.cells[place])
-        made.append(Winner(scheme, who, figure, _rivals(found, scheme, row), _why(reading, row.attack)))
+        made.append(Winner(scheme, who, figure, _tied(found, scheme, row), _why(reading, row.attack)))
     return made
 
 
@@ -100,7 +100,7 @@ def _figure(cell: MatrixCell) -> str:
     return f"{share(cell.guesses.right)} right" if cell.guesses else with_error(cell.worst)
 
 
-def _rivals(found: dict[tuple[str, str, str], str], scheme: str, winner: MatrixRow) -> list[str]:
+def _tied(found: dict[tuple[str, str, str], str], scheme: str, winner: MatrixRow) -> list[str]:
     states: dict[str, list[str]] = {}
     for knowledge, attack, against in found:
         if against == scheme and (knowledge, attack) != (winner.knowledge, winner.attack):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
-from reports.figures.figures import braces, number, told_apart
+from reports.figures.figures import braces, distinct_texts, number
 from reports.figures.reading import plain
 
 STATUS_MARKS = {"holds": "✓", "fails": "✗", "undecided": "?"}
@@ -27,8 +27,8 @@ class Check(NamedTuple):
 def check(record: ExpectationRecord) -> Check:
     """Return how an expectation came out, its numbers with the digits that set them apart."""
     bounds = record.bound if isinstance(record.bound, list) else [] if record.bound is None else [record.bound]
-    observed, *told = told_apart(record.observed, *bounds)
-    mark, bound = STATUS_MARKS[record.status], " to ".join(told) or number(None)
+    observed, *limits = distinct_texts(record.observed, *bounds)
+    mark, bound = STATUS_MARKS[record.status], " to ".join(limits) or number(None)
     return Check(mark, record.status, record.expectation, where_text(record.where), observed, bound, record.why)
 
 
@@ -110,14 +110,14 @@ def disclosure_text(result: AuditResult) -> str:
 
 def provenance_terms(result: AuditResult) -> list[tuple[str, str]]:
     """Say what was audited, on what, with which seed, when and where, a line each."""
-    made, told = result.provenance, []
+    made, rows = result.provenance, []
     for table in result.data[:1]:
-        told.append(("Data", f"{table.source}: {table.description}" if table.description else table.source))
-        told += [("Licence", table.licence)] if table.licence else []
+        rows.append(("Data", f"{table.source}: {table.description}" if table.description else table.source))
+        rows += [("Licence", table.licence)] if table.licence else []
     under = f" (under the key {made.fingerprint_key}, which stays with the owner)" if made.fingerprint_key else ""
-    told += [("Disclosure", words) for words in (disclosure_text(result),) if words]
+    rows += [("Disclosure", words) for words in (disclosure_text(result),) if words]
     return [
-        *told, ("Table", rows_text(result)), ("Fingerprint", f"{made.fingerprint}{under}"), ("Seed", str(made.seed)),
+        *rows, ("Table", rows_text(result)), ("Fingerprint", f"{made.fingerprint}{under}"), ("Seed", str(made.seed)),
         ("Started", f"{made.start}, took {made.duration:.1f} s"), ("Platform", made.platform),
         ("Versions", ", ".join(f"{name} {version}" for name, version in made.versions.items())),
     ]  # fmt: skip

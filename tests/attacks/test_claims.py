@@ -55,7 +55,7 @@ CLAIMS: dict[str, tuple[Claim, Claim]] = {  # attack: where it succeeds, where i
     ),
     "map-estimate": (
         Claim("survey-tables", "ranking", {"sweep": {"data.shapes": SKEWED}, "order": ["distribution-analysis", "map-estimate", "llse"]}, "Wins on skewed or clustered attributes"),
-        Claim("survey-tables", "ranking", {"sweep": {"data.shapes": NORMAL}, "order": ["llse", "distribution-analysis", "map-estimate"]}, "on normal data a learnt prior loses to llse"),
+        Claim("survey-tables", "ranking", {"sweep": {"data.shapes": NORMAL}, "order": ["llse", "distribution-analysis", "map-estimate"]}, "on normal data an estimated prior loses to llse"),
     ),
     "distribution-analysis": (
         Claim("survey-example-3.6", "normalized_error", {"attack": ["em", "iteration", "posterior-mean"], "at-most": 0.013}, "Wins on clustered attributes and bounded noise"),

@@ -95,8 +95,8 @@ def test_a_rotation_of_the_data_rotates_the_estimate_of_all_but_udr(name: str, p
 @EVERY
 def test_a_closed_form_is_given_exactly_when_nothing_is_learnt_from_the_copies(name: str, parameters: dict[str, Any]) -> None:
     release = auditor.perturb(table(), "independent", [1.0], seed=9)
-    learnt = name in ("spectral-filter", "svd-filter") or parameters.get("covariance") == "copies"
-    assert (auditor.attack(name, release, **parameters).theory is None) == learnt
+    estimated = name in ("spectral-filter", "svd-filter") or parameters.get("covariance") == "copies"
+    assert (auditor.attack(name, release, **parameters).theory is None) == estimated
     assert auditor.attack(name, release, knowledge={"estimated": {"rows": 60}}, **parameters).theory is None
 
 

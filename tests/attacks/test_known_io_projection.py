@@ -78,14 +78,14 @@ def test_the_expected_error_is_the_closed_form_given_what_known_records_show(n, 
     X_p, x = rng.standard_normal((p, N)), rng.standard_normal((1, N))
     beside = np.eye(N) - np.linalg.pinv(X_p) @ X_p
     shown = rng.standard_normal((n, N)) / np.sqrt(n)
-    errors, told = [], set()
+    errors, theories = [], set()
     for _ in range(4000):
         M = shown @ (np.eye(N) - beside) + rng.standard_normal((n, N)) / np.sqrt(n) @ beside
         fitted = fitted_to(rng, M, X_p, guess)
         errors.append(((fitted.rows([x @ M.T]) - x) ** 2).sum())
-        told.add(round(float(fitted.expected(x)[0]), 9))
-    assert len(told) == 1
-    assert abs(np.mean(errors) - told.pop()) < 3.9 * np.std(errors) / np.sqrt(4000)
+        theories.add(round(float(fitted.expected(x)[0]), 9))
+    assert len(theories) == 1
+    assert abs(np.mean(errors) - theories.pop()) < 3.9 * np.std(errors) / np.sqrt(4000)
 
 
 @pytest.mark.parametrize(("n", "p", "guess"), [(12, 2, False), (12, 2, True), (2, 9, False), (16, 5, True)])
@@ -96,9 +96,9 @@ def test_over_all_matrices_it_is_that_of_an_inverse_wishart(n, p, guess):
     X_p, x = rng.standard_normal((p, N)), rng.standard_normal((1, N))
     V = np.linalg.svd(X_p)[2][:p].T
     across, along = (x**2).sum() - ((x @ V) ** 2).sum(), (((x - X_p.mean(axis=0)) @ V) ** 2).sum()
-    told = [fitted_to(rng, rng.standard_normal((n, N)) / np.sqrt(n), X_p, guess).expected(x)[0] for _ in range(4000)]
+    theories = [fitted_to(rng, rng.standard_normal((n, N)) / np.sqrt(n), X_p, guess).expected(x)[0] for _ in range(4000)]
     by_hand = across * (1 + p / (n - p - 1) + guess * (n - p) / n) if p <= n else across * (1 + n / (p - n - 1)) + along * (1 - n / p)
-    assert abs(np.mean(told) - by_hand) < 3.9 * np.std(told) / np.sqrt(4000)
+    assert abs(np.mean(theories) - by_hand) < 3.9 * np.std(theories) / np.sqrt(4000)
 
 
 def test_copies_stack():

@@ -95,7 +95,7 @@ def test_every_guess_is_orthogonal_and_fits(p, seed):
     rng = np.random.default_rng(seed)
     M, X_p = haar(5, rng), rng.standard_normal((p, 5))
     fitting = FittingRotations.of(X_p, X_p @ M.T)
-    M_hat = fitting.transformed @ fitting.spanned.T + fitting.rest_turned @ haar(fitting.unknown, rng) @ fitting.rest.T if p < 5 else (
+    M_hat = fitting.transformed @ fitting.spanned.T + fitting.rest_transformed @ haar(fitting.unknown, rng) @ fitting.rest.T if p < 5 else (
         fitting.transformed @ fitting.spanned.T)
     np.testing.assert_allclose(M_hat @ M_hat.T, np.eye(5), atol=1e-9)
     np.testing.assert_allclose(X_p @ M_hat.T, X_p @ M.T, atol=1e-7)

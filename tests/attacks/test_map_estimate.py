@@ -100,16 +100,16 @@ def test_a_reconstructed_prior_beats_the_linear_guess_on_two_clusters(prior_name
     rng = np.random.default_rng(2)
     X = np.where(rng.random(5000) < 0.3, -4.0, 4.0)[:, None] + 0.3 * rng.normal(size=(5000, 1))
     release = auditor.perturb(X, "independent", [0.1], seed=3)
-    learnt = auditor.attack("map-estimate", release, prior=prior_name, estimate="mean")
-    assert learnt.normalized_error < 0.2 * auditor.attack("llse", release).normalized_error
+    estimated = auditor.attack("map-estimate", release, prior=prior_name, estimate="mean")
+    assert estimated.normalized_error < 0.2 * auditor.attack("llse", release).normalized_error
 
 
 def test_a_reconstructed_prior_does_not_lose_to_the_linear_guess_on_normal_data():
     """Learnt from 5,000 values it costs a few percent."""
     X = np.random.default_rng(4).normal(size=(5000, 1))
     release = auditor.perturb(X, "independent", [1.0], seed=5)
-    learnt = auditor.attack("map-estimate", release, prior="histogram", estimate="mean")
-    assert learnt.distortion < 1.05 * auditor.attack("llse", release).distortion
+    estimated = auditor.attack("map-estimate", release, prior="histogram", estimate="mean")
+    assert estimated.distortion < 1.05 * auditor.attack("llse", release).distortion
 
 
 def test_copies_that_give_the_value_away_are_taken_as_they_are():

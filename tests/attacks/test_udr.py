@@ -146,20 +146,20 @@ def test_a_reconstructed_prior_has_the_closed_form_s_error_on_normal_data() -> N
     """Learnt from 20,000 records it costs some 0.1 % (measured); four standard errors are 4 %, false alarms 6 in 100,000."""
     X = np.random.default_rng(9).normal(10.0, 3.0, size=(20_000, 1))
     release = as_audited(X, "independent", [1.0], 10)
-    closed, learnt = auditor.attack("udr", release), auditor.attack("udr", release, prior="reconstructed")
-    errors = (learnt.values - X) ** 2
+    closed, estimated = auditor.attack("udr", release), auditor.attack("udr", release, prior="reconstructed")
+    errors = (estimated.values - X) ** 2
     assert closed.theory is not None
-    assert abs(learnt.distortion - closed.theory) < 4.0 * errors.std() / np.sqrt(len(X))
-    np.testing.assert_allclose(learnt.values, closed.values, atol=0.25 * 3.0)  # the far tails are learnt from a handful of records
-    assert learnt.theory is None
+    assert abs(estimated.distortion - closed.theory) < 4.0 * errors.std() / np.sqrt(len(X))
+    np.testing.assert_allclose(estimated.values, closed.values, atol=0.25 * 3.0)  # the far tails are learnt from a handful of records
+    assert estimated.theory is None
 
 
 def test_a_reconstructed_prior_beats_the_gaussian_one_on_two_clusters() -> None:
     rng = np.random.default_rng(11)
     X = np.where(rng.random(5000) < 0.3, -4.0, 4.0)[:, None] + 0.3 * rng.normal(size=(5000, 1))
     release = auditor.perturb(X, "independent", [0.1], seed=12)
-    learnt, linear = (auditor.attack("udr", release, prior=prior).distortion for prior in ("reconstructed", "gaussian"))
-    assert learnt < 0.2 * linear
+    estimated, linear = (auditor.attack("udr", release, prior=prior).distortion for prior in ("reconstructed", "gaussian"))
+    assert estimated < 0.2 * linear
 
 
 @pytest.mark.parametrize("method", ["em", "iteration"])
@@ -168,10 +168,10 @@ def test_uniform_noise_leaves_the_error_worked_out_by_hand(method: str) -> None:
     rng = np.random.default_rng(13)
     X = (rng.random((20_000, 1)) + 5.0 * (rng.random((20_000, 1)) < 0.5)).astype(float)
     release = auditor.perturb(X, "independent", [1.0], noise={"variance": 1 / 3}, distribution="uniform", seed=14)
-    learnt = auditor.attack("udr", release, prior="reconstructed", method=method)
-    se = float(((learnt.values - X) ** 2).std() / np.sqrt(len(X)))
-    assert 1 / 16 - 4 * se < learnt.distortion < 1.02 / 16 + 4 * se  # learning costs some half a percent (measured)
-    assert learnt.distortion < 0.3 * auditor.attack("udr", release).distortion
+    estimated = auditor.attack("udr", release, prior="reconstructed", method=method)
+    se = float(((estimated.values - X) ** 2).std() / np.sqrt(len(X)))
+    assert 1 / 16 - 4 * se < estimated.distortion < 1.02 / 16 + 4 * se  # learning costs some half a percent (measured)
+    assert estimated.distortion < 0.3 * auditor.attack("udr", release).distortion
 
 
 def test_a_reconstructed_prior_is_the_map_estimate_s_posterior_mean() -> None:

@@ -10,7 +10,7 @@ from scipy.stats import binom
 import auditor
 from auditor import registry
 from auditor.audit.counts.code_blocks import CodeBlock
-from auditor.audit.drawn_law.categorical import LawCounts, LawJob, _Tests, chain, fingerprints, law_tests, stretch
+from auditor.audit.drawn_law.categorical import LawCounts, LawJob, _Tests, chain, fingerprints, law_tests, segment_length
 from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import UniformScheme
@@ -198,9 +198,9 @@ def test_stretches_that_are_alike_have_one_fingerprint():
     assert prints.size == 1000 - 63
     assert np.flatnonzero(prints[500:537] == prints[100:137]).size == 37
     assert np.unique(prints).size == prints.size - 37
-    assert stretch(0.0, 2, 1000) == 64
-    assert stretch(1.0, 6, 1000) is None
-    assert stretch(0.5, 1, 1000) is None
+    assert segment_length(0.0, 2, 1000) == 64
+    assert segment_length(1.0, 6, 1000) is None
+    assert segment_length(0.5, 1, 1000) is None
 
 
 # -- in an audit -----------------------------------------------------------------------------------------------------------

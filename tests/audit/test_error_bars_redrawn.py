@@ -114,13 +114,13 @@ def test_errors_and_gains_from_redraws_by_hand():
     again = np.array([[[4.0], [3.0], [3.0]], [[3.0], [4.0], [1.5]]])
     found = from_redraws(coalitions, first, np.concatenate([again, again], axis=2), np.ones(2), np.array([0, 1, 0]))
     assert found.bar == "redraws"
-    assert found.gain[2, 0] == 0.5  # against copy 2
-    assert found.gain_error[2, 0] == pytest.approx(np.std([0.0, 0.5], ddof=1))  # against copy 2, then copy 1
+    assert found.gain.value[2, 0] == 0.5  # against copy 2
+    assert found.gain.std_error[2, 0] == pytest.approx(np.std([0.0, 0.5], ddof=1))  # against copy 2, then copy 1
     assert found.paired is not None
     assert found.paired.gain[2, 0] == 0.75  # against copy 1
     assert found.paired.std_error[2, 0] == pytest.approx(np.std([0.25, 0.5], ddof=1))
-    assert found.std_error[0, 0] == pytest.approx(np.sqrt(0.5))
-    assert found.below[0, 0] == found.above[0, 0] == pytest.approx(quantile(0.925, 1) * np.sqrt(0.5))
+    assert found.distortion.std_error[0, 0] == pytest.approx(np.sqrt(0.5))
+    assert found.distortion.below[0, 0] == found.distortion.above[0, 0] == pytest.approx(quantile(0.925, 1) * np.sqrt(0.5))
 
 
 @pytest.mark.parametrize(("other", "steady"), [(1.5, True), (1.7, False)])  # deviation over mean of 1 and 1.5: 0.28; of 1 and 1.7: 0.37
@@ -130,9 +130,9 @@ def test_a_gain_over_an_unsteady_error_has_no_interval(other, steady):
     again = np.concatenate([again, again], axis=2)
     found = from_redraws([(1,), (2,), (1, 2)], again[0], again, np.ones(2), np.array([0, 1, 0]))
     assert found.paired is not None
-    for bar in (found.gain_error, found.gain_below, found.gain_above, found.paired.std_error):
+    for bar in (found.gain.std_error, found.gain.below, found.gain.above, found.paired.std_error):
         assert np.isfinite(bar[2]).all() == steady
-    assert np.isfinite(found.std_error).all()
+    assert np.isfinite(found.distortion.std_error).all()
     (gain,) = [m for m in records_of(found) if m.metric == "collusion_gain" and m.coalition == (1, 2) and m.attribute == "*"]
     assert gain.error_bar == ("redraws" if steady else "replicates-needed")
     assert (gain.ci_low is not None) == steady
@@ -143,8 +143,8 @@ def test_one_unsteady_attribute_leaves_no_interval_to_the_others_of_its_coalitio
     again = np.array([[[1.0, 1.0], [1.0, 1.0], [0.5, 0.5]], [[1.0, 1.7], [1.0, 1.7], [0.5, 0.5]]])
     again = np.concatenate([again, again.mean(axis=2, keepdims=True)], axis=2)
     found = from_redraws([(1,), (2,), (1, 2)], again[0], again, np.ones(3))
-    assert np.isnan(found.gain_error[2]).all()
-    assert np.isfinite(found.std_error).all()
+    assert np.isnan(found.gain.std_error[2]).all()
+    assert np.isfinite(found.distortion.std_error).all()
 
 
 def records_of(errors):
@@ -164,13 +164,13 @@ def scenario(attack, replicates=1, knowledge="perfect", **data):
 def test_long_tables_ask_for_replicates_and_take_them(monkeypatch):
     """An attack on rows in a table of more than one block has no interval by itself; five replicates give it one."""
     monkeypatch.setattr(over_rows, "BLOCK_VALUES", 100)
-    told = [m for m in auditor.run(scenario("map-estimate")).measurements if m.status == "ok"]
-    assert {m.error_bar for m in told} == {"replicates-needed"}
-    assert all(m.std_error is None and m.ci_low is None and m.ci_high is None for m in told)
-    assert math.isinf(uncertainty(told[:1]))
-    told = [m for m in auditor.run(scenario("map-estimate", replicates=5)).measurements if m.status == "ok"]
-    assert {m.error_bar for m in told} == {"replicates"}
-    assert spread_over_replicates(told) == told
+    measured = [m for m in auditor.run(scenario("map-estimate")).measurements if m.status == "ok"]
+    assert {m.error_bar for m in measured} == {"replicates-needed"}
+    assert all(m.std_error is None and m.ci_low is None and m.ci_high is None for m in measured)
+    assert math.isinf(uncertainty(measured[:1]))
+    measured = [m for m in auditor.run(scenario("map-estimate", replicates=5)).measurements if m.status == "ok"]
+    assert {m.error_bar for m in measured} == {"replicates"}
+    assert spread_over_replicates(measured) == measured
 
 
 @pytest.mark.parametrize("expectation", [

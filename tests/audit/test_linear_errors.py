@@ -237,8 +237,8 @@ def test_error_bar_of_a_gain_agrees_with_brute_force():
     gains = 1 - found[:, 2] / found[:, 0]
     copies = [X + z for z in np.einsum("ij,jrn,nm->irm", np.diag(np.sqrt([0.4, 0.8])), rng.normal(size=(2, 400, 2)), psd_root(K_X))]
     errors = audit_linear(coalitions, maps, moments_by_group(X, copies, 4), K_X, law)
-    assert errors.gain_error[2, -1] == pytest.approx(gains.std(), rel=0.09)
-    assert errors.gain_theory[2, -1] == pytest.approx(1 - (1 / 4.75) * 3.5, rel=1e-9)  # precisions 2.5 and 1.25: 1/(1 + 3.75) over 1/3.5
+    assert errors.gain.std_error[2, -1] == pytest.approx(gains.std(), rel=0.09)
+    assert errors.gain.theory[2, -1] == pytest.approx(1 - (1 / 4.75) * 3.5, rel=1e-9)  # precisions 2.5 and 1.25: 1/(1 + 3.75) over 1/3.5
 
 
 def psd_root(K):

@@ -51,8 +51,8 @@ def test_a_quantile_that_would_tell_of_single_records_is_not_told():
     assert not reportable(0.95, 199)
     assert not reportable(0.99, 10**6)
     result = run("gaussian", rows=150, measures=[{"error-quantiles": [0.5, 0.95]}])
-    told = {r.metric: r.status for r in result.measurements if r.metric.startswith("error_quantile")}
-    assert told == {"error_quantile(0.5)": "ok", "error_quantile(0.95)": "not-applicable"}
+    statuses = {r.metric: r.status for r in result.measurements if r.metric.startswith("error_quantile")}
+    assert statuses == {"error_quantile(0.5)": "ok", "error_quantile(0.95)": "not-applicable"}
 
 
 def run(source, rows=4000, scheme="independent", attacks=("ndr",), **more):

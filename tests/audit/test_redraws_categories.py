@@ -8,7 +8,7 @@ from scipy import stats
 
 import auditor
 from attacks.posterior import prior_by_likelihood
-from auditor.audit.categorical import posterior_pass as measuring
+from auditor.audit.categorical import posterior_pass
 from auditor.audit.categorical.redraws import REDRAWS, mixture_bar, prediction, simulated
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
 from benchmarks.coverage_categories import EVERY_ROW, TABLES, drawn, held
@@ -90,8 +90,8 @@ def audit(**changes):
 def test_without_closed_forms_redraws_give_the_same_bars(monkeypatch):
     """Most values of this table have one record, which by itself shows no spread; a panel's variance is right to a tenth."""
     bars = []
-    for most in (measuring.MOST_OUTCOMES, 0):
-        monkeypatch.setattr(measuring, "MOST_OUTCOMES", most)
+    for most in (posterior_pass.MOST_OUTCOMES, 0):
+        monkeypatch.setattr(posterior_pass, "MOST_OUTCOMES", most)
         found = {m.metric: m for m in audit().measurements if m.error_bar in ("closed-form", "redraws")}
         bars.append({metric: found[metric].std_error for metric in ("reconstruction_probability", "accuracy", "distortion", "posterior_max")})
     assert bars[0] == pytest.approx(bars[1], rel=0.15)

@@ -98,14 +98,14 @@ def test_the_original_is_shown_after_every_estimate_has_been_made(monkeypatch):
     """In the engine too, and for a table of many blocks: a plugin could keep what it is shown."""
     from attacks import ica
 
-    told = []
+    calls = []
     rows, row_theory = ica.Unmixed.rows, ica.Unmixed.row_theory
-    monkeypatch.setattr(ica.Unmixed, "rows", lambda self, copies: told.append("rows") or rows(self, copies))
-    monkeypatch.setattr(ica.Unmixed, "row_theory", lambda self, seen: told.append("row_theory") or row_theory(self, seen))
+    monkeypatch.setattr(ica.Unmixed, "rows", lambda self, copies: calls.append("rows") or rows(self, copies))
+    monkeypatch.setattr(ica.Unmixed, "row_theory", lambda self, seen: calls.append("row_theory") or row_theory(self, seen))
     document = SCENARIO | {"data": SCENARIO["data"] | {"rows": 200_000}, "attacks": ["ica"], "knowledge": [{"known-records": 30}],
                            "schemes": ["rotation"], "replicates": 1}  # fmt: skip
     auditor.run(document)
-    assert told[: told.index("row_theory")].count("rows") == len(row_blocks(200_000, 3))
+    assert calls[: calls.index("row_theory")].count("rows") == len(row_blocks(200_000, 3))
 
 
 @pytest.mark.slow

@@ -85,7 +85,7 @@ def test_too_little_data_is_undecided_and_exits_1(folder, auditor):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "shown"),
     [
         ("data.columns=[age, salry]", "there is no column 'salry'; did you mean 'salary'?"),
         ("knowledge=[{estimated: {rows: 401}}]", "needs 401 released rows"),
@@ -97,10 +97,10 @@ def test_too_little_data_is_undecided_and_exits_1(folder, auditor):
         ("title=[", "not valid YAML"),
     ],
 )
-def test_a_request_that_cannot_be_met_exits_2_and_runs_nothing(folder, auditor, change, told):
+def test_a_request_that_cannot_be_met_exits_2_and_runs_nothing(folder, auditor, change, shown):
     status, out, err = auditor("run", "holds.yaml", "--set", change)
     assert (status, out) == (2, "")
-    assert told in err
+    assert shown in err
     assert "Traceback" not in err
     assert not (folder / "audit").exists()
 
@@ -440,7 +440,7 @@ def test_a_law_of_published_copies_may_be_a_covariance_in_a_file(folder, auditor
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "shown"),
     [
         ("schemes[0].copies=[out/copy-1.csv, out/copy-9.csv]", "copies: no such file: 'out/copy-9.csv'"),
         ("schemes[0].copies=[short.csv]", "short.csv: has 5 rows where the original has 300; rows must match one to one"),
@@ -455,7 +455,7 @@ def test_a_law_of_published_copies_may_be_a_covariance_in_a_file(folder, auditor
         ("data.standardize=true", "`standardize` must be false"),
     ],
 )
-def test_published_copies_that_do_not_match_are_refused_before_the_run(folder, auditor, change, told):
+def test_published_copies_that_do_not_match_are_refused_before_the_run(folder, auditor, change, shown):
     table(300).to_csv("people.csv", index=False)
     table(301).to_csv("long.csv", index=False)
     table(5).to_csv("short.csv", index=False)
@@ -464,7 +464,7 @@ def test_published_copies_that_do_not_match_are_refused_before_the_run(folder, a
     Path("audit.yaml").write_text("data: {source: people.csv}\nattacks: [ndr]\nschemes: {name: published, copies: [out/copy-1.csv, out/copy-2.csv]}\n")
     status, out, err = auditor("run", "audit.yaml", "--set", change)
     assert (status, out) == (2, "")
-    assert told in err
+    assert shown in err
     assert not Path("audit").exists()
 
 
@@ -515,7 +515,7 @@ def test_perturb_takes_sources_columns_rows_and_parameters(folder, auditor):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "shown"),
     [
         (("cps", "--scheme", "corner-wav", "--levels", "1"), "did you mean 'corner-wave'"),
         (("cps", "--scheme", "corner-wave", "--levels", "1,x"), "--levels must be numbers separated by commas, as 0.25,0.5,1; got '1,x'"),
@@ -527,10 +527,10 @@ def test_perturb_takes_sources_columns_rows_and_parameters(folder, auditor):
         (("cps", "--scheme", "published", "--levels", "1", "--param", "copies=[x.csv]"), "there is nothing to perturb"),
     ],
 )
-def test_perturb_refuses_what_it_cannot_do(folder, auditor, arguments, told):
+def test_perturb_refuses_what_it_cannot_do(folder, auditor, arguments, shown):
     status, out, err = auditor("perturb", *arguments, "--output", "out")
     assert (status, out) == (2, "")
-    assert told in err
+    assert shown in err
     assert not Path("out").exists()
 
 

@@ -67,12 +67,12 @@ def test_the_time_left_is_by_the_pace_of_this_run_alone(capsys: pytest.CaptureFi
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_what_is_told_is_under_way_and_named_as_in_the_scenario(workers: int) -> None:
-    told: list[Progress] = []
-    run_scenario(read_scenario(SCENARIO, [], None), workers=workers, listener=told.append)
-    assert [one.done for one in told] == [0, 1, 2, 3, 4]
-    assert {one.total for one in told} == {4}
-    assert told[0].current == "first at data.rows=50, replicate 1"
+    events: list[Progress] = []
+    run_scenario(read_scenario(SCENARIO, [], None), workers=workers, listener=events.append)
+    assert [one.done for one in events] == [0, 1, 2, 3, 4]
+    assert {one.total for one in events} == {4}
+    assert events[0].current == "first at data.rows=50, replicate 1"
     if workers == 1:
-        assert [one.current.partition(",")[0] for one in told[1:4]] == [
+        assert [one.current.partition(",")[0] for one in events[1:4]] == [
             "second at data.rows=50", "first at data.rows=60", "second at data.rows=60",
         ]  # fmt: skip

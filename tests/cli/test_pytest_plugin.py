@@ -116,7 +116,7 @@ def test_other_files_are_left_alone(folder):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "shown"),
     [
         (SCENARIO.replace("[llse]", "[lsse]"), "*mine.yaml:3:11: attacks[[]0[]] names an unknown attack 'lsse'; did you mean 'llse'?"),
         (SCENARIO.replace("expect:", "expext:"), "*mine.yaml:4:1: expext is not a known field; did you mean 'expect'?"),
@@ -124,11 +124,11 @@ def test_other_files_are_left_alone(folder):
         ('{"data": "cps", "schemes": [], "attacks": ["llse"]}', "*mine.yaml:1:28: schemes must name at least one"),
     ],
 )
-def test_an_invalid_scenario_is_a_collection_error_with_its_place(folder, text, told):
+def test_an_invalid_scenario_is_a_collection_error_with_its_place(folder, text, shown):
     write(folder, mine=text)
     done = folder.runpytest_inprocess()
     done.assert_outcomes(errors=1)
-    done.stdout.fnmatch_lines([told])
+    done.stdout.fnmatch_lines([shown])
     done.stdout.no_fnmatch_line("*Traceback*")
 
 

@@ -122,9 +122,9 @@ def test_a_header_and_blank_lines_are_records_without_values(load):
 
 @pytest.mark.parametrize("name", ['""', '" "'])
 def test_the_first_record_is_not_taken_for_the_name_that_is_lacking(load, name):
-    told = load(f"{name}\nCANARY\nother\n")
-    assert "CANARY" not in told
-    assert "no name" in told or "column ' ' holds text" in told
+    shown = load(f"{name}\nCANARY\nother\n")
+    assert "CANARY" not in shown
+    assert "no name" in shown or "column ' ' holds text" in shown
 
 
 def test_too_many_cells_after_a_blank_line_are_told_by_line(load):

@@ -395,8 +395,8 @@ def test_holm_over_statistics_and_what_is_told():
     assert judged(honest).observed == pytest.approx(0.4)
     bad = judged([*honest, LawTest("repeats", 1e-6, 4, ROWS, 0.1, 0.0, "the share of repeats is")])
     assert (bad.status, bad.observed, bad.bound) == ("fails", pytest.approx(3e-6), IMPLICIT_LEVEL)
-    told = "repeats of scheme: the share of repeats is 0.1, by law 0 (p = 1e-06, 20,000 rows)"
-    assert bad.why == f"1 of 3 statistics contradict the stated law; {told}"
+    shown = "repeats of scheme: the share of repeats is 0.1, by law 0 (p = 1e-06, 20,000 rows)"
+    assert bad.why == f"1 of 3 statistics contradict the stated law; {shown}"
     assert judged([*honest, LawTest("repeats", 1e-6, 4, ROWS, 0.1, 0.0, "x")], level=1e-6).status == "holds"
 
 

@@ -132,12 +132,12 @@ def test_many_charts_draw_one_by_one_and_all_at_once_for_paper(browser: Browser,
 def test_a_folded_page_unfolds_to_the_page_it_would_have_been(browser: Browser, files: dict[str, Path]) -> None:
     script = """() => { document.querySelectorAll(".views, noscript, script, #vg-tooltip-element").forEach((one) => one.remove());
                         return document.querySelector("main").innerHTML.split(/\\s+/).join(" "); }"""
-    told = []
+    shown = []
     for case in ("quickstart", "folded"):
         with Opened(browser, files[case]) as opened:
-            told.append(opened.page.evaluate(script))
-    assert told[0].count("popover=") > 10
-    assert told[0].replace("> <", "><") == told[1].replace("> <", "><")
+            shown.append(opened.page.evaluate(script))
+    assert shown[0].count("popover=") > 10
+    assert shown[0].replace("> <", "><") == shown[1].replace("> <", "><")
 
 
 @pytest.mark.parametrize("case", ["quickstart", "folded"])
@@ -152,8 +152,8 @@ def test_without_scripts_the_figures_can_still_be_read(browser: Browser, files: 
     assert rows.first.is_visible() if case == "quickstart" else rows.count() == 0
     page.locator("td button[popovertarget]").first.click()
     assert page.locator("[popover]:popover-open").count() == (case == "quickstart")
-    told = " ".join(page.locator("noscript").all_inner_texts())
-    assert ("The details of the cells need JavaScript" in told) == (case == "folded")
+    shown = " ".join(page.locator("noscript").all_inner_texts())
+    assert ("The details of the cells need JavaScript" in shown) == (case == "folded")
     with_nothing.close()
 
 

@@ -58,10 +58,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory, values: list[float]) -> Pat
 
 def command(folder: Path, *arguments: str) -> str:
     """Return everything that a command prints, called in this process: most of one of its own is its start."""
-    told = io.StringIO()
-    with chdir(folder), redirect_stdout(told), redirect_stderr(told), suppress(SystemExit):
+    shown = io.StringIO()
+    with chdir(folder), redirect_stdout(shown), redirect_stderr(shown), suppress(SystemExit):
         main(list(arguments))
-    return told.getvalue()
+    return shown.getvalue()
 
 
 def leaks(text: str, values: list[float]) -> list[float]:
@@ -76,12 +76,12 @@ def test_the_search_finds_what_is_planted(values: list[float]) -> None:
 
 
 def test_no_command_tells_a_value(folder: Path, values: list[float]) -> None:
-    told = command(folder, "check", "canary.yaml") + command(folder, "run", "canary.yaml", "--output", "out")
-    told += command(folder, "run", "broken.yaml", "--output", "out")  # a cell that is no number: refused
-    told += command(folder, "run", "canary.yaml", "--output", "out", "--set", "data.columns=[pay, nothing]")
-    told += command(folder, "compare", "out/canary", "out/canary", "--format", "html")
-    assert "Canary" in told
-    assert leaks(told, values) == []
+    shown = command(folder, "check", "canary.yaml") + command(folder, "run", "canary.yaml", "--output", "out")
+    shown += command(folder, "run", "broken.yaml", "--output", "out")  # a cell that is no number: refused
+    shown += command(folder, "run", "canary.yaml", "--output", "out", "--set", "data.columns=[pay, nothing]")
+    shown += command(folder, "compare", "out/canary", "out/canary", "--format", "html")
+    assert "Canary" in shown
+    assert leaks(shown, values) == []
     written = [path for path in (folder / "out").rglob("*") if path.is_file()]
     assert {path.name for path in written} == {"results.json", "results.parquet", "report.html", "journal.jsonl"}
     for path in written:
@@ -120,9 +120,9 @@ def audited(folder: Path) -> Path:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_nothing_that_a_command_says_is_a_value(audited: Path, values: list[float], name: str) -> None:
     for arguments in COMMANDS[name]:
-        told = command(audited, name, *arguments)
-        assert told
-        assert leaks(told, values) == []
+        shown = command(audited, name, *arguments)
+        assert shown
+        assert leaks(shown, values) == []
 
 
 def test_no_report_tells_a_value(folder: Path, values: list[float]) -> None:

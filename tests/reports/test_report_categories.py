@@ -92,7 +92,7 @@ def test_what_pooling_does_not_gain_is_shown_once(nominal: AuditResult) -> None:
 
 def test_categories_without_numbers_are_in_every_report(nominal: AuditResult) -> None:
     rows = matrix(Reading(nominal))
-    assert [row.tells for row in rows] == [True]
+    assert [row.reported for row in rows] == [True]
     assert [cell.worst for cell in rows[0].cells] == [None, None]
     lead = leader(Reading(nominal))
     assert lead is not None

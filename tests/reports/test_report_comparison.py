@@ -134,9 +134,9 @@ def test_every_format_says_the_same(worse: Comparison, width: int) -> None:
         assert headline(worse) in document
         assert row.old in document
         assert row.new in document
-    told = json.loads(Json().render_comparison(worse))
-    assert told["worse"] is True
-    assert len(told["worsened"]) == part.size
+    shown = json.loads(Json().render_comparison(worse))
+    assert shown["worse"] is True
+    assert len(shown["worsened"]) == part.size
 
 
 def test_hostile_names_stay_text(hostile: AuditResult) -> None:

@@ -49,12 +49,12 @@ def audit(records: list[Measurement], knowledge: list[Any] | None = None) -> Aud
 def exposing(value: float, half: float = 0.0, **changes: Any) -> AuditResult:
     """An audit in which age is rebuilt to a given error by somebody, and everything else is safe."""
     key = {name: changes[name] for name in ("knowledge", "attack", "coalition") if name in changes}
-    told = [*safe(), *safe(coalition=(2,)), *safe(coalition=(1, 2))]
+    shown = [*safe(), *safe(coalition=(2,)), *safe(coalition=(1, 2))]
     if key and (key.get("attack", "llse"), key.get("knowledge", PERFECT)) != ("llse", PERFECT):
-        told += safe(**key)
+        shown += safe(**key)
     target = error("age", value, half, **changes)
     same = ("knowledge", "attack", "coalition", "attribute", "replicate")
-    kept = [one for one in told if any(getattr(one, name) != getattr(target, name) for name in same)]
+    kept = [one for one in shown if any(getattr(one, name) != getattr(target, name) for name in same)]
     return audit([*kept, target])
 
 
@@ -183,8 +183,8 @@ def test_every_report_names_the_attribute_and_escapes_it() -> None:
     assert "has its grade from that one" not in Html().render([exposing(0.8)])
     assert "rebuilt: 0.9000 ±0.0010" in Markdown().render([result])
     assert "Most exposed" in Markdown().render([result])
-    told = Notebook().render([result])
-    assert "(rebuilt: <bdi>&lt;b&gt;age" in told
+    shown = Notebook().render([result])
+    assert "(rebuilt: <bdi>&lt;b&gt;age" in shown
 
 
 def test_a_table_has_a_line_for_it_only_where_there_is_one() -> None:

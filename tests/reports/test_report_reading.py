@@ -18,13 +18,13 @@ from reports.figures.figures import (
     braces,
     clean,
     copies,
+    distinct_texts,
     figure,
     number,
     percent,
     plus_minus,
     student,
     times,
-    told_apart,
     with_error,
 )
 from reports.figures.gaps import gap_text, gathered
@@ -83,7 +83,7 @@ def test_huge_figures_share_their_power_of_ten() -> None:
     ],
 )
 def test_what_differs_is_written_so_that_it_is_seen(numbers: tuple[float | None, ...], texts: list[str]) -> None:
-    assert told_apart(*numbers) == texts
+    assert distinct_texts(*numbers) == texts
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_the_most_exposed_attribute_is_named_with_its_rivals(quickstart: AuditRe
     alike = [r._replace(value=0.1, ci_low=0.09, ci_high=0.11, std_error=0.005) if r.metric == ERROR else r for r in quickstart.measurements]
     found = verdict(Reading(quickstart.model_copy(update={"measurements": alike})), "correlated")
     assert found.exposed is not None
-    assert found.exposed.rivals == ("salary",)
+    assert found.exposed.tied == ("salary",)
 
 
 def test_a_gain_over_replicates_is_a_ratio_of_means_with_student_s_bar() -> None:
@@ -351,12 +351,12 @@ def test_a_sweep_is_read_point_by_point(swept: AuditResult) -> None:
 
 def test_an_attribute_that_the_adversary_knew_is_not_called_exposed(quickstart: AuditResult) -> None:
     known = "known-attributes(salary)"
-    told = [r._replace(knowledge=known) if r.knowledge == "perfect" else r for r in quickstart.measurements]
+    output = [r._replace(knowledge=known) if r.knowledge == "perfect" else r for r in quickstart.measurements]
     scenario = {**quickstart.scenario, "knowledge": [{"known-attributes": ["salary"]}]}
-    assert Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": told})).given(known) == {"salary"}
-    found = verdict(Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": told})), "correlated")
+    assert Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": output})).given(known) == {"salary"}
+    found = verdict(Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": output})), "correlated")
     assert found.adversary == "llse, estimated(rows=400) knowledge"  # who was given nothing speaks first
-    only = [record for record in told if record.knowledge == known]
+    only = [record for record in output if record.knowledge == known]
     found = verdict(Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": only})), "correlated")
     assert found.adversary == f"llse, {known} knowledge"
     assert found.exposed is not None
@@ -391,8 +391,8 @@ def test_gaps_of_one_reason_are_told_once_and_what_failed_first() -> None:
 
 def test_rows_of_the_comparison_without_any_figure_are_known(failed: AuditResult) -> None:
     rows = matrix(Reading(failed))
-    assert [row.attack for row in rows if not row.tells] == ["distribution-analysis"]
-    assert any(cell.status == "failed" and cell.worst is None for row in rows if row.tells for cell in row.cells)
+    assert [row.attack for row in rows if not row.reported] == ["distribution-analysis"]
+    assert any(cell.status == "failed" and cell.worst is None for row in rows if row.reported for cell in row.cells)
 
 
 def test_measures_by_size_need_two_sizes_at_one_sweep_point(quickstart: AuditResult) -> None:

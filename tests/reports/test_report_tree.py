@@ -78,10 +78,10 @@ def test_every_report_has_the_sections_in_one_order(swept: AuditResult) -> None:
 
 def test_every_row_of_a_sweep_over_two_paths_says_which_it_is(two_paths: AuditResult) -> None:
     points = [record.sweep for record in two_paths.measurements]
-    told = Terminal(width=80).render([two_paths]).partition("\nSweep of data.rows: records")[2].partition("\nRuntime")[0]
+    output = Terminal(width=80).render([two_paths]).partition("\nSweep of data.rows: records")[2].partition("\nRuntime")[0]
     markdown = Markdown().render([two_paths]).partition("### Sweep of data.rows: records")[2].partition("### Runtime")[0]
     for point in points:
-        assert f"data.rows = {point['data.rows']}  " in told
+        assert f"data.rows = {point['data.rows']}  " in output
         assert f"| data.rows = {point['data.rows']}; replicates = {point['replicates']} |" in markdown
 
 
@@ -128,9 +128,9 @@ def test_no_writer_loses_what_the_tree_holds(case: str, request: pytest.FixtureR
         tree.PAGE: Page(Html().render([result])).text,
     }  # fmt: skip
     for medium, text in written.items():
-        known, told = unwrapped(text), [*texts([*blocks], medium)]
-        assert len(told) > 60
-        for one in told:
+        known, output = unwrapped(text), [*texts([*blocks], medium)]
+        assert len(output) > 60
+        for one in output:
             wanted = unwrapped(markdown_safe(one) if medium == tree.MARKDOWN else clean(one))
             assert wanted in known or wanted.replace("x̂", "x′") in known, (medium, one)
 

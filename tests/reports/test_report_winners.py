@@ -45,7 +45,7 @@ def test_the_table_names_winner_figure_rivals_and_reason(quickstart: AuditResult
     (one,) = winners(reading, matrix(reading))
     assert (one.scheme, one.who, one.why) == ("independent", "good, perfect knowledge", "Wins on Tuesdays.")
     assert one.figure == "0.200 ±0.010"
-    assert one.rivals == ["twin: perfect", "close: perfect"]
+    assert one.tied == ["twin: perfect", "close: perfect"]
 
 
 def test_a_few_attacks_are_marked_without_a_table_and_one_alone_is_not(quickstart: AuditResult) -> None:

@@ -79,22 +79,22 @@ def variances(document, column):
 def test_two_records_were_their_mean_and_standard_deviation_apart_and_are_withheld(tmp_path):
     records = people(2)
     result = audit(tmp_path, records)
-    full, told = in_full(result), written(result)
+    full, output = in_full(result), written(result)
     for column in (0, 1):
         truth = np.sort(records[:, column])
         mean = full["data"][0]["attributes"][column]["mean"]
         for variance in variances(full, column):
             assert np.allclose(mean + math.sqrt(variance) * np.array([-1, 1]), truth, rtol=1e-6)
-        assert variances(told, column) == []
-        assert told["data"][0]["attributes"][column]["mean"] is None
-    assert told["data"][0]["correlation"] == told["distributions"] == []
-    figures = [r for r in told["measurements"] if r["metric"] != "seconds"]
+        assert variances(output, column) == []
+        assert output["data"][0]["attributes"][column]["mean"] is None
+    assert output["data"][0]["correlation"] == output["distributions"] == []
+    figures = [r for r in output["measurements"] if r["metric"] != "seconds"]
     assert all(r[field] is None for r in figures for field in ("value", "std_error", "ci_low", "ci_high", "theory"))
     assert {r["status"] for r in figures} == {"not-applicable"}
     assert any("fewer than 10 records; it has 2" in r["reason"] for r in figures)
-    assert [e["status"] for e in told["expectations"]] == [e.status for e in result.expectations]
-    assert {e["observed"] for e in told["expectations"]} == {None}
-    assert [e["bound"] for e in told["expectations"]] == [None, 1e-9, 0.0]
+    assert [e["status"] for e in output["expectations"]] == [e.status for e in result.expectations]
+    assert {e["observed"] for e in output["expectations"]} == {None}
+    assert [e["bound"] for e in output["expectations"]] == [None, 1e-9, 0.0]
     assert result.disclosed().exit_status == result.exit_status
 
 
@@ -102,10 +102,10 @@ def test_unless_asked_for_only_moments_are_rounded(tmp_path):
     """Errors in data units are written in full, so that they can be compared with other programs'; moments are not."""
     records = people(200)
     result = audit(tmp_path, records, data=str(tmp_path / "people.csv"))
-    full, told = in_full(result), written(result)
-    assert told["data"][0]["disclosure"] == "rounded"
-    assert told["measurements"] == full["measurements"]
-    for before, after in zip(full["data"][0]["attributes"], told["data"][0]["attributes"], strict=True):
+    full, output = in_full(result), written(result)
+    assert output["data"][0]["disclosure"] == "rounded"
+    assert output["measurements"] == full["measurements"]
+    for before, after in zip(full["data"][0]["attributes"], output["data"][0]["attributes"], strict=True):
         assert 0 < abs(after["mean"] - before["mean"]) < 0.26 * math.sqrt(before["variance"] / 200)
 
 
@@ -138,9 +138,9 @@ def test_two_audits_that_differ_by_one_record_do_not_give_it(tmp_path, rows):
 
 def test_no_quotient_of_figures_is_sharper_than_the_variance_that_is_stated(tmp_path):
     """Were each figure rounded by itself, the mean over many cells would be the variance again."""
-    told = written(audit(tmp_path, people(50), schemes=SCENARIO["schemes"][:1]))
+    output = written(audit(tmp_path, people(50), schemes=SCENARIO["schemes"][:1]))
     for column in (0, 1):
-        stated, *implied = variances(told, column)
+        stated, *implied = variances(output, column)
         assert np.allclose(implied, stated, rtol=1e-9)
 
 
@@ -210,7 +210,7 @@ def test_no_format_holds_a_record_or_a_moment_of_a_short_file(tmp_path, rows):
     shown |= {f"compare {form}": registry.get("renderer", form)().render_comparison(compared) for form in ("table", "markdown", "json", "html")}
     shown |= {"frame": pq.read_table(folder / "results.parquet").to_pandas().to_csv(), "results.json": (folder / "results.json").read_text()}
     shown |= {"notebook repr": result._repr_html_(), "verdicts": str(result.disclosed().expectations)}
-    assert any(told.strip() for told in shown.values())
+    assert any(output.strip() for output in shown.values())
     for form, text in shown.items():
         assert [secret for secret in secrets if holds(text, secret)] == [], form
     assert all(holds(result._json(), secret) for secret in (*records.mean(axis=0), *records.var(axis=0)) if secret > 1e-2)  # the search finds what is there
@@ -247,32 +247,32 @@ def test_sources_say_for_themselves_that_they_are_public():
 
 def test_what_is_disclosed_is_disclosed_once_and_read_back(tmp_path):
     result = audit(tmp_path, people(40))
-    told = result.disclosed()
-    assert told != result
-    assert told.disclosed() is told
-    assert AuditResult.load(result.save(tmp_path / "a")) == told
-    told.save(tmp_path / "b")
+    output = result.disclosed()
+    assert output != result
+    assert output.disclosed() is output
+    assert AuditResult.load(result.save(tmp_path / "a")) == output
+    output.save(tmp_path / "b")
     for name in ("results.json", "results.parquet"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
 def test_figures_without_a_unit_are_in_full_unless_the_noise_has_one(tmp_path):
     result = audit(tmp_path, people(40))
-    for exact, told in zip(result.measurements, result.disclosed().measurements, strict=True):
+    for exact, output in zip(result.measurements, result.disclosed().measurements, strict=True):
         if exact.metric == "normalized_error":
-            assert (exact == told) == (exact.scheme == "corner-wave")
-        if told.value is not None and told.std_error is not None:
-            assert told.ci_low <= told.value <= told.ci_high
+            assert (exact == output) == (exact.scheme == "corner-wave")
+        if output.value is not None and output.std_error is not None:
+            assert output.ci_low <= output.value <= output.ci_high
 
 
 def test_a_verdict_in_data_units_tells_two_digits(tmp_path):
     result = audit(tmp_path, people(40))
-    exact, told = result.expectations[0], result.disclosed().expectations[0]
-    assert told.status == exact.status
-    assert told.observed == half_step(exact.observed, exact.observed * math.sqrt(2 / 40))
-    assert told.bound == half_step(exact.bound, exact.bound * math.sqrt(2 / 40))  # it is the closed form
+    exact, output = result.expectations[0], result.disclosed().expectations[0]
+    assert output.status == exact.status
+    assert output.observed == half_step(exact.observed, exact.observed * math.sqrt(2 / 40))
+    assert output.bound == half_step(exact.bound, exact.bound * math.sqrt(2 / 40))  # it is the closed form
     assert f"{exact.observed:.6g}" in exact.why
-    assert f"{exact.observed:.6g}" not in told.why
+    assert f"{exact.observed:.6g}" not in output.why
     assert result.disclosed().expectations[1].bound == 1e-9  # as the scenario has it
     assert result.disclosed().expectations[2] == result.expectations[2]
 
@@ -280,9 +280,9 @@ def test_a_verdict_in_data_units_tells_two_digits(tmp_path):
 def test_tables_of_a_sweep_are_each_treated_as_their_own_size_asks(tmp_path):
     file = tmp_path / "people.csv"
     pd.DataFrame(people(40), columns=["pay", "tax"]).to_csv(file, index=False)
-    told = auditor.run(SCENARIO | {"data": str(file), "sweep": {"data.rows": [5, 40]}}).disclosed()
-    assert [table.disclosure for table in told.data] == ["withheld", "rounded"]
-    values = {rows: {r.value is None for r in told.measurements if r.sweep["data.rows"] == rows and r.metric == "rmse"} for rows in (5, 40)}
+    output = auditor.run(SCENARIO | {"data": str(file), "sweep": {"data.rows": [5, 40]}}).disclosed()
+    assert [table.disclosure for table in output.data] == ["withheld", "rounded"]
+    values = {rows: {r.value is None for r in output.measurements if r.sweep["data.rows"] == rows and r.metric == "rmse"} for rows in (5, 40)}
     assert values == {5: {True}, 40: {False}}
 
 

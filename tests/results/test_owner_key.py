@@ -47,13 +47,13 @@ def test_eight_answers_are_not_found_by_trying_all_of_them(state, tmp_path):
     """An unsalted hash gave them away after 155 tries."""
     answers = [0, 1, 1, 0, 0, 1, 0, 1]
     result = audit(tmp_path, answers)
-    told = result.to_json()
+    output = result.to_json()
     tried = [digest(guess) for guess in itertools.product((0, 1), repeat=8)]
     assert digest(answers) in tried  # the guess that was right before
     assert len(result.provenance.fingerprint) == 64
     for guess in tried:
-        assert guess not in told
-        assert hashlib.sha256(guess.encode()).hexdigest() not in told
+        assert guess not in output
+        assert hashlib.sha256(guess.encode()).hexdigest() not in output
     for form in ("table", "markdown", "json", "html", "csv", "junit", "notebook"):
         page = registry.get("renderer", form)().render([result])
         assert not any(guess in page or guess[:19] in page for guess in tried)
@@ -119,13 +119,13 @@ def test_a_comparison_says_whether_the_data_are_the_same_or_that_it_cannot_tell(
     elsewhere = audit(tmp_path, records, "a.csv")
     assert elsewhere.provenance.fingerprint != first.provenance.fingerprint
     assert elsewhere.measurements == first.measurements  # the key is in no figure
-    told = compare_results(first, elsewhere)
-    assert told.data.startswith("Whether the data are the same cannot be told")
-    assert not told.worse
+    output = compare_results(first, elsewhere)
+    assert output.data.startswith("Whether the data are the same cannot be told")
+    assert not output.worse
     for form in ("table", "markdown", "json", "html"):
-        shown = registry.get("renderer", form)().render_comparison(told)
+        shown = registry.get("renderer", form)().render_comparison(output)
         assert "cannot be told" in " ".join(shown.split()), form
-    assert "cannot be told" in told.text()
+    assert "cannot be told" in output.text()
 
 
 def test_public_tables_have_the_same_fingerprint_everywhere(state, tmp_path, monkeypatch):

@@ -190,7 +190,7 @@ def broken(change):
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "shown"),
     [
         (broken(lambda d: d.update(schema_version=2)), "schema_version 2 is newer than this program reads (1)"),
         (broken(lambda d: d.update(schema_version="1")), "no schema_version"),
@@ -222,11 +222,11 @@ def broken(change):
         (lambda d: "[" * 100_000, "cannot be read as JSON results"),
     ],
 )
-def test_what_are_no_results_is_refused_in_one_message(document, tmp_path, make, told):
+def test_what_are_no_results_is_refused_in_one_message(document, tmp_path, make, shown):
     (tmp_path / "results.json").write_text(make(document))
     with pytest.raises(AuditorError) as caught:
         AuditResult.load(tmp_path)
-    assert told in str(caught.value)
+    assert shown in str(caught.value)
 
 
 def test_a_metric_is_found_by_the_name_that_it_had(document, tmp_path):

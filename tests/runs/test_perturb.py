@@ -203,15 +203,15 @@ def test_no_refusal_tells_a_value():
     ],
 )
 def test_impossible_noise_shapes_are_refused_once(noise, words):
-    told = refusal(AuditorError, auditor.perturb, X, scheme="corner-wave", levels=[0.5], seed=1, noise=noise)
-    assert told.startswith(words)
-    assert "\n" not in told
+    shown = refusal(AuditorError, auditor.perturb, X, scheme="corner-wave", levels=[0.5], seed=1, noise=noise)
+    assert shown.startswith(words)
+    assert "\n" not in shown
 
 
 def test_unknown_parameters_and_algorithms_are_told_together():
-    told = refusal(ScenarioError, auditor.perturb, X, scheme="corner-wave", levels=[0.5], algorithm="magic", colour="red")
-    assert "algorithm must be 'bridge', 'parallel', 'sequential' or 'on-demand'; got 'magic'" in told
-    assert "colour is not a known field" in told
+    shown = refusal(ScenarioError, auditor.perturb, X, scheme="corner-wave", levels=[0.5], algorithm="magic", colour="red")
+    assert "algorithm must be 'bridge', 'parallel', 'sequential' or 'on-demand'; got 'magic'" in shown
+    assert "colour is not a known field" in shown
 
 
 def test_noise_matrix_may_be_a_file(tmp_path, monkeypatch):

@@ -433,7 +433,7 @@ def test_coalitions_that_cannot_be(entry, message):
 
 
 @pytest.mark.parametrize(
-    ("count", "entry", "told"),
+    ("count", "entry", "shown"),
     [
         (25, "subsets", "subsets of 25 copies are 33,554,431 coalitions"),
         (1100, "subsets", "subsets of 1100 copies are about 10^331 coalitions"),
@@ -441,9 +441,9 @@ def test_coalitions_that_cannot_be(entry, message):
         (3, {"first": 4}, "names copy 4, but only 3 copies are released"),
     ],
 )
-def test_coalitions_that_these_copies_cannot_form_are_refused_before_anything_is_drawn(count, entry, told):
+def test_coalitions_that_these_copies_cannot_form_are_refused_before_anything_is_drawn(count, entry, shown):
     asked = scenario(schemes=[{"name": "corner-wave", "levels": {"uniform": [0, 1], "count": count}}], coalitions=["all", entry])
-    with pytest.raises(ScenarioError, match=re.escape(told)) as caught:
+    with pytest.raises(ScenarioError, match=re.escape(shown)) as caught:
         check_data(asked)
     assert caught.value.problems[0].path == "coalitions[1]"
 
@@ -515,7 +515,7 @@ def test_counts_may_be_written_with_an_exponent(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("fields", "path", "told"),
+    ("fields", "path", "shown"),
     [
         ({"data": {"source": "cps", "columns": ["age", "salry"]}}, "data.columns[1]", "no column 'salry'; did you mean 'salary'?"),
         ({"data": {"source": "cps", "rows": 999_999}}, "data.rows", "the table has 193,682 records"),
@@ -533,11 +533,11 @@ def test_counts_may_be_written_with_an_exponent(tmp_path):
         ({"sweep": {"data.rows": [10, 60]}, "knowledge": [{"estimated": {"rows": 11}}]}, "knowledge[0].estimated.rows", "(at data.rows=10)"),
     ],
 )
-def test_what_the_data_cannot_give_is_told_before_the_run(fields, path, told):
+def test_what_the_data_cannot_give_is_told_before_the_run(fields, path, shown):
     with pytest.raises(ScenarioError) as caught:
         check_data(scenario(**fields))
     assert [problem.path for problem in caught.value.problems] == [path]
-    assert told in str(caught.value)
+    assert shown in str(caught.value)
 
 
 def test_more_measurements_than_anybody_could_hold_are_refused():

@@ -17,7 +17,9 @@ The error bars are binomial; where classes are read off exactly, measurement and
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,43 +36,37 @@ from auditor.types import Array, Coalition
 
 @dataclass
 class Inferences:
-    """Sums over records for one coalition."""
+    """Sums over records for one coalition, by metric; ``claim`` and ``square`` are theory's, for ``disclosed`` and the true value."""
 
     rows: int = 0
     attribute: int = -1
-    claimed: float = 0.0
-    disclosed: float = 0.0
-    disclosed_expected: float = 0.0
-    right: float = 0.0
-    truth: float = 0.0
-    truth_expected: float = 0.0
-    right_by_prior: float = 0.0
-    largest: float = 0.0
-    linked: float = 0.0
     growth: float = 0.0
     prior_max: float = 0.0
+    sums: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def add(self, found: Inferred | None, x: Array) -> None:
         """Count one block's records, ``x`` their true values, shape (b, N)."""
         if found is None or not len(x):
             return
         check_inferred(found, *x.shape)
+        P, claims, at = found.posterior, found.claims, np.arange(len(x))
         true = true_groups(found, x[:, found.attribute])
-        guess, claimed = found.posterior.argmax(axis=1), found.claims >= 0
-        at = np.arange(len(x))
+        right, claimed, possible = P.argmax(axis=1) == true, claims >= 0, true >= 0
+        counted: dict[str, NDArray[Any]] = {
+            "claimed": claimed,
+            "disclosed": claimed & (claims == true),
+            "claim": P[at[claimed], claims[claimed]],
+            "accuracy": right,
+            "reconstruction_probability": P[at[possible], true[possible]],
+            "square": P**2,
+            "learning_gain": right.astype(np.intp) - (true == found.prior.argmax()),
+            "posterior_max": P.max(axis=1),
+            "linkage": found.linked,
+        }
+        for name, each in counted.items():
+            self.sums[name] += float(each.sum())
         self.attribute, self.rows = found.attribute, self.rows + len(x)
-        self.claimed += int(claimed.sum())
-        self.disclosed += int((claimed & (found.claims == true)).sum())
-        self.disclosed_expected += float(found.posterior[at[claimed], found.claims[claimed]].sum())
-        self.right += int((guess == true).sum())
-        possible = true >= 0
-        self.truth += float(found.posterior[at[possible], true[possible]].sum())
-        self.truth_expected += float((found.posterior**2).sum())
-        self.right_by_prior += int((true == found.prior.argmax()).sum())
-        self.largest += float(found.posterior.max(axis=1).sum())
-        self.linked += float(found.linked.sum())
-        self.growth = max(self.growth, float((found.posterior - found.prior).max()))
-        self.prior_max = float(found.prior.max())
+        self.growth, self.prior_max = max(self.growth, float((P - found.prior).max())), float(found.prior.max())
 
 
 def check_inferred(found: Inferred, rows: int, width: int) -> None:
@@ -109,24 +105,20 @@ def inference_records(
     n = counted.rows
     if not n:
         return []
-    figures: dict[str, tuple[float, float | None, bool]] = {
-        "claimed": (counted.claimed / n, None, False),
-        "disclosed": (counted.disclosed / n, counted.disclosed_expected / n, True),
-        "accuracy": (counted.right / n, counted.largest / n, True),
-        "reconstruction_probability": (counted.truth / n, counted.truth_expected / n, True),
-        "learning_gain": ((counted.right - counted.right_by_prior) / n, counted.largest / n - counted.prior_max, True),
-        "posterior_max": (counted.largest / n, None, False),
-        "delta_growth": (counted.growth, None, False),
-        "linkage": (counted.linked / n, None, False),
-    }
+    mean = {name: total / n for name, total in counted.sums.items()}
+    mean |= {"delta_growth": counted.growth, "linkage": mean.pop("linkage")}
+    theory = {
+        "disclosed": mean.pop("claim"), "accuracy": mean["posterior_max"], "reconstruction_probability": mean.pop("square"),
+        "learning_gain": mean["posterior_max"] - counted.prior_max,
+    }  # fmt: skip
     records = []
-    for metric, (value, theory, drawn) in figures.items():
+    for metric, value in mean.items():
         share = min(1.0, max(0.0, abs(value)))
-        error = math.sqrt(share * (1.0 - share) / n) if drawn else 0.0
+        error = math.sqrt(share * (1.0 - share) / n) if metric in theory else 0.0
         reach = quantile(0.975) * error
         for attribute in (attributes[counted.attribute], "*"):
             records.append(context.record(
-                metric, coalition, value, error, (value - reach, value + reach), theory,
+                metric, coalition, value, error, (value - reach, value + reach), theory.get(metric),
                 attack=attack, knowledge=knowledge, attribute=attribute, error_bar="closed-form",
             ))  # fmt: skip
     return records

@@ -51,7 +51,7 @@ def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, ta
     # There is no theory of gains: a map of several copies may be better by luck than one of its best copy alone, and what such a pair of
     # maps leads to is not what pooling buys.
     expected = held_out_theory(maps, Moments.merge(judged), law)
-    return replace(errors, theory=rounded_off(expected, with_total(np.diag(K_X))))
+    return errors.expecting(rounded_off(expected, with_total(np.diag(K_X))))
 
 
 def fitted_maps(
@@ -111,7 +111,7 @@ def _redrawn(opened: Opened, attack: LinearAttack, knowledge: Knowledge, law: No
 
 
 def _apart(batches: Sequence[Sequence[Affine]], knowledge: Knowledge) -> bool:
-    """Whether every map was learnt from records in clear alone, which it is not judged on."""
+    """Whether every map was fitted to records in clear alone, which it is not judged on."""
     if not isinstance(knowledge, KnownRecords):
         return False
     return all(not isinstance(batch, AffineStack) and all(affine.apart for affine in batch) for batch in batches)

@@ -67,8 +67,8 @@ class Opened:
         _check_law(law, release.copies, table.width)
         joint = release.scheme.output_width(table.width) == table.width
         copies = ReleasedCopies(
-            table, release.moments, release.levels, law, release.blocks, joint, release.scheme.public,
-            tuple(range(1, release.copies + 1)), release.transformed,
+            table=table, moments=release.moments, levels=release.levels, law=law, blocks=release.blocks, joint=joint,
+            public=release.scheme.public, numbers=tuple(range(1, release.copies + 1)), transformed=release.transformed,
         )  # fmt: skip
         gathered = Gathered(copies, RowSelection(table, scenario.knowledge, scenario.seed, release.key.replicate), stripes)
         if stripes is not None:
@@ -94,7 +94,7 @@ class Opened:
 
     @property
     def law_within(self) -> NoiseLaw | None:
-        """The law of the noise, or of what there was before copies were turned."""
+        """The law of the noise, or of what there was before copies were transformed."""
         return self.law if self.release.transformed is None else self.release.transformed.law
 
     @property

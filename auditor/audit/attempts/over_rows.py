@@ -38,9 +38,9 @@ def row_errors(
         scale = with_total(variances)
         distortion, others = (rounded_off(with_total(each), scale) for each in (sums.sum(axis=0) / sum(counts), again))
         errors = from_redraws(opened.needed, distortion, others, scale, compared)
-    theory = errors.theory.copy()
+    theory = errors.distortion.theory.copy()
     theory[:, -1] = expected / sum(counts) / variances.size
-    return replace(errors, theory=theory)
+    return errors.expecting(theory)
 
 
 def _over_rows(

@@ -1,4 +1,4 @@
-"""What the audit of one release yields, and what may be told of one that failed."""
+"""What the audit of one release yields, and what is reported of one that failed."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class CellContext:
     variances : ndarray of shape (N,)
         Each attribute's variance in the table, divisor n.
     copies : int
-        How many were released; 0 where that could not be told.
+        How many were released; 0 where that is not known.
     """
 
     sweep: dict[str, Any]
@@ -85,29 +85,24 @@ def error_records(
     context: CellContext, attack: str, knowledge: str, coalitions: Sequence[Coalition], wanted: Sequence[int], errors: Errors
 ) -> list[Measurement]:
     """Return distortion, rmse, normalized error and collusion gain of every wanted coalition, by attribute and together."""
-    names = (*context.attributes, ALL)
-    scale = with_total(context.variances)
-    rmse, rmse_error = _root(errors.distortion, errors.std_error)
-    # The interval of the distortion, so that both cover alike in few rows too.
-    low_rmse, high_rmse = np.sqrt(np.clip(errors.distortion - errors.below, 0.0, None)), np.sqrt(errors.distortion + errors.above)
-    of_distortion = errors.distortion, errors.std_error, errors.theory, errors.below, errors.above
-    columns = (
-        ("distortion", of_distortion),
-        ("rmse", (rmse, rmse_error, np.sqrt(errors.theory), rmse - low_rmse, high_rmse - rmse)),
-        ("normalized_error", tuple(each / scale for each in of_distortion)),
-        ("collusion_gain", (errors.gain, errors.gain_error, errors.gain_theory, errors.gain_below, errors.gain_above)),
-    )
+    names, distortion = (*context.attributes, ALL), errors.distortion
+    columns = {
+        "distortion": distortion,
+        "rmse": distortion.root(),
+        "normalized_error": distortion.over(with_total(context.variances)),
+        "collusion_gain": errors.gain,
+    }
     absent = "replicates-needed" if errors.bar in ("redraws", "replicates-needed") else "none"
     cells = len(wanted), len(names), len(columns)
     value, error, low, high, theory, bars = (np.empty(cells, dtype=object) for _ in range(6))
-    for place, (metric, (measured, spread, expected, below, above)) in enumerate(columns):
-        lowest, highest = measured - below, measured + above
-        value[:, :, place] = measured[wanted]
-        error[:, :, place] = _or_none(spread[wanted])
+    for place, (metric, figure) in enumerate(columns.items()):
+        lowest, highest = figure.value - figure.below, figure.value + figure.above
+        value[:, :, place] = figure.value[wanted]
+        error[:, :, place] = _or_none(figure.std_error[wanted])
         low[:, :, place] = _or_none((lowest if metric == "collusion_gain" else np.clip(lowest, 0.0, None))[wanted])
         high[:, :, place] = _or_none(highest[wanted])
-        theory[:, :, place] = _or_none(expected[wanted])
-        bars[:, :, place] = np.where(np.isnan(spread[wanted]), absent, errors.bar)
+        theory[:, :, place] = _or_none(figure.theory[wanted])
+        bars[:, :, place] = np.where(np.isnan(figure.std_error[wanted]), absent, errors.bar)
     per_cell = len(names) * len(columns)
     return Measurement.from_columns(
         sweep=repeat(context.sweep), scheme=repeat(context.scheme), knowledge=repeat(knowledge), attack=repeat(attack),
@@ -115,7 +110,7 @@ def error_records(
         levels=(each for place in wanted for each in repeat(context.levels_of(coalitions[place]), per_cell)),
         replicate=repeat(context.replicate),
         attribute=[name for name in names for _ in columns] * len(wanted),
-        metric=[metric for metric, *_ in columns] * (len(names) * len(wanted)),
+        metric=list(columns) * (len(names) * len(wanted)),
         value=value.ravel().tolist(), std_error=error.ravel().tolist(), ci_low=low.ravel().tolist(), ci_high=high.ravel().tolist(),
         theory=theory.ravel().tolist(), status=repeat("ok"), reason=repeat(None), error_bar=bars.ravel().tolist(),
     )  # fmt: skip
@@ -126,13 +121,6 @@ def _or_none(values: Array) -> NDArray[np.object_]:
     found = values.astype(object)
     found[np.isnan(values)] = None
     return found
-
-
-def _root(value: Array, error: Array) -> tuple[Array, Array]:
-    """Return the square root and its standard error by the delta method; an exact rebuild has none."""
-    root = np.sqrt(value)
-    slope = np.divide(0.5, root, out=np.zeros_like(root), where=root > 0)
-    return root, error * slope
 
 
 def number(value: float) -> float | None:
@@ -152,7 +140,8 @@ def distribution_records(
         for column, attribute in enumerate(context.attributes):
             edges = np.linspace(0.0, tally.reach * tally.scale[column], tally.bins + 1)
             spreads.append(Distribution(
-                context.sweep, context.scheme, knowledge, attack, coalitions[place], context.replicate, attribute,
-                tuple(edges.tolist()), tuple(shares[place, column, :-1].tolist()), float(shares[place, column, -1]),
+                sweep=context.sweep, scheme=context.scheme, knowledge=knowledge, attack=attack, coalition=coalitions[place],
+                replicate=context.replicate, attribute=attribute,
+                edges=tuple(edges.tolist()), shares=tuple(shares[place, column, :-1].tolist()), above=float(shares[place, column, -1]),
             ))  # fmt: skip
     return spreads

@@ -127,22 +127,27 @@ class Release:
             yield from self._heads[1]
 
     def _drawn_heads(self, rows: int) -> Iterator[tuple[int, Array, list[Array]]]:
-        drawing, columns = self.drawing(), self.scheme.output_width(self.table.width)
+        drawing = self.drawing()
         originals = _heads_of(self.table, rows) if drawing.in_order else (self.table.read(a, b) for a, b in self._bounds)
         for index, x in enumerate(originals):
-            copies = [np.empty((len(x), columns)) for _ in range(self.copies)]
+            copies = [self.scheme.blank(len(x), self.table.width) for _ in range(self.copies)]
             drawing.block(index, x, copies)
             yield index, x[:rows], [copy[:rows] for copy in copies]
 
     def whole_copies(self) -> list[Array]:
-        """Return the copies as arrays of shape (n, N), for what cannot be done block by block."""
-        parts = [[copy.copy() for copy in copies] for _, _, copies in self.blocks()]
+        """Return the copies as recipients get them, arrays of shape (n, columns), for what cannot be done block by block."""
+        parts = [[copy.copy() for copy in copies] for _, _, copies in self.columns()]
         return [np.concatenate(copy) for copy in zip(*parts, strict=True)]
+
+    def columns(self) -> Iterator[tuple[int, Array, list[Array]]]:
+        """Yield the blocks, their copies' rows as recipients get them."""
+        for index, x, copies in self.blocks():
+            yield index, x, [self.scheme.to_columns(copy, self.table.attributes) for copy in copies]
 
     def _drawn(self) -> Iterator[tuple[int, Array, list[Array]]]:
         n, N = self.table.rows, self.table.width
-        keep = not self.table.streamed and n * self.scheme.output_width(N) * self.copies * 8 <= KEEP_BYTES
-        memory = [np.empty((n if keep else self._bounds[0][1], self.scheme.output_width(N))) for _ in range(self.copies)]
+        keep = not self.table.streamed and n * self.scheme.blank(1, N).nbytes * self.copies <= KEEP_BYTES
+        memory = [self.scheme.blank(n if keep else self._bounds[0][1], N) for _ in range(self.copies)]
         drawing = self.drawing()
         self.seconds = 0.0
         for index, (a, b) in enumerate(self._bounds):
@@ -160,7 +165,7 @@ class Release:
 
     @property
     def undo(self) -> Callable[[Sequence[Array]], list[Array]] | None:
-        """What turns rows of all copies back, if they were turned."""
+        """What turns rows of all copies back, if they were transformed."""
         return None if self.transformed is None else self.transformed.undo
 
     def drawing(self) -> Drawing:
@@ -216,7 +221,7 @@ def release_copies(use: SchemeUse, scenario: Scenario) -> int:
 
 
 def make_scheme(use: SchemeUse, base: Path | None, table: Table | None = None) -> Scheme:
-    """Return the scheme plugin of one use, told where its files are, and shown the table if it needs all of it."""
+    """Return the scheme plugin of one use, given its files' folder, and shown the table if it needs all of it."""
     scheme: Scheme = registry.get("scheme", use.name)(use.parameters)
     scheme.base = base
     if scheme.needs_table:

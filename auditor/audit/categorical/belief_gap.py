@@ -36,7 +36,7 @@ class Gap(NamedTuple):
     """Mean squared gap over records, its standard error over outcomes, what the attack's own posteriors say it is, and their largest gap.
 
     The first three are None where no outcome was met twice; the largest is a distance, not squared (xiao2009, eq. 15). There is no standard
-    error where the beliefs were learnt: that over outcomes takes them as they are.
+    error where the beliefs were estimated: that over outcomes takes them as they are.
     """
 
     measured: float | None

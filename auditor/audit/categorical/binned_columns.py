@@ -1,4 +1,4 @@
-"""Additive copies of a column that is also cut into bins: the exact posterior of its bin, so that both worlds share their axes.
+"""Additive copies of a column that is also cut into bins: the exact posterior of its bin, so that numbers and categories share their axes.
 
 Given the copies of one attribute with jointly Gaussian noise ``Sigma ⊗ K_0``, their least-variance combination ``T = Σ w_i Y_i``, X
 plus noise of variance ``v k_0``, says all they do of it. With the table's own distribution of X the posterior of the bin C is

@@ -29,8 +29,6 @@ from auditor.types import Array
 
 Mask = NDArray[np.bool_]
 
-MEANS = ("reconstruction_probability", "posterior_max", "accuracy", "mutual_information", "squared_error", "rho_breach")
-
 
 @dataclass(frozen=True)
 class Frame:

@@ -1,16 +1,16 @@
-"""Error bars of attacks that learnt a prior or a channel: what they would have yielded in other draws, which the audit simulates.
+"""Error bars of attacks that estimated a prior or a channel: what they would have yielded in other draws, which the audit simulates.
 
-A figure V varies with the noise of the records that are attacked, and with what the adversary learnt. The second has no derivative to
+A figure V varies with the noise of the records that are attacked, and with what the adversary estimated. The second has no derivative to
 go by: maximum likelihood puts rare values at exactly 0, and a best guess jumps when two beliefs cross. But the audit knows the table and
 the law. So it draws again what the adversary is given, has the attack learn from that, and sees where V goes.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``v(x, y)`` | the figure of one record, under what was learnt in one redraw | |
+| ``v(x, y)`` | the figure of one record, under what was estimated in one redraw | |
 | ``n_x`` | attacked records by value, ``N`` in all | (s,) |
-| ``m`` | ``Σ_x n_x E[v|x] / N``: mean of V given what was learnt | scalar |
+| ``m`` | ``Σ_x n_x E[v|x] / N``: mean of V given what was estimated | scalar |
 | ``w`` | ``Σ_x n_x Var[v|x] / N²``: its variance | scalar |
-| ``c, f`` | how often each value occurs among r released rows that were learnt from, and its chance: ``E c = r·f`` | (s,) |
+| ``c, f`` | how often each value occurs among r released rows that were estimated from, and its chance: ``E c = r·f`` | (s,) |
 | ``C`` | one such row's covariance of indicators, ``diag f − f fᵀ − g (diag q − q qᵀ)``, ``g = p²(r − 1)/(n − 1)`` | (s, s) |
 | ``a`` | covariance of a row's ``v − E[v|x]`` with its indicators | (s,) |
 
@@ -192,7 +192,7 @@ class Redraws:
                 self.drawn.setdefault(coalition, {}).setdefault(name, []).append(pair)
 
     def _given(self, redraw: Redraw, coalition: Coalition, seen: Seen, v: Array) -> tuple[Array, Array]:
-        """Return m and w given what was learnt, and what the rows it was learnt from add."""
+        """Return m and w given what was estimated, and what the rows it was estimated from add."""
         m, w, off = seen.spread(v, redraw.attacked)
         sample = redraw.view.given
         if not redraw.rows or not isinstance(sample, SampleCounts):

@@ -7,7 +7,7 @@
 | ``b, c`` | two columns that say nothing more by law: the original and another copy, or two other copies |
 
 Given a, b and c the records that show any outcome are binomial, exactly, whatever the data are; so every count is tested by itself,
-two-sided. Values beyond ``GROUPS`` are counted by their number modulo that, which follows a law of the same form. A stretch of one copy's
+two-sided. Values beyond ``GROUPS`` are counted by their number modulo that, which follows a law of the same form. A segment of one copy's
 coins that comes again, value by value, is a period: chance makes none of such a length. *Not checked*: records that are not counted.
 """
 
@@ -37,12 +37,12 @@ OUTCOMES = 4
 """Kept; changed to b's value; to c's; to another."""
 MOST_ROWS = 2**20
 """Records that are counted, the first of every block."""
-STRETCH_ROWS = 2**16
+SEGMENT_ROWS = 2**16
 """Records whose coins are compared, the first of every block."""
-MOST_STRETCHED = 16
+MOST_SEGMENTED = 16
 """Copies that are, evenly among all."""
 NEVER = 1e-9
-"""Chance that a stretch comes again."""
+"""Chance that a segment comes again."""
 LONGEST = 2**12
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
@@ -74,17 +74,17 @@ def chain(law: UniformLaw, copies: Sequence[int]) -> list[Drawn]:
 
 @dataclass
 class LawCounts:
-    """Whole numbers that a pass counted; ``stretches`` are fingerprints of stretches of coins, by copy."""
+    """Whole numbers that a pass counted; ``segments`` are fingerprints of segments of coins, by copy."""
 
     counts: dict[tuple[str, int], Counts] = field(default_factory=dict, repr=False)
-    stretches: dict[int, list[NDArray[np.uint64]]] = field(default_factory=dict, repr=False)
+    segments: dict[int, list[NDArray[np.uint64]]] = field(default_factory=dict, repr=False)
 
     def add(self, other: LawCounts) -> None:
         """Add what was counted in the records that follow."""
         for key, counts in other.counts.items():
             self.counts[key] = self.counts[key] + counts if key in self.counts else counts
-        for copy, prints in other.stretches.items():
-            self.stretches.setdefault(copy, []).extend(prints)
+        for copy, prints in other.segments.items():
+            self.segments.setdefault(copy, []).extend(prints)
 
     def plus(self, kind: str, copy: int, keys: NDArray[np.intp], size: int) -> None:
         """Count keys below a size."""
@@ -120,17 +120,17 @@ class LawJob:
                     held[copy] = block.copy(copy)[:head].astype(np.intp)
             self._count(each, held, into)
             held = {copy: column for copy, column in held.items() if copy in (0, each.copy, each.source, *each.beside)}
-        self._stretch(block, into)
+        self._segment(block, into)
 
-    def _stretch(self, block: CodeBlock, into: LawCounts) -> None:
+    def _segment(self, block: CodeBlock, into: LawCounts) -> None:
         """Take fingerprints of the coins of one block."""
-        head = block_head(self.rows, BLOCK_WIDTH, STRETCH_ROWS)
-        every = max(1, math.ceil(len(self.drawn) / MOST_STRETCHED))
+        head = block_head(self.rows, BLOCK_WIDTH, SEGMENT_ROWS)
+        every = max(1, math.ceil(len(self.drawn) / MOST_SEGMENTED))
         for each in self.drawn[::every]:
-            length = stretch(each.level, self.size, min(self.rows, STRETCH_ROWS))
+            length = segment_length(each.level, self.size, min(self.rows, SEGMENT_ROWS))
             coins = (block.copy(each.copy)[:head].astype(np.int64) - block.x[:head]) % self.size
             if length is not None and coins.size >= length:
-                into.stretches.setdefault(each.copy, []).append(fingerprints(coins.astype(np.uint64), length))
+                into.segments.setdefault(each.copy, []).append(fingerprints(coins.astype(np.uint64), length))
 
     def _count(self, each: Drawn, held: dict[int, NDArray[np.intp]], into: LawCounts) -> None:
         x, y, a, b, c = (held[copy] for copy in (0, each.copy, each.source, *each.beside))
@@ -150,10 +150,10 @@ def _group(values: NDArray[np.intp], groups: int) -> NDArray[np.intp]:
     return values & (groups - 1) if groups in (GROUPS, PAIR_GROUPS) else values
 
 
-def stretch(level: float, size: int, rows: int) -> int | None:
-    """Return a length of stretches of which no two are alike in so many rows, but for a chance of ``NEVER``; None where it would be long.
+def segment_length(level: float, size: int, rows: int) -> int | None:
+    """Return a length of segments of which no two are equal in so many rows, but for a chance of ``NEVER``; None where it would be long.
 
-    A stretch and a later one that shares no row with it agree with chance ``(Σ q²)^L``, q the chances of the differences y − x; one that
+    A segment and a later one that shares no row with it agree with chance ``(Σ q²)^L``, q the chances of the differences y − x; one that
     overlaps it, with ``(max q)^L`` at most.
     """
     other = (1.0 - level) / size
@@ -167,7 +167,7 @@ def stretch(level: float, size: int, rows: int) -> int | None:
 
 
 def fingerprints(coins: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
-    """Return a 64-bit polynomial of every stretch of a length that is a power of 2, shape (n − length + 1,)."""
+    """Return a 64-bit polynomial of every segment of a length that is a power of 2, shape (n − length + 1,)."""
     found, factor, done = coins + np.uint64(1), FACTOR, 1
     with np.errstate(over="ignore"):
         while done < length:
@@ -192,7 +192,7 @@ def law_tests(job: LawJob, counted: LawCounts) -> list[LawTest]:
                  f"the share of values that copy {each.copy} keeps, given that of the row before,")  # fmt: skip
     n = min(job.rows, MOST_ROWS)
     tests = [kept.as_one_test("values kept", n), replaced.as_one_test("replacements", n), rows.as_one_test("neighbouring rows", n)]
-    return [*tests, *_stretches(job, counted)]
+    return [*tests, *_segments(job, counted)]
 
 
 class _Tests:
@@ -248,15 +248,15 @@ def _cells(copy: int, size: int, table: Counts, retention: float, kept: _Tests, 
                  f"the share of one value that copy {copy} changes to another one")  # fmt: skip
 
 
-def _stretches(job: LawJob, counted: LawCounts) -> list[LawTest]:
-    """Test that no stretch of coins comes again."""
-    if not counted.stretches:
+def _segments(job: LawJob, counted: LawCounts) -> list[LawTest]:
+    """Test that no segment of coins comes again."""
+    if not counted.segments:
         return []
-    again = {copy: _again(np.concatenate(prints)) for copy, prints in counted.stretches.items()}
+    again = {copy: _again(np.concatenate(prints)) for copy, prints in counted.segments.items()}
     copy = max(again, key=again.__getitem__)
     p = min(1.0, len(again) * NEVER) if again[copy] else 1.0
-    where = f"the share of stretches of records whose values copy {copy} changed alike is"
-    return [LawTest("repeats", p, len(again), min(job.rows, STRETCH_ROWS), again[copy], 0.0, where)]
+    where = f"the share of segments of records that copy {copy} changed in the same way is"
+    return [LawTest("repeats", p, len(again), min(job.rows, SEGMENT_ROWS), again[copy], 0.0, where)]
 
 
 def _again(prints: NDArray[np.uint64]) -> float:

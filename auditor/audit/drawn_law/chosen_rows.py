@@ -65,7 +65,7 @@ def rows_of(blocks: Iterable[tuple[Array, Sequence[Array]]], chosen: Sequence[in
     chosen : sequence of int
         Numbers of the copies.
     on_grid : bool
-        Whether copies may have been rounded to a grid; not if they were turned back since.
+        Whether copies may have been rounded to a grid; not if they were transformed back since.
     """
     kept = [(x, np.stack([copies[copy - 1] for copy in chosen], axis=1)) for x, copies in blocks]
     x, y = np.concatenate([x for x, _ in kept]), np.concatenate([y for _, y in kept])

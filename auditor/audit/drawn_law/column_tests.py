@@ -127,7 +127,7 @@ def on_the_data_test(x: Array, g: Array, w: Array) -> LawTest | None:
 
 
 def normal_test(statistic: str, z: Array, n: int, where: str) -> LawTest:
-    """Return the test that each of these is N(0, 1), told as a correlation."""
+    """Return the test that each of these is N(0, 1), stated as a correlation."""
     worst = float(np.abs(z).max())
     return LawTest(statistic, min(1.0, 2.0 * z.size * float(ndtr(-worst))), z.size, n, worst / math.sqrt(n), 0.0, where)
 

@@ -157,7 +157,7 @@ def _totals(group: Moments, chosen: Sequence[int], N: int) -> Array:
 
 
 def _covariance(S: Array, n: int, law: NoiseLaw, found: Array, names: Sequence[str], chosen: Sequence[int]) -> LawTest:
-    """Return the test that ``S`` is a Wishart matrix of n rows and covariance I, told by the entry of ``K_Z`` that is furthest off."""
+    """Return the test that ``S`` is a Wishart matrix of n rows and covariance I, stated by the entry of ``K_Z`` that is furthest off."""
     size, own = len(S), np.clip(np.diag(S), 0.0, None)  # of a direction without any noise, rounding may leave less than nothing
     worst = float(_chi(own, n).min())  # bounded noise varies less than that
     if size > 1:

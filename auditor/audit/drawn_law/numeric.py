@@ -23,7 +23,7 @@ def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments])
     ----------
     release : Release
     law : NoiseLaw or None
-        Of the noise, before copies were turned if they were.
+        Of the noise, before copies were transformed if they were.
     groups : sequence of Moments
         Of ``[X, Y_1 … Y_M]`` over all rows; none where copies have other columns. Of every replicate, they cost nothing more.
 

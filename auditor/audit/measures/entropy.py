@@ -5,7 +5,7 @@
 | ``h(X)`` | differential entropy of an attribute, ``−∫ f log₂ f`` | bits | agrawal2001, section 2 |
 | ``2^h(X)`` | its privacy: the length of an interval with as much uncertainty | data units | |
 | ``I(X; Y)`` | ``h(Y) − h(Z)``: what the coalition's copies tell | bits | |
-| ``2^{h(X) − I}`` | privacy left, ``entropy_privacy`` (told in standard deviations) | std | |
+| ``2^{h(X) − I}`` | privacy left, ``entropy_privacy`` (in standard deviations) | std | |
 | ``1 − 2^{−I}`` | share of the privacy lost, ``privacy_loss`` | share | |
 
 ``f`` is the table's histogram, as entropy is of distributions and not of tables. A property of the data and the

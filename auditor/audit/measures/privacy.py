@@ -77,7 +77,7 @@ class _Cells:
         ]  # fmt: skip
 
     def withheld(self, metric: str, reason: str) -> list[Measurement]:
-        """Return records that say why a metric is not told."""
+        """Return records that say why a metric is not measured."""
         return [
             self._context.record(
                 metric, self._coalitions[b], attack=self._attack, knowledge=self._knowledge, status="not-applicable", reason=reason

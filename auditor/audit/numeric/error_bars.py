@@ -7,7 +7,7 @@ the law are in ``auditor.audit.numeric.linear_errors``; other draws are made in 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,33 +30,66 @@ class Paired:
 
 
 @dataclass(frozen=True)
-class Errors:
-    """Errors of one attack under one state of knowledge, coalition by coalition; the last column is all attributes together.
+class Figure:
+    """One figure of every coalition and attribute; arrays of shape (B, N + 1), the last column for all attributes together.
 
     Attributes
     ----------
-    distortion, std_error, theory : ndarrays of shape (B, N + 1)
-        Mean squared errors, in squared data units; NaN where there is no theory or no error bar.
-    gain, gain_error, gain_theory : ndarrays of shape (B, N + 1)
+    value, std_error, theory : ndarray
+        NaN where there is no error bar or no theory.
+    below, above : ndarray
+        How far the 95 % interval reaches from the value, either way.
+    """
+
+    value: Array = field(repr=False)
+    std_error: Array = field(repr=False)
+    below: Array = field(repr=False)
+    above: Array = field(repr=False)
+    theory: Array = field(repr=False)
+
+    @classmethod
+    def symmetric(cls, value: Array, std_error: Array, quantile: Array | float, theory: Array | None = None) -> Figure:
+        """Return a figure whose interval reaches so many standard errors either way."""
+        reach = quantile * std_error
+        return cls(value, std_error, reach, reach, np.full_like(value, np.nan) if theory is None else theory)
+
+    def over(self, scale: Array) -> Figure:
+        """Return the figure in units of the attributes' variances."""
+        return Figure(*(getattr(self, each.name) / scale for each in fields(self)))
+
+    def root(self) -> Figure:
+        """Return the square root of a figure of at least 0, its standard error by the delta method; an exact rebuild has none."""
+        root = np.sqrt(self.value)
+        slope = np.divide(0.5, root, out=np.zeros_like(root), where=root > 0)
+        # The interval of the square, so that both cover alike in few rows too.
+        low, high = np.sqrt(np.clip(self.value - self.below, 0.0, None)), np.sqrt(self.value + self.above)
+        return Figure(root, self.std_error * slope, root - low, high - root, np.sqrt(self.theory))
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Errors of one attack under one state of knowledge, coalition by coalition.
+
+    Attributes
+    ----------
+    distortion : Figure
+        Mean squared errors, in squared data units.
+    gain : Figure
         Collusion gain over the best copy alone.
     bar : ErrorBar
         Where the error bars come from.
-    below, above, gain_below, gain_above : ndarrays of shape (B, N + 1)
-        How far 95 % intervals reach from the figures, either way.
+    paired : Paired, optional
+        Gain over a copy that was chosen before anything was measured.
     """
 
-    distortion: Array = field(repr=False)
-    std_error: Array = field(repr=False)
-    theory: Array = field(repr=False)
-    gain: Array = field(repr=False)
-    gain_error: Array = field(repr=False)
-    gain_theory: Array = field(repr=False)
+    distortion: Figure
+    gain: Figure
     bar: ErrorBar
-    below: Array = field(repr=False)
-    above: Array = field(repr=False)
-    gain_below: Array = field(repr=False)
-    gain_above: Array = field(repr=False)
     paired: Paired | None = None
+
+    def expecting(self, theory: Array) -> Errors:
+        """Return the errors beside this theory of the distortion."""
+        return replace(self, distortion=replace(self.distortion, theory=theory))
 
 
 def with_total(each: Array) -> Array:
@@ -111,8 +144,7 @@ def from_groups(
     std_error, own = against(best)
     paired = None if compared is None else against(np.broadcast_to(compared[:, None], distortion.shape))[1]
     t = quantiles(0.975, degrees)
-    reach, gain_reach = t * std_error, t * own.std_error
-    return Errors(distortion, std_error, nothing, own.gain, own.std_error, nothing, bar, reach, reach, gain_reach, gain_reach, paired)
+    return Errors(Figure.symmetric(distortion, std_error, t), Figure.symmetric(own.gain, own.std_error, t), bar, paired)
 
 
 def from_redraws(
@@ -149,16 +181,14 @@ def from_redraws(
     alone = np.array([np.take_along_axis(*pair, axis=0) for pair in zip(again, best, strict=True)])
     spread, (below, above) = np.hypot(again.std(axis=0, ddof=1), rounding), reaches(distortion, again)
     gain_error = steady(alone, other.std(axis=0, ddof=1))
-    gain_below, gain_above = (np.where(np.isnan(gain_error), np.nan, reach) for reach in reaches(gain, other))
     nothing, paired = np.full_like(distortion, np.nan), None
     if compared is not None:
         pair = np.broadcast_to(compared[:, None], distortion.shape)
         pairs = np.array([gains(errors, pair) for errors in again])
         paired = Paired(gains(distortion, pair), steady(again[:, compared], pairs.std(axis=0, ddof=1)), np.full_like(distortion, R - 1))
-    return Errors(
-        distortion, spread, nothing, gain, gain_error, nothing, "redraws",
-        np.maximum(below, Z_95 * rounding), np.maximum(above, Z_95 * rounding), gain_below, gain_above, paired,
-    )  # fmt: skip
+    below, above = np.maximum(below, Z_95 * rounding), np.maximum(above, Z_95 * rounding)
+    low, high = (np.where(np.isnan(gain_error), np.nan, reach) for reach in reaches(gain, other))
+    return Errors(Figure(distortion, spread, below, above, nothing), Figure(gain, gain_error, low, high, nothing), "redraws", paired)
 
 
 MOST_UNSTEADY = 1 / 3

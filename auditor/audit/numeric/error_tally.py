@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from auditor.results.metrics import HIGHEST, LOWEST
 from auditor.types import Array
 
 Counts = NDArray[np.int64]
+S = TypeVar("S", np.int64, np.float64)
 
 FEWEST_BEYOND = 10
 """Records that must lie on either side of a quantile."""
@@ -115,12 +116,12 @@ class Tally:
         self.hits = _added(self.hits, hits)
         if self.bins:
             near = distance[: self.head] * (self.bins / self.reach / self.scale)
-            self.counts = _plus(self.counts, _by_cell(np.minimum(near, self.bins), self.bins + 1))
+            self.counts = _sum(self.counts, _by_cell(np.minimum(near, self.bins), self.bins + 1))
             self.spread_rows += len(near)
         if self.sizes:
             size = distance / self.scale
             place = np.log10(np.maximum(size, FLOOR) / FLOOR) * PER_DECADE
-            self.size_counts = _plus(self.size_counts, _by_cell(np.minimum(place, DECADES * PER_DECADE), DECADES * PER_DECADE + 1))
+            self.size_counts = _sum(self.size_counts, _by_cell(np.minimum(place, DECADES * PER_DECADE), DECADES * PER_DECADE + 1))
 
     def expect(self, bias: Array, spread: Array, x: Array) -> None:
         """Add one block's exact chances of a hit, for an error that is normal with these means (b, B, N) and deviations (B, N).
@@ -150,18 +151,14 @@ class Tally:
 def _by_cell(place: Array, cells: int) -> Counts:
     """Return counts by cell, shape (B, N, cells), of places of shape (b, B, N) within [0, cells).
 
-    Each map and attribute has a stretch of cells of its own in one long row, so that a single ``bincount`` counts them all.
+    Each map and attribute has a run of cells of its own in one long row, so that a single ``bincount`` counts them all.
     """
     _, B, N = place.shape
     flat = place.astype(np.int64) + (np.arange(B * N) * cells).reshape(B, N)
     return np.bincount(flat.ravel(), minlength=B * N * cells).reshape(B, N, cells)
 
 
-def _plus(total: Counts | None, part: Counts) -> Counts:
-    return part if total is None else total + part
-
-
-def _sum(total: Array | None, part: Array) -> Array:
+def _sum(total: NDArray[S] | None, part: NDArray[S]) -> NDArray[S]:
     return part if total is None else total + part
 
 

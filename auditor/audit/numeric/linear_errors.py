@@ -20,7 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.numeric.closed_form import ClosedForm, closed_form, crossed, excess_spread
-from auditor.audit.numeric.error_bars import EXACT, Errors, Paired, collusion_gain, from_groups, from_redraws, rounded_off, with_total
+from auditor.audit.numeric.error_bars import (
+    EXACT,
+    Errors,
+    Figure,
+    Paired,
+    collusion_gain,
+    from_groups,
+    from_redraws,
+    rounded_off,
+    with_total,
+)
 from auditor.audit.numeric.stacked_maps import Maps, Members
 from auditor.numerics.moments import Moments
 from auditor.numerics.statistics import Z_95
@@ -153,11 +163,8 @@ def _under_law(
     places = members.best(expected)
     doubt = doubt + np.take_along_axis(doubt, places, axis=0)
     gain_theory = collusion_gain(expected, np.take_along_axis(expected, places, axis=0), scale, doubt)
-    error = np.sqrt(variance)
-    reach, gain_reach = Z_95 * error, Z_95 * best.std_error
-    return Errors(
-        distortion, error, expected, best.gain, best.std_error, gain_theory, "closed-form", reach, reach, gain_reach, gain_reach, paired
-    )
+    gain = Figure.symmetric(best.gain, best.std_error, Z_95, gain_theory)
+    return Errors(Figure.symmetric(distortion, np.sqrt(variance), Z_95, expected), gain, "closed-form", paired)
 
 
 def _columns(each: Array, total: Array, N: int) -> Array:

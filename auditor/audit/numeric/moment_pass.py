@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor.audit.numeric.gather import Chosen, Draw, Stripe, plus
 from auditor.numerics.blocks import moment_groups
@@ -98,7 +99,7 @@ class MomentJob(Job[Stripe]):
         piece while it lies there.
         """
         index, x, copies, parts = block.index, block.x, block.copies, block.parts
-        into.finite = into.finite and (bool(parts) or all(bool(np.isfinite(copy).all()) for copy in copies))
+        into.finite = into.finite and (bool(parts) or all(_finite(copy) for copy in copies))
         into.seconds += block.seconds if self.sums else 0.0
         stack, first = Stack(self.centre, len(parts) + 1, self.deviation), self._groups[index][0][1]
         for number, start, stop in self._groups[index]:
@@ -161,6 +162,11 @@ class MomentJob(Job[Stripe]):
                     for groups, finite, seconds in codec(_STORED)[1](kept)]  # fmt: skip
         except (CodecError, TypeError, ValueError):
             return []
+
+
+def _finite(copy: NDArray[Any]) -> bool:
+    """Whether every number is finite, in rows of numbers as in records with fields."""
+    return all(bool(np.isfinite(copy[field]).all()) for field in copy.dtype.names or (...,))
 
 
 def _choose(

@@ -106,7 +106,7 @@ def tally_rows(
     records : sequence of B counters, optional
         What to count of whole records.
     inferences : sequence of B counters, optional
-        What to count of sensitive values learnt.
+        What to count of sensitive values disclosed.
 
     Returns
     -------

@@ -105,7 +105,7 @@ class Redraws:
         Of the release itself.
     knowledge : Knowledge
     law : NoiseLaw
-        Of the noise, before copies were turned.
+        Of the noise, before copies were transformed.
     """
 
     def __init__(self, gathered: Gathered, knowledge: Knowledge, law: NoiseLaw) -> None:

@@ -48,7 +48,7 @@ class ReleasedCopies:
         What is no secret of the scheme.
     numbers : tuple of int
         Numbers of the copies; one a level by default.
-    turned : Turned or None
+    transformed : Transformed or None
         The matrices that copies were multiplied by, if moments are of copies before that; for the audit alone. Moments in views are of
         copies as released, each about its own mean.
     """

@@ -255,8 +255,8 @@ def check_names(names: Iterable[str]) -> None:
 def check_width(width: int) -> None:
     """Raise `DataError` when there are more columns than their covariance leaves room for."""
     if width > MOST_COLUMNS:
-        told = f"{width:,} columns are too many: their covariance alone would take {8 * width**2 / 2**30:,.1f} GiB"
-        raise DataError(f"{told}; choose at most {MOST_COLUMNS:,} of them with `columns:`", ("columns",))
+        problem = f"{width:,} columns are too many: their covariance alone would take {8 * width**2 / 2**30:,.1f} GiB"
+        raise DataError(f"{problem}; choose at most {MOST_COLUMNS:,} of them with `columns:`", ("columns",))
 
 
 def check_varied(names: tuple[str, ...], low: NDArray[np.float64], high: NDArray[np.float64], variance: NDArray[np.float64]) -> None:

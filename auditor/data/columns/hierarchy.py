@@ -77,7 +77,7 @@ class Hierarchy:
         Raises
         ------
         DataError
-            A value is no leaf; no value is told, only how many records have one.
+            A value is no leaf; no value is named, only how many records have one.
         """
         numbers = kind_of(column) == "numbers"
         if numbers and any(isinstance(leaf, str) for leaf in self.leaves):
@@ -88,8 +88,8 @@ class Hierarchy:
         codes = np.array(found, dtype=np.float64)
         unknown = int((codes == -1.0).sum())
         if unknown:
-            told = f"column {quoted(name)} has {counted(unknown, 'record')} whose value its hierarchy does not list"
-            raise DataError(told, ("hierarchies", name))
+            problem = f"column {quoted(name)} has {counted(unknown, 'record')} whose value its hierarchy does not list"
+            raise DataError(problem, ("hierarchies", name))
         return codes
 
 
@@ -107,8 +107,8 @@ def coded(frame: pd.DataFrame, hierarchies: dict[str, Hierarchy], missing: str) 
             raise DataError(f"there is no column {quoted(name)} to have a hierarchy", ("hierarchies", name))
         codes = hierarchy.code(name, frame[name])
         if missing == "mean" and np.isnan(codes).any():
-            told = f"column {quoted(name)} has missing categories; set `missing: drop` to leave those records out"
-            raise DataError(told, ("hierarchies", name))
+            problem = f"column {quoted(name)} has missing categories; set `missing: drop` to leave those records out"
+            raise DataError(problem, ("hierarchies", name))
         changed[name] = codes
     return frame.assign(**changed)
 

@@ -1,6 +1,6 @@
 """Whether a file's column names are names: a file without a header has its first record in their place, and nobody may print that.
 
-A first record is known by its numbers and dates. One of nothing but words cannot be told from names by itself; but a word that stands among
+A first record is known by its numbers and dates. One of nothing but words may be names; but a word that stands among
 the cells below it, too, is no name.
 """
 
@@ -61,7 +61,7 @@ def holds_records(name: str) -> bool:
 
 
 def check_names(file: str, names: Sequence[str]) -> None:
-    """Refuse names that are values, or that repeat one another; columns are told by their places, as their names may be cells.
+    """Refuse names that are values, or that repeat one another; columns are named by their places, as their names may be cells.
 
     Names that count, 0 … N − 1 or 1 … N, are those of an unnamed array, which have to be borne with; beside them columns without a name.
 
@@ -79,8 +79,8 @@ def check_names(file: str, names: Sequence[str]) -> None:
     if len(values) == len(names) and values:
         raise DataError(f"{file}: the first line holds numbers where the column names should be; add a header")
     if values:
-        told = f"{file}: {_columns(values)} a number or a date for a name; add a header if the file has none"
-        raise DataError(f"{told}, or give such columns names that begin with a letter")
+        problem = f"{file}: {_columns(values)} a number or a date for a name; add a header if the file has none"
+        raise DataError(f"{problem}, or give such columns names that begin with a letter")
     times = Counter(name for name in names if name)
     twice = [place for place, name in enumerate(names, 1) if times[name] > 1]
     if twice:
@@ -108,8 +108,8 @@ def check_records(file: str, names: Sequence[str], records: Iterable[Sequence[st
     for record in islice(records, max(10, LOOKED_AT // max(1, len(names)))):
         seen |= {place for place, (name, cell) in enumerate(zip(names, record, strict=False), 1) if name.strip() and name == cell}
     if seen:
-        told = f"{file}: {_columns(sorted(seen))} a name that stands among the cells below it, too"
-        raise DataError(f"{told}; is the header missing, or written twice?")
+        problem = f"{file}: {_columns(sorted(seen))} a name that stands among the cells below it, too"
+        raise DataError(f"{problem}; is the header missing, or written twice?")
 
 
 def _count(names: Sequence[str]) -> bool:

@@ -36,7 +36,7 @@ _SIGNATURES = {
     b"\xfe\xff": "UTF-16 text; save it as UTF-8",
 }
 
-# pandas before 3.1 rounds floats unless told; from 3.1 it reads them exactly, and telling it so is deprecated.
+# pandas before 3.1 rounds floats unless asked not to; from 3.1 it reads them exactly, and asking is deprecated.
 _PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
 _EXACT_FLOATS: dict[str, Any] = {} if _PANDAS >= (3, 1) else {"float_precision": "round_trip"}
 

@@ -26,7 +26,7 @@ MAX_NODES = 100_000
 # A text counts as one node for each so many characters begun, so that aliases of one long text are bounded as well.
 CHARACTERS_PER_NODE = 64
 # After this many problems the file is likely no scenario at all, and nobody reads on.
-MAX_PROBLEMS = 99  # and one line that says so: a hundred are told of a scenario at most (auditor.errors.MOST_LINES)
+MAX_PROBLEMS = 99  # and one line that says so: a hundred are reported of a scenario at most (auditor.errors.MOST_LINES)
 # Characters of the document that a message may repeat.
 MAX_EXCERPT = 100
 

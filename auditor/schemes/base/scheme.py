@@ -114,7 +114,7 @@ class Sampler(Protocol):
             Number of the block (``auditor.numerics.blocks.row_blocks``).
         x : ndarray of shape (b, N)
             The block's original rows.
-        out : sequence of M ndarrays of shape (b, N), or (b, output_width(N))
+        out : sequence of M ndarrays, as ``Scheme.blank`` makes them
             One array a copy, in order of release; the first ``existing`` hold copies released before, and are only read.
         """
 
@@ -198,8 +198,20 @@ class Scheme(Plugin):
         return {"name": self.name, **self.parameters.model_dump()}
 
     def output_width(self, width: int) -> int:
-        """Return how many columns a copy of a table of that many attributes has; the table's own unless a scheme says otherwise."""
+        """Return how many columns recipients get of a table of that many attributes; the table's own unless a scheme says otherwise."""
         return width
+
+    def blank(self, rows: int, width: int) -> Array:
+        """Return memory for so many records of a copy of a table of so many attributes: rows of numbers unless a scheme says otherwise."""
+        return np.empty((rows, self.output_width(width)))
+
+    def to_columns(self, copy: Array, attributes: Sequence[str]) -> Array:
+        """Return rows of a copy as the columns of numbers that recipients get, shape (b, output_width(N)): the rows as they are."""
+        return copy
+
+    def from_columns(self, columns: Array, attributes: Sequence[str]) -> Array:
+        """Return rows of a copy from what recipients got of it."""
+        return columns
 
     @abstractmethod
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:

@@ -85,7 +85,7 @@ class Transformed:
 
     @property
     def rigid(self) -> bool:
-        """Whether every copy was turned and moved only: other matrices blow rounding up when they are undone."""
+        """Whether every copy was rotated and moved only: other matrices blow rounding up when they are undone."""
         return all(transform.orthogonal for transform in self.transforms)
 
     def as_seen(self, moments: Moments) -> Moments:

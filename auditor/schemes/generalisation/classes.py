@@ -1,4 +1,4 @@
-"""What a table's equivalence classes promise: k, distinct and entropy ℓ, α and t, each by its definition.
+"""What equivalence classes promise, by definition: k, distinct and entropy ℓ, α and t; ``promises`` finds them for copies.
 
 | symbol | meaning | source |
 | --- | --- | --- |
@@ -20,7 +20,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 
 from auditor.types import Array, Indices
 
@@ -28,65 +27,16 @@ Ground = Literal["equal", "ordered"] | Mapping[Hashable, Sequence[Hashable]]
 """How far sensitive values are apart: all alike, by rank, or by each value's ancestors from parent to root, all as many."""
 
 
-def equivalence_classes(frame: pd.DataFrame, quasi: Sequence[str]) -> Indices:
-    """Return the number of each record's class, shape (n,), by first appearance."""
-    if not quasi:
-        return np.zeros(len(frame), dtype=np.intp)
-    return np.asarray(frame.groupby(list(quasi), sort=False, dropna=False, observed=True).ngroup(), dtype=np.intp)
-
-
-def shares(classes: Indices, sensitive: pd.Series) -> tuple[Array, Array, list[Hashable]]:
-    """Return ``P_E(v)``, shape (classes, V), ``P(v)``, shape (V,), and the values, sorted."""
-    codes, values = pd.factorize(sensitive, sort=True)
-    counts = np.zeros((int(classes.max()) + 1, len(values)))
+def counted(classes: Indices, codes: Indices, shape: tuple[int, int]) -> Array:
+    """Return how many records of each class have each value, shape (classes, V), from records' classes and values by number."""
+    counts = np.zeros(shape)
     np.add.at(counts, (classes, codes), 1.0)
-    return counts / counts.sum(axis=1, keepdims=True), counts.sum(axis=0) / len(sensitive), list(values)
-
-
-def k_anonymity(frame: pd.DataFrame, quasi: Sequence[str]) -> int:
-    """Return k.
-
-    Examples
-    --------
-    >>> k_anonymity(pd.DataFrame({"zip": ["47*", "47*", "90*", "90*", "90*"]}), ["zip"])
-    2
-    """
-    return int(np.bincount(equivalence_classes(frame, quasi)).min())
-
-
-def distinct_diversity(frame: pd.DataFrame, quasi: Sequence[str], sensitive: str) -> int:
-    """Return distinct ℓ."""
-    P_E, _, _ = shares(equivalence_classes(frame, quasi), frame[sensitive])
-    return int((P_E > 0).sum(axis=1).min())
-
-
-def entropy_diversity(frame: pd.DataFrame, quasi: Sequence[str], sensitive: str) -> float:
-    """Return entropy ℓ: a real number, at most distinct ℓ."""
-    P_E, _, _ = shares(equivalence_classes(frame, quasi), frame[sensitive])
-    return float(np.exp(entropies(P_E).min()))
+    return counts
 
 
 def entropies(P: Array) -> Array:
     """Return ``−Σ P ln P`` of each row, shape (rows,)."""
     return np.asarray(-(P * np.log(np.where(P > 0, P, 1.0))).sum(axis=1))
-
-
-def largest_share(frame: pd.DataFrame, quasi: Sequence[str], sensitive: str) -> float:
-    """Return α."""
-    P_E, _, _ = shares(equivalence_classes(frame, quasi), frame[sensitive])
-    return float(P_E.max())
-
-
-def t_closeness(frame: pd.DataFrame, quasi: Sequence[str], sensitive: str, distance: Ground) -> float:
-    """Return t.
-
-    Parameters
-    ----------
-    distance : Ground
-        Between sensitive values.
-    """
-    P_E, P, values = shares(equivalence_classes(frame, quasi), frame[sensitive])
-    return float(earth_mover(P_E, P, values, distance).max())
 
 
 def earth_mover(P_E: Array, P: Array, values: Sequence[Hashable], distance: Ground) -> Array:

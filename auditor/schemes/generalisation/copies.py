@@ -1,76 +1,72 @@
-"""k-anonymous copies, alone and pooled: what stands in which column, which records look alike, and what is released of the others.
+"""k-anonymous copies, alone and pooled: what is released of each record, and which records cannot be told apart.
 
-| symbol | meaning | shape |
+A copy is an array of records of a type of its own, whose rows are cut, chosen and joined as those of any array.
+
+| field | meaning | type |
 | --- | --- | --- |
-| copy | lower bounds, upper bounds, other attributes, a flag for suppression | (b, 2q + N − q + 1) |
-| look | bounds and flags of every copy side by side: records alike in it cannot be told apart by their quasi-identifiers | (b, k(2q + 1)) |
+| ``class`` | number of the record's class: records alike in all quasi-identifiers; −1: suppressed | integer |
+| ``low``, ``high`` | range of each attribute: of a quasi-identifier its class's, of any other the value itself | N numbers each |
+
+Of a suppressed record nothing is left: its quasi-identifiers range over the whole domain, and its other values are the table's means.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.types import Array
+from auditor.types import Array, ClassRecords, Indices
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Where a copy has what; it is public, and nobody else knows of columns.
+def blank(rows: int, width: int) -> ClassRecords:
+    """Return memory for so many records of ``width`` attributes."""
+    return np.empty(rows, dtype=[("class", np.intp), ("low", np.float64, (width,)), ("high", np.float64, (width,))])
 
-    Attributes
+
+def compose(values: Array, quasi: Sequence[int], numbers: Indices, low: Array, high: Array) -> ClassRecords:
+    """Return a copy.
+
+    Parameters
     ----------
-    quasi, others : tuples of int
-        Places in the original.
-    sensitive : int
-        Place of the sensitive attribute among ``others``.
+    values : ndarray of shape (n, N)
+        What is released of the attributes that are no quasi-identifiers.
+    quasi : sequence of q int
+        Places of the quasi-identifiers.
+    numbers : ndarray of shape (n,)
+        Of each record's class.
+    low, high : ndarrays of shape (n, q)
+        Its range in each quasi-identifier.
     """
+    copy = blank(*values.shape)
+    copy["class"], copy["low"], copy["high"] = numbers, values, values
+    copy["low"][:, quasi], copy["high"][:, quasi] = low, high
+    return copy
 
-    quasi: tuple[int, ...]
-    others: tuple[int, ...]
-    sensitive: int
 
-    @classmethod
-    def of(cls, attributes: Sequence[str], quasi: Sequence[str], sensitive: str) -> Layout:
-        """Return the layout of copies of a table with these columns."""
-        others = tuple(place for place, name in enumerate(attributes) if name not in quasi)
-        return cls(tuple(map(attributes.index, quasi)), others, others.index(attributes.index(sensitive)))
+def to_columns(copy: ClassRecords, quasi: Sequence[int]) -> Array:
+    """Return the table that recipients get: lower bounds, upper bounds, other attributes, whether suppressed; shape (n, q + N + 1)."""
+    low, high = copy["low"], copy["high"]
+    return np.hstack([low[:, quasi], high[:, quasi], np.delete(low, quasi, axis=1), copy["class"][:, None] < 0])
 
-    @property
-    def target(self) -> int:
-        """Place of the sensitive attribute in the original."""
-        return self.others[self.sensitive]
 
-    def compose(self, X: Array, low: Array, high: Array, suppressed: NDArray[np.bool_]) -> Array:
-        """Return a copy; of a suppressed record nothing is left but column means."""
-        others = X[:, list(self.others)]
-        others = np.where(suppressed[:, None], others.mean(axis=0), others)
-        return np.hstack([low, high, others, suppressed[:, None].astype(np.float64)])
+def from_columns(columns: Array, quasi: Sequence[int]) -> ClassRecords:
+    """Return a copy, its classes read off the table that recipients get: see ``to_columns``."""
+    q = len(quasi)
+    low, high, others, suppressed = np.split(columns, [q, 2 * q, -1], axis=1)
+    values = np.zeros((len(columns), q + others.shape[1]))
+    values[:, np.delete(np.arange(values.shape[1]), quasi)] = others
+    found = np.unique(columns[:, : 2 * q], axis=0, return_inverse=True)[1].ravel()
+    return compose(values, quasi, np.where(suppressed[:, 0] > 0, -1, found), low, high)
 
-    def middles(self, copy: Array) -> Array:
-        """Return each record as one copy shows it: the middle of its bounds, and the other attributes, in the original's order."""
-        q = len(self.quasi)
-        out = np.empty((len(copy), q + len(self.others)))
-        out[:, list(self.quasi)] = (copy[:, :q] + copy[:, q : 2 * q]) / 2.0
-        out[:, list(self.others)] = copy[:, 2 * q : -1]
-        return out
 
-    def signatures(self, copies: Sequence[Array]) -> Array:
-        """Return what a coalition sees of each record's identity, shape (b, k(2q + 1)).
+def classes(copies: Sequence[ClassRecords]) -> Indices:
+    """Return each record's class in every copy held, shape (b, k): records alike in all cannot be told apart by quasi-identifiers."""
+    return np.stack([copy["class"] for copy in copies], axis=1)
 
-        Whether a record is suppressed is seen too: its bounds are the whole domain, and so may those of released records be.
-        """
-        seen = [part for copy in copies for part in (copy[:, : 2 * len(self.quasi)], copy[:, -1:])]
-        return np.hstack(seen) + 0.0  # −0 and 0 are one bound, and two as bytes
 
-    def released(self, copies: Sequence[Array]) -> tuple[Array, NDArray[np.bool_]]:
-        """Return sensitive values by the first copy that does not suppress the record, shape (b,), and which have one, shape (b,)."""
-        column = 2 * len(self.quasi) + self.sensitive
-        value, there = copies[0][:, column].copy(), copies[0][:, -1] == 0
-        for copy in copies[1:]:
-            take = ~there & (copy[:, -1] == 0)
-            value[take], there = copy[take, column], there | take
-        return value, there
+def released(copies: Sequence[ClassRecords], attribute: int) -> tuple[Array, NDArray[np.bool_]]:
+    """Return values of an attribute by the first copy that does not suppress the record, shape (b,), and which have one, shape (b,)."""
+    shown, values = classes(copies) >= 0, np.stack([copy["low"][:, attribute] for copy in copies], axis=1)
+    return values[np.arange(len(shown)), shown.argmax(axis=1)], np.asarray(shown.any(axis=1))

@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.schemes.generalisation.classes import Ground, earth_mover, entropies
 from auditor.types import Array, Indices
@@ -109,18 +108,18 @@ def _cut(Q: Array, codes: Indices, rows: Indices, domain: Array, rules: Rules, P
     return None
 
 
-def bounds(Q: Array, classes: Sequence[Indices]) -> tuple[Array, Array]:
-    """Return the least and largest value in each record's class, shapes (n, q)."""
-    low, high = np.empty_like(Q), np.empty_like(Q)
-    for rows in classes:
-        low[rows], high[rows] = Q[rows].min(axis=0), Q[rows].max(axis=0)
-    return low, high
+def bounds(Q: Array, classes: Sequence[Indices]) -> tuple[Indices, Array, Array]:
+    """Return the number of each record's class, shape (n,), and the least and largest value in it, shapes (n, q)."""
+    numbers, low, high = np.empty(len(Q), dtype=np.intp), np.empty_like(Q), np.empty_like(Q)
+    for number, rows in enumerate(classes):
+        numbers[rows], low[rows], high[rows] = number, Q[rows].min(axis=0), Q[rows].max(axis=0)
+    return numbers, low, high
 
 
 def full_domain(
     Q: Array, codes: Indices, rules: Rules, rungs: Sequence[Sequence[Rung]], most_suppressed: float
-) -> tuple[Array, Array, NDArray[np.bool_]] | None:
-    """Return lower and upper bounds, shapes (n, q), and which records are suppressed; None when no rung satisfies the rules.
+) -> tuple[Indices, Array, Array] | None:
+    """Return the number of each record's class, −1 if suppressed, and its bounds, shapes (n, q); None when no rung satisfies the rules.
 
     Parameters
     ----------
@@ -132,15 +131,12 @@ def full_domain(
     P, start = np.bincount(codes) / len(codes), Q.min(axis=0)
     for heights in sorted(itertools.product(*(range(len(steps)) for steps in rungs)), key=lambda h: (sum(h), h)):
         low, high = _binned(Q, start, [steps[h] for steps, h in zip(rungs, heights, strict=True)])
-        _, classes = np.unique(low, axis=0, return_inverse=True)
-        order = np.argsort(classes.ravel(), kind="stable")
-        parts = np.split(order, np.cumsum(np.bincount(classes.ravel()))[:-1])
+        numbers = np.unique(low, axis=0, return_inverse=True)[1].ravel()
+        parts = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
         bad = np.concatenate([np.empty(0, dtype=np.intp), *(rows for rows in parts if not rules.hold(codes[rows], P))])
         if bad.size <= most_suppressed * len(Q):
-            suppressed = np.zeros(len(Q), dtype=bool)
-            suppressed[bad] = True
-            low[bad], high[bad] = start, Q.max(axis=0)
-            return low, high, suppressed
+            numbers[bad], low[bad], high[bad] = -1, start, Q.max(axis=0)
+            return numbers, low, high
     return None
 
 

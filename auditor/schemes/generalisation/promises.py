@@ -14,22 +14,23 @@ The definitions are those of ``auditor.schemes.generalisation.classes``. Records
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.schemes.generalisation.classes import Ground, earth_mover, entropies
-from auditor.schemes.generalisation.copies import Layout
-from auditor.types import Array, Block, Coalition
+from auditor.schemes.generalisation.classes import Ground, counted, earth_mover, entropies
+from auditor.schemes.generalisation.copies import classes, released
+from auditor.types import Array, Block, Coalition, Indices
 
 
-def promises(signature: Array, sensitive: Array, whole: Array, ground: Ground) -> dict[str, float]:
+def promises(members: Indices, sensitive: Array, whole: Array, ground: Ground) -> dict[str, float]:
     """Return every metric.
 
     Parameters
     ----------
-    look : ndarray of shape (m, any)
-        Of the records released, by ``Layout.signatures``; m ≥ 1.
+    members : ndarray of shape (m, k)
+        The class, in every copy held, of each record released; m ≥ 1.
     sensitive : ndarray of shape (m,)
         Their sensitive values, all of them among ``whole``'s.
     whole : ndarray of shape (n,)
@@ -39,14 +40,13 @@ def promises(signature: Array, sensitive: Array, whole: Array, ground: Ground) -
 
     Examples
     --------
-    >>> promises(np.array([[0.0], [0.0], [1.0], [1.0]]), np.array([1.0, 2, 3, 3]), np.array([1.0, 2, 3, 3]), "equal")["anonymity_k"]
+    >>> promises(np.array([[0], [0], [1], [1]]), np.array([1.0, 2, 3, 3]), np.array([1.0, 2, 3, 3]), "equal")["anonymity_k"]
     2.0
     """
     values, places = np.unique(whole, return_inverse=True)
     P = np.bincount(places.ravel()) / len(whole)
-    classes = np.unique(signature, axis=0, return_inverse=True)[1].ravel()
-    counts = np.zeros((int(classes.max()) + 1, len(values)))
-    np.add.at(counts, (classes, np.searchsorted(values, sensitive)), 1.0)
+    found, number = np.unique(members, axis=0, return_inverse=True)
+    counts = counted(number.ravel(), np.searchsorted(values, sensitive), (len(found), len(values)))
     sizes = counts.sum(axis=1)
     P_E = counts / sizes[:, None]
     return {
@@ -59,19 +59,22 @@ def promises(signature: Array, sensitive: Array, whole: Array, ground: Ground) -
 
 
 def by_coalition(
-    blocks: Iterable[Block], coalitions: Sequence[Coalition], layout: Layout, ground: Ground
+    blocks: Iterable[Block], coalitions: Sequence[Coalition], sensitive: int, ground: Ground
 ) -> dict[Coalition, dict[str, float]]:
-    """Return every metric of every coalition; none of a coalition to which nothing is released."""
-    seen: list[list[tuple[Array, Array, NDArray[np.bool_]]]] = [[] for _ in coalitions]
+    """Return every metric of every coalition; none of a coalition to which nothing is released.
+
+    ``sensitive`` is the place of the sensitive attribute; see ``promises``.
+    """
+    seen: list[list[tuple[NDArray[Any], ...]]] = [[] for _ in coalitions]
     whole = []
     for _, x, copies in blocks:
-        whole.append(x[:, layout.target].copy())
+        whole.append(x[:, sensitive].copy())
         for found, coalition in zip(seen, coalitions, strict=True):
             held = [copies[copy - 1] for copy in coalition]
-            found.append((layout.signatures(held), *layout.released(held)))
+            found.append((classes(held), *released(held, sensitive)))
     kept = {}
     for coalition, parts in zip(coalitions, seen, strict=True):
-        signature, value, there = (np.concatenate(each) for each in zip(*parts, strict=True))
+        members, value, there = (np.concatenate(each) for each in zip(*parts, strict=True))
         if there.any():
-            kept[coalition] = promises(signature[there], value[there], np.concatenate(whole), ground)
+            kept[coalition] = promises(members[there], value[there], np.concatenate(whole), ground)
     return kept
