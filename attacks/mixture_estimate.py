@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
@@ -78,10 +79,8 @@ class MixtureEstimate(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the posterior mean, its prior learnt from the coalition's copies."""
-        W = least_noise(view)
-        mu, K, Sigma_r = normal_prior(view, W)
-        pencil = Pencil.of(K, Sigma_r)
-        seen = _Seen(W, view.centre, mu, pencil)
+        seen = Seen.of(view)
+        pencil = seen.pencil
         prior = Mixture(np.ones(1), np.zeros((1, pencil.share.size)), np.diag(pencil.share)[None])
         if self.parameters.components > 1:
             u = some_rows((seen.coordinates(copies) for copies in blocks), stream(view.seed, self.name, "rows"))
@@ -150,27 +149,52 @@ def normal_prior(view: View, W: Array) -> tuple[Array, Array, Array]:
     return mean, estimated_covariance(covariance, Sigma_r), Sigma_r
 
 
-class _Seen:
-    """The copies' combination in coordinates in which data and noise are uncorrelated and their variances sum to 1 (``Pencil``)."""
+@dataclass(frozen=True)
+class Seen:
+    """The copies' combination in coordinates in which data and noise are uncorrelated and their variances sum to 1.
 
-    def __init__(self, W: Array, centre: Array, mu: Array, pencil: Pencil) -> None:
-        self._W, self._centre, self._shift, self.pencil = W, centre, mu - centre, pencil
-        self._mu = mu
+    Attributes
+    ----------
+    W : ndarray of shape (N, kN)
+        Of the combination.
+    centre, mu : ndarrays of shape (N,)
+        What copies are taken about, and the data's mean as the adversary knows or estimates it.
+    pencil : Pencil
+        Of the data's covariance and the noise's.
+    """
+
+    W: Array = field(repr=False)
+    centre: Array = field(repr=False)
+    mu: Array = field(repr=False)
+    pencil: Pencil = field(repr=False)
+
+    @classmethod
+    def of(cls, view: View) -> Seen:
+        """Return what a coalition sees.
+
+        Raises
+        ------
+        NotApplicable
+            The law of the noise is unknown or not Gaussian.
+        """
+        W = least_noise(view)
+        mu, K, Sigma_r = normal_prior(view, W)
+        return cls(W, view.centre, mu, Pencil.of(K, Sigma_r))
 
     def coordinates(self, copies: Sequence[Array]) -> Array:
-        """Return ``u = A⁺(ȳ − mu)``, shape (b, r)."""
-        combined = np.hstack([copy - self._centre for copy in copies]) @ self._W.T - self._shift
+        """Return ``u = A⁺(ȳ − mu)``, shape (b, r), of copies of shape (b, N)."""
+        combined = np.hstack([copy - self.centre for copy in copies]) @ self.W.T - (self.mu - self.centre)
         return np.asarray(combined @ self.pencil.inverse.T)
 
-    def values(self, x: Array) -> Array:
-        """Return ``mu + A x`` in data units, shape (b, N)."""
-        return np.asarray(self._mu + x @ self.pencil.basis.T)
+    def values(self, u: Array) -> Array:
+        """Return ``mu + A u`` in data units, shape (b, N)."""
+        return np.asarray(self.mu + u @ self.pencil.basis.T)
 
 
 class _PosteriorMean(Reconstruction):
     """``x̂`` row by row."""
 
-    def __init__(self, seen: _Seen, prior: Mixture) -> None:
+    def __init__(self, seen: Seen, prior: Mixture) -> None:
         self._seen, self._posterior = seen, Posterior(prior, 1.0 - seen.pencil.share)
         self._wide = prior.means.size
 
