@@ -45,6 +45,9 @@ HELD_OUT = 4
 """One row in so many judges the number of components, and teaches nothing until that is chosen."""
 FEWEST_ROWS = 50
 """Of fewer, one component is all that is looked for."""
+ROWS_PER_PARAMETER = 5
+"""Rows that a component needs for each of its numbers: in fifty attributes it has 1,326 of them. With fewer, what is gained in shape is
+lost in covariances (one hundred attributes, two clusters, 8,000 rows: 0.481 of the variance left, where a linear estimate leaves 0.460)."""
 PATIENCE = 2
 """Doublings without success before it is given up: eight clusters at the corners of a cube do not look like two."""
 
@@ -131,15 +134,15 @@ def em_step(prior: Mixture, u: Array, s: Array) -> tuple[Mixture, float]:
 def _weighted_sums(prior: Mixture, u: Array, s: Array) -> tuple[Array, Array, Array, float]:
     """Return ``Σ q``, ``Σ q u`` and ``Σ q u uᵀ`` of every component, and the log-likelihood, by pieces of rows that stay in the cache."""
     (K, r), posterior = prior.means.shape, Posterior(prior, s)
-    total, first, second, likelihood = np.zeros(K), np.zeros((K, r)), np.zeros((K, r * r)), 0.0
-    for start, stop in evenly(0, len(u), r * max(K, r), CHUNK_VALUES):
+    total, first, second, likelihood = np.zeros(K), np.zeros((K, r)), np.zeros((K, r, r)), 0.0
+    for start, stop in evenly(0, len(u), K * r, CHUNK_VALUES):
         rows = u[start:stop]
         q, log = posterior.chances(rows)
         total += q.sum(axis=0)
         first += q.T @ rows
-        second += q.T @ (rows[:, :, None] * rows[:, None, :]).reshape(len(rows), r * r)
+        second += [(rows * q[:, [k]]).T @ rows for k in range(K)]
         likelihood += float(log.sum())
-    return total, first, second.reshape(K, r, r), likelihood
+    return total, first, second, likelihood
 
 
 def deconvolved(prior: Mixture, u: Array, s: Array) -> Mixture:
@@ -214,10 +217,12 @@ def learn(start: Mixture, u: Array, s: Array, A: Array, most: int) -> Mixture:
     A : ndarray of shape (N, r)
         Attributes in the coordinates of ``u``.
     most : int
-        Components at most.
+        Components at most; fewer where rows are few beside a component's parameters.
     """
     if len(u) < FEWEST_ROWS:
         return start
+    r = u.shape[1]
+    most = min(most, len(u) // (ROWS_PER_PARAMETER * (r + 1) * (r + 2) // 2))
     u = u[np.lexsort(u.T)]
     held = np.arange(len(u)) % HELD_OUT == 0
     best = tried = start

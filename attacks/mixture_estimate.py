@@ -18,7 +18,8 @@ held out most likely. With one component the prior is the mean and covariance th
 
 Reference: bovy2011 for the prior, huang2005 (13) for a component's estimate. Best of all attacks, in squared error, as far as the data are
 such a mixture and the rows enough to learn it; that they are is *not checked*. Wins on curves, clusters, tails and heaps; on normal data it
-finds one component and is the linear estimate. Loses where rows are few, or noise hides the shape. Refuses uniform noise.
+finds one component and is the linear estimate, and so it is where rows are too few to learn the covariances of two: below some 13,000 with
+fifty attributes, always with a hundred. Gains little where noise hides the shape. Refuses uniform noise.
 """
 
 from __future__ import annotations

@@ -270,3 +270,12 @@ def test_a_column_twice_and_a_total_stay_what_they_are():
     values = auditor.attack("mixture-estimate", auditor.perturb(X, "corner-wave", [0.4], seed=5)).values
     np.testing.assert_allclose(values[:, 3], values[:, 0], atol=1e-7)
     np.testing.assert_allclose(values[:, :3].sum(axis=1), values[:, 4], atol=1e-7)
+
+
+def test_of_many_attributes_and_few_rows_it_does_not_try_more_than_a_normal():
+    """Two clusters in twelve attributes: 91 numbers a component, so 700 rows teach one and no more, and 2,000 teach two."""
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(2000, 12)) + 3.0 * np.where(rng.random((2000, 1)) < 0.5, 1.0, -1.0)
+    few, many = (auditor.perturb(X[:rows], "independent", [3.0], seed=7) for rows in (700, 2000))
+    np.testing.assert_allclose(auditor.attack("mixture-estimate", few).values, auditor.attack("llse", few).values, atol=1e-6)
+    assert auditor.attack("mixture-estimate", many).distortion < 0.95 * auditor.attack("llse", many).distortion
