@@ -24,7 +24,7 @@ from auditor.data.table import Table
 from auditor.data.unperturbed_columns import Kept, column_names
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
-from auditor.process.containment import contained
+from auditor.process.containment import plugin_errors
 from auditor.registry import get
 from auditor.results.files import located, write_atomically
 from auditor.runs.perturb import Release, checked_levels, make_plugin
@@ -97,11 +97,9 @@ def write_copies(
     paths = [output / f"copy-{k}.{kind}" for k in range(1, len(levels) + 1)]
     _check_room(data, output, paths)
     columns, kept = _selection(data, columns, keep, rows)
-    with contained() as failure:
+    with plugin_errors():
         chosen: Scheme = make_plugin("scheme", scheme, parameters or {})
         parts, stated = by_engine(WRITTEN, chosen)(chosen, data, columns, rows, list(levels), seed, precision)
-    if failure.error is not None:
-        raise failure.error
     parts = _drawn(parts)
     if kept is not None:
         parts = _beside(parts, kept, column_names(data), rows is None)
@@ -260,10 +258,8 @@ def _selection(
 def _drawn(parts: Iterator[Sequence[pd.DataFrame]]) -> Iterator[Sequence[pd.DataFrame]]:
     """Yield what a scheme draws; whatever it raises ends the command, and neither in status 0 nor in another folder."""
     while True:
-        with contained() as failure:
+        with plugin_errors():
             part = next(parts, None)
-        if failure.error is not None:
-            raise failure.error
         if part is None:
             return
         yield part

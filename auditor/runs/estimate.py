@@ -28,6 +28,7 @@ from auditor.errors import AuditorError, DataError, NotApplicable
 from auditor.numerics.blocks import chunks, row_blocks
 from auditor.numerics.moments import Moments
 from auditor.numerics.read_only import readable
+from auditor.process.containment import plugin_errors
 from auditor.runs import perturb_categories as categories
 from auditor.runs.perturb import Release, make_plugin
 from auditor.scenario.from_python import plain
@@ -96,6 +97,7 @@ class Estimate:
         return None if self._fitted is None else self._fitted.chances(self._copies, float(tolerance))
 
 
+@plugin_errors()
 def attack(
     name: str,
     release: Release,

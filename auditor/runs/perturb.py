@@ -16,6 +16,7 @@ from auditor.data.microdata_categories import as_categories
 from auditor.data.table import Table
 from auditor.errors import AuditorError, Problem, ScenarioError
 from auditor.numerics.random_streams import Seed
+from auditor.process.containment import plugin_errors
 from auditor.registry import PluginParameters
 from auditor.runs import perturb_categories as categories
 from auditor.scenario.from_python import plain
@@ -51,6 +52,7 @@ class Release:
     state: Any = field(default=None, repr=False, compare=False)
     """What an extension goes on from, kept in memory only: of categories what makes the copies, of secret matrices where they come from."""
 
+    @plugin_errors()
     def extend(self, levels: Any, seed: int | None = None) -> Release:
         """Return a release with new copies appended; those that are out already are shared, untouched.
 
@@ -98,6 +100,7 @@ class Release:
         return table_moments(self._table)
 
 
+@plugin_errors()
 def perturb(X: Microdata, scheme: str, levels: Any, seed: int | None = None, **parameters: Any) -> Release:
     """Make perturbed copies of a table.
 
