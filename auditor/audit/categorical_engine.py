@@ -35,7 +35,7 @@ from auditor.numerics.random_streams import stream
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.records import Distribution, Measurement
-from auditor.scenario.model import PluginUse
+from auditor.scenario.model import AttackUse
 from auditor.schemes.base.scheme import Key, Scheme
 from auditor.schemes.replacement.base import categories_of
 from auditor.schemes.replacement.neighbour_coins import MOST_COPIES, between, drawn_between
@@ -137,10 +137,14 @@ class AttackSession:
             return self.release.go_through(MeasureJob(self.release.data.size, self.release.groups, fitted, clear))
         return Found(failed={name: ("failed", failure.reason) for name in fitted})
 
-    def _empty(self, use: PluginUse, knowledge: Knowledge, status: str, reason: str) -> list[Measurement]:
-        return [self.release.context.empty(use.id, knowledge.label, coalition, status, reason) for coalition in self.release.coalitions]
+    def _empty(self, use: AttackUse, knowledge: Knowledge, status: str, reason: str) -> list[Measurement]:
+        return [self.release.context.empty(use.id, knowledge.label, coalition, status, reason) for coalition in self._tried(use)]
 
-    def _fitted(self, use: PluginUse, knowledge: Knowledge) -> Fitted:
+    def _tried(self, use: AttackUse) -> list[Coalition]:
+        """Return the coalitions that an attack is tried on."""
+        return [coalition for coalition in self.release.coalitions if use.tries(coalition, len(self.release.context.levels))]
+
+    def _fitted(self, use: AttackUse, knowledge: Knowledge) -> Fitted:
         attack: Attack = registry.get("attack", use.name)(use.parameters).form()
         attack.check(self.release.scheme.family, knowledge)
         if not isinstance(attack, CategoricalAttack):
@@ -178,7 +182,7 @@ class AttackSession:
         return gaps
 
     def _records(
-        self, use: PluginUse, knowledge: Knowledge, fitted: Fitted, sums: Mapping[Coalition, Sums], gaps: Mapping[Coalition, Gap]
+        self, use: AttackUse, knowledge: Knowledge, fitted: Fitted, sums: Mapping[Coalition, Sums], gaps: Mapping[Coalition, Gap]
     ) -> list[Measurement]:
         found, bars = {}, None
         for coalition, inference in fitted.inferences.items():
@@ -189,9 +193,9 @@ class AttackSession:
                 bars = self._bars(use, knowledge)
             mine = closed_bars(closed) if closed is not None else (bars or {}).get(coalition, {})
             found[coalition] = Measured(sums[coalition], closed, mine, gaps.get(coalition))
-        return [record for coalition in self.release.coalitions for record in self._cell(use.id, knowledge, coalition, found)]
+        return [record for coalition in self._tried(use) for record in self._cell(use.id, knowledge, coalition, found)]
 
-    def _bars(self, use: PluginUse, knowledge: Knowledge) -> dict[Coalition, Bars]:
+    def _bars(self, use: AttackUse, knowledge: Knowledge) -> dict[Coalition, Bars]:
         """Return error bars from redraws; none from an attack that infers from what it was given, and not from another draw of it."""
         name, key = (use.id, knowledge.label), self.release.key
         rng = stream(key.audit_seed, key.scheme, key.replicate, "redraws", *name)

@@ -124,7 +124,8 @@ class Session:
         cells, spreads = list(release_records(self.opened, self.context)), list[Distribution]()
         for knowledge in self.opened.scenario.knowledge:
             for use in self.opened.scenario.attacks:
-                for found, spread in self._tried(self.opened, use, knowledge):
+                tried = [coalition for coalition in self.opened.coalitions if use.tries(coalition, self.context.copies)]
+                for found, spread in self._tried(replace(self.opened, coalitions=tried), use, knowledge) if tried else ():
                     cells += found
                     spreads += spread
         return cells, spreads

@@ -38,6 +38,7 @@ from auditor.runs.task_keys import identify
 from auditor.runs.workers import Crew, Numbered
 from auditor.scenario.model import ExpectationUse, Scenario
 from auditor.scenario.read import at_point
+from auditor.scenario.read_plugins import untried
 from auditor.schemes.base.scheme import TableMoments
 
 ESTIMATED = ("redraws", "jackknife", "sampling", "replicates-needed")
@@ -121,6 +122,7 @@ def run_scenario(
         expectations=judge(scenario, evidence, missing),
         measurements=measurements,
         distributions=[spread for audit in audits for spread in audit.distributions],
+        untried=untried(scenario),
         partial=partial,
     )
 
