@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from auditor.adversary.affine import Affine
 from auditor.adversary.attack import Attack, LinearAttack, Reconstruction, RowAttack
@@ -29,6 +28,7 @@ from auditor.numerics.blocks import chunks, row_blocks
 from auditor.numerics.moments import Moments
 from auditor.numerics.read_only import readable
 from auditor.process.containment import plugin_errors
+from auditor.process.environment import one_thread
 from auditor.runs import perturb_categories as categories
 from auditor.runs.perturb import Release, make_plugin
 from auditor.scenario.from_python import plain
@@ -160,7 +160,7 @@ def _from_numbers(plugin: Attack, release: Release, original: Microdata | None, 
     arrays = [copy_values(release.copies[copy - 1], table.rows) for copy in copies]
     levels, law = tuple(release.levels[copy - 1] for copy in copies), None if release.law is None else release.law.of(copies)
     held = Held(release.scheme, table, moments, copies, levels, arrays, law)
-    with threadpool_limits(limits=1):
+    with one_thread():
         values, theory, fitted, given = rebuilt(plugin, held, knows, checked_seed(seed))
         distortion = mean_squared_error(table.values, values, given)
     scale = float(np.trace(moments.covariance)) / table.width

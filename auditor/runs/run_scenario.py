@@ -9,7 +9,6 @@ from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from auditor.expectations.base import listed
 from auditor.expectations.stopped_runs import Missing, undecided
 from auditor.numerics.statistics import quantile
 from auditor.process.containment import OURS, contained
+from auditor.process.environment import version
 from auditor.process.interrupt import Interrupted
 from auditor.results import bibliography
 from auditor.results import owner_key as owner

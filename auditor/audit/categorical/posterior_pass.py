@@ -18,7 +18,7 @@ from auditor.audit.categorical.belief_gap import Gap
 from auditor.audit.categorical.cell_records import Bars
 from auditor.audit.categorical.posterior_measures import Expected, Frame, Sums, expected, group_of, quantities
 from auditor.audit.counts.code_blocks import CodeBlock
-from auditor.audit.counts.outcome_counts import Counts, Packing
+from auditor.audit.counts.outcome_counts import Counts, Packing, different
 from auditor.audit.numeric.gather import Draw
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.numerics.passes import Job
@@ -125,7 +125,7 @@ class MeasureJob(Job[Found]):
                 elif packing.wide:  # hardly any two records will show the same
                     self._measure(coalition, hidden, columns, np.ones(x.size), into)
                 else:
-                    keys, counts = np.unique(packing.pack(columns), return_counts=True)
+                    keys, counts = different(packing.pack(columns))
                     self._measure(coalition, hidden, packing.unpack(keys), counts.astype(np.float64), into)
 
     def end(self, into: Found) -> None:
