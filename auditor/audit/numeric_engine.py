@@ -152,7 +152,7 @@ class Session:
         """Return the records of one attack with one state of knowledge on every coalition."""
         attack: Attack = registry.get("attack", use.name)(use.parameters).form()
         scenario, release, context, needed = opened.scenario, opened.release, self.context, opened.needed
-        if isinstance(attack, CategoricalAttack) and release.table.categorical is not None:
+        if isinstance(attack, CategoricalAttack) and release.table.categorical is not None and not attack.serial:
             return binned_records(release.table, release.blocks, opened.law, needed, opened.coalitions, context, use.id, knowledge), []
         attack.check(release.scheme.family, knowledge)
         if isinstance(attack, LinearAttack) and not opened.gathered.copies.joint:

@@ -16,6 +16,7 @@ from auditor.adversary.knowledge import Knowledge
 from auditor.adversary.view import View
 from auditor.audit.numeric.closed_form import closed_form, held_out_theory
 from auditor.audit.numeric.error_bars import with_total
+from auditor.audit.numeric.neighbours import rows_of
 from auditor.audit.numeric.reconstruct import CopyBlocks
 from auditor.audit.numeric.row_selection import RowSelection
 from auditor.audit.numeric.row_theory import Originals, with_row_theory
@@ -257,7 +258,7 @@ def _reconstruct(
     if not isinstance(plugin, RowAttack):
         raise NotApplicable(f"{plugin.name} is neither a linear nor a row-level attack")
     fitted = plugin.fit(view, seen)
-    values = np.concatenate([fitted.rows(copies) for _, _, copies in in_blocks(table, held)()])
+    values = rows_of(fitted, in_blocks(table, held)())
     expected = fitted.expected(np.delete(table.values, given, axis=0) if given.size else table.values)
     squares = np.array([np.nan if expected is None else float(expected.sum())])
     theory = float(with_row_theory(squares, [fitted], *true)[0]) / (table.rows - given.size) / table.width

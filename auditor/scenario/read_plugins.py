@@ -43,15 +43,18 @@ def every_attack(schemes: Iterable[PluginUse], knowledge: Sequence[Knowledge], *
     """Return entries of ``attacks`` for every attack that can use some of the knowledge stated against some of the schemes.
 
     Attacks that go through rows are tried on the coalitions that decide, the others on all. ``categories`` tells that columns are also
-    taken as categories: attacks on these then apply to copies with added noise, too. One that cannot be made of its defaults is left out.
+    taken as categories: attacks on these then apply to copies with added noise, too, but for serial ones. One that cannot be made of its
+    defaults is left out.
     """
     families, entries = {registry.get("scheme", use.name).family for use in schemes}, []
     for name in registry.names("attack"):
         with contained():
             cls = registry.get("attack", name)
             attack: Attack = cls(cls.Parameters()).form()
-            if (categories and isinstance(attack, CategoricalAttack)) or any(_applies(attack, f, k) for f in families for k in knowledge):
-                entries.append({"name": name, "coalitions": list(DECIDING)} if isinstance(attack, RowAttack) else {"name": name})
+            binned = categories and isinstance(attack, CategoricalAttack) and not attack.serial
+            if binned or any(_applies(attack, f, k) for f in families for k in knowledge):
+                by_rows = isinstance(attack, RowAttack) or attack.serial
+                entries.append({"name": name, "coalitions": list(DECIDING)} if by_rows else {"name": name})
     return entries
 
 
