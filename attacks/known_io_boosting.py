@@ -36,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from attacks.known_io_regression import KnownInputOutputRegression, RegressionOverRows
+from attacks.known_io_regression import KnownInputOutputRegression
 from auditor.plugin import Array, KnownRecords, Reconstruction, Records, RowAttack, View, register, stream
 
 MOST_RECORDS = 20_000
@@ -48,6 +48,9 @@ TREE: dict[str, Any] = {"learning_rate": 0.1, "max_leaf_nodes": 16, "min_samples
 """``ν``, and the size of a tree: 16 leaves split on some four columns together."""
 FEWEST_RECORDS = 2 * LEAST_IN_LEAF * FOLDS // (FOLDS - 1)
 """With fewer no tree of a fold has two leaves."""
+
+ROUNDING = 1e-9
+"""Share of an attribute's largest value below which what the linear estimate leaves is rounding: a matrix without noise was undone."""
 
 
 @register
@@ -67,12 +70,14 @@ class KnownInputOutputBoosting(RowAttack):
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the regression and the trees, learnt from the known records."""
         records = view.need(Records)
-        linear = RegressionOverRows(KnownInputOutputRegression.Parameters(ridge="gcv")).fit(view, blocks)
+        linear = KnownInputOutputRegression(KnownInputOutputRegression.Parameters(ridge="gcv")).over_rows().fit(view, blocks)
         rng = stream(view.seed, self.name)
         chosen = rng.permutation(len(records.original))[:MOST_RECORDS]  # in a random order, so that every third record is a random fold
         copies = [copy[chosen] for copy in records.copies]
         estimate = linear.rows(copies)
-        left, z = records.original[chosen] - estimate, features(estimate, copies)
+        x, z = records.original[chosen], features(estimate, copies)
+        rounding = ROUNDING * np.abs(x).max(axis=0)
+        left = np.where(np.abs(x - estimate).max(axis=0) > rounding, x - estimate, 0.0)
         return Boosted(linear, tuple(boosted_trees(z, left[:, j]) for j in range(view.width)))
 
 
@@ -107,7 +112,7 @@ def features(estimate: Array, copies: Sequence[Array]) -> Array:
 
 def boosted_trees(z: Array, left: Array) -> Any:
     """Return trees that predict ``left``, shape (p,), from ``z``, shape (p, d); None where records held out are no better for any."""
-    count = best_count(z, left) if len(z) >= FEWEST_RECORDS else 0
+    count = best_count(z, left) if len(z) >= FEWEST_RECORDS and left.any() else 0
     return grower(max_iter=count).fit(z, left) if count else None
 
 
