@@ -15,6 +15,14 @@ _WORKS = {
         "Z. Huang, W. Du and B. Chen. Deriving private information from randomized data. Proceedings of the ACM SIGMOD International "
         "Conference on Management of Data, 37–48, 2005."
     ),
+    "bovy2011": (
+        "J. Bovy, D. W. Hogg and S. T. Roweis. Extreme deconvolution: inferring complete distribution functions from noisy, heterogeneous "
+        "and incomplete observations. The Annals of Applied Statistics 5(2B), 1657–1677, 2011."
+    ),
+    "robbins1956": (
+        "H. Robbins. An empirical Bayes approach to statistics. Proceedings of the Third Berkeley Symposium on Mathematical Statistics and "
+        "Probability 1, 157–163, 1956."
+    ),
     "liu2008": (
         "K. Liu, C. Giannella and H. Kargupta. A survey of attack techniques on privacy-preserving data perturbation methods. "
         "In C. C. Aggarwal and P. S. Yu (eds.), Privacy-Preserving Data Mining: Models and Algorithms, Springer, 2008."

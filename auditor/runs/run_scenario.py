@@ -238,11 +238,12 @@ def _summary_of_data(scenario: Scenario, point: dict[str, Any]) -> tuple[DataSum
 def _summaries_of_attributes(table: Table, moments: TableMoments) -> list[AttributeSummary]:
     sizes = {} if table.categorical is None else {attribute.name: attribute.size for attribute in table.categorical.attributes}
     variances = np.diag(moments.covariance)
+    units = np.sqrt(np.diag(table.scan.covariance)).tolist() if table.standardized else [None] * table.width
     numeric = [
-        AttributeSummary(name=name, mean=float(mean), variance=float(variance), values=sizes.pop(name, None))
-        for name, mean, variance in zip(table.attributes, moments.mean, variances, strict=True)
+        AttributeSummary(name=name, mean=float(mean), variance=float(variance), values=sizes.pop(name, None), unit=unit)
+        for name, mean, variance, unit in zip(table.attributes, moments.mean, variances, units, strict=True)
     ]
-    return [*numeric, *(AttributeSummary(name=name, values=size) for name, size in sizes.items())]
+    return [*numeric, *(AttributeSummary(name=name, values=size, unit=None) for name, size in sizes.items())]
 
 
 def _distinct(summaries: Sequence[DataSummary]) -> list[DataSummary]:

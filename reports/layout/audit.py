@@ -53,7 +53,7 @@ def audit_document(result: AuditResult, number: int = 1) -> tree.Document:
         _scenario(result),
         tree.Section("references", "References", _terms(((one.key, one.text) for one in result.references), "references")),
     ]
-    lowest, mark = most_telling(found), outcome_mark(came)
+    lowest, mark = most_telling(found), outcome_mark(came, safe=all(verdict.state == "good" for verdict in found))
     told = (f"{mark} {came}", counts(result), f"{lowest.strongest} against {lowest.scheme}" if lowest else "–")
     return tree.Document(
         name, "audit", result.title, OUTCOMES[came] + (f": {counts(result)}" if result.expectations else ""), came, mark,

@@ -101,9 +101,9 @@ def _verdicts(console: Console, block: tree.Verdicts) -> None:
 
 
 def _title(verdict: Verdict, width: int) -> Rich:
-    grade = (f" · {verdict.grade}", verdict.severity.style) if verdict.grade and verdict.severity else ""
+    style = verdict.severity.style if verdict.grade and verdict.severity else ""
     name = (clipped(verdict.scheme, width), "bold")
-    return Rich.assemble((f"{verdict.mark} ", STYLES.get(verdict.mark, "")), name, f"  {verdict.label}", grade)
+    return Rich.assemble((f"{verdict.mark} ", STYLES.get(verdict.mark, "")), name, (f"  {verdict.label}", style))
 
 
 def _details(console: Console, block: tree.Details) -> None:

@@ -57,6 +57,14 @@ CLAIMS: dict[str, tuple[Claim, Claim]] = {  # attack: where it succeeds, where i
         Claim("survey-tables", "ranking", {"sweep": {"data.shapes": SKEWED}, "order": ["distribution-analysis", "map-estimate", "llse"]}, "Wins on skewed or clustered attributes"),
         Claim("survey-tables", "ranking", {"sweep": {"data.shapes": NORMAL}, "order": ["llse", "distribution-analysis", "map-estimate"]}, "on normal data a learnt prior loses to llse"),
     ),
+    "mixture-estimate": (
+        Claim("strongest-joint", "ranking", {"scheme": "corner-wave", "order": ["mixture-estimate", "map-estimate", "llse"]}, "Wins on curved, clustered, long-tailed or heaped attributes"),
+        Claim("strongest-joint", "no-collusion-gain", {"scheme": "corner-wave", "attack": "mixture-estimate"}, "gains nothing from a second corner-wave copy"),
+    ),
+    "sample-estimate": (
+        Claim("population-sample", "ranking", {"scheme": "corner-wave", "order": ["sample-estimate", "map-estimate"]}, "Wins with a sample that fills the space that the data do"),
+        Claim("population-sample", "no-collusion-gain", {"scheme": "corner-wave", "attack": "sample-estimate"}, "gains nothing from a second corner-wave copy"),
+    ),
     "distribution-analysis": (
         Claim("survey-example-3.6", "normalized_error", {"attack": ["em", "iteration", "posterior-mean"], "at-most": 0.013}, "Wins on clustered attributes and bounded noise"),
         Claim("survey-additive", "normalized_error", {"scheme": "strong noise", "attack": ["MAP (learnt prior)", "distribution-analysis", "udr (learnt prior)"], "at-least": 0.9}, "Few records or strong noise make the reconstruction a blur"),

@@ -1,0 +1,208 @@
+"""Posterior mean of all attributes together, with a prior that is a mixture of normals learnt from the coalition's copies alone.
+
+A curve, clusters, a long tail, a heap at 0: the copies show where records lie and where none does, in all attributes at once, and what is
+known of one attribute tells which part of another is meant. Linear attacks see of this the covariance, ``map-estimate`` one attribute.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``W`` | least-variance weights of the copies: their combination says all that they say under Gaussian noise | (N, kN) | ``least_noise`` |
+| ``ȳ, Sigma_r`` | that combination, and the covariance of its noise | (N,), (N, N) | |
+| ``α, m, V`` | prior: weights, means and covariances of K normals | (K,), (K, N), (K, N, N) | bovy2011, (4) |
+| ``q_k`` | ``∝ α_k N(ȳ; m_k, V_k + Sigma_r)``, probability that the record is of component k | scalar | bovy2011, (16) |
+| ``x̂`` | ``Σ_k q_k (m_k + V_k (V_k + Sigma_r)⁻¹ (ȳ − m_k))``: each component's LLSE, weighed | (N,) | bovy2011, (16) |
+
+The prior is learnt by expectation–maximisation under the law of the noise (``attacks._deconvolution``), from at most 20,000 rows drawn
+from all over the table; the estimate then goes through every row, block by block. The number of components is the one that makes rows
+held out most likely. With one component the prior is the mean and covariance that the adversary knows or estimates, and the attack is
+``bayes-estimate``. All else needs only copies and law, whatever the knowledge. Coalitions with one and the same combination learn it once.
+
+Reference: bovy2011 for the prior, huang2005 (13) for a component's estimate. Best of all attacks, in squared error, as far as the data are
+such a mixture and the rows enough to learn it; that they are is *not checked*. Wins on curves, clusters, tails and heaps; on normal data it
+finds one component and is the linear estimate, and so it is where rows are too few to learn the covariances of two: below some 13,000 with
+fifty attributes, always with a hundred. Gains little where noise hides the shape. Refuses uniform noise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from attacks._deconvolution import Mixture, Posterior, learn
+from attacks._fastica import some_rows
+from auditor.adversary.single_copy import combined_noise, estimated_covariance
+from auditor.numerics.blocks import evenly
+from auditor.numerics.linear_algebra import Pencil, regression
+from auditor.plugin import (
+    Array,
+    DenseNoise,
+    GaussianNoise,
+    NotApplicable,
+    Perfect,
+    PluginParameters,
+    Reconstruction,
+    RowAttack,
+    View,
+    register,
+    stream,
+)
+
+CHUNK_VALUES = 2**18
+"""Numbers worked on at once when rows are estimated, K r for each: two megabytes, which stay in the cache."""
+MOST_KEPT = 64
+"""Priors that are kept for coalitions whose combination is the same."""
+
+
+@register
+class MixtureEstimate(RowAttack):
+    """Posterior mean of all attributes together under a mixture of normals learnt from the copies alone (extreme deconvolution)."""
+
+    name = "mixture-estimate"
+    reference = "bovy2011, eq. 16"
+    assumes = "The adversary knows the law of the noise, which is Gaussian; the prior is learnt from the copies."
+    wins = (
+        "Wins on curved, clustered, long-tailed or heaped attributes, which it takes together; on normal data it is llse; gains nothing "
+        "from a second corner-wave copy, and little over llse where noise hides the shape or rows are few."
+    )
+
+    class Parameters(PluginParameters):
+        """How rich the prior may be."""
+
+        components: Annotated[int, Field(ge=1, le=64)] = Field(16, description="most components; with 1 it is bayes-estimate")
+
+    def __init__(self, parameters: PluginParameters | None = None, **values: object) -> None:
+        super().__init__(parameters, **values)
+        self._learnt: dict[bytes, Mixture] = {}
+
+    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+        """Return the posterior mean, its prior learnt from the coalition's copies."""
+        seen = Seen.of(view)
+        pencil = seen.pencil
+        prior = Mixture(np.ones(1), np.zeros((1, pencil.share.size)), np.diag(pencil.share)[None])
+        if self.parameters.components > 1:
+            u = some_rows((seen.coordinates(copies) for copies in blocks), stream(view.seed, self.name, "rows"))
+            prior = self._learn(prior, u, pencil)
+        return _PosteriorMean(seen, prior)
+
+    def _learn(self, start: Mixture, u: Array, pencil: Pencil) -> Mixture:
+        """Learn the prior, or find it again: corner-wave's coalitions with one best copy are one, and learning takes longest of all."""
+        noise = 1.0 - pencil.share
+        told = hashlib.blake2b(b"".join(np.ascontiguousarray(part).tobytes() for part in (u, noise, pencil.basis))).digest()
+        if told not in self._learnt:
+            if len(self._learnt) >= MOST_KEPT:
+                self._learnt.clear()
+            self._learnt[told] = learn(start, u, noise, pencil.basis, self.parameters.components)
+        return self._learnt[told]
+
+
+def least_noise(view: View) -> Array:
+    """Return ``W``, shape (N, kN), of the unbiased combination of the copies with least noise: sufficient under Gaussian noise.
+
+    Raises
+    ------
+    NotApplicable
+        The law of the noise is unknown or not Gaussian.
+    """
+    law = view.law
+    if law is None:
+        raise NotApplicable("needs the law of the noise, which these copies come without")
+    if law.distribution != "gaussian":
+        raise NotApplicable("its prior is learnt under Gaussian noise, and this noise is uniform; map-estimate learns under both")
+    if isinstance(law, GaussianNoise):
+        return np.asarray(np.kron(view.weights, np.eye(view.width)))
+    return generalised_least_squares(law.covariance, view.width)
+
+
+def generalised_least_squares(K_Z: Array, N: int) -> Array:
+    """Return ``W = (Hᵀ M⁺ H)⁻¹ Hᵀ M⁺``, shape (N, kN), with ``M = K_Z + H U Hᵀ`` and ``H`` k identities stacked.
+
+    The unbiased combination, ``W H = I``, of least variance. The added ``H U Hᵀ`` changes nothing where ``K_Z`` has an inverse, and makes
+    it right where it has none: a combination free of noise is found (Rao 1971, unified theory of least squares).
+
+    Parameters
+    ----------
+    K_Z : ndarray of shape (kN, kN)
+        Covariance of the noise in k copies.
+    N : int
+        Attributes.
+    """
+    k, own = len(K_Z) // N, np.diag(K_Z).reshape(-1, N).mean(axis=0)
+    U = np.diag(np.where(own > 0, own, 1.0))  # in each attribute's own unit
+    projected = regression(np.tile(U, k), K_Z + np.tile(U, (k, k)))  # U Hᵀ M⁺
+    return np.asarray(np.linalg.solve(projected @ np.tile(np.eye(N), (k, 1)), projected))
+
+
+def normal_prior(view: View, W: Array) -> tuple[Array, Array, Array]:
+    """Return mean, shape (N,), and covariance, shape (N, N), of the data, known or estimated, and of the combination's noise, (N, N)."""
+    held = view.held
+    mean, covariance = view.centre + W @ held.mean, W @ held.covariance(max(1, held.count - 1)) @ W.T
+    if isinstance(view.law, DenseNoise):
+        root = W @ view.law.passed_root
+        Sigma_r = root @ root.T
+    else:
+        Sigma_r = combined_noise(view, covariance)
+    if isinstance(view.knowledge, Perfect):
+        return *view.data_moments, Sigma_r
+    return mean, estimated_covariance(covariance, Sigma_r), Sigma_r
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The copies' combination in coordinates in which data and noise are uncorrelated and their variances sum to 1.
+
+    Attributes
+    ----------
+    W : ndarray of shape (N, kN)
+        Of the combination.
+    centre, mu : ndarrays of shape (N,)
+        What copies are taken about, and the data's mean as the adversary knows or estimates it.
+    pencil : Pencil
+        Of the data's covariance and the noise's.
+    """
+
+    W: Array = field(repr=False)
+    centre: Array = field(repr=False)
+    mu: Array = field(repr=False)
+    pencil: Pencil = field(repr=False)
+
+    @classmethod
+    def of(cls, view: View) -> Seen:
+        """Return what a coalition sees.
+
+        Raises
+        ------
+        NotApplicable
+            The law of the noise is unknown or not Gaussian.
+        """
+        W = least_noise(view)
+        mu, K, Sigma_r = normal_prior(view, W)
+        return cls(W, view.centre, mu, Pencil.of(K, Sigma_r))
+
+    def coordinates(self, copies: Sequence[Array]) -> Array:
+        """Return ``u = A⁺(ȳ − mu)``, shape (b, r), of copies of shape (b, N)."""
+        combined = np.hstack([copy - self.centre for copy in copies]) @ self.W.T - (self.mu - self.centre)
+        return np.asarray(combined @ self.pencil.inverse.T)
+
+    def values(self, u: Array) -> Array:
+        """Return ``mu + A u`` in data units, shape (b, N)."""
+        return np.asarray(self.mu + u @ self.pencil.basis.T)
+
+
+class _PosteriorMean(Reconstruction):
+    """``x̂`` row by row."""
+
+    def __init__(self, seen: Seen, prior: Mixture) -> None:
+        self._seen, self._posterior = seen, Posterior(prior, 1.0 - seen.pencil.share)
+        self._wide = prior.means.size
+
+    def rows(self, copies: Sequence[Array]) -> Array:
+        """Return the posterior means of one block of rows."""
+        out = np.empty_like(copies[0])
+        for start, stop in evenly(0, len(out), self._wide, CHUNK_VALUES):
+            u = self._seen.coordinates([copy[start:stop] for copy in copies])
+            out[start:stop] = self._seen.values(self._posterior.mean(u))
+        return out
