@@ -39,7 +39,7 @@ class KnownInputOutputInverse(LearntMap):
     """Learns the matrix that made the copies by regressing them on records known in clear, and inverts it."""
 
     name = "known-io-inverse"
-    reference = "chen2007, section 4"
+    reference = "chen2007"
     wins = (
         "Exact on a matrix without noise once N + 1 independent records are known; with noise it leaves all of it, and loses to "
         "known-io-regression, unless p is near kN."

@@ -79,12 +79,21 @@ def test_pooling_corner_wave_copies_gives_nothing_on_data_that_trees_win_on():
     assert error("known-io-boosting", fresh, 1000, [1, 2]) < 0.9 * error("known-io-boosting", fresh, 1000, [1])
 
 
-def test_a_leak_with_exactly_corner_wave_s_covariance_is_found():
-    """The second copy adds ± the first's noise, a fair coin each: uncorrelated, so no linear attack gains; but it tells that noise's size."""
+LEAKS = {
+    "a coin": lambda z, rng: z * rng.choice([-1.0, 1.0], size=z.shape),
+    "the other attribute, and a coin": lambda z, rng: z[:, ::-1] * rng.choice([-1.0, 1.0], size=(len(z), 1)),
+    "its square": lambda z, rng: (z**2 - 1) / np.sqrt(2),
+}  # fmt: skip
+"""What the second copy adds to the first, given the first's noise z: uncorrelated with z and as large."""
+
+
+@pytest.mark.parametrize("leak", [pytest.param(leak, marks=() if leak == "a coin" else pytest.mark.slow) for leak in LEAKS])
+def test_a_leak_with_exactly_corner_wave_s_covariance_is_found(leak):
+    """No linear attack gains by it; but it tells how large the first copy's noise was."""
     rng = np.random.default_rng(7)
-    x, z = rng.normal(size=(2, 6000, 1))
+    x, z = rng.normal(size=(2, 6000, 2))
     honest = auditor.perturb(x, "corner-wave", [1.0, 2.0], seed=1)
-    leaky = Release(x, (x + z, x + z + z * rng.choice([-1.0, 1.0], size=z.shape)), honest.levels, honest.scheme)
+    leaky = Release(x, (x + z, x + z + LEAKS[leak](z, rng)), honest.levels, honest.scheme)
     gains = {name: 1 - error(name, leaky, 1500, [1, 2]) / error(name, leaky, 1500, [1]) for name in ("known-io-regression", "known-io-boosting")}
     assert gains["known-io-regression"] < 0.01
     assert gains["known-io-boosting"] > 0.1
