@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from auditor.data.columns.categorical_table import CategoricalTable, split
 from auditor.data.columns.category_rules import Categories
@@ -25,6 +23,7 @@ from auditor.data.unperturbed_columns import Kept, column_names
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import plugin_errors
+from auditor.process.environment import one_thread, version
 from auditor.registry import get
 from auditor.results.files import located, write_atomically
 from auditor.runs.perturb import Release, checked_levels, make_plugin
@@ -312,7 +311,7 @@ def _coded_frames(
 
 def _frames(scheme: Scheme, table: Table, levels: tuple[float, ...], key: Key) -> Iterator[Sequence[pd.DataFrame]]:
     """Yield every copy block by block: the same values as ``auditor.perturb`` makes in memory from the same seed."""
-    with threadpool_limits(limits=1):
+    with one_thread():
         for _, _, copies in drawn_blocks(scheme, table, levels, key):
             same = copies[0].shape[1] == table.width
             columns = list(table.attributes) if same else [f"y{k}" for k in range(1, copies[0].shape[1] + 1)]

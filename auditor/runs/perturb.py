@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from auditor import registry
 from auditor.data.microdata import as_table, like
@@ -17,6 +16,7 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError, Problem, ScenarioError
 from auditor.numerics.random_streams import Seed
 from auditor.process.containment import plugin_errors
+from auditor.process.environment import one_thread
 from auditor.registry import PluginParameters
 from auditor.runs import perturb_categories as categories
 from auditor.scenario.from_python import plain
@@ -201,7 +201,7 @@ def _released_numbers(
         key = replace(key, matrices=key.seed if matrices is None else matrices)
     shape = (table.rows, scheme.output_width(table.width))
     new = [np.empty(shape) for _ in range(len(levels) - len(before))]
-    with threadpool_limits(limits=1):
+    with one_thread():
         for _ in drawn_blocks(scheme, table, levels, key, HeldCopies(before, new, shape), len(before)):
             pass
     return Release(X, (*before, *(like(X, copy) for copy in new)), levels, scheme, key.matrices)

@@ -9,7 +9,6 @@ from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from auditor.expectations.base import listed
 from auditor.expectations.stopped_runs import Missing, undecided
 from auditor.numerics.statistics import quantile
 from auditor.process.containment import OURS, contained
+from auditor.process.environment import version
 from auditor.process.interrupt import Interrupted
 from auditor.results import bibliography
 from auditor.results import owner_key as owner
@@ -38,6 +38,7 @@ from auditor.runs.task_keys import identify
 from auditor.runs.workers import Crew, Numbered
 from auditor.scenario.model import ExpectationUse, Scenario
 from auditor.scenario.read import at_point
+from auditor.scenario.read_plugins import untried
 from auditor.schemes.base.scheme import TableMoments
 
 ESTIMATED = ("redraws", "jackknife", "sampling", "replicates-needed")
@@ -121,6 +122,7 @@ def run_scenario(
         expectations=judge(scenario, evidence, missing),
         measurements=measurements,
         distributions=[spread for audit in audits for spread in audit.distributions],
+        untried=untried(scenario),
         partial=partial,
     )
 

@@ -90,8 +90,9 @@ def _code(console: Console, block: tree.Code) -> None:
 
 
 def _fold(console: Console, block: tree.Fold) -> None:
-    console.print(Rich(f"{block.summary}:", style="italic"))
-    _blocks(console, block.blocks)
+    console.print(Rich(f"{block.summary}{':' if block.open else '; the page says more.'}", style="italic"))
+    if block.open:
+        _blocks(console, block.blocks)
 
 
 def _verdicts(console: Console, block: tree.Verdicts) -> None:

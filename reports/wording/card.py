@@ -243,7 +243,7 @@ def summary(found: list[Verdict]) -> str:
     if len(found) < 2:
         return ""
     exposed = sum(verdict.severity is not None and verdict.severity.rank > FINE for verdict in found)
-    lead = f"{_of(exposed, len(found))} leave less than half of some attribute unknown. " if exposed else ""
+    lead = f"{_of(exposed, len(found))} leave{'s' * (exposed == 1)} less than half of some attribute unknown. " if exposed else ""
     counts = [(kind, sum(verdict.finding == kind for verdict in found)) for kind in SUMMARY]
     told = [f"{spelled(count)} {SUMMARY[kind]}" for kind, count in counts if count]
     many = f"{say.capital(spelled(len(found)))} schemes"

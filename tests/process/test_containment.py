@@ -492,6 +492,7 @@ def test_a_thread_left_running_does_not_keep_the_process(tmp_path):
     assert "that a plugin started did not end" in done.stderr
 
 
+@pytest.mark.slow
 def test_what_is_left_for_the_end_adds_nothing_to_the_report(tmp_path):
     act = "import atexit; atexit.register(print, 87654321.125); atexit.register(os.write, 1, b'87654321.125')"
     done = command(tmp_path, act)

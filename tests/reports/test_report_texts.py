@@ -33,6 +33,7 @@ from reports.layout.terminal_writer import folded
 from reports.markdown import Markdown
 from reports.terminal import Terminal
 from reports.wording.words import reproduce
+from tests.tiers import every_pair
 
 CASES = ("quickstart", "prefixes", "failed", "swept", "hostile")
 
@@ -45,8 +46,7 @@ def unwrapped(text: str) -> str:
     return " ".join(text.split())
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("width", [40, 80, 160])
+@pytest.mark.parametrize(("case", "width"), every_pair(CASES, [40, 80, 160]))
 def test_the_terminal_report_fits_and_is_plain(case: str, width: int, request: pytest.FixtureRequest) -> None:
     text = Terminal(width=width).render([request.getfixturevalue(case)])
     # what is there to be copied is never broken by a width
@@ -76,8 +76,7 @@ def hostile_scenario(quickstart: AuditResult) -> AuditResult:
     return quickstart.model_copy(update={"scenario": quickstart.scenario | {"title": "\n".join(HOSTILE_TEXTS), "data": odd}})
 
 
-@pytest.mark.parametrize("width", [40, 80, 160])
-@pytest.mark.parametrize("case", [*CASES, "odd"])
+@pytest.mark.parametrize(("case", "width"), every_pair(["odd", *CASES], [40, 80, 160]))
 def test_the_scenario_is_printed_as_the_page_has_it_and_reads_back(case: str, width: int, request: pytest.FixtureRequest) -> None:
     result = hostile_scenario(request.getfixturevalue("quickstart")) if case == "odd" else request.getfixturevalue(case)
     shown = re.search(r'<pre id="audit-1-scenario-yaml"[^>]*>(.*?)</pre>', Html().render([result]), re.DOTALL)
