@@ -49,7 +49,7 @@ TREE: dict[str, Any] = {"learning_rate": 0.1, "max_leaf_nodes": 16, "min_samples
 FEWEST_RECORDS = 2 * LEAST_IN_LEAF * FOLDS // (FOLDS - 1)
 """With fewer no tree of a fold has two leaves."""
 
-ROUNDING = 1e-9
+ROUNDING = 1e-12
 """Share of an attribute's largest value below which what the linear estimate leaves is rounding: a matrix without noise was undone."""
 
 
