@@ -219,26 +219,31 @@ def learn(start: Mixture, u: Array, s: Array, A: Array, most: int) -> Mixture:
     most : int
         Components at most; fewer where rows are few beside a component's parameters.
     """
-    if len(u) < FEWEST_ROWS:
+    n, r = u.shape
+    if n < FEWEST_ROWS or r == 0:
         return start
-    r = u.shape[1]
-    most = min(most, len(u) // (ROWS_PER_PARAMETER * (r + 1) * (r + 2) // 2))
+    most = min(most, n // (ROWS_PER_PARAMETER * (r + 1) * (r + 2) // 2))
     u = u[np.lexsort(u.T)]
-    held = np.arange(len(u)) % HELD_OUT == 0
+    judging = np.arange(n) % HELD_OUT == 0
+    held, rest = u[judging], u[~judging]
     best = tried = start
-    judged, failures = Posterior(start, s).chances(u[held])[1], 0
+    judged, failures = Posterior(start, s).chances(held)[1], 0
     while tried.size < most and failures < PATIENCE:
-        grown = split(tried, u[~held], s, min(2 * tried.size, most))
+        grown = split(tried, rest, s, min(2 * tried.size, most))
         if grown.size == tried.size:
             break
-        smooth = deconvolved(grown, u[~held], s)
-        pointed = deconvolved(with_atoms(smooth, s, A), u[~held], s)
-        likelihoods = [Posterior(mixture, s).chances(u[held])[1] for mixture in (smooth, pointed)]
-        atoms = likelihoods[1].sum() >= likelihoods[0].sum()
-        tried, found = (pointed, likelihoods[1]) if atoms else (smooth, likelihoods[0])
+        tried, found = _with_or_without_atoms(grown, rest, held, s, A)
         gained = found - judged
         if gained.mean() > gained.std() / np.sqrt(gained.size):
             best, judged, failures = tried, found, 0
         else:
             failures += 1
     return best if best is start else deconvolved(best, u, s)
+
+
+def _with_or_without_atoms(prior: Mixture, u: Array, held: Array, s: Array, A: Array) -> tuple[Mixture, Array]:
+    """Return what EM makes of a mixture, with atoms unless rows held out are likelier without, and the log-likelihoods of these rows."""
+    smooth = deconvolved(prior, u, s)
+    pointed = deconvolved(with_atoms(smooth, s, A), u, s)
+    judged = [(mixture, Posterior(mixture, s).chances(held)[1]) for mixture in (pointed, smooth)]
+    return max(judged, key=lambda found: float(found[1].sum()))
