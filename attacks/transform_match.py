@@ -43,6 +43,7 @@ from attacks.known_io_regression import ridge_map
 from auditor.plugin import (
     Array,
     ExactMoments,
+    Knowledge,
     KnownRecords,
     KnownSample,
     Moments,
@@ -64,6 +65,8 @@ MOST_COMPARED = 20
 SAME = 1e-16
 """Mean square distance, in units of the coefficients' own, up to which a column is a coefficient."""
 
+SECRET = "undoes a public transform (matrix: dct); the matrix of this scheme is secret, and has to be learnt first"
+
 
 @register
 class TransformMatch(RowAttack):
@@ -71,7 +74,7 @@ class TransformMatch(RowAttack):
 
     name = "transform-match"
     reference = "mukherjee2006"
-    families = frozenset({"random-projection", "rotation", "rotation-noise"})
+    families = frozenset({"random-projection"})
     knowledge = (KnownRecords.name, UnmatchedRecords.name, KnownSample.name, Perfect.name)
     assumes = "The adversary knows the transform, not which coefficients are kept in which order; and a record, a sample, or the moments."
     wins = (
@@ -79,10 +82,16 @@ class TransformMatch(RowAttack):
         "and the rest does not tell; does not apply to secret matrices."
     )
 
+    def check(self, family: str, knowledge: Knowledge) -> None:
+        """Refuse rotations, whose matrices are always secret, with that reason."""
+        if family.startswith("rotation"):
+            raise NotApplicable(SECRET)
+        super().check(family, knowledge)
+
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the transform with its columns named."""
         if view.scheme.get("matrix") != "dct":
-            raise NotApplicable("undoes a public transform (matrix: dct); the matrix of this scheme is secret, and has to be learnt first")
+            raise NotApplicable(SECRET)
         C, given = cosine_transform(view.width), view.given
         if isinstance(given, ExactMoments):
             m, K = C @ given.mean, C @ given.covariance @ C.T

@@ -94,9 +94,9 @@ def test_a_record_whose_coefficients_are_the_same_promises_nothing():
     assert named.expected(X) is None
 
 
-@pytest.mark.parametrize("scheme", ["rotation", "random-projection"])
-def test_a_secret_matrix_is_refused_with_the_reason(scheme):
-    release = auditor.perturb(table(), scheme, [0], seed=1, **({} if scheme == "rotation" else {"dimensions": 3}))
+@pytest.mark.parametrize(("scheme", "level", "more"), [("rotation", 0, {}), ("rotation-noise", 0.1, {}), ("random-projection", 0, {"dimensions": 3})])
+def test_a_secret_matrix_is_refused_with_the_reason(scheme, level, more):
+    release = auditor.perturb(table(), scheme, [level], seed=1, **more)
     with pytest.raises(NotApplicable, match="the matrix of this scheme is secret"):
         attacked(release, {"known-records": 5})
 
