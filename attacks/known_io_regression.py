@@ -24,48 +24,31 @@ were transformed. Copies with other columns have no theory but 0, where the know
 Copies with other columns than the original (a random projection's) have no joint moments: the same map is then fitted to the records
 themselves, and run over rows.
 
-Reference: known-sample and known input–output attacks of liu2008, section 4, in the least-squares form of Chen et al. Works on every
-numeric scheme; fails under corner-wave noise to gain from pooling, where more copies are only more to learn.
+Reference: li2012 (6) with moments of the known records in place of the law's; known input–output pairs are the setting of liu2008,
+section 4.1. The survey's own least squares, which go from originals to copies and are inverted (chen2007), are ``known-io-inverse``. Works
+on every numeric scheme; fails under corner-wave noise to gain from pooling, where more copies are only more to learn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from auditor.plugin import (
-    Affine,
-    Array,
-    KnownRecords,
-    LinearAttack,
-    NotApplicable,
-    PluginParameters,
-    Reconstruction,
-    Records,
-    RowAttack,
-    View,
-    register,
-)
-
-SPANNED = 1e-8
-"""A direction in which records reach less than this share of their farthest is not said to be known exactly."""
+from attacks._learnt_map import LearntMap
+from auditor.plugin import Array, PluginParameters, register
 
 RIDGES = np.concatenate([[0.0], np.logspace(-6, 3, 46)])
 """Ridges that cross-validation tries, as shares of the copies' variance."""
 
 
 @register
-class KnownInputOutputRegression(LinearAttack):
+class KnownInputOutputRegression(LearntMap):
     """Learns the map from pooled copies to originals by least squares from records known in clear."""
 
     name = "known-io-regression"
-    reference = "liu2008, section 4"
-    families = frozenset({"additive", "rotation", "rotation-noise", "random-projection"})
-    knowledge = (KnownRecords.name,)
-    assumes = "The adversary has some records in clear and knows which released rows are theirs; nothing else."
+    reference = "li2012, eq. 6"
     wins = "Wins with a few hundred records and an unknown law; loses to llse by about 1 + kN/p, and with p near kN to guessing the mean."
 
     class Parameters(PluginParameters):
@@ -75,56 +58,14 @@ class KnownInputOutputRegression(LinearAttack):
             0.0, description="share of the copies' variance added to it; 'gcv': chosen by generalised cross-validation"
         )
 
-    def affine(self, view: View) -> Affine:
-        """Return the least-squares map from the known records."""
-        known = view.need(Records).moments
-        if known is None:
-            raise NotApplicable("learns from moments, which copies need as many columns for as the original has")
-        C, N, mean = known.covariance(), view.width, known.mean
-        W = ridge_map(C[:N, :N], C[:N, N:], C[N:, N:], known.count, self.parameters.ridge)
-        return Affine(W, mean[:N] - W @ mean[N:], fixed=False, apart=True)
+    @property
+    def undoes_a_matrix(self) -> bool:
+        """Without a ridge it does."""
+        return bool(self.parameters.ridge == 0)
 
-    def over_rows(self) -> RowAttack:
-        """Return the same for copies with other columns than the original."""
-        return RegressionOverRows(self.parameters)
-
-
-class RegressionOverRows(RowAttack):
-    """The least-squares map fitted to the known records themselves; copies may have any number of columns."""
-
-    name = KnownInputOutputRegression.name
-    families = KnownInputOutputRegression.families
-    knowledge = KnownInputOutputRegression.knowledge
-
-    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the map from the coalition's copies side by side, whatever their columns."""
-        records = view.need(Records)
-        x, y = records.original, np.hstack(records.copies)
-        mean_x, mean_y = x.mean(axis=0), y.mean(axis=0)
-        x, y = x - mean_x, y - mean_y
-        p = len(x)
-        exact = self.parameters.ridge == 0 and not any(view.levels) and _rank(x) == _rank(y) == view.width
-        return _Map(mean_x, mean_y, ridge_map(x.T @ x / p, x.T @ y / p, y.T @ y / p, p, self.parameters.ridge), exact)
-
-
-class _Map(Reconstruction):
-    """``x̂ = x̄_p + W (y − ȳ_p)``."""
-
-    def __init__(self, mean_x: Array, mean_y: Array, W: Array, exact: bool) -> None:
-        self._mean_x, self._mean_y, self._W, self._exact = mean_x, mean_y, W, exact
-
-    def rows(self, copies: Sequence[Array]) -> Array:
-        return self._mean_x + (np.hstack(list(copies)) - self._mean_y) @ self._W.T
-
-    def expected(self, x: Array) -> Array | None:
-        """Return 0 where the known records undo a matrix; what else is left is this matrix's, and no expectation."""
-        return np.zeros(len(x)) if self._exact else None
-
-
-def _rank(centred: Array) -> int:
-    """Return how many directions records vary in, rounding left out."""
-    s = np.linalg.svd(centred, compute_uv=False)
-    return int((s > SPANNED * s[0]).sum()) if s.size and s[0] > 0 else 0
+    def weights(self, C_xx: Array, C_xy: Array, C_yy: Array, records: int) -> Array:
+        """Return the map of least squares, or with a ridge."""
+        return ridge_map(C_xx, C_xy, C_yy, records, self.parameters.ridge)
 
 
 def ridge_map(C_xx: Array, C_xy: Array, C_yy: Array, records: int, ridge: float | str) -> Array:

@@ -7,7 +7,7 @@ guess, weighed by how likely the noise is that would make the copies of it.
 | --- | --- | --- | --- |
 | ``ȳ, Sigma_r`` | the copies' combination of least noise, and the covariance of its noise | (N,), (N, N) | ``attacks.mixture_estimate`` |
 | ``x_j`` | records of the sample, m of them | (m, N) | robbins1956, with a sample for its prior |
-| ``h² K`` | covariance of a normal kernel about each: ``K`` of the data, h the bandwidth | (N, N) | |
+| ``h² K`` | covariance of a normal kernel about each: ``K`` of the data, from records and copies, h the bandwidth | (N, N) | |
 | ``q_j`` | ``∝ N(ȳ; x_j, h² K + Sigma_r)`` | scalar | |
 | ``x̂`` | ``Σ_j q_j (x_j + h² K (h² K + Sigma_r)⁻¹ (ȳ − x_j))`` | (N,) | |
 
@@ -15,6 +15,10 @@ In coordinates in which ``K`` and ``Sigma_r`` are diagonal (``Pencil``) the kern
 sample are two matrix products and an exponential, block by block: linear in rows and in the sample. With no bandwidth the posterior is over
 the sample's records themselves, which is right where values are few; between the points of a small sample there is nothing then. So the
 bandwidth is chosen under which the copies are most likely, on at most 2,000 of their rows.
+
+``K`` is the records' covariance and the copies' less their noise, each weighed as far as it is known (``weighed_covariance``). So strong
+noise leaves the sample's mean; without a bandwidth weak noise leaves the nearest of its records, with one the value itself; and a large
+sample of normal data is ``llse``.
 
 Best of all attacks, in squared error, as the sample grows, whatever the distribution: with ever more records it is the exact posterior
 mean. Wins with a sample that fills the space that the data do; fails with few records or many attributes, as distances between records are
@@ -32,8 +36,9 @@ from pydantic import Field
 
 from attacks._deconvolution import GRAIN
 from attacks._fastica import some_rows
-from attacks.mixture_estimate import Seen
+from attacks.mixture_estimate import Seen, least_noise, normal_prior
 from auditor.numerics.blocks import evenly
+from auditor.numerics.linear_algebra import Pencil
 from auditor.plugin import (
     Array,
     KnownRecords,
@@ -80,13 +85,42 @@ class SampleEstimate(RowAttack):
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the posterior mean over the sample."""
         known = view.given.original if isinstance(view.given, Records) else view.need(UnpairedRecords).original
-        seen = Seen.of(view)
+        seen = seen_with(view, known)
         records = (known - seen.mu) @ seen.pencil.inverse.T
         if self.parameters.bandwidth is not None:
             return _OverSample(seen, Kernel(records, seen.pencil.share, self.parameters.bandwidth))
         u = some_rows((seen.coordinates(copies) for copies in blocks), stream(view.seed, self.name, "rows"))[:JUDGING_ROWS]
         kernels = [Kernel(records, seen.pencil.share, bandwidth) for bandwidth in BANDWIDTHS]
         return _OverSample(seen, max(kernels, key=lambda kernel: kernel.log_likelihood(u)))
+
+
+def seen_with(view: View, known: Array) -> Seen:
+    """Return what a coalition sees, its estimate of the data's covariance sharpened by records in clear, shape (m, N).
+
+    Raises
+    ------
+    NotApplicable
+        The law of the noise is unknown or not Gaussian.
+    """
+    W = least_noise(view)
+    mu, from_copies, Sigma_r = normal_prior(view, W)
+    K = weighed_covariance(np.atleast_2d(np.cov(known.T, bias=True)), len(known), from_copies, view.held.count, Sigma_r)
+    return Seen(W, view.centre, mu, Pencil.of(K, Sigma_r))
+
+
+def weighed_covariance(from_records: Array, m: int, from_copies: Array, n: int, Sigma_r: Array) -> Array:
+    """Return the data's covariance, shape (N, N), from m records in clear and n copies less their noise, each as far as it is known.
+
+    Variances are estimated to ``2K²/m`` and to ``2(K + Sigma_r)²/n``: where noise is strong a few records in clear tell more than all of
+    the copies, whose covariance is a small difference of large numbers. Every attribute has its own weights; roots of them on both sides
+    keep the sum positive semi-definite.
+    """
+    own = np.where(np.diag(from_records) > 0, np.diag(from_records), np.diag(from_copies))  # of few records all may be the same
+    total = own + np.diag(Sigma_r)
+    precision = n * np.divide(own, total, out=np.ones_like(total), where=total > 0) ** 2  # of the copies, in units of 1/2K²
+    share = np.divide(precision, precision + m - 1, out=np.ones_like(total), where=precision + m > 1)
+    a, b = np.sqrt(1.0 - share), np.sqrt(share)
+    return np.asarray(np.outer(a, a) * from_records + np.outer(b, b) * from_copies)
 
 
 class Kernel:

@@ -62,7 +62,11 @@ def people(rows=400, seed=1):
 CHECKS = {"attack": check_attack, "scheme": check_scheme, "source": check_source}
 
 
-@pytest.mark.parametrize(("kind", "name"), PLUGINS)
+DEAR = {"known-io-boosting"}
+"""Attacks that are fitted for milliseconds on each of the contract's hundreds of releases; their own tests are quick."""
+
+
+@pytest.mark.parametrize(("kind", "name"), [pytest.param(*plugin, marks=pytest.mark.slow if plugin[1] in DEAR else ()) for plugin in PLUGINS])
 def test_a_plugin_keeps_the_contract_of_its_kind(kind, name):
     cls = registry.get(kind, name)
     assert cls.kind == kind

@@ -92,6 +92,13 @@ _WORKS = {
     "hyvarinen2000": (
         "A. Hyvärinen and E. Oja. Independent component analysis: algorithms and applications. Neural Networks 13(4–5), 411–430, 2000."
     ),
+    "friedman2001": (
+        "J. H. Friedman. Greedy function approximation: a gradient boosting machine. The Annals of Statistics 29(5), 1189–1232, 2001."
+    ),
+    "ke2017": (
+        "G. Ke, Q. Meng, T. Finley, T. Wang, W. Chen, W. Ma, Q. Ye and T.-Y. Liu. LightGBM: a highly efficient gradient boosting decision "
+        "tree. Advances in Neural Information Processing Systems 30, 3146–3154, 2017."
+    ),
     "samarati2001": (
         "P. Samarati. Protecting respondents' identities in microdata release. IEEE Transactions on Knowledge and Data Engineering "
         "13(6), 1010–1027, 2001."

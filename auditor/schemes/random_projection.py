@@ -42,6 +42,7 @@ class RandomProjection(TransformScheme):
     reference = "liu2008, section 4"
     assumes = "Nobody outside knows as many records as there are dimensions, and recipients never pool their copies."
     trial = MappingProxyType({"dimensions": 2, "copies": 3})
+    other_trials = (MappingProxyType({"dimensions": 2, "copies": 3, "matrix": "dct"}),)
 
     class Parameters(PluginParameters):
         """Size and kind of the matrix, and how many copies."""
@@ -94,7 +95,12 @@ def truncated_dct(table: TableMoments, size: int, rng: Rng) -> Array:
     N = table.mean.size
     if size > N:
         raise AuditorError(f"dimensions: a cosine transform of {N} attributes has {N} coefficients; got {size}")
-    C = scipy.fft.dct(np.eye(N), norm="ortho", axis=0)
+    C = cosine_transform(N)
     energy = np.diag(C @ (table.covariance + np.outer(table.mean, table.mean)) @ C.T)
     kept = np.argsort(-energy, kind="stable")[:size]
     return np.asarray(C[rng.permutation(kept)])
+
+
+def cosine_transform(N: int) -> Array:
+    """Return the orthonormal DCT-II, shape (N, N): coefficients are ``C x``."""
+    return np.asarray(scipy.fft.dct(np.eye(N), norm="ortho", axis=0))

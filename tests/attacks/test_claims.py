@@ -81,6 +81,18 @@ CLAIMS: dict[str, tuple[Claim, Claim]] = {  # attack: where it succeeds, where i
         Claim("survey-rotation", "normalized_error", {"attack": "known-io-regression", "knowledge": "known-records(60)", "at-most": 1e-9}, "Wins with a few hundred records and an unknown law"),
         Claim("survey-tables", "ranking", {"scheme": "independent", "knowledge": "known-records(3)", "order": ["ndr", "known-io-regression"]}, "with p near kN to guessing the mean"),
     ),
+    "known-io-boosting": (
+        Claim("with-records", "ranking", {"scheme": "fresh", "knowledge": "known-records(600)", "order": ["known-io-boosting", "known-io-regression"]}, "Wins over every linear attack on skewed, clustered or curved data"),
+        Claim("with-records", "no-collusion-gain", {"scheme": "nested"}, "gains nothing from more corner-wave copies"),
+    ),
+    "known-io-inverse": (
+        Claim("with-records", "normalized_error", {"scheme": "turned", "attack": "known-io-inverse", "at-most": 1e-9}, "Exact on a matrix without noise"),
+        Claim("with-records", "ranking", {"scheme": "nested", "order": ["known-io-regression", "known-io-inverse"]}, "loses to known-io-regression"),
+    ),
+    "transform-match": (
+        Claim("with-records", "normalized_error", {"scheme": "cosine", "attack": "transform-match", "at-most": 1e-9}, "Exact for all records of a public transform that keeps every coefficient"),
+        Claim("with-records", "normalized_error", {"scheme": "half a cosine", "attack": "transform-match", "attribute": "age", "at-least": 0.5}, "loses what was dropped and the rest does not tell"),
+    ),
     "known-io-rotation": (
         Claim("survey-rotation", "normalized_error", {"attack": "known-io-rotation", "knowledge": "known-records(60)", "at-most": 1e-9}, "so for all once N independent ones are known"),
         Claim("survey-rotation", "normalized_error", {"attack": "known-io-rotation", "knowledge": "known-records(3)", "at-least": 0.3}, "else a blind guess outside it"),

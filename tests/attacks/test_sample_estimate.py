@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 import auditor
 from attacks._deconvolution import Mixture, Posterior
-from attacks.sample_estimate import Kernel
+from attacks.sample_estimate import Kernel, weighed_covariance
+from auditor.adversary.knowledge import KnownSample
+from auditor.audit.numeric.gather import chosen_rows
 
 properties = settings(max_examples=25, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
@@ -103,3 +105,62 @@ def test_nobody_without_records_can_use_it():
     release = auditor.perturb(np.eye(3)[[0, 1, 2, 0]], "independent", [0.5], seed=1)
     with pytest.raises(auditor.AuditorError, match="cannot use perfect knowledge"):
         auditor.attack("sample-estimate", release)
+
+
+def apart(release, size, **parameters):
+    """Estimates and true values of the rows that are not in the sample, and the sample."""
+    X = np.asarray(release.original)
+    given_rows = chosen_rows(KnownSample(size), len(X), 3, 1)
+    rest = np.setdiff1d(np.arange(len(X)), given_rows)
+    found = auditor.attack("sample-estimate", release, coalition="all", knowledge={"known-sample": size}, seed=3, **parameters)
+    return np.asarray(found.values)[rest], X[rest], X[given_rows]
+
+
+@pytest.mark.parametrize("parameters", [{}, {"bandwidth": 0.0}], ids=str)
+@pytest.mark.parametrize("scheme", ["independent", "correlated", "corner-wave"])
+def test_huge_noise_leaves_the_sample_s_mean(scheme, parameters):
+    """At σ² = 1e8 a copy moves the estimate by 1e-4 of its 4 standard deviations. Of white noise the copies' covariance is rounding beside
+    the noise's: taken for the data's, it made the estimates 600 standard deviations large."""
+    X = np.random.default_rng(0).exponential(size=(600, 3))
+    found, _, sample = apart(auditor.perturb(X, scheme, [1e8], seed=1), 100, **parameters)
+    np.testing.assert_allclose(found, np.broadcast_to(sample.mean(axis=0), found.shape), atol=2e-3)
+
+
+def test_tiny_noise_leaves_the_nearest_record_without_a_kernel_and_the_value_itself_with_one():
+    X = np.random.default_rng(0).exponential(size=(600, 3))
+    release = auditor.perturb(X, "independent", [1e-6], seed=1)
+    found, rest, sample = apart(release, 100, bandwidth=0.0)
+    distances = ((rest[:, None] - sample) ** 2).sum(axis=2)
+    first, second = np.sort(distances, axis=1)[:, :2].T
+    clear = second - first > 0.05  # beside it the noise decides nothing
+    assert clear.mean() > 0.5
+    np.testing.assert_allclose(found[clear], sample[distances.argmin(axis=1)][clear], atol=1e-6)
+    np.testing.assert_allclose(apart(release, 100)[0], rest, atol=1e-2)
+
+
+@pytest.mark.parametrize("scheme", ["independent", "correlated"])
+def test_a_large_sample_of_normal_data_makes_it_the_llse(scheme):
+    X = np.random.default_rng(0).normal(size=(6000, 2)) @ np.array([[1.0, 0.6], [0.0, 1.0]])
+    release = auditor.perturb(X, scheme, [0.5, 0.8], seed=1)
+    linear = np.asarray(auditor.attack("llse", release, coalition="all").values)
+    rest = np.setdiff1d(np.arange(6000), chosen_rows(KnownSample(4000), 6000, 3, 1))
+    for parameters in ({}, {"bandwidth": 0.0}):
+        found = apart(release, 4000, **parameters)[0]
+        assert ((found - linear[rest]) ** 2).mean() < 0.01 * ((linear - X)[rest] ** 2).mean()
+
+
+@pytest.mark.parametrize("scheme", ["correlated", "corner-wave", "linearly-dependent"])
+def test_a_total_beside_its_parts_and_noise_that_cancels(scheme):
+    """Singular K_X, singular K_Z: no estimate leaves the plane that the data lie in, and linearly dependent copies give the values away."""
+    parts = np.random.default_rng(4).exponential(size=(400, 2))
+    found, rest, _ = apart(auditor.perturb(np.c_[parts, parts.sum(axis=1)], scheme, [0.5, 0.8], seed=1), 150)
+    np.testing.assert_allclose(found[:, 0] + found[:, 1], found[:, 2], atol=1e-8)
+    if scheme == "linearly-dependent":
+        np.testing.assert_allclose(found, rest, atol=1e-6)
+
+
+def test_covariances_of_records_and_of_copies_are_weighed_as_they_are_known_by_hand():
+    """K = 1 from 11 records; of 10 copies in noise of variance 1 precision is 10·(1/2)² = 2.5 against 10: share 0.2 of K = 3."""
+    one = np.ones((1, 1))
+    np.testing.assert_allclose(weighed_covariance(one, 11, 3 * one, 10, one), 0.8 + 0.2 * 3)
+    np.testing.assert_allclose(weighed_covariance(0 * one, 1, 3 * one, 10, one), 3.0)

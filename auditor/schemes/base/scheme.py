@@ -146,6 +146,8 @@ class Scheme(Plugin):
     """Level at which a copy is the original. Schemes that have one perturb each value anew in every run: copies of two runs average out."""
     trial_levels: ClassVar[tuple[float, ...]] = (0.5, 0.8, 0.65)
     """Three levels that ``auditor.testing`` tries it with, unless it has levels of its own; noise multiples or probabilities."""
+    other_trials: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    """Parameters beside ``trial`` that ``auditor.testing`` tries attacks on: where they change what is secret."""
 
     base: Path | None = None
     """Folder that file names in the parameters are relative to."""

@@ -1,0 +1,92 @@
+"""A linear map from pooled copies to originals, learnt from records known in clear: on moments, or over rows where there are none.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``C_xx, C_xy, C_yy`` | covariances over the known records, copies side by side | (N, N), (N, d), (d, d) |
+| ``W`` | the map, which each attack learns in its own way | (N, d) |
+| ``x̂`` | ``x̄_p + W (y − ȳ_p)`` | (N,) |
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from auditor.plugin import Affine, Array, KnownRecords, LinearAttack, NotApplicable, Reconstruction, Records, RowAttack, View
+
+SPANNED = 1e-8
+"""A direction in which records reach less than this share of their farthest is not said to be known exactly."""
+
+
+class LearntMap(LinearAttack):
+    """Base of attacks that learn ``W`` from known records."""
+
+    families = frozenset({"additive", "rotation", "rotation-noise", "random-projection"})
+    knowledge = (KnownRecords.name,)
+    assumes = "The adversary has some records in clear and knows which released rows are theirs; nothing else."
+
+    @property
+    def undoes_a_matrix(self) -> bool:
+        """Whether a matrix without noise is undone exactly by records that span."""
+        return True
+
+    @abstractmethod
+    def weights(self, C_xx: Array, C_xy: Array, C_yy: Array, records: int) -> Array:
+        """Return ``W`` for covariances over so many known records."""
+
+    def affine(self, view: View) -> Affine:
+        """Return the map from the known records' moments."""
+        known = view.need(Records).moments
+        if known is None:
+            raise NotApplicable("learns from moments, which copies need as many columns for as the original has")
+        C, N, mean = known.covariance(), view.width, known.mean
+        W = self.weights(C[:N, :N], C[:N, N:], C[N:, N:], known.count)
+        return Affine(W, mean[:N] - W @ mean[N:], fixed=False, apart=True)
+
+    def over_rows(self) -> RowAttack:
+        """Return the same for copies with other columns than the original."""
+        return MapOverRows(self)
+
+
+class MapOverRows(RowAttack):
+    """The map learnt from the known records themselves; copies may have any number of columns."""
+
+    name = "learnt-map"
+    families = LearntMap.families
+    knowledge = LearntMap.knowledge
+
+    def __init__(self, attack: LearntMap) -> None:
+        super().__init__(attack.parameters)
+        self._attack = attack
+
+    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+        """Return the map from the coalition's copies side by side, whatever their columns."""
+        records = view.need(Records)
+        x, y = records.original, np.hstack(records.copies)
+        mean_x, mean_y = x.mean(axis=0), y.mean(axis=0)
+        x, y = x - mean_x, y - mean_y
+        p = len(x)
+        exact = self._attack.undoes_a_matrix and not any(view.levels) and _rank(x) == _rank(y) == view.width
+        return _Map(mean_x, mean_y, self._attack.weights(x.T @ x / p, x.T @ y / p, y.T @ y / p, p), exact)
+
+
+class _Map(Reconstruction):
+    """``x̂ = x̄_p + W (y − ȳ_p)``."""
+
+    def __init__(self, mean_x: Array, mean_y: Array, W: Array, exact: bool) -> None:
+        self._mean_x, self._mean_y, self._W, self._exact = mean_x, mean_y, W, exact
+
+    def rows(self, copies: Sequence[Array]) -> Array:
+        return self._mean_x + (np.hstack(list(copies)) - self._mean_y) @ self._W.T
+
+    def expected(self, x: Array) -> Array | None:
+        """Return 0 where the known records undo a matrix; what else is left is this matrix's, and no expectation."""
+        return np.zeros(len(x)) if self._exact else None
+
+
+def _rank(centred: Array) -> int:
+    """Return how many directions records vary in, rounding left out."""
+    s = np.linalg.svd(centred, compute_uv=False)
+    return int((s > SPANNED * s[0]).sum()) if s.size and s[0] > 0 else 0

@@ -1,0 +1,195 @@
+"""Transform match: a public transform hides nothing but which coefficient is which; what is known of some records says that too.
+
+A cosine transform keeps some coefficients of each record, in a secret order. A column whose values are a known record's coefficient is
+that coefficient; once all columns are named, the transform is inverted.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``C`` | orthonormal cosine transform (DCT-II) across a record's attributes: public | (N, N) | mukherjee2006 |
+| ``y`` | ``P C x``, P a choice and an order of n' coefficients: secret | (n',) | liu2008, (12.4) |
+| ``g_ji`` | how far column j is from coefficient i, below | (n', N) | |
+| ``π`` | ``argmin Σ_j g_jπ(j)``, one coefficient a column (Hungarian method) | (n',) | |
+| ``m, K`` | mean and covariance of the coefficients, as known | (N,), (N, N) | |
+| ``ĉ_rest`` | ``m_rest + K_rest,π K_ππ⁺ (y − m_π)``: those that were dropped | (N − n',) | li2012 (6) |
+| ``x̂`` | ``Cᵀ ĉ`` | (N,) | |
+
+| knowledge | ``g_ji`` |
+| --- | --- |
+| ``known-records`` | mean square of ``y_j − (Cx)_i`` over the known records |
+| ``unmatched-records`` | the same to the nearest value of column j: the record is somewhere in it |
+| ``perfect``, ``known-sample`` | squared difference of means and of standard deviations |
+
+Of known records one is enough, unless two of its coefficients are the same; moments of a sample may take neighbours for each other.
+Dropped coefficients are guessed from the others by least squares, of records with the ridge of known-io-regression. Theory is what that
+guess leaves of each record, given that every column has the right name; it is told where one coefficient fits each column to the last
+digits and no other does.
+
+Several copies keep the same coefficients in other orders: pooled they say what the first says, and it is used.
+
+Reference: mukherjee2006, as liu2008, section 4, describes it. Fails on whatever the transform drops, as far as the rest does not tell it,
+and does not apply to a matrix that is secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy  # its parts are imported when they are first used
+from numpy.typing import NDArray
+
+from attacks.known_io_regression import ridge_map
+from auditor.plugin import (
+    Array,
+    ExactMoments,
+    Knowledge,
+    KnownRecords,
+    KnownSample,
+    Moments,
+    NotApplicable,
+    Perfect,
+    Reconstruction,
+    Records,
+    RowAttack,
+    UnmatchedRecords,
+    UnpairedRecords,
+    View,
+    register,
+)
+from auditor.schemes.random_projection import cosine_transform
+
+MOST_COMPARED = 20
+"""Known records that are looked for in the columns: one is enough but for coincidences."""
+
+SAME = 1e-16
+"""Mean square distance, in units of the coefficients' own, up to which a column is a coefficient."""
+
+SECRET = "undoes a public transform (matrix: dct); the matrix of this scheme is secret, and has to be learnt first"
+
+
+@register
+class TransformMatch(RowAttack):
+    """Names the coefficients of a public transform by what is known of some records, and inverts it."""
+
+    name = "transform-match"
+    reference = "mukherjee2006"
+    families = frozenset({"random-projection"})
+    knowledge = (KnownRecords.name, UnmatchedRecords.name, KnownSample.name, Perfect.name)
+    assumes = "The adversary knows the transform, not which coefficients are kept in which order; and a record, a sample, or the moments."
+    wins = (
+        "Exact for all records of a public transform that keeps every coefficient, from a single known record on; loses what was dropped "
+        "and the rest does not tell; does not apply to secret matrices."
+    )
+
+    def check(self, family: str, knowledge: Knowledge) -> None:
+        """Refuse rotations, whose matrices are always secret, with that reason."""
+        if family.startswith("rotation"):
+            raise NotApplicable(SECRET)
+        super().check(family, knowledge)
+
+    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+        """Return the transform with its columns named."""
+        if view.scheme.get("matrix") != "dct":
+            raise NotApplicable(SECRET)
+        C, given = cosine_transform(view.width), view.given
+        if isinstance(given, ExactMoments):
+            m, K = C @ given.mean, C @ given.covariance @ C.T
+            return Named.of(C, m, K, None, moment_gaps(m, K, _column_moments(blocks)))
+        paired = isinstance(given, Records)
+        c = (given.original if isinstance(given, Records) else view.need(UnpairedRecords).original) @ C.T
+        m, K = c.mean(axis=0), np.atleast_2d(np.cov(c.T, bias=True))
+        if paired:
+            gaps = ((view.need(Records).copies[0][:, :, None] - c[:, None, :]) ** 2).mean(axis=0)
+        elif isinstance(view.knowledge, UnmatchedRecords):
+            gaps = nearest_gaps(c[:MOST_COMPARED], blocks)
+        else:
+            gaps = moment_gaps(m, K, _column_moments(blocks))
+        return Named.of(C, m, K, len(c), gaps)
+
+
+@dataclass(frozen=True)
+class Named(Reconstruction):
+    """The transform, with its columns named.
+
+    Attributes
+    ----------
+    transform : ndarray of shape (N, N)
+        ``C``.
+    kept, rest : ndarrays of shape (n',), (N − n',)
+        ``π``, and the coefficients that no column is.
+    mean : ndarray of shape (N,)
+        ``m``.
+    guess : ndarray of shape (N − n', n')
+        ``K_rest,π K_ππ⁺``.
+    certain : bool
+        Whether one coefficient fits each column, and no other.
+    """
+
+    transform: Array = field(repr=False)
+    kept: NDArray[np.intp] = field(repr=False)
+    rest: NDArray[np.intp] = field(repr=False)
+    mean: Array = field(repr=False)
+    guess: Array = field(repr=False)
+    certain: bool
+
+    @classmethod
+    def of(cls, C: Array, m: Array, K: Array, records: int | None, gaps: Array) -> Named:
+        """Return it for distances of shape (n', N), and moments that are of so many records, or exact."""
+        kept = np.asarray(scipy.optimize.linear_sum_assignment(gaps)[1], dtype=np.intp)
+        rest = np.setdiff1d(np.arange(len(C)), kept)
+        ridge = 0.0 if records is None else "gcv"
+        guess = ridge_map(K[np.ix_(rest, rest)], K[np.ix_(rest, kept)], K[np.ix_(kept, kept)], records or 0, ridge)
+        fits = gaps <= SAME * float(np.mean(m**2 + np.diag(K)))
+        return cls(C, kept, rest, m, guess, bool((fits.sum(axis=1) == 1).all()))
+
+    def rows(self, copies: Sequence[Array]) -> Array:
+        """Return ``Cᵀ ĉ``."""
+        c = np.empty((len(copies[0]), len(self.transform)))
+        c[:, self.kept] = copies[0]
+        c[:, self.rest] = self._guessed(copies[0])
+        return np.asarray(c @ self.transform)
+
+    def expected(self, x: Array) -> Array | None:
+        """Return ``‖c_rest − ĉ_rest‖²`` of true records, where names are certain."""
+        if not self.certain:
+            return None
+        c = x @ self.transform.T
+        return np.asarray(((c[:, self.rest] - self._guessed(c[:, self.kept])) ** 2).sum(axis=1))
+
+    def _guessed(self, kept: Array) -> Array:
+        return self.mean[self.rest] + (kept - self.mean[self.kept]) @ self.guess.T
+
+
+def nearest_gaps(c: Array, blocks: Iterable[list[Array]]) -> Array:
+    """Return ``g``, shape (n', N): mean square distance of known coefficients, shape (p, N), to the nearest value of each column."""
+    nearest: Array = np.array(np.inf)
+    for copies in blocks:
+        columns = [np.sort(np.concatenate([[-np.inf], column, [np.inf]])) for column in copies[0].T]
+        above = [np.searchsorted(column, c) for column in columns]  # at least 1, as −∞ is first
+        gaps = [np.minimum(column[i] - c, c - column[i - 1]) for column, i in zip(columns, above, strict=True)]
+        nearest = np.minimum(nearest, np.stack(gaps))
+    if not nearest.ndim:
+        raise NotApplicable("has no released row to look at")
+    return np.asarray((nearest**2).mean(axis=1))
+
+
+def moment_gaps(m: Array, K: Array, columns: tuple[Array, Array]) -> Array:
+    """Return ``g``, shape (n', N), for means and variances of the columns, each of shape (n',)."""
+    mean, variance = columns
+    deviations, own = (np.sqrt(np.clip(v, 0.0, None)) for v in (np.diag(K), variance))
+    return np.asarray((mean[:, None] - m) ** 2 + (own[:, None] - deviations) ** 2)
+
+
+def _column_moments(blocks: Iterable[list[Array]]) -> tuple[Array, Array]:
+    """Return means and variances of the first copy's columns, taken about its first row."""
+    start: Array | None = None
+    parts = []
+    for copies in blocks:
+        if len(copies[0]):
+            start = copies[0][0] if start is None else start
+            parts.append(Moments.of(copies[0] - start))
+    if start is None:
+        raise NotApplicable("has no released row to look at")
+    moments = Moments.merge(parts)
+    return start + moments.mean, np.diag(moments.covariance())
