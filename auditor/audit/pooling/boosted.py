@@ -49,7 +49,7 @@ KNOWN = 1e-9
 RUN = 64
 """Neighbouring rows that fall in one half, so that records which are alike are not in both."""
 TREES: Mapping[str, Any] = {
-    "max_iter": 30, "learning_rate": 0.08, "max_leaf_nodes": 8, "l2_regularization": 1.0, "early_stopping": False
+    "max_iter": 20, "learning_rate": 0.12, "max_leaf_nodes": 8, "l2_regularization": 1.0, "early_stopping": False
 }  # fmt: skip
 
 
@@ -129,7 +129,8 @@ def cross_fitted(x: Array, copies: Sequence[Array]) -> tuple[Array, Array]:
     pooled, others = _squared_errors(np.where(unknown, in_own_deviations(left), 0.0), Y, differences)
     alone = others.mean(axis=0)
     saved, whole = alone - pooled, np.where(unknown, alone.mean(axis=0), 1.0)
-    return saved.mean(axis=0) / whole, np.sqrt(saved.var(axis=0, ddof=1) / len(x) / whole**2 + _luck(others / whole))
+    variance = saved.var(axis=0, ddof=1) / len(x) / whole**2 + _luck(others / whole)
+    return saved.mean(axis=0) / whole, np.where(unknown, np.sqrt(variance), 0.0)
 
 
 def _squared_errors(r: Array, Y: Array, differences: Differences) -> tuple[Array, Array]:
