@@ -3,8 +3,8 @@
 1. *Exactly, from the law.* In every coalition one copy must make the others useless: ``Cov(Z_b, Z_j) = Var(Z_b)`` for all j, which for
    jointly Gaussian noise settles it for every attack (li2012, Theorem 4 and Corollary 1).
    What another copy adds must then foretell neither the best copy's noise nor the record, in sizes as little as in signs: where ranks show
-   that it does (``auditor.audit.pooling.noise_dependence``), the noise is no such noise, nothing follows from its covariance, and the
-   claim is undecided.
+   that it does (``auditor.audit.pooling.noise_dependence``), or boosted trees gain by it (``auditor.audit.pooling.boosted``), the noise is
+   no such noise, nothing follows from its covariance, and the claim is undecided. Of copies from files a stated law is no proof.
 2. *By the theory of each attack.* Where an attack's error has a closed form, the gain that it predicts must be zero.
 3. *On the data*, by an equivalence test on paired differences: for every coalition and attack, and for the best linear attack that
    the originals themselves teach (which trusts no law), two one-sided tests of the gain against ± a margin. Holm's step-down over all
@@ -13,6 +13,7 @@
    copy measured best is the luckiest. Attacks that use the law may be blind to the copies by law, so the noise that was drawn must show
    it too: the auditor has ``Y_i − X``, and the share of its best copy's noise that a coalition can take off is tested exactly against the
    margin. Beside that test the best linear attack is a guard that can only refute; where no law is stated it must show no gain itself.
+   Boosted trees are such a guard where a law proves that there is no gain, and must show it where none does.
    Of categorical copies the best attack of any kind is judged instead, by the originals of records that look alike to a coalition.
 
 Only a gain refutes the claim. A coalition that does *worse* than its best copy, as one does that estimates too much from too few rows,
