@@ -142,10 +142,14 @@ def _nearest(findings: list[_Finding]) -> str:
 
 
 def _siblings(place: Path, model: type[BaseModel], missing: list[Path]) -> list[str]:
-    """Return what may stand beside a field: all fields at the top, those known to be missing below it."""
-    if len(place) == 1:
-        return [field.alias or name for name, field in model.model_fields.items()]
-    return [str(other[-1]) for other in missing if other[:-1] == place[:-1]]
+    """Return what may stand beside a field: all fields of its model, or, inside a union, those known to be missing."""
+    inner: Any = model
+    for part in place[:-1]:
+        fields = {field.alias or name: field.annotation for name, field in inner.model_fields.items()}
+        inner = fields.get(str(part))
+        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+            return [str(other[-1]) for other in missing if other[:-1] == place[:-1]]
+    return [field.alias or name for name, field in inner.model_fields.items()]
 
 
 def _problem(place: Path, findings: list[_Finding], known: list[str], tell: Callable[[Any], str]) -> tuple[Path, str, bool]:

@@ -12,6 +12,10 @@
 | expectation | ``Expectation`` | ``Evidence``; ``Judgement`` |
 | renderer | ``Renderer`` | results; text |
 
+An attack that looks at a record's neighbours says ``serial = True``. On numbers its ``Reconstruction`` says in ``neighbours`` how many rows
+before and after a record an estimate depends on, and is given them; on categories its ``Inference`` says ``serial`` and is given whole
+blocks of records in order, where others are given each outcome once.
+
 Names are those of the rooms they come from; what stands here is what a plugin may rely on. ``auditor.testing`` checks what was written.
 """
 

@@ -113,7 +113,7 @@ def attacked(name, level=0.5, seed=2, rows=400):
     return release, auditor.attack(name, release, knowledge=knowledge_of(name), coalition=[1, 2])
 
 
-@pytest.mark.parametrize("name", [name for name in ADDITIVE if knowledge_of(name) == "perfect"])
+@pytest.mark.parametrize("name", [name for name in ADDITIVE if knowledge_of(name) == "perfect" and not registry.get("attack", name).serial])
 def test_the_order_of_the_rows_is_of_no_account(name):
     release, plain = attacked(name)
     order = np.random.default_rng(0).permutation(len(release.original))

@@ -27,6 +27,8 @@ class Attack(Plugin):
     """Families of schemes it applies to."""
     knowledge: ClassVar[tuple[str, ...]] = ()
     """Names of the states of knowledge it can use; empty: it needs none, and any will do."""
+    serial: ClassVar[bool] = False
+    """Whether it looks at a record's neighbours in the table: the order of the rows counts then."""
     best_linear: ClassVar[bool] = False
     """Whether no linear attack has a smaller error where the law is known: theorems on pooling are about it."""
     wins: ClassVar[str] = ""
@@ -134,7 +136,17 @@ class Inferred:
 
 
 class Reconstruction:
-    """A non-linear attack, fitted to one coalition: rows of copies in, rows of estimates out."""
+    """A non-linear attack, fitted to one coalition: rows of copies in, rows of estimates out.
+
+    Attributes
+    ----------
+    neighbours : int
+        How many rows before and after a record its estimate depends on. ``rows``, ``expected`` and their like are then given
+        neighbouring rows in the table's order, as many on either side of the rows wanted, and fewer where the table begins and ends;
+        what they return for those is not used. Nothing else of the order may be relied on. ``inferred`` sees a record's own row only.
+    """
+
+    neighbours: int = 0
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return estimates, shape (b, N), for one block of the coalition's copies, each of shape (b, N)."""

@@ -82,10 +82,14 @@ class Inference:
         What the adversary believes before it sees a record's copies.
     fixed : bool
         Whether prior and channel depend on no noise drawn: only then are there closed forms.
+    serial : bool
+        Whether a record's posterior depends on its neighbours. ``posterior`` is then given all records of a block, in the table's order
+        (blocks are cut by the table's length alone), where else it is given each outcome once; and it must not be ``fixed``.
     """
 
     prior: Array
     fixed: bool = True
+    serial: bool = False
 
     def posterior(self, copies: Sequence[Codes]) -> Array:
         """Return ``P(x | y_1 … y_k)``, shape (b, s), for b records of the coalition's copies, each of shape (b,)."""

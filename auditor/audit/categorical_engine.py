@@ -23,6 +23,7 @@ from auditor.audit.categorical.posterior_pass import Fitted, Found, Measured, Me
 from auditor.audit.categorical.redraws import Fit, bars_of
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.categorical.release_records import marginal_tests, pooling_evidence, release_records
+from auditor.audit.categorical.release_redraws import serial_bars
 from auditor.audit.counts.outcome_counts import MOST_CELLS, batches, possible_cells
 from auditor.audit.drawn_law.categorical import LawJob, chain, law_tests
 from auditor.audit.numeric.gather import draws_of, key_of
@@ -35,7 +36,7 @@ from auditor.numerics.random_streams import stream
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.records import Distribution, Measurement
-from auditor.scenario.model import PluginUse
+from auditor.scenario.model import AttackUse
 from auditor.schemes.base.scheme import Key, Scheme
 from auditor.schemes.replacement.base import categories_of
 from auditor.schemes.replacement.neighbour_coins import MOST_COPIES, between, drawn_between
@@ -118,7 +119,8 @@ class AttackSession:
                 fitted[use.id, knowledge.label] = self._fitted(use, knowledge)
         found = self._measured(fitted)
         failed.update(found.failed)
-        gaps = self._gaps({name: fit for name, fit in fitted.items() if name not in failed and fit.hidden is None}, failed)
+        by_outcome = {name: fit for name, fit in fitted.items() if name not in failed and fit.hidden is None and not fit.serial}
+        gaps = self._gaps(by_outcome, failed)
         measurements = []
         for use, knowledge in tries:
             name, records = (use.id, knowledge.label), list[Measurement]()
@@ -137,10 +139,14 @@ class AttackSession:
             return self.release.go_through(MeasureJob(self.release.data.size, self.release.groups, fitted, clear))
         return Found(failed={name: ("failed", failure.reason) for name in fitted})
 
-    def _empty(self, use: PluginUse, knowledge: Knowledge, status: str, reason: str) -> list[Measurement]:
-        return [self.release.context.empty(use.id, knowledge.label, coalition, status, reason) for coalition in self.release.coalitions]
+    def _empty(self, use: AttackUse, knowledge: Knowledge, status: str, reason: str) -> list[Measurement]:
+        return [self.release.context.empty(use.id, knowledge.label, coalition, status, reason) for coalition in self._tried(use)]
 
-    def _fitted(self, use: PluginUse, knowledge: Knowledge) -> Fitted:
+    def _tried(self, use: AttackUse) -> list[Coalition]:
+        """Return the coalitions that an attack is tried on."""
+        return [coalition for coalition in self.release.coalitions if use.tries(coalition, len(self.release.context.levels))]
+
+    def _fitted(self, use: AttackUse, knowledge: Knowledge) -> Fitted:
         attack: Attack = registry.get("attack", use.name)(use.parameters).form()
         attack.check(self.release.scheme.family, knowledge)
         if not isinstance(attack, CategoricalAttack):
@@ -155,7 +161,10 @@ class AttackSession:
             exact = inference.fixed and np.array_equal(inference.prior, data.prior)
             return inference, Frame(inference.prior, exact, data.scores, bounds, predicates)
 
-        found = {coalition: fit(view, coalition) for coalition in self.release.needed}
+        needed, M = self.release.needed, len(self.release.context.levels)
+        if attack.serial:  # each coalition takes passes of its own: those that nobody asks about are left out
+            needed = [coalition for coalition in needed if len(coalition) == 1 or use.tries(coalition, M)]
+        found = {coalition: fit(view, coalition) for coalition in needed}
         hidden = key_of(knowledge) if isinstance(knowledge, KnownRecords) else None
         self._fits[use.id, knowledge.label] = fit
         return Fitted({c: inference for c, (inference, _) in found.items()}, {c: frame for c, (_, frame) in found.items()}, hidden)
@@ -178,20 +187,21 @@ class AttackSession:
         return gaps
 
     def _records(
-        self, use: PluginUse, knowledge: Knowledge, fitted: Fitted, sums: Mapping[Coalition, Sums], gaps: Mapping[Coalition, Gap]
+        self, use: AttackUse, knowledge: Knowledge, fitted: Fitted, sums: Mapping[Coalition, Sums], gaps: Mapping[Coalition, Gap]
     ) -> list[Measurement]:
         found, bars = {}, None
         for coalition, inference in fitted.inferences.items():
             closed = None
-            if inference.fixed and fitted.hidden is None:
+            if inference.fixed and fitted.hidden is None and not fitted.serial:
                 closed = closed_forms(self.release.law.of(coalition), self.release.data, inference, fitted.frames[coalition])
             if closed is None and bars is None:
-                bars = self._bars(use, knowledge)
+                name = use.id, knowledge.label
+                bars = serial_bars(self.release, name, fitted, sums) if fitted.serial else self._bars(use, knowledge)
             mine = closed_bars(closed) if closed is not None else (bars or {}).get(coalition, {})
             found[coalition] = Measured(sums[coalition], closed, mine, gaps.get(coalition))
-        return [record for coalition in self.release.coalitions for record in self._cell(use.id, knowledge, coalition, found)]
+        return [record for coalition in self._tried(use) for record in self._cell(use.id, knowledge, coalition, found)]
 
-    def _bars(self, use: PluginUse, knowledge: Knowledge) -> dict[Coalition, Bars]:
+    def _bars(self, use: AttackUse, knowledge: Knowledge) -> dict[Coalition, Bars]:
         """Return error bars from redraws; none from an attack that infers from what it was given, and not from another draw of it."""
         name, key = (use.id, knowledge.label), self.release.key
         rng = stream(key.audit_seed, key.scheme, key.replicate, "redraws", *name)

@@ -125,7 +125,8 @@ class Session:
         cells, spreads = list(release_records(self.opened, self.context)), list[Distribution]()
         for knowledge in self.opened.scenario.knowledge:
             for use in self.opened.scenario.attacks:
-                for found, spread in self._tried(self.opened, use, knowledge):
+                tried = [coalition for coalition in self.opened.coalitions if use.tries(coalition, self.context.copies)]
+                for found, spread in self._tried(replace(self.opened, coalitions=tried), use, knowledge) if tried else ():
                     cells += found
                     spreads += spread
         return cells, spreads
@@ -153,7 +154,7 @@ class Session:
         """Return the records of one attack with one state of knowledge on every coalition."""
         attack: Attack = registry.get("attack", use.name)(use.parameters).form()
         scenario, release, context, needed = opened.scenario, opened.release, self.context, opened.needed
-        if isinstance(attack, CategoricalAttack) and release.table.categorical is not None:
+        if isinstance(attack, CategoricalAttack) and release.table.categorical is not None and not attack.serial:
             return binned_records(release.table, release.blocks, opened.law, needed, opened.coalitions, context, use.id, knowledge), []
         attack.check(release.scheme.family, knowledge)
         if isinstance(attack, LinearAttack) and not opened.gathered.copies.joint:

@@ -19,6 +19,7 @@ from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.columns.category_rules import Categories
 from auditor.data.columns.checks import Missing
 from auditor.data.columns.hierarchy import Hierarchy, coded
+from auditor.data.columns.row_order import check_order_column, in_order_of
 from auditor.data.formats import readers as reading
 from auditor.data.formats.parts import Piece, first_rows, parts, pieces_of, whole_frame
 from auditor.data.source import Source
@@ -33,7 +34,7 @@ from auditor.registry import PluginParameters, get
 from auditor.results.files import located
 from auditor.text.column_names import counted, listed, nearest, quoted
 
-OPTIONS = ("columns", "rows", "missing", "standardize")
+OPTIONS = ("columns", "order", "rows", "missing", "standardize")
 """What every source takes besides its own parameters."""
 
 
@@ -59,6 +60,7 @@ def load_table(
     categories: Categories | None = None,
     hierarchies: Mapping[str, Hierarchy] = MappingProxyType({}),
     varied: bool = True,
+    order: str | None = None,
 ) -> Table:
     """Return the table a scenario asks for, fit to be audited.
 
@@ -91,6 +93,9 @@ def load_table(
         Columns of text or numbers to take as places among the leaves of a declared hierarchy.
     varied : bool
         Whether every attribute must vary; a copy's need not.
+    order : str, optional
+        A column that says in which order records follow one another; it is public, and is not audited. It orders the ``rows`` that are
+        taken, and the table is held in memory.
 
     Returns
     -------
@@ -115,18 +120,20 @@ def load_table(
     asked = Asked(rows, missing, columns is not None)
     chosen = categories or Categories()
     if is_file(source):
-        names, pieces = _pieces(source, columns, rows, parameters or {}, base)
-        if not chosen.columns and not hierarchies:
+        names, pieces = _pieces(source, columns, rows, parameters or {}, base, order)
+        if not chosen.columns and not hierarchies and order is None:
             return _finished(_of_pieces(pieces, names, asked, source), standardize, varied=varied)
-        if not hierarchies and is_large(pieces, len(names)):
+        if not hierarchies and order is None and is_large(pieces, len(names)):
             found = categorize(pieces, names, asked.booleans, asked, chosen)
             numbers = Table(found.numeric, found.content, source)
             codes = found.codes
             return held_if_small(_finished(numbers, standardize, lambda: _stored(codes(numbers))))
         raw = _Raw(whole_frame(pieces, names, rows))
     else:
-        raw = _from_plugin(source, columns, rows, parameters or {}, rng)
+        raw = _from_plugin(source, columns, rows, parameters or {}, rng, order)
     check_rows(len(raw.frame), rows)
+    if order is not None:
+        raw = raw._replace(frame=in_order_of(raw.frame, order).drop(columns=order))
     raw = raw._replace(frame=coded(raw.frame, dict(hierarchies), missing))
     if columns is None and chosen.columns:
         raw = raw._replace(frame=chosen.usable(raw.frame))
@@ -186,6 +193,7 @@ def load_target(
     parameters: Mapping[str, Any] | None = None,
     rng: np.random.Generator,
     base: Path | None = None,
+    order: str | None = None,
 ) -> NDArray[Any]:
     """Return the values of one column, record by record as ``load_table`` has them: a class of any kind, or numbers.
 
@@ -193,7 +201,7 @@ def load_target(
     ----------
     target : str
         Any column of the source, its class labels among them.
-    columns, rows, missing, parameters, rng, base
+    columns, rows, missing, parameters, rng, base, order
         As the table was loaded with.
 
     Returns
@@ -211,8 +219,9 @@ def load_target(
 
     def read(names: Sequence[str] | None) -> pd.DataFrame:
         rng.bit_generator.state = state  # a synthetic source must draw the same table twice
-        raw = find(source, names, rows, parameters or {}, base) if find else _from_plugin(source, names, rows, parameters or {}, rng)
-        return raw.frame
+        given = parameters or {}
+        raw = find(source, names, rows, given, base, order) if find else _from_plugin(source, names, rows, given, rng, order)
+        return raw.frame if order is None else in_order_of(raw.frame, order)
 
     label = read([target])[target]
     if missing == "drop":
@@ -240,10 +249,12 @@ def _check_options(columns: Sequence[str] | None, rows: int | None, missing: str
         raise DataError(f"missing must be one of {listed(get_args(Missing))}; got {quoted(missing)}")
 
 
-def _select(known: Sequence[str], columns: Sequence[str] | None, labels: Sequence[str] = ()) -> list[str]:
+def _select(known: Sequence[str], columns: Sequence[str] | None, labels: Sequence[str] = (), order: str | None = None) -> list[str]:
     """Return the names to take, in order; an empty name stands for a column that has none and cannot be asked for."""
+    if order is not None:
+        check_order_column(order, known)
     if columns is None:
-        return [name for name in known if name not in labels]
+        return [name for name in known if name not in labels or name == order]
     named = [name for name in known if name]
     twice = sorted({name for name in columns if list(columns).count(name) > 1})
     if twice:
@@ -251,26 +262,26 @@ def _select(known: Sequence[str], columns: Sequence[str] | None, labels: Sequenc
     unknown = [f"there is no column {quoted(name)}{nearest(name, named)}" for name in columns if name not in named]
     if unknown:
         raise DataError("; ".join(unknown), ("columns", next(at for at, name in enumerate(columns) if name not in named)))
-    return list(columns)
+    return [*columns, *([] if order is None or order in columns else [order])]
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
 def _from_file(
-    source: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], base: Path | None
+    source: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], base: Path | None, order: str | None
 ) -> _Raw:
     """Return whole columns, of any kind: for categories and for targets."""
-    names, pieces = _pieces(source, columns, rows, parameters, base)
+    names, pieces = _pieces(source, columns, rows, parameters, base, order)
     return _Raw(whole_frame(pieces, names, rows))
 
 
 def _pieces(
-    source: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], base: Path | None
+    source: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], base: Path | None, order: str | None
 ) -> tuple[tuple[str, ...], list[Piece]]:
     """Return the columns to take of a file or a folder of parts, and the pieces that hold the first ``rows`` records."""
     paths = _found(source, parameters, base)
-    names = _chosen_names(paths[0], columns)
+    names = _chosen_names(paths[0], columns, order)
     checks.check_width(len(names))
     pieces: list[Piece] = []
     for path in paths:
@@ -290,9 +301,9 @@ def _found(source: str, parameters: Mapping[str, Any], base: Path | None) -> lis
     return parts(path) if path.is_dir() else [path]
 
 
-def _chosen_names(path: Path, columns: Sequence[str] | None) -> list[str]:
+def _chosen_names(path: Path, columns: Sequence[str] | None, order: str | None) -> list[str]:
     known = reading.header(path)
-    names = _select(known, columns)
+    names = _select(known, columns, order=order)
     if "" in names:
         others = [name for name in known if name]
         remedy = f"; choose the others with `columns:`, here {listed(others)}" if others else ""
@@ -318,8 +329,9 @@ def _find(source: str, base: Path | None) -> Path:
 
 
 def _from_plugin(
-    name: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], rng: np.random.Generator
-) -> _Raw:
+    name: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], rng: np.random.Generator,
+    order: str | None = None,
+) -> _Raw:  # fmt: skip
     cls: type[Source] = get("source", name)
     with contained() as failure:
         made = cls(_parameters(cls, parameters))
@@ -328,7 +340,7 @@ def _from_plugin(
         if not isinstance(frame, pd.DataFrame) or not frame.columns.is_unique or len(frame.columns) == 0:
             raise PluginError(f"source {name!r} broke its contract: `frame` must return a DataFrame with unique columns")
         frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
-        frame = frame[_select(list(frame.columns), columns, cls.labels)].head(len(frame) if rows is None else rows)
+        frame = frame[_select(list(frame.columns), columns, cls.labels, order)].head(len(frame) if rows is None else rows)
         return _Raw(frame, cls.description, cls.licence, domains)
     if failure.cause in (MemoryError, OverflowError):  # too many rows asked for
         raise failure.cause from None

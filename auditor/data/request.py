@@ -16,6 +16,8 @@ class DataUse:
         A registered source, or a path to ``.csv`` or ``.parquet``.
     columns : tuple of str or None
         Selection, in this order; None for every numeric column.
+    order : str or None
+        A column that records are put in the order of; it is not audited.
     rows : int or None
         The first so many; for a synthetic source how many to draw.
     missing : 'refuse', 'drop' or 'mean'
@@ -42,6 +44,7 @@ class DataUse:
     bins: dict[str, Any] = field(default_factory=dict)
     categorical: dict[str, Any] = field(default_factory=dict)
     hierarchies: dict[str, Any] = field(default_factory=dict)
+    order: str | None = None
 
     def spec(self) -> dict[str, Any]:
         """Return it as a scenario would spell it, defaults filled in."""
@@ -51,6 +54,7 @@ class DataUse:
         return {
             "source": self.source,
             "columns": None if self.columns is None else list(self.columns),
+            **({} if self.order is None else {"order": self.order}),
             "rows": self.rows,
             "missing": self.missing,
             "standardize": self.standardize,

@@ -106,6 +106,32 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
             raise self.error
 
 
+@contextmanager
+def plugin_errors() -> Iterator[None]:
+    """Raise what a plugin's code raises as an `AuditorError`, for callers who asked for one thing: it cannot end their program.
+
+    A decorator too, of whatever a Python caller asks for.
+
+    Raises
+    ------
+    AuditorError
+        What may be told of what was raised, as of ``contained``.
+
+    Examples
+    --------
+    >>> try:
+    ...     with plugin_errors():
+    ...         raise SystemExit(0)
+    ... except AuditorError as error:
+    ...     print(type(error).__name__)
+    PluginFailed
+    """
+    with contained() as failure:
+        yield
+    if failure.error is not None:
+        raise failure.error from None  # its context holds the message that is withheld
+
+
 # -- what is put back ------------------------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,21 @@
 from __future__ import annotations
 
 _WORKS = {
+    "wiener1949": "N. Wiener. Extrapolation, Interpolation, and Smoothing of Stationary Time Series. MIT Press and Wiley, 1949.",
+    "welch1967": (
+        "P. D. Welch. The use of fast Fourier transform for the estimation of power spectra: a method based on time averaging over short, "
+        "modified periodograms. IEEE Transactions on Audio and Electroacoustics 15(2), 70–73, 1967."
+    ),
+    "parzen1961": "E. Parzen. Mathematical considerations in the estimation of spectra. Technometrics 3(2), 167–190, 1961.",
+    "stein1981": "C. M. Stein. Estimation of the mean of a multivariate normal distribution. Annals of Statistics 9(6), 1135–1151, 1981.",
+    "baum1970": (
+        "L. E. Baum, T. Petrie, G. Soules and N. Weiss. A maximization technique occurring in the statistical analysis of probabilistic "
+        "functions of Markov chains. Annals of Mathematical Statistics 41(1), 164–171, 1970."
+    ),
+    "rabiner1989": (
+        "L. R. Rabiner. A tutorial on hidden Markov models and selected applications in speech recognition. Proceedings of the IEEE 77(2), "
+        "257–286, 1989."
+    ),
     "li2012": (
         "Y. Li, M. Chen, Q. Li and W. Zhang. Enabling multilevel trust in privacy preserving data mining. "
         "IEEE Transactions on Knowledge and Data Engineering 24(9), 1598–1612, 2012."

@@ -4,7 +4,7 @@ The records of a file are a secret; those of a registered source that says so, a
 
 | what | is written |
 | --- | --- |
-| mean, variance, correlation | rounded to a step of at most half their standard error in ``n`` records |
+| mean, variance, unit, correlation | rounded to a step of at most half their standard error in ``n`` records |
 | every figure of fewer than ten records | withheld; the verdicts stay |
 | all other figures | as they are |
 
@@ -175,12 +175,13 @@ def _summary(exact: DataSummary) -> DataSummary:
     """Return a private table's aggregates, with the steps that a sample of ``n`` normal records would need, or without any."""
     n = exact.rows
     if n < FEWEST_RECORDS:
-        bare = [attribute.model_copy(update={"mean": None, "variance": None}) for attribute in exact.attributes]
+        bare = [attribute.model_copy(update={"mean": None, "variance": None, "unit": None}) for attribute in exact.attributes]
         return exact.model_copy(update={"attributes": bare, "correlation": [], "disclosure": "withheld"})
     told = [
         attribute if attribute.variance is None or attribute.mean is None else attribute.model_copy(update={
             "mean": half_step(attribute.mean, math.sqrt(attribute.variance / n)),
             "variance": half_step(attribute.variance, attribute.variance * math.sqrt(2.0 / n)),
+            "unit": None if attribute.unit is None else half_step(attribute.unit, attribute.unit / math.sqrt(2.0 * n)),
         })
         for attribute in exact.attributes
     ]  # fmt: skip

@@ -128,6 +128,7 @@ class AuditResult(BaseModel):
     expectations: list[ExpectationRecord]
     measurements: list[Measurement]
     distributions: list[Distribution] = Field(default_factory=list)
+    untried: list[str] = Field(default_factory=list, description="attacks that apply, by name, and that the scenario leaves out")
     partial: Partial | None = Field(None, description="how far the audit came, if it was stopped; None when it is whole")
 
     @property

@@ -131,6 +131,7 @@ class AttributeSummary(BaseModel):
     mean: float | None = None
     variance: float | None = None
     values: int | None = Field(None, description="size of the domain, of a column that is taken as categories")
+    unit: float | None = Field(None, description="of a standardized column: what 1 stands for in its own units")
 
 
 class DataSummary(BaseModel):

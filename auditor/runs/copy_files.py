@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from auditor.data.columns.categorical_table import CategoricalTable, split
 from auditor.data.columns.category_rules import Categories
@@ -24,7 +22,8 @@ from auditor.data.table import Table
 from auditor.data.unperturbed_columns import Kept, column_names
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
-from auditor.process.containment import contained
+from auditor.process.containment import plugin_errors
+from auditor.process.environment import one_thread, version
 from auditor.registry import get
 from auditor.results.files import located, write_atomically
 from auditor.runs.perturb import Release, checked_levels, make_plugin
@@ -97,11 +96,9 @@ def write_copies(
     paths = [output / f"copy-{k}.{kind}" for k in range(1, len(levels) + 1)]
     _check_room(data, output, paths)
     columns, kept = _selection(data, columns, keep, rows)
-    with contained() as failure:
+    with plugin_errors():
         chosen: Scheme = make_plugin("scheme", scheme, parameters or {})
         parts, stated = by_engine(WRITTEN, chosen)(chosen, data, columns, rows, list(levels), seed, precision)
-    if failure.error is not None:
-        raise failure.error
     parts = _drawn(parts)
     if kept is not None:
         parts = _beside(parts, kept, column_names(data), rows is None)
@@ -260,10 +257,8 @@ def _selection(
 def _drawn(parts: Iterator[Sequence[pd.DataFrame]]) -> Iterator[Sequence[pd.DataFrame]]:
     """Yield what a scheme draws; whatever it raises ends the command, and neither in status 0 nor in another folder."""
     while True:
-        with contained() as failure:
+        with plugin_errors():
             part = next(parts, None)
-        if failure.error is not None:
-            raise failure.error
         if part is None:
             return
         yield part
@@ -316,7 +311,7 @@ def _coded_frames(
 
 def _frames(scheme: Scheme, table: Table, levels: tuple[float, ...], key: Key) -> Iterator[Sequence[pd.DataFrame]]:
     """Yield every copy block by block: the same values as ``auditor.perturb`` makes in memory from the same seed."""
-    with threadpool_limits(limits=1):
+    with one_thread():
         for _, _, copies in drawn_blocks(scheme, table, levels, key):
             same = copies[0].shape[1] == table.width
             columns = list(table.attributes) if same else [f"y{k}" for k in range(1, copies[0].shape[1] + 1)]

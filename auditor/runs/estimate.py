@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from auditor.adversary.affine import Affine
 from auditor.adversary.attack import Attack, LinearAttack, Reconstruction, RowAttack
@@ -17,6 +16,7 @@ from auditor.adversary.knowledge import Knowledge
 from auditor.adversary.view import View
 from auditor.audit.numeric.closed_form import closed_form, held_out_theory
 from auditor.audit.numeric.error_bars import with_total
+from auditor.audit.numeric.neighbours import rows_of
 from auditor.audit.numeric.reconstruct import CopyBlocks
 from auditor.audit.numeric.row_selection import RowSelection
 from auditor.audit.numeric.row_theory import Originals, with_row_theory
@@ -28,6 +28,8 @@ from auditor.errors import AuditorError, DataError, NotApplicable
 from auditor.numerics.blocks import chunks, row_blocks
 from auditor.numerics.moments import Moments
 from auditor.numerics.read_only import readable
+from auditor.process.containment import plugin_errors
+from auditor.process.environment import one_thread
 from auditor.runs import perturb_categories as categories
 from auditor.runs.perturb import Release, make_plugin
 from auditor.scenario.from_python import plain
@@ -96,6 +98,7 @@ class Estimate:
         return None if self._fitted is None else self._fitted.chances(self._copies, float(tolerance))
 
 
+@plugin_errors()
 def attack(
     name: str,
     release: Release,
@@ -158,7 +161,7 @@ def _from_numbers(plugin: Attack, release: Release, original: Microdata | None, 
     arrays = [copy_values(release.copies[copy - 1], table.rows) for copy in copies]
     levels, law = tuple(release.levels[copy - 1] for copy in copies), None if release.law is None else release.law.of(copies)
     held = Held(release.scheme, table, moments, copies, levels, arrays, law)
-    with threadpool_limits(limits=1):
+    with one_thread():
         values, theory, fitted, given = rebuilt(plugin, held, knows, checked_seed(seed))
         distortion = mean_squared_error(table.values, values, given)
     scale = float(np.trace(moments.covariance)) / table.width
@@ -255,7 +258,7 @@ def _reconstruct(
     if not isinstance(plugin, RowAttack):
         raise NotApplicable(f"{plugin.name} is neither a linear nor a row-level attack")
     fitted = plugin.fit(view, seen)
-    values = np.concatenate([fitted.rows(copies) for _, _, copies in in_blocks(table, held)()])
+    values = rows_of(fitted, in_blocks(table, held)())
     expected = fitted.expected(np.delete(table.values, given, axis=0) if given.size else table.values)
     squares = np.array([np.nan if expected is None else float(expected.sum())])
     theory = float(with_row_theory(squares, [fitted], *true)[0]) / (table.rows - given.size) / table.width

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
 from auditor.audit.base.release import Workspace
 from auditor.audit.base.request import Share
 from auditor.audit.engine import engine_of
@@ -23,6 +21,7 @@ from auditor.errors import AuditorError
 from auditor.numerics.blocks import stripes
 from auditor.numerics.passes import Job, walk
 from auditor.process.containment import contained
+from auditor.process.environment import one_thread
 from auditor.runs.checkpoint import Unfinished
 from auditor.runs.task import Place, Task
 from auditor.runs.workers import Crew
@@ -99,7 +98,7 @@ def go_through(task: PassTask) -> Found:
         block = engine_of(request.use).open(request).block
         yield from walk(job, block, task.table.rows, task.width, task.first, task.stop)
 
-    with threadpool_limits(limits=1):
+    with one_thread():
         going = {scheme: parts(scheme, job) for scheme, job in task.jobs.items()}
         found: dict[int, list[Any]] = {scheme: [] for scheme in going}
         failed: dict[int, str] = {}

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from auditor import registry
 from auditor.data.microdata import as_table, like
@@ -16,6 +15,8 @@ from auditor.data.microdata_categories import as_categories
 from auditor.data.table import Table
 from auditor.errors import AuditorError, Problem, ScenarioError
 from auditor.numerics.random_streams import Seed
+from auditor.process.containment import plugin_errors
+from auditor.process.environment import one_thread
 from auditor.registry import PluginParameters
 from auditor.runs import perturb_categories as categories
 from auditor.scenario.from_python import plain
@@ -51,6 +52,7 @@ class Release:
     state: Any = field(default=None, repr=False, compare=False)
     """What an extension goes on from, kept in memory only: of categories what makes the copies, of secret matrices where they come from."""
 
+    @plugin_errors()
     def extend(self, levels: Any, seed: int | None = None) -> Release:
         """Return a release with new copies appended; those that are out already are shared, untouched.
 
@@ -98,6 +100,7 @@ class Release:
         return table_moments(self._table)
 
 
+@plugin_errors()
 def perturb(X: Microdata, scheme: str, levels: Any, seed: int | None = None, **parameters: Any) -> Release:
     """Make perturbed copies of a table.
 
@@ -198,7 +201,7 @@ def _released_numbers(
         key = replace(key, matrices=key.seed if matrices is None else matrices)
     shape = (table.rows, scheme.output_width(table.width))
     new = [np.empty(shape) for _ in range(len(levels) - len(before))]
-    with threadpool_limits(limits=1):
+    with one_thread():
         for _ in drawn_blocks(scheme, table, levels, key, HeldCopies(before, new, shape), len(before)):
             pass
     return Release(X, (*before, *(like(X, copy) for copy in new)), levels, scheme, key.matrices)

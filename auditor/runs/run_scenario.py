@@ -9,7 +9,6 @@ from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from auditor.expectations.base import listed
 from auditor.expectations.stopped_runs import Missing, undecided
 from auditor.numerics.statistics import quantile
 from auditor.process.containment import OURS, contained
+from auditor.process.environment import version
 from auditor.process.interrupt import Interrupted
 from auditor.results import bibliography
 from auditor.results import owner_key as owner
@@ -38,6 +38,7 @@ from auditor.runs.task_keys import identify
 from auditor.runs.workers import Crew, Numbered
 from auditor.scenario.model import ExpectationUse, Scenario
 from auditor.scenario.read import at_point
+from auditor.scenario.read_plugins import untried
 from auditor.schemes.base.scheme import TableMoments
 
 ESTIMATED = ("redraws", "jackknife", "sampling", "replicates-needed")
@@ -121,6 +122,7 @@ def run_scenario(
         expectations=judge(scenario, evidence, missing),
         measurements=measurements,
         distributions=[spread for audit in audits for spread in audit.distributions],
+        untried=untried(scenario),
         partial=partial,
     )
 
@@ -238,11 +240,12 @@ def _summary_of_data(scenario: Scenario, point: dict[str, Any]) -> tuple[DataSum
 def _summaries_of_attributes(table: Table, moments: TableMoments) -> list[AttributeSummary]:
     sizes = {} if table.categorical is None else {attribute.name: attribute.size for attribute in table.categorical.attributes}
     variances = np.diag(moments.covariance)
+    units = np.sqrt(np.diag(table.scan.covariance)).tolist() if table.standardized else [None] * table.width
     numeric = [
-        AttributeSummary(name=name, mean=float(mean), variance=float(variance), values=sizes.pop(name, None))
-        for name, mean, variance in zip(table.attributes, moments.mean, variances, strict=True)
+        AttributeSummary(name=name, mean=float(mean), variance=float(variance), values=sizes.pop(name, None), unit=unit)
+        for name, mean, variance, unit in zip(table.attributes, moments.mean, variances, units, strict=True)
     ]
-    return [*numeric, *(AttributeSummary(name=name, values=size) for name, size in sizes.items())]
+    return [*numeric, *(AttributeSummary(name=name, values=size, unit=None) for name, size in sizes.items())]
 
 
 def _distinct(summaries: Sequence[DataSummary]) -> list[DataSummary]:

@@ -6,13 +6,12 @@ import json
 from functools import lru_cache
 from pathlib import Path
 
-from threadpoolctl import threadpool_limits
-
 from auditor.data.columns.category_rules import Categories
 from auditor.data.columns.hierarchy import hierarchy_of
 from auditor.data.load import is_file, load_table
 from auditor.data.table import Table
 from auditor.numerics.random_streams import stream
+from auditor.process.environment import one_thread
 from auditor.results.files import located
 from auditor.scenario.model import Scenario
 from auditor.scenario.read_data import DATA_FIELDS
@@ -22,7 +21,7 @@ from auditor.schemes.base.scheme import TableMoments, table_moments
 def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
     """Return the scenario's table and its exact moments; kept, as every task of a run reads the same few tables."""
     base = None if scenario.base is None else str(scenario.base)
-    with threadpool_limits(limits=1):
+    with one_thread():
         spec = json.dumps(scenario.data.spec())  # order counts: columns make a product domain, leaves a hierarchy
         declared = json.dumps(scenario.data.hierarchies)
         return _table(spec, declared, base, scenario.seed, _stamp(scenario.data.source, scenario.base))
@@ -50,6 +49,7 @@ def _table(spec: str, declared: str, base: str | None, seed: int, stamp: tuple[t
         rng=stream(seed, "data"),
         base=None if base is None else Path(base),
         categories=Categories(data.get("bin", {}), data.get("categorical", {})),
+        order=data.get("order"),
         hierarchies={name: hierarchy_of(tree) for name, tree in json.loads(declared).items()},
     )
     return table, table_moments(table)

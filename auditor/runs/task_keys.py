@@ -14,12 +14,12 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from auditor import registry
 from auditor.data.load import is_file
+from auditor.process.environment import version
 from auditor.results.files import located
 from auditor.runs.journal import FORMAT
 from auditor.scenario.model import Scenario

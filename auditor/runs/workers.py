@@ -29,6 +29,8 @@ MOST_DEATHS = 3
 
 
 WATCH_SECONDS = 1.0
+ANSWER_SECONDS = 10.0
+"""A scheduler that has not answered by then is not there."""
 _leave = os._exit
 """As it is before any plugin runs."""
 
@@ -225,7 +227,7 @@ def _connected(address: str) -> Any:
         raise AuditorError("--cluster needs the package `distributed`: pip install 'auditor[cluster]'") from None
     try:
         connect: Callable[..., Any] = Client  # typed or not, by whether the package is installed where types are checked
-        return connect(address, timeout="10s")
+        return connect(address, timeout=f"{ANSWER_SECONDS}s")
     except (OSError, ValueError) as error:
         raise AuditorError(f"no Dask scheduler answers at {address!r} ({type(error).__name__})") from None
 

@@ -12,7 +12,7 @@ from auditor.scenario.fields import FIELDS
 from auditor.scenario.levels import MOST_COPIES, ORDERS, RANGES
 from auditor.scenario.read_data import MISSING, MOST_ROWS
 from auditor.scenario.read_measures import MEASURES
-from auditor.scenario.read_plugins import SCHEME_FIELDS
+from auditor.scenario.read_plugins import EVERY, SCHEME_FIELDS
 from auditor.scenario.sections import MOST_REPLICATES
 
 JSON = dict[str, Any]
@@ -37,7 +37,7 @@ def scenario_schema() -> JSON:
             "schemes": _one_or_many(_shared("scheme", _plugin("scheme", definitions, _scheme_fields()), definitions)),
             "knowledge": _one_or_many(_shared("knowledge", _knowledge(), definitions)),
             "coalitions": _one_or_many(_shared("coalition", _coalition(), definitions)),
-            "attacks": _one_or_many(_shared("attack", _plugin("attack", definitions, {"id": {"type": "string"}}), definitions)),
+            "attacks": _one_or_many(_shared("attack", _attack(definitions), definitions)),
             "measures": _optional(_shared("measure", _measure(), definitions)),
             "sweep": {"type": ["object", "null"], "additionalProperties": {"type": "array", "minItems": 1}},
             "replicates": {"type": "integer", "minimum": 1, "maximum": MOST_REPLICATES},
@@ -121,6 +121,7 @@ def _data(definitions: JSON) -> JSON:
     definitions["hierarchy"] = {"type": "object", "minProperties": 1, "additionalProperties": branch}
     common: JSON = {
         "columns": {"anyOf": [{"type": "array", "items": {"type": "string"}, "minItems": 1}, {"type": ["string", "null"]}]},
+        "order": {"type": ["string", "null"], "description": "a column that says in which order records follow one another; not audited"},
         "rows": {"type": ["integer", "null"], "minimum": 2, "maximum": MOST_ROWS},
         "missing": {"enum": list(MISSING)},
         "standardize": {"type": "boolean"},
@@ -175,6 +176,12 @@ def _knowledge() -> JSON:
         else:
             choices.append(_named(kind, {}, []))
     return {"anyOf": choices}
+
+
+def _attack(definitions: JSON) -> JSON:
+    every = {"const": EVERY, "description": "every attack that can use some of the knowledge stated against some of the schemes"}
+    own = {"id": {"type": "string"}, "coalitions": _one_or_many({"$ref": "#/$defs/coalition"})}
+    return {"anyOf": [every, *_plugin("attack", definitions, own)["anyOf"]]}
 
 
 def _coalition() -> JSON:

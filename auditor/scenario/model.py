@@ -14,6 +14,7 @@ from auditor.registry import PluginParameters
 from auditor.results.evidence import Statement
 from auditor.scenario.levels import Levels
 from auditor.scenario.yaml.positions import Places
+from auditor.types import Coalition
 
 SCENARIO_VERSION = 1
 
@@ -29,6 +30,21 @@ class PluginUse:
     def spec(self) -> dict[str, Any]:
         """Return it as a scenario would spell it, defaults filled in."""
         return {"name": self.name, "id": self.id, **self.parameters.model_dump(mode="json", by_alias=True)}
+
+
+@dataclass(frozen=True)
+class AttackUse(PluginUse):
+    """One use of an attack, on those of the scenario's coalitions that are among its own; on all of them where it has none."""
+
+    coalitions: tuple[Coalitions, ...] = ()
+
+    def tries(self, coalition: Coalition, M: int) -> bool:
+        """Whether it is tried on a coalition among M copies."""
+        return not self.coalitions or any(entry.matches(coalition, M) for entry in self.coalitions)
+
+    def spec(self) -> dict[str, Any]:
+        """Return it as a scenario would spell it, defaults filled in."""
+        return super().spec() | ({"coalitions": [entry.spec() for entry in self.coalitions]} if self.coalitions else {})
 
 
 @dataclass(frozen=True)
@@ -136,7 +152,7 @@ class Scenario:
     schemes: tuple[SchemeUse, ...]
     knowledge: tuple[Knowledge, ...]
     coalitions: tuple[Coalitions, ...]
-    attacks: tuple[PluginUse, ...]
+    attacks: tuple[AttackUse, ...]
     measures: tuple[Measure, ...]
     sweep: dict[str, list[Any]]
     replicates: int

@@ -15,7 +15,7 @@ from auditor.scenario.problems import Problems
 from auditor.scenario.read_hierarchies import parse_hierarchies
 from auditor.scenario.read_plugins import plugin_parameters
 
-DATA_FIELDS = ("source", "columns", "rows", "missing", "standardize", "disclosure", "bin", "categorical", "hierarchies")
+DATA_FIELDS = ("source", "columns", "order", "rows", "missing", "standardize", "disclosure", "bin", "categorical", "hierarchies")
 MISSING = ("refuse", "drop", "mean")
 DISCLOSURE = ("moments", "figures")
 MOST_ROWS = 10**9
@@ -53,7 +53,8 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
     for name in hierarchies:
         if name in bins or name in categorical or standardize is True:
             problems.add(("data", "hierarchies", name), "cannot be binned, standardized or taken as categories as well", key=True)
-    return DataUse(source, columns, rows, missing, bool(standardize), disclosure, parameters, bins, categorical, hierarchies)
+    order = _order(value.get("order"), (*(columns or ()), *bins, *categorical, *hierarchies), problems)
+    return DataUse(source, columns, rows, missing, bool(standardize), disclosure, parameters, bins, categorical, hierarchies, order)
 
 
 def _one_of(name: str, choices: tuple[str, ...], section: dict[str, Any], problems: Problems) -> str:
@@ -74,6 +75,16 @@ def _columns(value: Any, problems: Problems) -> tuple[str, ...] | None:
         elif name in names[:place]:
             problems.add(("data", "columns", place), f"repeats column {name!r}")
     return tuple(name for name in names if isinstance(name, str))
+
+
+def _order(value: Any, audited: tuple[str, ...], problems: Problems) -> str | None:
+    if value is not None and not isinstance(value, str):
+        problems.add(("data", "order"), f"must be a column's name; got {shown(value)}")
+    elif value in audited:
+        problems.add(("data", "order"), f"names column {value!r}, which is audited: records are put in the order of a column that is not")
+    else:
+        return value
+    return None
 
 
 def _source_parameters(source: str, own: dict[str, Any], problems: Problems, base: FilePath | None) -> dict[str, Any]:

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
 from auditor import registry
-from auditor.errors import PluginError, PluginFailed, did_you_mean
+from auditor.adversary.attack import Attack, RowAttack
+from auditor.adversary.categorical_attack import CategoricalAttack
+from auditor.adversary.coalitions import Coalitions
+from auditor.adversary.knowledge import Knowledge
+from auditor.errors import NotApplicable, PluginError, PluginFailed, did_you_mean
 from auditor.parameters import shown
 from auditor.process.containment import contained
 from auditor.registry import PluginParameters
 from auditor.scenario.levels import Levels, parse_levels
-from auditor.scenario.model import PluginUse, SchemeUse
+from auditor.scenario.model import AttackUse, PluginUse, Scenario, SchemeUse
 from auditor.scenario.problems import Path, Problems
+from auditor.scenario.read_coalitions import parse_coalitions
 
 SCHEME_FIELDS = ("name", "id", "levels", "already-out")
-ATTACK_FIELDS = ("name", "id")
+ATTACK_FIELDS = ("name", "id", "coalitions")
+EVERY = "all"
+"""Stands for every attack that applies."""
+DECIDING = ("singles", "prefixes", "all")
+"""The coalitions that decide: what each recipient has alone, what a growing number of them has, and what all have."""
 
 
 def read_schemes(fields: dict[str, Any], problems: Problems, base: FilePath | None) -> tuple[SchemeUse, ...]:
@@ -30,7 +39,41 @@ def read_schemes(fields: dict[str, Any], problems: Problems, base: FilePath | No
     return tuple(use for use in uses if use is not None)
 
 
-def read_attacks(fields: dict[str, Any], problems: Problems) -> tuple[PluginUse, ...]:
+def every_attack(schemes: Iterable[PluginUse], knowledge: Sequence[Knowledge], *, categories: bool) -> list[dict[str, Any]]:
+    """Return entries of ``attacks`` for every attack that can use some of the knowledge stated against some of the schemes.
+
+    Attacks that go through rows are tried on the coalitions that decide, the others on all. ``categories`` tells that columns are also
+    taken as categories: attacks on these then apply to copies with added noise, too, but for serial ones. One that cannot be made of its
+    defaults is left out.
+    """
+    families, entries = {registry.get("scheme", use.name).family for use in schemes}, []
+    for name in registry.names("attack"):
+        with contained():
+            cls = registry.get("attack", name)
+            attack: Attack = cls(cls.Parameters()).form()
+            binned = categories and isinstance(attack, CategoricalAttack) and not attack.serial
+            if binned or any(_applies(attack, f, k) for f in families for k in knowledge):
+                by_rows = isinstance(attack, RowAttack) or attack.serial
+                entries.append({"name": name, "coalitions": list(DECIDING)} if by_rows else {"name": name})
+    return entries
+
+
+def untried(scenario: Scenario) -> list[str]:
+    """Return the attacks, by name, that apply to a scenario that attacks at all, and that it leaves out."""
+    every = every_attack(scenario.schemes, scenario.knowledge, categories=bool(scenario.data.bins or scenario.data.categorical))
+    used = {use.name for use in scenario.attacks}
+    return [entry["name"] for entry in every if used and entry["name"] not in used]
+
+
+def _applies(attack: Attack, family: str, knowledge: Knowledge) -> bool:
+    try:
+        attack.check(family, knowledge)
+    except NotApplicable:
+        return False
+    return True
+
+
+def read_attacks(fields: dict[str, Any], problems: Problems) -> tuple[AttackUse, ...]:
     """Return the section ``attacks``, noting what is wrong with it; an entry with a problem is left out."""
     uses = []
     items = problems.sequence(("attacks",), fields["attacks"]) if "attacks" in fields else []
@@ -42,9 +85,16 @@ def read_attacks(fields: dict[str, Any], problems: Problems) -> tuple[PluginUse,
         cls, given = found
         own = {key: value for key, value in given.items() if key not in ATTACK_FIELDS}
         parameters = plugin_parameters(("attacks", place), own, cls.Parameters, ATTACK_FIELDS, problems)
+        tried = read_coalitions(("attacks", place, "coalitions"), given["coalitions"], problems) if "coalitions" in given else ()
         if parameters is not None:
-            uses.append(PluginUse(cls.name, str(given.get("id", cls.name)), parameters))
+            uses.append(AttackUse(cls.name, str(given.get("id", cls.name)), parameters, tried))
     return tuple(uses)
+
+
+def read_coalitions(path: Path, value: Any, problems: Problems) -> tuple[Coalitions, ...]:
+    """Return a list of entries of coalitions, noting what is wrong with it."""
+    parsed = [problems.attempt((*path, place), parse_coalitions, item) for place, item in enumerate(problems.sequence(path, value))]
+    return tuple(entry for entry in parsed if entry is not None)
 
 
 def id_of(item: Any) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path as FilePath
 from typing import Any
 
-from auditor.adversary.coalitions import Coalitions
 from auditor.data.request import DataUse
 from auditor.errors import did_you_mean
 from auditor.parameters import shown, whole
@@ -13,12 +12,11 @@ from auditor.results import bibliography
 from auditor.scenario.fields import FIELDS, optional_list
 from auditor.scenario.model import SCENARIO_VERSION, Scenario
 from auditor.scenario.problems import Problems
-from auditor.scenario.read_coalitions import parse_coalitions
 from auditor.scenario.read_data import read_data
 from auditor.scenario.read_expectations import Audited, read_expectations
 from auditor.scenario.read_knowledge import read_knowledge
 from auditor.scenario.read_measures import parse_utility, read_measures
-from auditor.scenario.read_plugins import read_attacks, read_schemes
+from auditor.scenario.read_plugins import EVERY, every_attack, read_attacks, read_coalitions, read_schemes
 from auditor.scenario.read_sweep import read_sweep
 from auditor.scenario.swept_expectations import read_judged
 
@@ -48,9 +46,14 @@ def assemble(value: Any, problems: Problems, base: FilePath | None = None, name:
     if type(fields.get("schema", SCENARIO_VERSION)) is not int or fields.get("schema", SCENARIO_VERSION) != SCENARIO_VERSION:
         problems.add(("schema",), f"must be {SCENARIO_VERSION}, the version this program reads; got {shown(fields['schema'])}")
     schemes = read_schemes(fields, problems, base)
-    attacks = read_attacks(fields, problems)
     data = read_data(fields.get("data"), problems, base) if "data" in fields else None
     knowledge = read_knowledge(fields, problems)
+    asked = fields.get("attacks")
+    if asked == EVERY or (isinstance(asked, list) and EVERY in asked):
+        every = every_attack(schemes, knowledge, categories=data is not None and bool(data.bins or data.categorical))
+        items = asked if isinstance(asked, list) else [asked]
+        fields["attacks"] = [entry for item in items for entry in (every if item == EVERY else [item])]
+    attacks = read_attacks(fields, problems)
     measures = read_measures(fields, problems)
     utility = parse_utility(fields["utility"], problems) if "utility" in fields else None
     sweep = read_sweep(fields, problems)
@@ -62,7 +65,7 @@ def assemble(value: Any, problems: Problems, base: FilePath | None = None, name:
         data=data or DataUse("gaussian"),
         schemes=schemes,
         knowledge=knowledge,
-        coalitions=_coalitions(fields, problems),
+        coalitions=read_coalitions(("coalitions",), fields.get("coalitions", ["singles", "all"]), problems),
         attacks=attacks,
         measures=measures,
         sweep=sweep,
@@ -101,9 +104,3 @@ def _cite(fields: dict[str, Any], problems: Problems) -> tuple[str, ...]:
         if key not in known:
             problems.add(("cite", place), f"is not in the bibliography: {shown(key)}{did_you_mean(key, known)}")
     return tuple(key for key in keys if key in known)
-
-
-def _coalitions(fields: dict[str, Any], problems: Problems) -> tuple[Coalitions, ...]:
-    items = problems.sequence(("coalitions",), fields.get("coalitions", ["singles", "all"]))
-    parsed = [problems.attempt(("coalitions", place), parse_coalitions, item) for place, item in enumerate(items)]
-    return tuple(entry for entry in parsed if entry is not None)

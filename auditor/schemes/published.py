@@ -90,6 +90,8 @@ class Published(Scheme):
         """Refuse copies whose records are not the table's, row by row; warn where nobody can tell."""
         if asked.standardize:
             raise AuditorError("published copies are in the data's own units: `standardize` must be false")
+        if asked.order is not None:
+            raise AuditorError("published copies are in the original's own order: sort all files alike, and leave `data.order` out")
         if asked.missing == "drop" and asked.rows is not None:
             raise AuditorError("with `rows` and `missing: drop` together nobody can tell which records the copies still match")
         why = "; `missing: drop` left records of the original out, and a copy must lack the same ones" if asked.missing == "drop" else ""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from auditor.adversary.attack import Attack
 from auditor.adversary.knowledge import KINDS, Knowledge
 from auditor.errors import AuditorError, NotApplicable, PluginError
+from auditor.process.environment import one_thread
 from auditor.testing.contract import READS_ONLY, ContractError, check_plugin, digest, made, nothing_else_raised, require, wrote
 from auditor.testing.releases import EVERYBODY, ROWS, Case, WroteError, cases, states
 from auditor.testing.tables import schemes_of
@@ -52,7 +52,7 @@ def check_attack(cls: type[Attack], parameters: Mapping[str, Any] | None = None)
     schemes = schemes_of(sorted(made(cls, parameters).form().families))
     require(cls, "answers somewhere", schemes, f"expected a scheme of the families {sorted(cls.families)} to be registered, found none")
     trials = [Trial(cls, parameters, case) for scheme in schemes for case in cases(scheme)]
-    with threadpool_limits(limits=1), nothing_else_raised(cls, "answers or refuses"):
+    with one_thread(), nothing_else_raised(cls, "answers or refuses"):
         _unusable_refused(cls, parameters)
         found = [trial.run() for trial in trials]
     require(cls, "answers somewhere", any(found), "expected an estimate for some state of knowledge, found that it refused them all")

@@ -21,6 +21,7 @@ from auditor.adversary.knowledge import (
     UniformPrior,
     UnmatchedRecords,
 )
+from auditor.audit.numeric.neighbours import shown
 from auditor.audit.numeric.row_selection import check_knowledge
 from auditor.data.microdata_categories import as_categories
 from auditor.data.table import Table
@@ -111,7 +112,8 @@ class Numbers(Case):
         if fitted is None:
             return None
         few = range(min(8, self.table.rows))
-        return values[: len(few)], np.concatenate([fitted.rows([copy[row : row + 1] for copy in held.arrays]) for row in few])
+        alone = [shown(fitted, held.arrays, row, 1) for row in few]
+        return values[: len(few)], np.concatenate([inner.rows(mine) for inner, mine in alone])
 
     def shown(self) -> Iterator[Array]:
         """Yield the table and its copies."""

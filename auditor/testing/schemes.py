@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from auditor.audit.drawn_law.chosen_rows import rows_of
 from auditor.audit.drawn_law.moments import moment_tests
@@ -15,6 +14,7 @@ from auditor.audit.drawn_law.rows import row_tests
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.moments import of_rows
+from auditor.process.environment import one_thread
 from auditor.schemes.base.additive import AdditiveScheme, implied_level_covariance
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
@@ -62,7 +62,7 @@ def check_scheme(cls: type[Scheme], parameters: Mapping[str, Any] | None = None)
     if not cls.makes_copies:
         return
     _impossible_refused(cls, made(cls, parameters))
-    with threadpool_limits(limits=1), nothing_else_raised(cls, "draws"):
+    with one_thread(), nothing_else_raised(cls, "draws"):
         if issubclass(cls, UniformScheme):
             CategoricalCopies(cls, parameters).check()
         else:

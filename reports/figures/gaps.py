@@ -78,6 +78,11 @@ def unsuited_text(count: int) -> str:
     return f"{count} {'adversary is' if count == 1 else 'adversaries are'} not applicable to any scheme"
 
 
+def untried_text(names: Sequence[str]) -> str:
+    """Name the attacks that the scenario leaves out though they apply; empty where it leaves out none."""
+    return f"Not tried, though they apply: {', '.join(names)}. `attacks: all` tries every attack that applies." if names else ""
+
+
 def untold_text(count: int) -> str:
     """Say how many adversaries the comparison leaves out, because they measure no normalized error of any scheme."""
     return f"{count} {'adversary has' if count == 1 else 'adversaries have'} no normalized error against any scheme"

@@ -142,6 +142,14 @@ class Reading:
         """Return how many records the table of a sweep point has; 0 where that is not told."""
         return next((table.rows for table in self.result.data if self.point_of(table.sweep) == point), 0)
 
+    def unit_of(self, point: int, attribute: str) -> float | None:
+        """Return what 1 stands for in a column's own units, as far as it is told: the deviation of one that was standardized."""
+        table = next((table for table in self.result.data if self.point_of(table.sweep) == point), None)
+        data = self.result.scenario.get("data")
+        if not (isinstance(data, dict) and data.get("standardize")):
+            return 1.0
+        return next((one.unit for one in table.attributes if one.name == attribute), None) if table else None
+
     def copies_of(self, scheme: str, point: int = 0) -> int:
         """Return how many copies a scheme released at a sweep point."""
         return self._copies.get((point, scheme), 0)

@@ -73,6 +73,13 @@ def spreads(reading: Reading, limit: int) -> tuple[list[Spread], int]:
     return kept, left
 
 
+def spread_of(reading: Reading, setting: Setting, coalition: tuple[int, ...], attribute: str) -> Spread | None:
+    """Return the distribution of one coalition's errors in one attribute; None where it was not measured."""
+    wanted = (*setting[1:], coalition, attribute)
+    found = [r for r in reading.result.distributions if (*r[1:5], r.attribute) == wanted and reading.point_of(r.sweep) == setting.point]
+    return _spread(reading, found) if found else None
+
+
 def _order(largest: int) -> Any:
     def key(coalition: tuple[int, ...]) -> tuple[bool, bool, int, tuple[int, ...]]:
         plain = len(coalition) == 1 or coalition == tuple(range(1, len(coalition) + 1))

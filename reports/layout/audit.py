@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from auditor.results.model import AuditResult, PluginSummary
 from auditor.results.renderer import clean, escaped
 from reports.figures.figures import clipped, with_error
-from reports.figures.gaps import Gathered, apart, gap_text, given_text, unsuited_text, untold_text
+from reports.figures.gaps import Gathered, apart, gap_text, given_text, unsuited_text, untold_text, untried_text
 from reports.figures.guesses import losses
 from reports.figures.matrix import MatrixCell, MatrixRow, matrix, measures, reference_point
 from reports.figures.reading import Reading, adversary_text, plain, unique
@@ -53,7 +53,7 @@ def audit_document(result: AuditResult, number: int = 1) -> tree.Document:
         _scenario(result),
         tree.Section("references", "References", _terms(((one.key, one.text) for one in result.references), "references")),
     ]
-    lowest, mark = most_telling(found), outcome_mark(came)
+    lowest, mark = most_telling(found), outcome_mark(came, safe=all(verdict.state == "good" for verdict in found))
     told = (f"{mark} {came}", counts(result), f"{lowest.strongest} against {lowest.scheme}" if lowest else "–")
     return tree.Document(
         name, "audit", result.title, OUTCOMES[came] + (f": {counts(result)}" if result.expectations else ""), came, mark,
@@ -89,6 +89,7 @@ def _comparison(reading: Reading, rows: Sequence[MatrixRow], point: str, *, cate
     singled = any(cell.exposed for row in told for cell in row.cells)
     notes = [
         MARKS if found else "", given_text(given) if given else "", EXPOSED if singled else "",
+        untried_text([clipped(name, 60) for name in reading.result.untried]),
         f"{untold_text(elsewhere)}; what they measure is among the other measures." if elsewhere else "",
     ]  # fmt: skip
     compared = [tree.Adversary(row.attack, row.knowledge, [_graded(reading, row, cell, found) for cell in row.cells]) for row in told]

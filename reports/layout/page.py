@@ -30,9 +30,10 @@ def _words(text: str) -> Markup:
 
 
 def said_of(verdict: Verdict) -> Markup:
-    """Return a verdict's sentence and what follows it."""
-    aside = [" " if verdict.aside else "", *(tree.Name(text) if named else text for text, named in verdict.aside)]
-    return inline((verdict.sentence, *aside))
+    """Return what is exposed, a verdict's sentence, and what follows it."""
+    named = [tree.Name(text) if is_name else text for text, is_name in verdict.exposure]
+    given = [tree.Name(text) if is_name else text for text, is_name in verdict.given]
+    return inline((*named, " " if named else "", verdict.sentence, " " if given else "", *given))
 
 
 def parted(figure: str) -> tuple[str, str]:

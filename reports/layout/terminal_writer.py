@@ -90,8 +90,9 @@ def _code(console: Console, block: tree.Code) -> None:
 
 
 def _fold(console: Console, block: tree.Fold) -> None:
-    console.print(Rich(f"{block.summary}:", style="italic"))
-    _blocks(console, block.blocks)
+    console.print(Rich(f"{block.summary}{':' if block.open else '; the page says more.'}", style="italic"))
+    if block.open:
+        _blocks(console, block.blocks)
 
 
 def _verdicts(console: Console, block: tree.Verdicts) -> None:
@@ -101,9 +102,9 @@ def _verdicts(console: Console, block: tree.Verdicts) -> None:
 
 
 def _title(verdict: Verdict, width: int) -> Rich:
-    grade = (f" · {verdict.grade}", verdict.severity.style) if verdict.grade and verdict.severity else ""
+    style = verdict.severity.style if verdict.grade and verdict.severity else ""
     name = (clipped(verdict.scheme, width), "bold")
-    return Rich.assemble((f"{verdict.mark} ", STYLES.get(verdict.mark, "")), name, f"  {verdict.label}", grade)
+    return Rich.assemble((f"{verdict.mark} ", STYLES.get(verdict.mark, "")), name, (f"  {verdict.label}", style))
 
 
 def _details(console: Console, block: tree.Details) -> None:

@@ -15,16 +15,20 @@ from reports.wording import sentences as say
 Finding = Literal["exact", "gain", "no-gain", "undecided", "refuted", "alone", "not-measured"]
 
 LABELS: dict[str, str] = {
-    "exact": "Rebuilt exactly",
-    "gain": "Pooling pays",
-    "no-gain": "No collusion gain",
-    "undecided": "Undecided",
-    "refuted": "Promise refuted",
-    "alone": "Single copies only",
-    "not-measured": "Not measured",
+    "exact": "rebuilt exactly",
+    "gain": "pooling pays",
+    "no-gain": "no collusion gain",
+    "undecided": "pooling undecided",
+    "refuted": "promise refuted",
+    "alone": "single copies only",
+    "not-measured": "not measured",
 }
 
-MARKS: dict[str, str] = {"exact": "✗", "gain": "✗", "refuted": "✗", "no-gain": "✓", "undecided": "?"}
+State = Literal["bad", "open", "good", "plain"]
+STATES: dict[str, State] = {"exact": "bad", "gain": "bad", "refuted": "bad", "no-gain": "good", "undecided": "open"}
+MARKS: dict[State, str] = {"bad": "✗", "good": "✓", "open": "?", "plain": "·"}
+FINE = 2
+"""The highest rank of severity that is fine: at least half of the worst attribute's variance stays unknown."""
 
 
 class Exposure(NamedTuple):
@@ -36,12 +40,15 @@ class Exposure(NamedTuple):
         Attributes that the error bars cannot tell from it.
     by : str
         Who rebuilds it, where that is not the verdict's own attack and coalition; names in it come from the scenario.
+    near : str
+        How near its values are known, in its own units.
     """
 
     attribute: str
     shown: Figure
     rivals: tuple[str, ...]
     by: str = ""
+    near: str = ""
 
     @property
     def severity(self) -> Severity:
@@ -95,6 +102,8 @@ class Verdict:
         The attribute that the worst coalition rebuilds best, when there are several.
     given : list of (str, bool)
         What is left to an adversary who was given attributes in clear, in pieces; those with True are names.
+    informed : bool
+        Whether the adversary was itself given attributes in clear.
     """
 
     scheme: str
@@ -109,37 +118,39 @@ class Verdict:
     where: str = ""
     guesses: Guesses | None = None
     given: tuple[tuple[str, bool], ...] = ()
+    informed: bool = False
 
     @property
     def label(self) -> str:
-        """Two or three words for the finding."""
-        return LABELS[self.finding]
+        """The verdict in short: how exposed the records are, then what pooling adds."""
+        return f"Exposure {self.grade} · {LABELS[self.finding]}" if self.grade else say.capital(LABELS[self.finding])
+
+    @property
+    def state(self) -> State:
+        """Good only where both are fine: enough stays unknown to whoever knows most, and pooling adds nothing to it."""
+        exposed = self.severity is not None and self.severity.rank > FINE
+        return "bad" if exposed else STATES.get(self.finding, "plain")
 
     @property
     def mark(self) -> str:
-        """A character for the finding."""
-        return MARKS.get(self.finding, "·")
+        """A character for the state."""
+        return MARKS[self.state]
 
     @property
     def told(self) -> str:
-        """The sentence, what follows it, and who it is that rebuilds so much."""
+        """What is exposed, what pooling does, and who it is that rebuilds so much."""
         where = f" at {self.where}" if self.where else ""
         who = f"(Strongest attack measured: {clipped(self.adversary, 70)}{where}.)" if self.adversary else ""
-        return " ".join(filter(None, (self.sentence, "".join(text for text, _ in self.aside), who)))
+        pieces = (*self.exposure, (" ", False), (self.sentence, False), (" ", False), *self.given, (" ", False), (who, False))
+        return " ".join("".join(text for text, _ in pieces).split())
 
     @property
     def exposure(self) -> list[tuple[str, bool]]:
         """Name the most exposed attribute, in pieces; those with True are names. Empty when nothing remains unknown anyway."""
         if self.exposed is None or self.finding == "exact":
             return []
-        name, shown, rivals, by = self.exposed
-        return say.exposure(clipped(name, 60), shown, [clipped(rival, 60) for rival in rivals], by)
-
-    @property
-    def aside(self) -> list[tuple[str, bool]]:
-        """What follows the sentence, in pieces; those with True are names that come from the data."""
-        apart = [(" ", False)] if self.exposure and self.given else []
-        return [*self.exposure, *apart, *self.given]
+        name, shown, rivals, by, near = self.exposed
+        return say.exposure(clipped(name, 60), shown, [clipped(rival, 60) for rival in rivals], by, near)
 
     @property
     def axes(self) -> list[Axis]:
@@ -167,7 +178,12 @@ class Verdict:
 
     @property
     def severity(self) -> Severity | None:
-        """How bad the worst reconstruction is, on the scale where it is worst, or that of the most exposed attribute."""
+        """How bad the worst reconstruction is, on the scale where it is worst, or that of the most exposed attribute.
+
+        To an adversary who was given attributes in clear the error of all together counts those as known: the others are judged alone.
+        """
+        if self.informed and self.exposed is not None:
+            return self.exposed.severity
         return self.singled_out.severity if self.singled_out else self.whole
 
     @property
@@ -185,11 +201,11 @@ class Verdict:
 
     @property
     def grade(self) -> str:
-        """The severity in words: ``severe``, or ``low; age rebuilt``; empty where nothing was measured or everything is rebuilt."""
-        whole, one = self.whole, self.singled_out
-        if whole is None or self.finding == "exact":
+        """The severity in words: ``severe``, or ``rebuilt (age)`` of the worst attribute; empty where nothing was measured or left."""
+        if self.severity is None or self.finding == "exact":
             return ""
-        return whole.word if one is None else f"{whole.word}; {clipped(one.attribute, 30)} {one.severity.word}"
+        one = self.singled_out
+        return self.severity.word if one is None else f"{self.severity.word} ({clipped(one.attribute, 30)})"
 
     @property
     def left(self) -> float:
@@ -223,13 +239,19 @@ SUMMARY: dict[str, str] = {
 
 
 def summary(found: list[Verdict]) -> str:
-    """Count the verdicts of several schemes, worst first; empty for one scheme, whose own sentence says it."""
+    """Count how many of several schemes expose the records, and what pooling does, worst first; empty for one, whose sentence says it."""
     if len(found) < 2:
         return ""
+    exposed = sum(verdict.severity is not None and verdict.severity.rank > FINE for verdict in found)
+    lead = f"{_of(exposed, len(found))} leave{'s' * (exposed == 1)} less than half of some attribute unknown. " if exposed else ""
     counts = [(kind, sum(verdict.finding == kind for verdict in found)) for kind in SUMMARY]
     told = [f"{spelled(count)} {SUMMARY[kind]}" for kind, count in counts if count]
     many = f"{say.capital(spelled(len(found)))} schemes"
     if len(told) == 1:
         kind = next(kind for kind, count in counts if count)
-        return f"{many}, {'both' if len(found) == 2 else 'all'} {SUMMARY[kind]}."
-    return f"{many}: {', '.join(told)}."
+        return f"{lead}{many}, {'both' if len(found) == 2 else 'all'} {SUMMARY[kind]}."
+    return f"{lead}{many}: {', '.join(told)}."
+
+
+def _of(count: int, total: int) -> str:
+    return f"All {spelled(total)} schemes" if count == total else say.capital(f"{spelled(count)} of {spelled(total)} schemes")

@@ -42,8 +42,9 @@ _CATEGORIES = (
     "value: 0 is always right, 1 no better than that."
 )
 _POOLING = (
-    "± is half of a 95 % interval. The verdict is about pooling: a scheme without collusion gain can still leave a single copy"
-    " too revealing, which the word beside its"
+    "± is half of a 95 % interval. A verdict says first how exposed the worst attribute is to the strongest attack measured, on a single "
+    "copy or on several, and then whether pooling copies adds to it. A tick means that both are fine: at least half stays unknown, and "
+    "pooling adds nothing."
 )
 REPLICATES = "Over replicates, values are averaged and standard errors combined as √(Σ se²)/R."
 """How replicates are combined."""
@@ -62,5 +63,4 @@ def prose(*, categories: bool) -> list[tuple[str, str]]:
 
 def terms(*, numbers: bool, categories: bool) -> str:
     """Explain the figures of the verdicts: normalized errors of numbers, wrong guesses left of categories, or both."""
-    graded = f"{_POOLING} {'figure' if categories else 'error'} grades."
-    return " ".join([*([_NUMBERS] if numbers else []), *([_CATEGORIES] if categories else []), graded])
+    return " ".join([*([_NUMBERS] if numbers else []), *([_CATEGORIES] if categories else []), _POOLING])

@@ -31,10 +31,11 @@ def expectation(record: ExpectationRecord) -> str:
     return f"The expectation {record.expectation}{where_text(record.where)} {status}."
 
 
-def exposure(attribute: str, shown: Figure, rivals: Sequence[str], by: str = "") -> list[tuple[str, bool]]:
+def exposure(attribute: str, shown: Figure, rivals: Sequence[str], by: str = "", near: str = "") -> list[tuple[str, bool]]:
     """Say which attribute is rebuilt best, in pieces; those with True are names, which a page sets apart."""
     said = [("Most exposed: ", False), (attribute, True), (f" ({share(shown)} of its variance unknown", False)]
     said += [(" to ", False), (by, True)] if by else []
+    said += [(f", {near}", False)] if near else []
     said += [(")", False)]
     if len(rivals) == 1:
         said += [("; within the error bars, ", False), (rivals[0], True), (" is just as exposed", False)]

@@ -14,9 +14,10 @@ from statistics import NormalDist
 from typing import Any
 
 from auditor.results.records import ExpectationRecord
-from reports.figures.figures import Z95, Figure, braces, clipped
+from reports.figures.figures import Z95, Figure, braces, clipped, number
 from reports.figures.guesses import guesses, guesses_categories, losses
 from reports.figures.reading import ERROR, EVERYTHING, GAIN, Reading, Setting, adversary_text, best_single, ceiling, lowest
+from reports.figures.spreads import spread_of
 from reports.figures.strongest import EXACT, gain_of, least, lowest_attribute, strongest
 from reports.wording import sentences as say
 from reports.wording import telling
@@ -49,7 +50,7 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
         scheme, "alone", "", setting, errors.get(worst.coalition), _same_copy(errors, best_single(found, worst.coalition)),
         gain_of(reading, setting, worst.coalition), _exposed(reading, setting, worst.coalition),
         adversary_text(setting.knowledge, setting.attack), reading.point_text(setting.point),
-        guesses(reading, setting, worst.coalition), _given_more(reading, setting, worst),
+        guesses(reading, setting, worst.coalition), _given_more(reading, setting, worst), bool(reading.given(setting.knowledge)),
     )  # fmt: skip
     gains = [gain_of(reading, setting, coalition) for coalition in found if len(coalition) > 1]
     decided = _decided(base, found, worst, [gain for gain in gains if gain is not None], told)
@@ -181,7 +182,7 @@ def _exposed(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> 
     other, name, shown = found
     who = clipped(adversary_text(other.knowledge, other.attack), 60)
     where = f" at {reading.point_text(other.point)}" if other.point != setting.point else ""
-    return Exposure(name, shown, (), f"{who}, copies {braces(shown.coalition)}{where}")
+    return Exposure(name, shown, (), f"{who}, copies {braces(shown.coalition)}{where}", _near(reading, other, shown.coalition, name))
 
 
 def _peers(reading: Reading, other: Setting, setting: Setting) -> bool:
@@ -194,11 +195,24 @@ def _exposed_to(reading: Reading, setting: Setting, coalition: tuple[int, ...]) 
     named = [name for name in reading.attributes if name != EVERYTHING and name not in given]
     found = [(name, reading.figures(setting, ERROR, name).get(coalition)) for name in named]
     measured = [(name, shown) for name, shown in found if shown is not None]
-    if len(measured) < 2:
+    if len(measured) < (2 if guesses_categories(reading, setting) else 1):
         return None
     first, least = min(measured, key=lambda item: item[1].value)
     rivals = [name for name, shown in measured if name != first and not _apart(least, shown)]
-    return Exposure(first, least, tuple(rivals))
+    return Exposure(first, least, tuple(rivals), near=_near(reading, setting, coalition, first))
+
+
+def _near(reading: Reading, setting: Setting, coalition: tuple[int, ...], attribute: str) -> str:
+    """Say how near an attacker comes to a column's values, in its own units; of a standardized one in deviations where no more is told."""
+    if guesses_categories(reading, setting):
+        return ""
+    spread, root = spread_of(reading, setting, coalition, attribute), reading.figures(setting, "rmse", attribute).get(coalition)
+    half, unit = None if spread is None else spread.quantile(0.5), reading.unit_of(setting.point, attribute)
+    reach = half if half is not None else None if root is None else root.value
+    if not reach:
+        return ""
+    figure = f"± {number(reach * (unit or 1.0), 0.05 * reach * (unit or 1.0))}{'' if unit else ' standard deviations'}"
+    return f"half of its values known to within {figure}" if half is not None else f"its values known to {figure}, root mean square"
 
 
 def _apart(least: Figure, other: Figure) -> bool:

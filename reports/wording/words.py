@@ -75,8 +75,8 @@ def outcome(result: AuditResult) -> str:
 
 
 OUTCOMES = {
-    "holds": "Every expectation of the scenario holds",
-    "does not hold": "Not every expectation of the scenario holds",
+    "holds": "Behaves as the scenario says",
+    "does not hold": "Does not behave as the scenario says",
     "failed": "A part of the audit failed",
     "partial": "Partial: not every task was finished",
     "nothing expected": "No expectation was stated",
@@ -84,9 +84,9 @@ OUTCOMES = {
 """An outcome as a sentence."""
 
 
-def outcome_mark(came: str) -> str:
-    """Return the character that an outcome is marked by."""
-    return {"holds": "✓", "nothing expected": "·"}.get(came, "✗")
+def outcome_mark(came: str, *, safe: bool = True) -> str:
+    """Return the character that an outcome is marked by: a tick only where what was expected is safe as well."""
+    return ("✓" if safe else "·") if came == "holds" else {"nothing expected": "·"}.get(came, "✗")
 
 
 def rows_text(result: AuditResult) -> str:

@@ -93,6 +93,14 @@ CLAIMS: dict[str, tuple[Claim, Claim]] = {  # attack: where it succeeds, where i
         Claim("uniform-quickstart", "collusion-gain", {"scheme": "uniform", "coalition": "all", "at-least": 0.2}, "With every fresh copy"),
         Claim("uniform-quickstart", "no-collusion-gain", {"scheme": "uniform-multilevel"}, "a multilevel copy adds nothing to a less perturbed one"),
     ),
+    "serial-filter": (
+        Claim("serial", "ranking", {"order": ["serial-filter", "llse"], "sweep": {"data.autocorrelation": 0.95}}, "Wins over llse wherever neighbouring records are alike"),
+        Claim("serial", "normalized_error", {"attack": "serial-filter", "scheme": "corner-wave", "sweep": {"data.autocorrelation": 0.0}, "between": [0.22, 0.24]}, "on records in no order it is llse"),
+    ),
+    "serial-posterior": (
+        Claim("serial-categories", "accuracy", {"attack": "serial-posterior", "scheme": "uniform-multilevel", "sweep": {"data.stay": 0.95}, "at-least": 0.83}, "Wins over posterior wherever a record foretells the next"),
+        Claim("serial-categories", "accuracy", {"attack": "serial-posterior", "scheme": "uniform-multilevel", "sweep": {"data.stay": 0.1}, "at-most": 0.49}, "on records in no order it is posterior"),
+    ),
     "linkage": (
         Claim("survey-kanonymity", "disclosed", {"scheme": "raw", "attack": "linkage", "at-least": 0.1}, "Wins with k = 1"),
         Claim("survey-kanonymity", "disclosed", {"attack": "linkage", "at-most": 0}, "fails on one k-anonymous copy"),

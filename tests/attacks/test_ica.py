@@ -58,6 +58,7 @@ def test_fewer_columns_than_attributes_do_not_apply(dimensions):
         attack("ica", release, knowledge={"known-records": 15}, coalition=[1])
 
 
+@pytest.mark.slow
 def test_the_best_of_a_few_starts_is_far_from_the_truth_half_as_often(monkeypatch):
     """On attributes that ``log cosh`` hardly tells from Gaussian ones, where a single start in five ends far off (12 of 60, against 6)."""
     far = {}

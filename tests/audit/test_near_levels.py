@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import auditor
 from attacks.llse import llse_error, llse_weights
-from auditor.audit.pooling.cross_fitting import cross_fitted_gain
+from auditor.audit.pooling.cross_fitting import _Fit, cross_fitted_gain
 from auditor.audit.pooling.differences import near_copies
 from auditor.audit.pooling.linear import noise_gains
 from auditor.numerics.combination import best_unbiased_combination, within_grain
@@ -262,3 +262,20 @@ def test_few_rows_decide_nothing_in_favour(rows, scheme):
             ],
         })  # fmt: skip
         assert [verdict.expectation for verdict in result.expectations if verdict.status == "holds"] == []
+
+
+def test_what_estimating_costs_other_rows_is_a_sum_over_them():
+    """``s² (p − q)/(m − p − 2) Σ_t (1 + (1 + (y_t − ȳ)ᵀ Cov(Y_b)⁺ (y_t − ȳ))/m)``, of the other half's rows one by one."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(300, 2)) @ [[1.0, 0.6], [0.0, 0.8]]
+    rows = np.hstack([X, X + rng.normal(size=X.shape), X + 2.0 * rng.normal(size=X.shape)])
+    rows -= rows.mean(axis=0)
+    train, test = rows[:120], rows[120:]
+    fit = _Fit.of([(1,), (2,), (1, 2)], Moments.of(train), 2)
+    mean, m = train[:, 2:4].mean(axis=0), 120
+    inverse = np.linalg.pinv(np.cov(train[:, 2:4], rowvar=False, bias=True))
+    reach = sum(1 + (1 + (y - mean) @ inverse @ (y - mean)) / m for y in test[:, 2:4])
+    cost = fit.cost(np.zeros((3, 2), dtype=np.intp), Moments.of(test))
+    assert fit.ranks[2] - fit.ranks[0] == 2
+    assert cost[2] == pytest.approx(fit.left[2] * 2 / (m - fit.ranks[2] - 2) * reach, rel=1e-9)
+    assert cost[0] == pytest.approx([0.0, 0.0])

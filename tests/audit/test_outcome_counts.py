@@ -8,11 +8,21 @@ import numpy as np
 import pytest
 
 from auditor.audit.counts import outcome_counts as counts
-from auditor.audit.counts.outcome_counts import Counts, Packing, batches, chosen
+from auditor.audit.counts.outcome_counts import CELLS_A_KEY, Counts, Packing, batches, chosen, different
 from auditor.audit.pooling import matching_records as alike
 from auditor.audit.pooling.matching_records import PatternCounts, ValueCounts
 from auditor.registry import get
 from auditor.schemes.base.scheme import Key
+
+
+@pytest.mark.parametrize("most", [0, 1, 500 * CELLS_A_KEY - 1, 500 * CELLS_A_KEY, 2**62])
+def test_small_keys_are_binned_and_large_ones_sorted_with_the_same_counts(most):
+    keys = np.random.default_rng(3).integers(0, min(most, 40) + 1, 500)
+    keys[0] = most
+    for some in (keys, keys[:1], keys[:0]):
+        for found, wanted in zip(different(some), np.unique(some, return_counts=True), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+            assert found.dtype == wanted.dtype
 
 
 @pytest.mark.parametrize("radices", [[3, 10, 2], [50] * 12 + [32], [10_000] * 9])

@@ -101,6 +101,7 @@ def test_the_strength_to_be_expected_is_that_of_the_correlation_by_hand():
     assert z_scores(x, y) == pytest.approx([np.arctanh(np.corrcoef(x[:, 0], y[:, 0])[0, 1]) * 4])
 
 
+@pytest.mark.slow
 def test_honest_noise_is_refused_less_often_than_it_is_said():
     """None in 600 draws: a rate of 10⁻⁶ makes one with a chance of 6·10⁻⁴, of 1 % one almost surely (0.998)."""
     rng = np.random.default_rng(14)

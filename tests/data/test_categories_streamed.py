@@ -25,6 +25,9 @@ from auditor.numerics.blocks import row_blocks
 from tests.tiers import every_pair
 
 ROWS = 140_000
+"""Three blocks."""
+CSV_ROWS = 70_500
+"""Two blocks: a text takes ten times as long to read."""
 
 
 def both(monkeypatch: pytest.MonkeyPatch, source: Path | str, **request: object) -> tuple[Table, Table]:
@@ -92,7 +95,8 @@ def written(tmp_path_factory):
     """The table in a form, with gaps or without, written once."""
 
     @cache
-    def path(form: str, rows: int = ROWS, gaps: bool = False) -> Path:
+    def path(form: str, rows: int | None = None, gaps: bool = False) -> Path:
+        rows = rows or (CSV_ROWS if "csv" in form else ROWS)
         return write(people(rows, gaps), tmp_path_factory.mktemp("people"), form)
 
     return path

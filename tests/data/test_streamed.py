@@ -21,6 +21,8 @@ from auditor.numerics.blocks import row_blocks
 from tests.tiers import every_pair
 
 ROWS = 150_000
+CSV_ROWS = 95_000
+"""Two blocks, as the other forms: a text takes longer to read."""
 
 
 @pytest.fixture
@@ -43,13 +45,17 @@ def columns(rows: int = ROWS, gaps: bool = False) -> pd.DataFrame:
     return frame
 
 
+def rows_of(form: str) -> int:
+    return CSV_ROWS if "csv" in form else ROWS
+
+
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """The table in a form, with gaps or without, written once."""
 
     @cache
     def path(form: str, gaps: bool = False) -> Path:
-        return write(columns(gaps=gaps), tmp_path_factory.mktemp("columns"), form)
+        return write(columns(rows_of(form), gaps), tmp_path_factory.mktemp("columns"), form)
 
     return path
 
@@ -76,11 +82,12 @@ def test_the_same_bytes_as_in_memory(written, small, monkeypatch, form, asked):
 @pytest.mark.parametrize(("missing", "form"), every_pair(["drop", "mean"], FORMS))
 def test_missing_values_are_left_out_or_filled_in_as_in_memory(written, small, monkeypatch, form, missing):
     path = written(form, gaps=True)
-    large = load(path, missing=missing, standardize=True, rows=140_000)
+    rows = rows_of(form) - 5_000
+    large = load(path, missing=missing, standardize=True, rows=rows)
     monkeypatch.setattr(streamed, "HELD_BYTES", 2**30)
-    same(large, load(path, missing=missing, standardize=True, rows=140_000))
-    complete = columns(gaps=True).head(140_000).notna().all(axis=1).sum()
-    assert large.rows == (complete if missing == "drop" else 140_000)
+    same(large, load(path, missing=missing, standardize=True, rows=rows))
+    complete = columns(rows_of(form), gaps=True).head(rows).notna().all(axis=1).sum()
+    assert large.rows == (complete if missing == "drop" else rows)
 
 
 def same(large: Table, held: Table) -> None:
@@ -167,8 +174,9 @@ def test_the_same_refusals_as_in_memory(tmp_path, small, monkeypatch, form, what
 
 def test_too_many_rows_asked_for(written, small):
     for form in FORMS:
-        with pytest.raises(DataError, match="150001 asks for more than there are; the table has 150,000 records"):
-            load(written(form), rows=150_001)
+        rows = rows_of(form)
+        with pytest.raises(DataError, match=f"{rows + 1} asks for more than there are; the table has {rows:,} records"):
+            load(written(form), rows=rows + 1)
 
 
 def test_text_late_in_a_csv_file(tmp_path, small):

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from pathlib import Path
 
 import click
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 import yaml
 
+import auditor
 from auditor import registry
 from auditor.adversary.attack import Inferred
 from auditor.audit.anonymity.inferences import check_inferred
@@ -391,6 +393,21 @@ def test_what_a_scheme_raises_ends_perturb_without_copies_and_not_in_0(kind, mom
     assert_nothing_leaked(tmp_path, out, err)
 
 
+@pytest.mark.parametrize("moment", ["made", "act"])
+@pytest.mark.parametrize("kind", ["odd-additive", "odd-linear", "odd-rows"])
+@pytest.mark.parametrize("how", RAISES)
+def test_what_a_plugin_raises_cannot_end_the_program_of_a_python_caller(kind, moment, how, monkeypatch):
+    """`auditor.perturb` and `auditor.attack` let a plugin's `sys.exit(0)` through, and the caller's script ended in status 0."""
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    release = auditor.perturb(X, "corner-wave", [0.5, 0.25], seed=1)
+    for name, value in vars(Manners(kind, **{moment: RAISES[how]})).items():
+        monkeypatch.setattr(NOW, name, value)
+    with pytest.raises(AuditorError) as told:
+        auditor.perturb(X, kind, [0.5, 0.25], seed=1) if kind == "odd-additive" else auditor.attack(kind, release)
+    shown = "".join(traceback.format_exception(told.value))
+    assert how == "an error of ours" or CELL not in shown
+
+
 @pytest.mark.parametrize("kind", ["odd-additive", "odd-linear", "odd-expectation"])
 @pytest.mark.parametrize("error", [click.exceptions.Exit(0), click.Abort(), click.UsageError(CELL)])
 def test_an_end_that_the_command_line_s_library_knows_is_none(kind, error, command, tmp_path, monkeypatch):
@@ -475,6 +492,7 @@ def test_a_thread_left_running_does_not_keep_the_process(tmp_path):
     assert "that a plugin started did not end" in done.stderr
 
 
+@pytest.mark.slow
 def test_what_is_left_for_the_end_adds_nothing_to_the_report(tmp_path):
     act = "import atexit; atexit.register(print, 87654321.125); atexit.register(os.write, 1, b'87654321.125')"
     done = command(tmp_path, act)

@@ -7,9 +7,15 @@ import pytest
 from reports import html
 
 
-@pytest.mark.parametrize("executable", ["/nowhere/python", *(pytest.param(name, marks=pytest.mark.slow) for name in ("", "false"))])
-def test_without_an_interpreter_the_script_is_made_here(monkeypatch, executable):
-    elsewhere = html._bundle()
+@pytest.fixture(scope="module")
+def elsewhere():
+    """The script as a process of its own makes it."""
+    return html._bundle()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("executable", ["/nowhere/python", "", "false"])
+def test_without_an_interpreter_the_script_is_made_here(monkeypatch, elsewhere, executable):
     assert len(elsewhere) > 500_000
     assert "vl_convert" not in html.__dict__
     monkeypatch.setattr(sys, "executable", executable)

@@ -55,11 +55,12 @@ def small() -> AuditResult:
     return report_cases.Case(coalitions="prefixes", schemes=("independent", "correlated", "corner-wave"), levels=(0.5, 1.0), replicates=1).result()
 
 
-def test_what_stands_in_an_edited_file_is_refused_or_reported(small: AuditResult, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("seed", "count"), [(6, 50), pytest.param(7, 160, marks=pytest.mark.slow)])
+def test_what_stands_in_an_edited_file_is_refused_or_reported(small: AuditResult, tmp_path: Path, seed: int, count: int) -> None:
     text = small.to_json()
     jobs = [(path, odd) for path in places(json.loads(text)) for odd in ODD]
-    count, refused = 160, []
-    for number, (path, odd) in enumerate(random.Random(6).sample(jobs, count)):
+    refused = []
+    for number, (path, odd) in enumerate(random.Random(seed).sample(jobs, count)):
         (tmp_path / "results.json").write_text(edited(text, path, odd), encoding="utf-8")
         try:
             read = AuditResult.load(tmp_path)
@@ -72,7 +73,7 @@ def test_what_stands_in_an_edited_file_is_refused_or_reported(small: AuditResult
             charts(Reading(read), "audit-1", 500)
         for changed in (compare_results(small, read), compare_results(read, small)):
             Terminal(width=80).render_comparison(changed)
-    assert 30 < len(refused) < count - 30
+    assert 0.2 * count < len(refused) < 0.9 * count
     assert all(told.startswith(str(tmp_path)) and told.isprintable() for told in refused)
 
 

@@ -13,7 +13,7 @@ import report_cases
 
 import auditor
 from auditor.results.model import AuditResult
-from auditor.results.records import Measurement
+from auditor.results.records import AttributeSummary, DataSummary, Measurement
 from reports.figures.matrix import MatrixCell, matrix
 from reports.figures.reading import Reading
 from reports.html import Html
@@ -74,7 +74,7 @@ WHO = {
 @pytest.mark.parametrize("who", WHO.values(), ids=WHO)
 def test_an_attribute_rebuilt_exactly_is_graded_and_named_whoever_rebuilds_it(who: dict[str, Any]) -> None:
     said, cell = found(exposing(0.0, **who))
-    assert (said.severity.word, said.grade) == ("rebuilt", "low; age rebuilt")  # type: ignore[union-attr]
+    assert (said.severity.word, said.grade) == ("rebuilt", "rebuilt (age)")  # type: ignore[union-attr]
     assert (cell.severity.word, cell.whole.word) == ("rebuilt", "low")  # type: ignore[union-attr]
     assert cell.exposed is not None
     assert cell.exposed[0] == "age"
@@ -84,6 +84,43 @@ def test_an_attribute_rebuilt_exactly_is_graded_and_named_whoever_rebuilds_it(wh
     assert said.strongest == "0 of age"
     if "attack" in who or "knowledge" in who:
         assert f"to {who.get('attack', 'llse')}, {who.get('knowledge', PERFECT)} knowledge, copies {{" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "gain", "mark"), [(0.8, 0.0, "✓"), (0.55, 0.0, "✓"), (0.45, 0.0, "✗"), (0.8, 0.4, "✗"), (0.8, None, "·"), (0.1, None, "✗")]
+)
+def test_a_tick_needs_that_enough_stays_unknown_and_that_pooling_adds_nothing(value: float, gain: float | None, mark: str) -> None:
+    """«No collusion gain» was ticked over a copy that left a fifth of the variance unknown."""
+    records = [*safe(), *safe(coalition=(2,)), *([] if gain is None else safe(coalition=(1, 2)))]
+    records = [error("age", value) if one.attribute == "age" and one.coalition == (1,) else one for one in records]
+    said, _ = found(audit([*records, *([] if gain is None else [gaining(name, gain, 0.001) for name in ("*", *NAMES)])]))
+    assert said.mark == mark
+    assert said.label.startswith("Exposure ")
+    assert Terminal(width=120).render([audit(records)]).index("Most exposed") > 0
+
+
+@pytest.mark.parametrize(("standardize", "unit", "told"), [
+    (False, None, "± 12.00, root"), (True, 50.0, "± 600, root"), (True, None, "± 12.00 standard deviations, root"),
+])  # fmt: skip
+def test_an_exposure_is_told_in_the_columns_own_units(standardize: bool, unit: float | None, told: str) -> None:
+    result = exposing(0.2)
+    records = [*result.measurements, error("age", 12.0, 0.1, metric="rmse")]
+    table = DataSummary(source="t", rows=100, attributes=[AttributeSummary(name="age", unit=unit)], correlation=[])
+    scenario = {**result.scenario, "data": {"standardize": standardize}}
+    said, _ = found(result.model_copy(update={"measurements": records, "scenario": scenario, "data": [table]}))
+    assert f"its values known to {told} mean square" in "".join(part for part, _ in said.exposure)
+
+
+def test_half_of_the_values_are_told_where_errors_were_spread() -> None:
+    """Noise of half a column's deviation, 40: half of it lies within 0.6745 · 20 = 13.5, to the bins' width (a twentieth)."""
+    result = auditor.run({
+        "data": {"source": "gaussian", "covariance": [[1600.0]], "rows": 5_000, "exact": True, "standardize": True}, "seed": 1,
+        "schemes": [{"name": "correlated", "levels": [0.25]}], "attacks": ["ndr"], "measures": ["error-distribution"],
+    })  # fmt: skip
+    (said,) = verdicts(Reading(result))
+    assert said.exposed is not None
+    (near,) = re.findall(r"half of its values known to within ± ([\d.]+)$", said.exposed.near)
+    assert float(near) == pytest.approx(13.49, rel=0.05)
 
 
 def test_nothing_is_singled_out_where_all_are_alike() -> None:
@@ -103,7 +140,7 @@ def test_nothing_is_singled_out_where_all_are_alike() -> None:
 )
 def test_noise_alone_makes_no_attribute_exposed(value: float, half: float, theory: float | None, word: str) -> None:
     said, cell = found(exposing(value, half, theory=theory))
-    assert said.grade == f"low; age {word}"
+    assert said.grade == f"{word} (age)"
     assert (said.severity.word, cell.severity.word) == (word, word)  # type: ignore[union-attr]
 
 
@@ -120,7 +157,7 @@ def test_what_was_given_in_clear_is_nobody_s_work() -> None:
     assert (said.grade, said.singled_out) == ("low", None)
     assert cell.exposed is None
     only, cell = found(audit(given[3:], [{"known-attributes": ["age"]}]))
-    assert (only.grade, cell.exposed) == ("high", None)
+    assert (only.grade, cell.exposed) == ("low", None)  # salary alone is left to rebuild
 
 
 def test_everything_rebuilt_exactly_needs_no_grade() -> None:
@@ -134,8 +171,7 @@ def test_every_report_names_the_attribute_and_escapes_it() -> None:
     records = [one._replace(attribute=name) if one.attribute == "age" else one for one in result.measurements]
     result = result.model_copy(update={"measurements": records})
     terminal = Terminal(width=120).render([result])
-    assert "· low; <b>age</b>" in terminal
-    assert "rebuilt" in terminal.split("· low; ")[1].splitlines()[0]
+    assert "Exposure rebuilt (<b>age</b>" in terminal
     assert "most exposed" in terminal
     assert "\x1b" not in terminal
     page = Html().render([result])
@@ -168,7 +204,7 @@ def test_a_scheme_that_leaves_one_attribute_all_but_clear(tmp_path: Path, monkey
     })  # fmt: skip
     (said,) = verdicts(Reading(result))
     assert said.finding == "no-gain"
-    assert said.grade == "low; age rebuilt"
+    assert said.grade == "rebuilt (age)"
     assert said.worst is not None
     assert said.worst.value > 0.75
     json.dumps(said.exposure)

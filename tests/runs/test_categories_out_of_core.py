@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import signal
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +86,7 @@ QUICK = ("equal width", "all or nothing")
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES])
-def test_the_same_results_as_in_memory(file, large, monkeypatch, case):
+def test_the_same_results_as_in_memory(file, large, few_redraws, monkeypatch, case):
     document = scenario(file, **{key: value for key, value in CASES[case].items() if key != "data"})
     if "data" in CASES[case]:
         document["data"] = {"source": str(file)} | CASES[case]["data"]
@@ -159,7 +161,7 @@ def test_copies_of_tables_in_their_files_are_not_kept(file, large, monkeypatch):
     assert set(kept) == {0}
 
 
-def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(file, large, monkeypatch):
+def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(file, large, few_redraws, monkeypatch):
     from auditor.schemes.uniform import Uniform
 
     def broken(self, original, size, key):
@@ -176,7 +178,7 @@ def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(file, large, m
     assert "CANARY" not in result.to_json()
 
 
-def test_an_attack_that_fails_on_some_rows_does_not_stop_the_others(file, large, monkeypatch):
+def test_an_attack_that_fails_on_some_rows_does_not_stop_the_others(file, large, few_redraws, monkeypatch):
     from attacks.posterior import Bayes
 
     def broken(self, copies):
@@ -214,19 +216,23 @@ def dies_at(folder: Path, number: int):
     return work
 
 
-@pytest.mark.parametrize(
-    "number",
-    [pytest.param(0, id="at once", marks=pytest.mark.slow), pytest.param(4, id="at the end of a pass"),
-     pytest.param(11, id="in a later pass", marks=pytest.mark.slow)],
-)  # fmt: skip
+@cache
+def undisturbed(document: str) -> tuple[Any, ...]:
+    """The figures of a run without workers, made once."""
+    return figures(auditor.run(json.loads(document)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [0, 4, 11], ids=["at once", "at the end of a pass", "in a later pass"])
 def test_a_worker_killed_in_the_middle_of_a_pass_loses_nothing(file, large, monkeypatch, tmp_path, number):
-    document = scenario(file, schemes=SCHEMES[1:2], attacks=["posterior"])
-    plain = figures(auditor.run(document))
+    document = scenario(file, schemes=SCHEMES[1:2], attacks=["posterior"], knowledge=["perfect", {"known-records": 400}])
+    plain = undisturbed(json.dumps(document))
     monkeypatch.setattr(passes, "go_through", dies_at(tmp_path, number))
     assert figures(auditor.run(document, workers=2)) == plain
     assert (tmp_path / f"share-{number}").exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_broke_in_the_middle_of_a_pass_goes_on_from_the_last_release(file, large, monkeypatch, tmp_path):
     """The release under way is gone through again, those before it are not; the results are those of a run that nobody disturbed."""
     document = scenario(file, schemes=SCHEMES[:3], attacks=["posterior"], knowledge=["perfect"], measures=[])

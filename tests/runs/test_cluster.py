@@ -16,7 +16,7 @@ import pytest
 import auditor
 from auditor.data.streamed import rows as streamed
 from auditor.errors import AuditorError
-from auditor.runs import tables
+from auditor.runs import tables, workers
 from auditor.runs.workers import Crew
 from tests.programs import PATIENCE, wait_for
 
@@ -173,6 +173,7 @@ def test_an_audit_goes_on_when_a_worker_is_killed(cluster, document, monkeypatch
     assert without_clock(result) == expected
 
 
-def test_no_scheduler_there():
+def test_no_scheduler_there(monkeypatch):
+    monkeypatch.setattr(workers, "ANSWER_SECONDS", 0.5)
     with pytest.raises(AuditorError, match="no Dask scheduler answers"):
         Crew(cluster="tcp://127.0.0.1:9")

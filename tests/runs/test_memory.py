@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from auditor.data.streamed import rows as streamed
+from auditor.runs import tables
 from tests.programs import python
 
 FACTOR = 1.6
@@ -23,14 +26,6 @@ auditor.run(sys.argv[2])
 # not ru_maxrss, which a process inherits from the one that started it
 print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) // 1024)
 """
-CHECK = """
-import sys
-from auditor.data.streamed import rows as streamed
-streamed.HELD_BYTES = int(sys.argv[1])
-from auditor.cli import main
-main(["check", sys.argv[2]])
-"""
-
 SCENARIO = """
 data: {{source: table.parquet, standardize: true}}
 schemes: {{name: {scheme}, levels: [0.3, 0.45, 0.6, 0.8, 1.0]}}
@@ -62,10 +57,10 @@ def folder(tmp_path_factory) -> Path:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads peak memory from /proc, which this system has not")
 @pytest.mark.parametrize("case", CASES)
-def test_predicted_and_measured(folder, case):
+def test_predicted_and_measured(folder, command, monkeypatch, case):
     held, attacks, coalitions, measures = CASES[case]
     text = SCENARIO.format(scheme="corner-wave", attacks=attacks, coalitions=coalitions, measures=measures)
-    predicted, measured = both(folder, held, text)
+    predicted, measured = expected(folder, held, text, command, monkeypatch), needed(folder, held)
     assert measured / FACTOR <= predicted <= measured * FACTOR, f"predicted {predicted:.0f} MB, measured {measured:.0f}"
 
 
@@ -104,31 +99,36 @@ def codes(tmp_path_factory) -> Path:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads peak memory from /proc, which this system has not")
 @pytest.mark.parametrize("case", CODED)
-def test_predicted_and_measured_of_categories(codes, case):
+def test_predicted_and_measured_of_categories(codes, command, monkeypatch, case):
     held, data, coalitions, expect = CODED[case]
-    predicted, measured = both(codes, held, CATEGORICAL.format(rows=1_000_000, data=data, coalitions=coalitions, expect=expect))
+    text = CATEGORICAL.format(rows=1_000_000, data=data, coalitions=coalitions, expect=expect)
+    predicted, measured = expected(codes, held, text, command, monkeypatch), needed(codes, held)
     assert measured / FACTOR <= predicted <= measured * FACTOR, f"predicted {predicted:.0f} MB, measured {measured:.0f}"
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads peak memory from /proc, which this system has not")
-def test_memory_of_categories_does_not_grow_with_the_rows(codes):
+def test_memory_of_categories_does_not_grow_with_the_rows(codes, command, monkeypatch):
+    """Prefixes have the widest coalition, which shows the most different outcomes; more of them would hold more sums of the same size."""
     some, four_times = (
-        both(codes, 0, CATEGORICAL.format(rows=rows, data=BINS, coalitions="subsets", expect="")) for rows in (1_000_000, 4_000_000)
+        (expected(codes, 0, CATEGORICAL.format(rows=rows, data=BINS, coalitions="prefixes", expect=""), command, monkeypatch), needed(codes, 0))
+        for rows in (1_000_000, 4_000_000)
     )
     column = 3_000_000 * 8 / 1e6  # what a table that is held would add at the least: the column of numbers, once
     assert four_times[0] <= 1.05 * some[0]
     assert four_times[1] < some[1] + column
 
 
-def both(folder: Path, held: int, text: str) -> tuple[float, float]:
-    """Return the megabytes that were predicted and measured."""
-    file = folder / "audit.yaml"
-    file.write_text(text)
-    outline = said(CHECK, held, file)
-    predicted = float(re.search(r"([\d,]+) MB of memory in each worker process", outline)[1].replace(",", ""))
-    return predicted, float(said(RUN, held, file).split()[-1])
+def expected(folder: Path, held: int, text: str, command: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch) -> float:
+    """Write a scenario, and return the megabytes that are predicted for it; in this process, where only what is said counts."""
+    (folder / "audit.yaml").write_text(text)
+    monkeypatch.setattr(streamed, "HELD_BYTES", held)
+    tables._table.cache_clear()
+    _, outline, _ = command("check", folder / "audit.yaml")
+    tables._table.cache_clear()
+    return float(re.search(r"([\d,]+) MB of memory in each worker process", outline)[1].replace(",", ""))
 
 
-def said(code: str, held: int, file: Path) -> str:
-    return python("-c", code, held, file, check=True, timeout=300).stdout
+def needed(folder: Path, held: int) -> float:
+    """Return the megabytes that a process of its own comes to need for the scenario that was written last."""
+    return float(python("-c", RUN, held, folder / "audit.yaml", check=True, timeout=300).stdout.split()[-1])

@@ -90,7 +90,7 @@ QUICK = ("linear", "heads", "whole table")
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES])
-def test_the_same_results_as_in_memory(file, large, monkeypatch, case):
+def test_the_same_results_as_in_memory(file, large, few_redraws, monkeypatch, case):
     changes = {key: value for key, value in CASES[case].items() if key != "data"}
     document = scenario(file, **changes)
     if "data" in CASES[case]:
@@ -114,7 +114,7 @@ def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, mo
         assert figures(auditor.run(document, workers=count)) == plain
 
 
-def test_more_blocks_than_groups(file, large, monkeypatch):
+def test_more_blocks_than_groups(file, large, few_redraws, monkeypatch):
     """Of more blocks than ``STRIPES`` several make a stripe, and runs of stripes a group."""
     from auditor.numerics import blocks
 
@@ -130,7 +130,7 @@ def test_more_blocks_than_groups(file, large, monkeypatch):
     assert figures(in_memory(monkeypatch, document)) == plain
 
 
-def test_rows_are_read_once_for_all_schemes(file, large, monkeypatch):
+def test_rows_are_read_once_for_all_schemes(file, large, few_redraws, monkeypatch):
     from auditor.numerics import blocks
 
     reads = []
@@ -160,7 +160,7 @@ def test_tasks_and_results_hold_no_rows(file, large):
     assert len(pickle.dumps(passes.go_through(steps[0]))) < 32 * len(SCHEMES) * (moments + 300)
 
 
-def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(file, large, monkeypatch):
+def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(file, large, few_redraws, monkeypatch):
     from auditor.schemes.independent import Independent
 
     class Broken:

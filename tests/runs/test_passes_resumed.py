@@ -42,7 +42,7 @@ def table() -> pd.DataFrame:
 
 
 @pytest.fixture
-def document(table, tmp_path, large, monkeypatch):
+def document(table, tmp_path, large, few_redraws, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(moment_pass, "MOST_NUMBERS", 2**17)  # many columns make many blocks of few records
     table.to_parquet("table.parquet", row_group_size=9_999)

@@ -21,7 +21,7 @@ from auditor.runs import workers
 from auditor.runs.journal import NAME
 from benchmarks import kills
 from benchmarks.kills import _outcome, disturb_and_resume, shipped
-from tests.programs import python
+from tests.programs import environment, python
 
 SCENARIO = {
     "title": "Small",
@@ -339,8 +339,9 @@ def test_a_full_disk_is_told_and_nothing_that_was_finished_is_lost(folder, run, 
 
 
 @pytest.mark.slow
-def test_disturbed_at_random_moments_and_resumed_the_results_are_the_same(folder):
+def test_disturbed_at_random_moments_and_resumed_the_results_are_the_same(folder, monkeypatch):
     """``python -m benchmarks.kills`` does this a hundred times with more kinds of results and of disturbances."""
+    monkeypatch.setattr(kills, "_environment", environment)
     write(SCENARIO | {"schemes": SCENARIO["schemes"][:1], "replicates": 8})
     kinds = ("SIGKILL, a worker", "SIGTERM")  # what hits a run at any moment: to find one when it holds its folder takes minutes
     tally = disturb_and_resume([Path("small.yaml").resolve()], folder / "rounds", len(kinds), seed=5, kinds=kinds)
@@ -383,9 +384,15 @@ def test_a_run_is_hit_whatever_tries_before_have_left(monkeypatch, tmp_path, bef
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["passes", "records"])
-def test_killed_in_passes_and_among_records_the_results_are_the_same(folder, kind):
-    """One kill of the program with its workers; ``python -m benchmarks.kills`` has categories and published copies too."""
+def test_killed_in_passes_and_among_records_the_results_are_the_same(folder, monkeypatch, kind):
+    """One kill of the program with its workers; ``python -m benchmarks.kills`` has categories and published copies too, and more records."""
+    for name, records in {"NUMBERS": 1_200_000 if kind == "passes" else 1_000, "RECORDS": 1_000, "PEOPLE": 10}.items():
+        monkeypatch.setattr(kills, name, records)
+    monkeypatch.setattr(kills, "_environment", environment)
     scenarios = [path for path in shipped(folder) if path.stem.endswith(kind)]
+    small = yaml.safe_load(scenarios[0].read_text()) | {"replicates": 1}
+    small["data"] |= {} if kind == "passes" else {"rows": 200}
+    scenarios[0].write_text(yaml.safe_dump(small))
     tally = disturb_and_resume(scenarios, folder / "rounds", 1, seed=6, kinds=("SIGKILL, all",))
     assert len(scenarios) == 1
     assert tally.whole, str(tally)

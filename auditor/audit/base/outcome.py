@@ -25,7 +25,10 @@ def nothing_of(
     scenario: Scenario, context: CellContext, evidence: ReleaseEvidence, coalitions: Sequence[Coalition], reason: str
 ) -> ReleaseAudit:
     """Return the audit of a release that failed: every cell says why; one that nobody attacks says so once."""
-    cells = [(attack.id, knowledge.label) for knowledge in scenario.knowledge for attack in scenario.attacks]
-    records = [context.empty(attack, knowledge, coalition, "failed", reason) for attack, knowledge in cells for coalition in coalitions]
+    records = [
+        context.empty(attack.id, knowledge.label, coalition, "failed", reason)
+        for knowledge in scenario.knowledge for attack in scenario.attacks
+        for coalition in coalitions if attack.tries(coalition, context.copies)
+    ]  # fmt: skip
     evidence = replace(evidence, pooling={}, paired={}, facts={}, law=[])
     return ReleaseAudit(records or [context.empty(None, None, None, "failed", reason)], [], evidence)

@@ -18,11 +18,11 @@ from auditor.audit.categorical.belief_gap import Gap
 from auditor.audit.categorical.cell_records import Bars
 from auditor.audit.categorical.posterior_measures import Expected, Frame, Sums, expected, group_of, quantities
 from auditor.audit.counts.code_blocks import CodeBlock
-from auditor.audit.counts.outcome_counts import Counts, Packing
+from auditor.audit.counts.outcome_counts import Counts, Packing, different
 from auditor.audit.numeric.gather import Draw
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.numerics.passes import Job
-from auditor.numerics.read_only import seal
+from auditor.numerics.read_only import readable, seal
 from auditor.process.containment import contained
 from auditor.schemes.replacement.draws import code_type
 from auditor.schemes.replacement.law import UniformLaw
@@ -63,6 +63,11 @@ class Fitted:
     inferences: Mapping[Coalition, Inference] = field(repr=False)
     frames: Mapping[Coalition, Frame] = field(repr=False)
     hidden: str | None
+
+    @property
+    def serial(self) -> bool:
+        """Whether posteriors depend on neighbouring records: these cannot be looked up by outcome then."""
+        return any(inference.serial for inference in self.inferences.values())
 
 
 @dataclass
@@ -114,7 +119,10 @@ class MeasureJob(Job[Found]):
     def take(self, block: CodeBlock, into: Found) -> None:
         """Take one block."""
         groups = group_of(self.groups[block.index])
-        for hidden in dict.fromkeys(fitted.hidden for fitted in self.fitted.values()):
+        for name, fitted in self.fitted.items():
+            if fitted.serial:
+                self._in_order(name, fitted, block, groups, into)
+        for hidden in dict.fromkeys(fitted.hidden for fitted in self.fitted.values() if not fitted.serial):
             left = slice(None) if hidden is None else self._left(hidden, block)
             x, group = block.x[left], groups[left]
             for coalition in dict.fromkeys(c for fitted in self._with(hidden).values() for c in fitted.inferences):
@@ -125,7 +133,7 @@ class MeasureJob(Job[Found]):
                 elif packing.wide:  # hardly any two records will show the same
                     self._measure(coalition, hidden, columns, np.ones(x.size), into)
                 else:
-                    keys, counts = np.unique(packing.pack(columns), return_counts=True)
+                    keys, counts = different(packing.pack(columns))
                     self._measure(coalition, hidden, packing.unpack(keys), counts.astype(np.float64), into)
 
     def end(self, into: Found) -> None:
@@ -136,7 +144,18 @@ class MeasureJob(Job[Found]):
         into.waiting = {}
 
     def _with(self, hidden: str | None) -> dict[Try, Fitted]:
-        return {name: fitted for name, fitted in self.fitted.items() if fitted.hidden == hidden}
+        return {name: fitted for name, fitted in self.fitted.items() if fitted.hidden == hidden and not fitted.serial}
+
+    def _in_order(self, name: Try, fitted: Fitted, block: CodeBlock, groups: NDArray[np.intp], into: Found) -> None:
+        """Measure a block's records all at once, by an attack that looks at what stands beside what."""
+        x = block.x.astype(np.intp)
+        with contained() as failure:
+            for coalition, inference in fitted.inferences.items() if name not in into.failed else ():
+                P = inference.checked(readable([block.copy(number) for number in coalition]))
+                sums = into.sums.setdefault(name, {}).setdefault(coalition, Sums(self.size, self._count))
+                sums.add(quantities(P, fitted.frames[coalition]), np.arange(x.size), x, groups)
+        if failure.error is not None:
+            into.failed[name] = (failure.status, failure.reason)
 
     def _left(self, hidden: str, block: CodeBlock) -> NDArray[np.bool_]:
         left = np.ones(block.x.size, dtype=bool)

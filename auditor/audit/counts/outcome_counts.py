@@ -15,6 +15,8 @@ Keys = NDArray[Any]
 KEY_BYTES = 16
 """A key of one word, and its count."""
 LARGEST_WORD = 2**62
+CELLS_A_KEY = 4
+"""Where keys are this many times their number at most, going through all of them is less work than sorting those that there are."""
 FEWEST_PENDING = 2**17
 """Keys that wait to be sorted in, at least: sorting a few into many costs as much as sorting many."""
 
@@ -85,6 +87,21 @@ class Packing:
         return cut
 
 
+def different(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
+    """Return the different keys, ascending, and how often each is there: counted where they are small, as sorting takes ten times as long.
+
+    Examples
+    --------
+    >>> [found.tolist() for found in different(np.array([3, 1, 3]))]
+    [[1, 3], [1, 2]]
+    """
+    if keys.dtype.names is None and keys.size and keys.max() < CELLS_A_KEY * keys.size:
+        counts = np.bincount(keys)
+        found = np.flatnonzero(counts)
+        return found, counts[found]
+    return np.unique(keys, return_counts=True)
+
+
 class Counts:
     """How often each key was met."""
 
@@ -95,7 +112,7 @@ class Counts:
 
     def take(self, keys: Keys) -> None:
         """Count keys, shape (b,), one a record."""
-        self._wait(*np.unique(keys, return_counts=True))
+        self._wait(*different(keys))
 
     def add(self, other: Counts) -> None:
         """Add what others counted."""

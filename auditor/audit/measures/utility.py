@@ -87,7 +87,7 @@ def target_of(scenario: Scenario, table: Table) -> Labels:
 @lru_cache(maxsize=4)
 def _target(spec: str, target: str, base: str | None, seed: int) -> Labels:
     data = json.loads(spec)
-    options = {key: data.pop(key) for key in ("columns", "rows", "missing")}
+    options = {key: data.pop(key, None) for key in ("columns", "rows", "missing", "order")}
     source = data.pop("source")
     for key in ("standardize", "disclosure", "bin", "categorical", "hierarchies"):  # done to the table, and not to a class beside it
         data.pop(key, None)

@@ -139,8 +139,9 @@ def from_redraws(
         return collusion_gain(errors, np.take_along_axis(errors, single, axis=0), scale)
 
     def steady(denominators: Array, spread: Array) -> Array:
-        """The spread of a gain over single copies with these errors; NaN where the ratio has no mean to speak of."""
-        return np.where(denominators.std(axis=0, ddof=1) <= MOST_UNSTEADY * denominators.mean(axis=0), spread, np.nan)
+        """The spread of gains over single copies with these errors; NaN of a coalition one of whose ratios has no mean to speak of."""
+        held = denominators.std(axis=0, ddof=1) <= MOST_UNSTEADY * denominators.mean(axis=0)
+        return np.where(held.all(axis=-1, keepdims=True), spread, np.nan)
 
     # The best copy is chosen anew in every draw, as an adversary would: a gain's spread includes which copy happened to be best.
     best = [members.best(errors) for errors in again]
@@ -164,7 +165,9 @@ MOST_UNSTEADY = 1 / 3
 """Standard deviation of a best copy's error, as a share of the error, from which one release tells no gain over it.
 
 A gain is a ratio. The law of a ratio whose denominator comes near 0 has tails as heavy as Cauchy's, and no mean that an interval could
-hold: one draw in fifty is a hundred times the others."""
+hold: one draw in fifty is a hundred times the others. One such attribute speaks for the others too. What makes it jump, as components
+that are taken for one another, moves them in the same rare draws; and the few redraws in which they happened to stay where they are would
+pass for their law."""
 
 
 def reaches(figure: Array, again: Array) -> tuple[Array, Array]:

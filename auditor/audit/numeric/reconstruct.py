@@ -14,6 +14,7 @@ from auditor.adversary.attack import Inferred, Reconstruction
 from auditor.adversary.handed_back import checked
 from auditor.audit.numeric.closed_form import crossed
 from auditor.audit.numeric.error_tally import Tally
+from auditor.audit.numeric.neighbours import most_neighbours, shown, with_neighbours
 from auditor.audit.numeric.stacked_maps import Maps
 from auditor.numerics.read_only import readable
 from auditor.schemes.base.noise_law import NoiseLaw
@@ -120,22 +121,23 @@ def tally_rows(
     """
     sums: list[Array] = []
     expected = np.zeros(len(coalitions))
-    for index, x, copies in blocks():
-        (x,), copies = readable([x]), readable(copies)
-        held = [[copies[c - 1] for c in coalition] for coalition in coalitions]
-        estimates = [checked(fitted.rows(mine), x.shape) for fitted, mine in zip(reconstructions, held, strict=True)]
+    for (index, x, _), wide, copies, before in with_neighbours(blocks(), most_neighbours(reconstructions)):
+        (x, wide), copies = readable([x, wide]), readable(copies)
+        asked = [shown(fitted, [copies[c - 1] for c in coalition], before, len(x))
+                 for fitted, coalition in zip(reconstructions, coalitions, strict=True)]  # fmt: skip
+        estimates = [checked(fitted.rows(mine), x.shape) for fitted, mine in asked]
         for place, fitted in enumerate(reconstructions):
-            theory = fitted.expected(x)
+            inner, (true,) = shown(fitted, [wide], before, len(x))
+            theory = inner.expected(true)
             expected[place] += np.nan if theory is None else checked(theory, x.shape[:1]).sum()
-        for inferred, fitted, mine in zip(inferences, reconstructions, held, strict=False):
+        for inferred, (fitted, mine) in zip(inferences, asked, strict=False):
             inferred.add(fitted.inferred(mine), x)
-        for counted, fitted, mine in zip(records, reconstructions, held, strict=False):
+        for counted, (fitted, mine) in zip(records, asked, strict=False):
             counted.add(fitted, mine, x)
         errors = np.stack(estimates, axis=1) - x[:, None, :]
         tally.add(errors, x)
         if tally.confidence is not None:
-            intervals = [_intervals(fitted, [copies[c - 1] for c in coalition], tally.confidence, x.shape)
-                         for fitted, coalition in zip(reconstructions, coalitions, strict=True)]  # fmt: skip
+            intervals = [_intervals(fitted, mine, tally.confidence, x.shape) for fitted, mine in asked]
             tally.localise(np.stack([low for low, _ in intervals], axis=1), np.stack([high for _, high in intervals], axis=1), x)
         stops = np.cumsum(counts[index])
         sums.extend((errors[stop - count : stop] ** 2).sum(axis=0) for stop, count in zip(stops, counts[index], strict=True) if count)

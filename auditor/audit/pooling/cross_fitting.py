@@ -156,10 +156,11 @@ class _Fit:
         spare = np.where(np.isfinite(self.left), (self.rows - self.ranks - 2.0)[:, None], np.nan)
         reach = np.zeros(len(self.ranks))
         for place, (inverse, here) in self.designs.items():
-            # Σ_t (y_t − ȳ)(y_t − ȳ)ᵀ about the training half's mean, from the other half's moments about the table's
-            away = group.products[here, here] - np.outer(group.total[here], self.mean[here])
-            away = away - np.outer(self.mean[here], group.total[here]) + group.count * np.outer(self.mean[here], self.mean[here])
-            reach[place] = group.count + (group.count + np.einsum("ij,ij->", inverse, away)) / self.rows
+            # Σ_t (y_t − ȳ)ᵀ Cov(Y)⁺ (y_t − ȳ) about the training half's mean, from the other half's moments about the table's
+            mean = self.mean[here]
+            shift = inverse @ mean
+            away = np.vdot(inverse, group.products[here, here]) - 2.0 * (shift @ group.total[here]) + group.count * (shift @ mean)
+            reach[place] = group.count + (group.count + away) / self.rows
         return np.asarray(self.left * self.more(best) / spare * reach[best])
 
 

@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from auditor.data.columns.threads import in_threads
 from auditor.numerics.blocks import row_blocks, stripes
+from auditor.process.environment import one_thread
 from auditor.types import Array
 
 Read = Callable[[int, int], Array]
@@ -147,7 +147,7 @@ def scan(open_: Callable[[], Read], rows: int, width: int) -> Scan:
     rows, width : int
         The table's shape.
     """
-    with threadpool_limits(limits=1):  # the sums of linear algebra depend on its number of threads
+    with one_thread():  # the sums of linear algebra depend on its number of threads
         shift = first_shift(open_(), rows, width)
         found = in_threads(lambda number: scan_stripes(open_(), rows, width, shift, [number]), range(len(stripes(rows, width))))
         return Scan.join((part for parts in found for part in parts), shift)

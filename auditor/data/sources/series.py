@@ -1,0 +1,91 @@
+"""Records that follow one another, by laws that attacks on neighbours are measured against.
+
+| source | record t | its law |
+| --- | --- | --- |
+| ``autoregressive`` | ``x_t = a x_{t−1} + √(1 − a²) e_t`` | autocovariance ``a^h K_X``; spectrum ``K_X (1 − a²) / (1 + a² − 2a cos 2πf)`` |
+| ``markov-chain`` | ``x_{t−1}`` with the chance ``stay``, else any other value | |
+
+Both are stationary from the first record on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+from scipy.signal import lfilter
+
+from auditor.data.source import Source
+from auditor.registry import PluginParameters, register
+from auditor.types import Array
+
+DEFAULT_ROWS = 10_000
+
+
+@register
+class Autoregressive(Source):
+    """A Gaussian autoregression of order one: what follows is like what was, the more so the nearer to 1 its autocorrelation is."""
+
+    name = "autoregressive"
+    public = True
+    description = "Synthetic Gaussian series, autoregressive of order one, equally correlated attributes of variance 1"
+    licence = "generated, not subject to a licence"
+
+    class Parameters(PluginParameters):
+        """The law of the series."""
+
+        autocorrelation: float = Field(0.95, gt=-1, lt=1, description="Correlation of a record with the next, a.")
+        attributes: int = Field(3, ge=1, le=1000, description="Number of attributes N.")
+        correlation: float = Field(0.5, ge=0, lt=1, description="Correlation of two attributes of one record.")
+
+    def width(self) -> int:
+        """Return how many attributes are drawn."""
+        return int(self.parameters.attributes)
+
+    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
+        """Draw ``rows`` records of ``x1`` to ``xN``."""
+        given, n = self.parameters, DEFAULT_ROWS if rows is None else rows
+        common, own = rng.standard_normal((n, 1)), rng.standard_normal((n, given.attributes))
+        e = np.sqrt(given.correlation) * common + np.sqrt(1.0 - given.correlation) * own
+        return pd.DataFrame(autoregression(e, given.autocorrelation), columns=[f"x{i}" for i in range(1, given.attributes + 1)])
+
+
+def autoregression(e: Array, a: float) -> Array:
+    """Return ``x_t = a x_{t−1} + √(1 − a²) e_t`` with ``x_1 = e_1``, shape (n, N), for independent rows e of shape (n, N)."""
+    driven = np.sqrt(1.0 - a**2) * e
+    driven[:1] = e[:1]
+    return np.asarray(lfilter([1.0], [1.0, -a], driven, axis=0))
+
+
+@register
+class MarkovChain(Source):
+    """A chain of categories that stays where it is with a stated chance, and else moves to any other value alike."""
+
+    name = "markov-chain"
+    public = True
+    description = "Synthetic chain over values 1 to s, uniform at every record, that stays where it is with a stated chance"
+    licence = "generated, not subject to a licence"
+
+    class Parameters(PluginParameters):
+        """The law of the chain."""
+
+        stay: float = Field(0.95, ge=0, le=1, description="Chance that a record has the value of the one before it.")
+        values: int = Field(10, ge=2, le=1000, description="Number of values in the domain, s.")
+
+    def width(self) -> int:
+        """Return how many attributes are drawn."""
+        return 1
+
+    def domains(self) -> dict[str, list[Any]]:
+        """Return the whole domain, whether or not every value is drawn."""
+        return {"state": list(range(1, self.parameters.values + 1))}
+
+    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
+        """Draw ``rows`` records of ``state``."""
+        s, n = self.parameters.values, DEFAULT_ROWS if rows is None else rows
+        moves = rng.random(n) >= self.parameters.stay
+        steps = np.where(moves, rng.integers(1, s, n), 0)  # to another value: 1 to s − 1 further, in a circle
+        steps[:1] = rng.integers(0, s, 1)
+        return pd.DataFrame({"state": np.cumsum(steps) % s + 1})

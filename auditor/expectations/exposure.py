@@ -1,0 +1,71 @@
+"""How much stays unknown: a bound on what the strongest adversary knows of the worst attribute, from whatever copies it may hold.
+
+``unknown`` is the normalized error of one attribute, the share of its variance that a reconstruction leaves; 1 less what is exposed. It
+is bounded in every attribute, for every attack and coalition measured (or those that the filter names): a mean over attributes would hide
+the one that is rebuilt. Of an adversary who was given attributes in clear the others are judged, as those are nobody's work.
+
+It holds against the attacks that were tried, and says how many these are; no figure bounds what another attack would do.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from pydantic import Field, model_validator
+
+from auditor.expectations.base import Expectation, Filter, Judgement, copies_released, selector
+from auditor.expectations.metric import judge_bounds
+from auditor.registry import PluginParameters, register
+from auditor.results.evidence import Evidence
+from auditor.results.records import Measurement, cells
+
+METRIC = "normalized_error"
+
+
+class Unknown(PluginParameters):
+    """Bounds on the share of an attribute's variance that stays unknown."""
+
+    at_least: float | None = Field(None, ge=0, description="smallest share allowed: 0.5 is half")
+    at_most: float | None = Field(None, ge=0, description="largest share allowed, for what a scenario expects to break")
+
+    @model_validator(mode="after")
+    def _some_bound(self) -> Unknown:
+        if self.at_least is None and self.at_most is None:
+            raise ValueError("needs a bound: at-least or at-most")
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            raise ValueError("has a lower bound above its upper bound")
+        return self
+
+
+@register
+class Exposure(Expectation):
+    """At least a share of every attribute stays unknown to every adversary measured, from single copies and pooled ones (Holm)."""
+
+    name = "exposure"
+    reference = "holm1979"
+    trial = MappingProxyType({"unknown": {"at-least": 0.5}})
+
+    class Parameters(Filter):
+        """The bound, and the filter; without `attribute` every attribute by itself."""
+
+        unknown: Unknown = Field(description="{at-least: share} of an attribute's variance that stays unknown")
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Return the verdict over every attribute, attack and coalition that the filter selects."""
+        selected = selector(self.parameters, METRIC, copies_released(evidence), each_attribute=True)
+        whole = self.parameters.attribute is not None  # all attributes together are judged where they are asked for
+        found = [r for r in evidence.measurements if r.status == "ok" and r.attack and selected(r) and not _given(r)]
+        found = [record for record in found if whole or record.attribute != "*"]
+        asked = self.parameters.unknown
+        bound = asked.at_least if asked.at_least is not None else asked.at_most
+        if not found:
+            return Judgement("undecided", "no attack that the filter admits gave an error of an attribute", None, bound)
+        judged = judge_bounds(list(cells(found).values()), asked.at_least, asked.at_most, bound, "share unknown")
+        attacks = len({record.attack for record in found})
+        return Judgement(judged.status, f"{judged.why}; {attacks} attack{'s' * (attacks > 1)} tried", judged.observed, judged.bound)
+
+
+def _given(record: Measurement) -> bool:
+    """Whether an attribute's true values were given to the adversary: ``known-attributes(age, salary)``."""
+    kind, _, names = str(record.knowledge).partition("(")
+    return kind == "known-attributes" and record.attribute in names.removesuffix(")").split(", ")

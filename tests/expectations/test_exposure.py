@@ -1,0 +1,79 @@
+"""The expectation that enough stays unknown, in the worst attribute, to the strongest adversary measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import auditor
+from auditor import registry
+from auditor.errors import ScenarioError
+from auditor.results.evidence import Evidence
+from auditor.results.records import Measurement
+
+
+def record(attribute: str, value: float, error: float | None = 0.01, **changes: Any) -> Measurement:
+    fields: dict[str, Any] = dict(
+        sweep={}, scheme="s", knowledge="perfect", attack="llse", coalition=(1,), levels=(1.0,), replicate=1, attribute=attribute,
+        metric="normalized_error", value=value, std_error=error, ci_low=None, ci_high=None, theory=None, status="ok", reason=None,
+        error_bar="closed-form" if error is not None else "replicates-needed",
+    )  # fmt: skip
+    return Measurement(**(fields | changes))
+
+
+def judge(records: list[Measurement], **parameters: Any) -> Any:
+    plugin = registry.get("expectation", "exposure")
+    return plugin(plugin.Parameters.model_validate({"unknown": {"at-least": 0.5}} | parameters)).judge(Evidence(records, []))
+
+
+@pytest.mark.parametrize(("age", "error", "status"), [
+    (0.7, 0.01, "holds"), (0.3, 0.01, "fails"), (0.52, 0.05, "undecided"), (0.7, None, "undecided"),
+])  # fmt: skip
+def test_the_worst_attribute_decides_and_not_their_mean(age: float, error: float | None, status: str) -> None:
+    assert judge([record("*", 0.9), record("salary", 0.95), record("age", age, error)]).status == status
+
+
+def test_it_looks_at_every_attack_and_coalition_and_names_the_one_that_knows_most() -> None:
+    others = [record("age", 0.8), record("age", 0.8, coalition=(1, 2)), record("age", 0.2, attack="ica", coalition=(1, 2))]
+    found = judge(others)
+    assert (found.status, found.observed) == ("fails", 0.2)
+    assert "ica, perfect, copies 1, 2, age" in found.why
+    assert "2 attacks tried" in found.why
+    assert judge(others, attack="llse").status == "holds"
+    assert judge(others, coalition=[1]).status == "holds"
+
+
+def test_what_was_given_in_clear_is_nobody_s_work_and_the_rest_is_judged() -> None:
+    told = {"knowledge": "known-attributes(age)"}
+    assert judge([record("age", 0.0, 0.0, **told), record("salary", 0.9, **told)]).status == "holds"
+    assert judge([record("age", 0.0, 0.0, **told), record("salary", 0.1, **told)]).status == "fails"
+
+
+@pytest.mark.parametrize("records", [[], [record("*", 0.9)], [record("age", 0.9, status="failed")], [record("age", 0.9, attack=None)]])
+def test_nothing_measured_is_undecided(records: list[Measurement]) -> None:
+    assert judge(records).status == "undecided"
+
+
+def scenario(level: float, expect: Any) -> dict[str, Any]:
+    values = np.random.default_rng(1).exponential(size=(400, 2)) * [1.0, 1000.0]
+    return {
+        "data": {"source": "inline", "values": {"x": values[:, 0].tolist(), "y": values[:, 1].tolist()}}, "attacks": ["ndr", "llse"],
+        "schemes": [{"name": "corner-wave", "levels": [level, 2 * level]}], "coalitions": ["subsets"], "expect": [expect],
+    }  # fmt: skip
+
+
+def test_theory_refutes_it_in_a_real_audit_and_bears_it_out() -> None:
+    """llse leaves level/(1 + level) of every attribute: 0.667 at 2, 0.2 at a quarter."""
+    bound = {"exposure": {"unknown": {"at-least": 0.5}}}
+    assert [auditor.run(scenario(level, bound)).expectations[0].status for level in (2.0, 0.25)] == ["holds", "fails"]
+
+
+@pytest.mark.parametrize(("unknown", "message"), [
+    ({"atleast": 0.5}, "did you mean 'at-least'"), ({}, "needs a bound"), ({"at-least": -1}, "must be at least 0"),
+    ({"at-least": 0.5, "at-most": 0.1}, "lower bound above"), (0.5, "must be a mapping"),
+])  # fmt: skip
+def test_bounds_that_are_none_are_refused(unknown: Any, message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        auditor.run(scenario(1.0, {"exposure": {"unknown": unknown}}))

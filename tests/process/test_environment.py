@@ -1,0 +1,51 @@
+"""Linear algebra is held to one thread, in whatever libraries there are, without looking for them each time."""
+
+from __future__ import annotations
+
+import sys
+from importlib import metadata
+from types import ModuleType
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from auditor.process import environment
+from auditor.process.environment import one_thread, version
+
+
+def threads():
+    return [each["num_threads"] for each in threadpool_info()]
+
+
+def test_every_library_has_one_thread_inside_and_its_own_number_again_outside():
+    assert np.linalg.inv([[2.0]]) == 0.5  # so that there is one
+    with threadpool_limits(limits=2):
+        before = threads()
+        with one_thread():
+            assert set(threads()) == {1}
+            with one_thread():
+                assert set(threads()) == {1}
+            assert set(threads()) == {1}
+        assert threads() == before
+
+
+def test_libraries_are_looked_for_again_after_an_import_and_only_then(monkeypatch):
+    looked = []
+    real = environment.ThreadpoolController
+    monkeypatch.setattr(environment, "ThreadpoolController", lambda: looked.append(1) or real())
+    environment._libraries.cache_clear()
+    for _ in range(3):
+        with one_thread():
+            pass
+    assert len(looked) == 1
+    monkeypatch.setitem(sys.modules, "brings_a_library", ModuleType("brings_a_library"))
+    with one_thread():
+        pass
+    assert len(looked) == 2
+
+
+def test_versions_are_those_installed():
+    assert version("numpy") == version("numpy") == np.__version__
+    with pytest.raises(metadata.PackageNotFoundError):
+        version("no-such-package")

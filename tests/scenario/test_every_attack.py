@@ -1,0 +1,85 @@
+"""`attacks: all` stands for every attack that applies, and an attack may be tried on some of the coalitions only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import auditor
+from auditor import registry
+from auditor.errors import ScenarioError
+from auditor.scenario.read import read_scenario
+from auditor.scenario.sections import EVERY
+
+NUMBERS = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 60}
+
+
+def scenario(**changes: Any) -> dict[str, Any]:
+    whole = {"data": NUMBERS, "schemes": [{"name": "corner-wave", "levels": [0.3, 0.6, 1.0]}], "coalitions": ["subsets"], "attacks": EVERY}
+    return whole | changes
+
+
+def names(**changes: Any) -> set[str]:
+    return {use.name for use in read_scenario(scenario(**changes)).attacks}
+
+
+def test_every_attack_that_applies_is_one_that_can_use_the_knowledge_against_a_scheme() -> None:
+    with_moments, with_records = names(), names(knowledge=[{"known-records": 20}])
+    assert {"llse", "map-estimate", "pca-filter", "distribution-analysis"} <= with_moments
+    assert "known-io-regression" in with_records - with_moments
+    assert "llse" in with_moments - with_records
+    assert not with_moments & {"posterior", "homogeneity", "ica"}
+    assert names(knowledge=["perfect", {"known-records": 20}]) >= with_moments | with_records
+    turned = names(schemes=[{"name": "rotation-noise", "levels": [0.3]}], knowledge=[{"known-records": 20}])
+    assert {"ica", "known-io-regression"} <= turned
+    assert "llse" not in turned
+
+
+def test_attacks_on_categories_apply_where_columns_are_cut_into_bins() -> None:
+    assert "posterior" in names(data=NUMBERS | {"bin": {"x1": {"quantile": 3}}})
+    assert "posterior" in names(data=NUMBERS | {"bin": {"x1": {"quantile": 3}}}, schemes=[{"name": "uniform", "levels": [0.5]}])
+
+
+def test_attacks_on_rows_are_tried_on_the_coalitions_that_decide() -> None:
+    result = auditor.run(scenario(attacks=["llse", {"name": "map-estimate", "coalitions": ["singles", "prefixes", "all"]}]))
+    tried = {name: {r.coalition for r in result.measurements if r.attack == name} for name in ("llse", "map-estimate")}
+    assert len(tried["llse"]) == 7
+    assert tried["map-estimate"] == {(1,), (2,), (3,), (1, 2), (1, 2, 3)}
+    chosen = {use.name: [entry.spec() for entry in use.coalitions] for use in read_scenario(scenario()).attacks}
+    assert chosen["map-estimate"] == ["singles", "prefixes", "all"]
+    assert chosen["llse"] == []
+
+
+def test_coalitions_of_an_attack_are_respected_by_attacks_on_categories_and_by_what_fails() -> None:
+    data = NUMBERS | {"bin": {"x1": {"quantile": 3}}, "columns": ["x1"]}
+    attacks = [{"name": "posterior", "coalitions": "all"}, {"id": "misplaced", "name": "ica", "coalitions": [[1, 2]]}]
+    result = auditor.run(scenario(data=data, schemes=[{"name": "uniform", "levels": [0.5, 0.6, 0.7]}], attacks=attacks))
+    assert {r.coalition for r in result.measurements if r.attack == "posterior" and r.metric == "normalized_error"} == {(1, 2, 3)}
+    assert {(r.coalition, r.status) for r in result.measurements if r.attack == "misplaced"} == {((1, 2), "not-applicable")}
+
+
+def test_all_may_stand_beside_attacks_with_parameters_of_their_own() -> None:
+    more = {"id": "learnt", "name": "udr", "prior": "reconstructed"}
+    ids = [use.id for use in read_scenario(scenario(attacks=[EVERY, more])).attacks]
+    assert ids[-1] == "learnt"
+    assert ids[:-1] == [use.id for use in read_scenario(scenario()).attacks]
+
+
+def test_the_resolved_scenario_names_them_and_reads_the_same() -> None:
+    first = read_scenario(scenario())
+    assert read_scenario(first.spec()).attacks == first.attacks
+
+
+def test_what_a_scenario_leaves_out_is_told() -> None:
+    assert auditor.run(scenario(attacks=["llse"])).untried == sorted(names() - {"llse"}, key=registry.names("attack").index)
+    assert auditor.run(scenario(attacks=EVERY)).untried == []
+
+
+@pytest.mark.parametrize(("attacks", "message"), [
+    ("al", "unknown attack"), ([{"name": EVERY}], "unknown attack"), ([{"name": "llse", "coalitions": ["singels"]}], "did you mean 'singles'"),
+    ([{"name": "llse", "coalition": ["singles"]}], "did you mean 'coalitions'"), ([{"name": "llse", "coalitions": []}], "at least one"),
+])  # fmt: skip
+def test_what_is_wrong_is_told(attacks: Any, message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        read_scenario(scenario(attacks=attacks))
