@@ -22,7 +22,7 @@ from auditor.audit.base.records import ALL, CellContext, distribution_records, e
 from auditor.audit.base.release import Release, open_release
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical.binned_columns import binned_records
-from auditor.audit.drawn_law.numeric import law_tests
+from auditor.audit.drawn_law.numeric import law_rows, law_tests, looked_at
 from auditor.audit.measures.geometry import geometry_records
 from auditor.audit.measures.privacy import entropy_records, tally_records, wanted_tally
 from auditor.audit.measures.record_hits import WholeRecords, wanted_hits, whole_record_records
@@ -31,6 +31,7 @@ from auditor.audit.numeric.error_bars import Paired
 from auditor.audit.numeric.gather import draws_of
 from auditor.audit.numeric.moment_pass import MomentJob
 from auditor.audit.numeric.views import Gathered
+from auditor.audit.pooling.boosted import MOST_ROWS, MOST_VALUES, boosted_gains
 from auditor.audit.pooling.differences import near_copies, with_differences
 from auditor.audit.pooling.linear import pooling_evidence
 from auditor.audit.pooling.noise_dependence import dependences
@@ -40,7 +41,7 @@ from auditor.errors import AuditorError, NotApplicable, PluginError
 from auditor.numerics.blocks import JACKKNIFE_GROUPS, row_blocks
 from auditor.numerics.moments import Moments
 from auditor.process.containment import contained
-from auditor.results.evidence import Dependence, PairedCell, PairedGain, ReleaseEvidence
+from auditor.results.evidence import BoostedGain, Dependence, PairedCell, PairedGain, ReleaseEvidence
 from auditor.results.records import Distribution, Measurement
 from auditor.scenario.model import PluginUse
 from auditor.schemes.base.scheme import Scheme
@@ -141,7 +142,8 @@ class Session:
             evidence.paired.update(self.paired)
         if opened.pooling and opened.gathered.copies.joint:
             groups, near = with_near_differences(opened)
-            evidence.pooling.update(pooling_evidence(opened.needed, groups, table.width, opened.law, noise_dependences(opened), near))
+            found = noise_dependences(opened), near, trees_gains(opened), opened.release.scheme.makes_copies
+            evidence.pooling.update(pooling_evidence(opened.needed, groups, table.width, opened.law, *found))
 
     def _tried(self, opened: Opened, use: PluginUse, knowledge: Knowledge) -> list[tuple[list[Measurement], list[Distribution]]]:
         """Return the records of one attack; when it fails, coalition by coalition, so that only the cells at fault are lost."""
@@ -220,6 +222,17 @@ def noise_dependences(opened: Opened) -> dict[Coalition, Dependence]:
     if table.streamed:  # its rows are gone through once for everybody; the first block tells enough
         blocks, rows = islice(blocks, 1), row_blocks(table.rows, table.width)[0][1]
     return dependences(opened.needed, blocks, rows, table.width, opened.law)
+
+
+def trees_gains(opened: Opened) -> dict[Coalition, BoostedGain]:
+    """Return what boosted trees gain by pooling; of one replicate, as it takes about a second."""
+    release = opened.release
+    if release.key.replicate > 1 or all(len(coalition) == 1 for coalition in opened.needed):
+        return {}
+    wanted = min(MOST_ROWS, MOST_VALUES // (release.copies * release.table.width))
+    parts = [(x, *copies) for x, copies in looked_at(release, wanted if release.kept else law_rows(release))]
+    x, *copies = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return boosted_gains(opened.needed, x, copies, opened.law)
 
 
 def with_near_differences(opened: Opened) -> tuple[list[Moments], NDArray[np.intp] | None]:

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from auditor.numerics.statistics import observations_needed, one_sided, quantile, rows_needed, share_tests
+from auditor.numerics.statistics import Z_95, observations_needed, one_sided, quantile, rows_needed, share_tests
 from auditor.results.comparison import describe
-from auditor.results.evidence import ROW_REDRAWS, MatchingGain, NoiseGain, PairedGain, Pooling, ReleaseEvidence, averaged
+from auditor.results.evidence import LEARNT, ROW_REDRAWS, MatchingGain, NoiseGain, PairedGain, Pooling, ReleaseEvidence, averaged
 from auditor.results.records import FEWEST_REPLICATES, Measurement, cells, pooled, uncertainty
 from auditor.types import Coalition
 
@@ -32,6 +32,7 @@ class PooledCopies(NamedTuple):
     coalition: Coalition
     pooling: Pooling
     rows: int
+    replicate: int = 1
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,11 @@ class Gain:
     matching: tuple[MatchingGain, ...] = ()
     """What records that look alike say: all that may decide must show no gain, and any one may refute."""
     estimated: bool = False
-    """Whether it is of the best linear attack, which is fitted to the originals."""
+    """Whether it is of the best linear attack or of boosted trees, which are fitted to the originals."""
+    trees: bool = False
+    """Whether it is of boosted trees. What they lose by pooling may hide as much of a gain, so that either counts against the margin."""
+    covered: bool = True
+    """Whether the claim speaks of these very copies, and not only of some of them: else the gain refutes nothing."""
 
     def p_values(self, margin: float) -> tuple[float, float]:
         """Return p-values against «the gain is at least the margin» and «the gain is at most the margin»."""
@@ -59,8 +64,9 @@ class Gain:
             return share_tests(self.noise, margin)
         if self.matching:
             return matching_tests(self.matching, margin)
-        above = one_sided(-self.gain, -margin, self.std_error, self.degrees)
-        return (0.0 if self.guard else one_sided(self.gain, margin, self.std_error, self.degrees)), above
+        above = one_sided(-self.gain, -margin, self.std_error, self.degrees) if self.covered else 1.0
+        shown = abs(self.gain) if self.trees else self.gain
+        return (0.0 if self.guard else one_sided(shown, margin, self.std_error, self.degrees)), above
 
     def rows_to_decide(self, margin: float, level: float) -> int | None:
         """Return how many rows would rule the margin out, if there is no gain."""
@@ -74,6 +80,11 @@ class Gain:
             distinct = math.ceil(2.0 * self.rows * blind / margin)
             return max(distinct, rows_needed(self.rows, self.std_error, margin / 2.0, quantile(1 - level) + quantile(POWER)) or 0)
         return rows_needed(self.rows, self.std_error, margin, quantile(1 - level) + quantile(POWER))
+
+    @property
+    def beyond(self) -> float:
+        """Gain that is ruled out, with 97.5 % confidence."""
+        return (abs(self.gain) if self.trees else max(self.gain, 0.0)) + Z_95 * self.std_error
 
     @property
     def cell(self) -> str:
@@ -166,6 +177,22 @@ def best_linear_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
             mean = math.fsum(part.gain[column] for part in parts) / len(parts)
             error = math.sqrt(math.fsum(part.std_error[column] ** 2 for part in parts)) / len(parts)
             yield Gain(who, coalition, mean, error, degrees, rows, guard, estimated=True)
+
+
+def trees_gains(pooling: Sequence[PooledCopies]) -> Iterator[Gain]:
+    """Gains of boosted trees; a guard where the scheme's own law proves that there are none, else what they rule out must suffice."""
+    named = {(copies.point, copies.scheme, copies.coalition) for copies in pooling}
+    seen: set[tuple[str, str, Coalition]] = set()
+    for copies in pooling:
+        found, guard = copies.pooling.boosted, copies.pooling.proof
+        cell = copies.point, copies.scheme, copies.coalition if found is None else found.copies
+        if not copies.pooling.gain or copies.replicate > 1 or cell in seen or (guard and found is None):
+            continue
+        seen.add(cell)
+        who, nothing = f"boosted trees, learnt from the originals, on {copies.scheme}", ((math.nan, math.nan),)
+        for gain, error in nothing if found is None else zip(found.gain, found.std_error, strict=True):
+            rows = copies.rows if found is None else found.rows
+            yield Gain(who, cell[2], gain, error, LEARNT, rows, guard, estimated=True, trees=True, covered=cell in named)
 
 
 def best_gains(pooling: Iterable[PooledCopies], margin: float) -> Iterator[Gain]:

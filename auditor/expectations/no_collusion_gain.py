@@ -3,8 +3,8 @@
 1. *Exactly, from the law.* In every coalition one copy must make the others useless: ``Cov(Z_b, Z_j) = Var(Z_b)`` for all j, which for
    jointly Gaussian noise settles it for every attack (li2012, Theorem 4 and Corollary 1).
    What another copy adds must then foretell neither the best copy's noise nor the record, in sizes as little as in signs: where ranks show
-   that it does (``auditor.audit.pooling.noise_dependence``), the noise is no such noise, nothing follows from its covariance, and the
-   claim is undecided.
+   that it does (``auditor.audit.pooling.noise_dependence``), or boosted trees gain by it (``auditor.audit.pooling.boosted``), the noise is
+   no such noise, nothing follows from its covariance, and the claim is undecided. Of copies from files a stated law is no proof.
 2. *By the theory of each attack.* Where an attack's error has a closed form, the gain that it predicts must be zero.
 3. *On the data*, by an equivalence test on paired differences: for every coalition and attack, and for the best linear attack that
    the originals themselves teach (which trusts no law), two one-sided tests of the gain against ± a margin. Holm's step-down over all
@@ -13,6 +13,7 @@
    copy measured best is the luckiest. Attacks that use the law may be blind to the copies by law, so the noise that was drawn must show
    it too: the auditor has ``Y_i − X``, and the share of its best copy's noise that a coalition can take off is tested exactly against the
    margin. Beside that test the best linear attack is a guard that can only refute; where no law is stated it must show no gain itself.
+   Boosted trees are such a guard where a law proves that there is no gain, and must show it where none does.
    Of categorical copies the best attack of any kind is judged instead, by the originals of records that look alike to a coalition.
 
 Only a gain refutes the claim. A coalition that does *worse* than its best copy, as one does that estimates too much from too few rows,
@@ -34,6 +35,7 @@ from auditor.expectations.collusion_gains import (
     best_linear_gains,
     deciding,
     noise_gains,
+    trees_gains,
 )
 from auditor.numerics.statistics import holm
 from auditor.registry import register
@@ -41,6 +43,9 @@ from auditor.results.comparison import describe
 from auditor.results.evidence import SAME, Evidence
 from auditor.results.records import Measurement, Verdict
 from auditor.scenario.read_coalitions import parse_coalitions
+
+SEEN = 0.0025
+"""Share that trees must gain for sure before noise counts as drawn by another law: a false alarm costs an honest verdict."""
 
 
 @register
@@ -62,7 +67,8 @@ class NoCollusionGain(Expectation):
         """Return the verdict of the three ways together."""
         margin, level = self.parameters.margin, self.parameters.level
         pooling, records = list(self._pooling(evidence)), self._records(evidence)
-        gains = *attack_gains(records, evidence.releases), *noise_gains(pooling), *best_linear_gains(pooling), *best_gains(pooling, margin)
+        learnt = *best_linear_gains(pooling), *trees_gains(pooling), *best_gains(pooling, margin)
+        gains = *attack_gains(records, evidence.releases), *noise_gains(pooling), *learnt
         parts = [by_law(pooling, margin, level), by_theory(records), on_data(gains, margin, level)]
         status = worst([part.status for part in parts])
         decisive = [part for part in parts if part.status == status] if status != "holds" else parts
@@ -86,7 +92,7 @@ class NoCollusionGain(Expectation):
                 continue
             for coalition, pooling in release.pooling.items():
                 if wanted is None or wanted.matches(coalition, release.copies):
-                    yield PooledCopies(str(release.sweep), release.scheme, coalition, pooling, release.rows)
+                    yield PooledCopies(str(release.sweep), release.scheme, coalition, pooling, release.rows, release.replicate)
 
 
 def by_law(pooling: Sequence[PooledCopies], margin: float, level: float) -> Judgement:
@@ -100,7 +106,7 @@ def by_law(pooling: Sequence[PooledCopies], margin: float, level: float) -> Judg
         return Judgement("fails", f"by law: in {scheme}, no copy of {describe(coalition)} makes the others useless{more}")
     if not stated:
         return Judgement("undecided", "no coalition of two copies or more was audited")
-    if dependent := _dependent(pooling, margin, level):
+    if dependent := _dependent(pooling, margin, level) or _foretold(pooling, level):
         return Judgement("undecided", dependent)
     if lost := [(copies.scheme, copies.coalition) for copies in pooling if copies.pooling.unresolved]:
         scheme, coalition = lost[0]
@@ -109,7 +115,10 @@ def by_law(pooling: Sequence[PooledCopies], margin: float, level: float) -> Judg
     if not known:
         return Judgement("holds", "by law: none is stated, so the data alone decide")
     which = "the one coalition" if len(known) == 1 else f"each of {len(known)} coalitions"
-    return Judgement("holds", f"by law: one copy says all there is in {which}")
+    if not all(copies.pooling.proved for copies in pooling):
+        why = "if the copies follow the law that is stated for them, which is no proof, so the data decide"
+        return Judgement("holds", f"by law: one copy says all there is in {which}, {why}")
+    return Judgement("holds", f"by law, for every attack: one copy says all there is in {which}")
 
 
 def _dependent(pooling: Sequence[PooledCopies], margin: float, level: float) -> str:
@@ -126,6 +135,23 @@ def _dependent(pooling: Sequence[PooledCopies], margin: float, level: float) -> 
         f"by law: nothing follows, for the noise in {scheme} is no independent Gaussian noise: what copy {sign.other} adds to copy "
         f"{sign.best} foretells how large {told}, or which way (rank correlation {sign.correlation:+.2f} in {sign.rows:,} rows); an "
         "attack that is not linear may gain, and second moments cannot tell how much"
+    )
+
+
+def _foretold(pooling: Sequence[PooledCopies], level: float) -> str:
+    """Return why second moments settle nothing here: boosted trees gain what no noise of the stated law lets them; or nothing."""
+    found = [(copies.scheme, copies.pooling.boosted) for copies in pooling if copies.pooling.proof and copies.pooling.boosted is not None]
+    distinct = list(dict.fromkeys(found))
+    p_values = holm([gain.p_value(SEEN) for _, gain in distinct])
+    beyond = [cell for cell, p in zip(distinct, p_values, strict=True) if p <= level]
+    if not beyond:
+        return ""
+    scheme, gain = max(beyond, key=lambda cell: max(cell[1].gain))
+    largest = max(range(len(gain.gain)), key=lambda column: gain.gain[column])
+    bar = f"{_share(gain.gain[largest], signed=True)} ± {_share(1.96 * gain.std_error[largest])}"
+    return (
+        f"by law: nothing follows, for the noise in {scheme} is no independent Gaussian noise: what copy {gain.best} leaves unknown is "
+        f"foretold better by boosted trees from copies {describe(gain.copies)} ({bar} in {gain.rows:,} rows)"
     )
 
 
@@ -185,12 +211,21 @@ def _none_gains(tested: Sequence[Gain], largest: Gain, margin: float) -> str:
     if threes:
         which = f"{threes} coalitions are" if threes > 1 else "one coalition is"
         more += f"; {which} too wide for these rows and judged by threes of copies, the best among them"
-    guards = [gain for gain in tested if gain.guard]
+    guards = [gain for gain in tested if gain.guard and not gain.trees]
     if guards:
         widest = max(1.96 * gain.std_error for gain in guards)
         more += f"; nor does the best linear attack learnt from the originals gain, to ± {_share(widest)} or finer"
-    count = len(tested) - len(guards)
+    more += _ruled_out(tested)
+    count = sum(not gain.guard for gain in tested)
     return f"{count} gains are all below {_percent(margin)}, the largest {_bar(largest)} ({largest.cell}){more}"
+
+
+def _ruled_out(tested: Sequence[Gain]) -> str:
+    """Say which adversaries the data rule out, and from which gain on: the noise tells of linear ones most finely."""
+    trees = [gain.beyond for gain in tested if gain.trees]
+    linear = [gain.beyond for gain in tested if gain.noise] or [gain.beyond for gain in tested if gain.estimated and not gain.trees]
+    parts = [f"no {who} attack beyond {_share(max(found))}" for who, found in (("linear", linear), ("boosted-tree", trees)) if found]
+    return f"; {', '.join(parts)}" if parts else ""
 
 
 def _cannot_tell(gain: Gain, margin: float, level: float) -> str:

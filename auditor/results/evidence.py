@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypedDict
 
-from auditor.numerics.statistics import tail
+from auditor.numerics.statistics import one_sided, tail
 from auditor.results.records import ExpectationRecord, Measurement
 from auditor.types import Coalition
 
@@ -58,6 +58,37 @@ class Dependence(NamedTuple):
         bound = math.atanh(math.sqrt(margin))
         found = math.atanh(min(abs(self.correlation), 1.0 - 1e-12))
         return min(1.0, 2.0 * self.tests * tail((found - bound) * math.sqrt(max(self.rows - 3, 0))))
+
+
+LEARNT = 10
+"""Degrees of freedom of what trees gain: rows tell its error to many, but the part that comes from what they learnt only to a few."""
+
+
+class BoostedGain(NamedTuple):
+    """What boosted trees gained by pooling, in rows that they did not learn from.
+
+    Attributes
+    ----------
+    best : int
+        The copy with least noise, which the gain is over.
+    copies : tuple of int
+        Those looked at: of the coalition, or of a wider one with the same best copy.
+    gain, std_error : tuple of float
+        By attribute, as a share of the error that the best copy leaves; 0 on average of lawful copies.
+    rows : int
+        Rows that were learnt from and judged.
+    """
+
+    best: int
+    copies: Coalition
+    gain: tuple[float, ...]
+    std_error: tuple[float, ...]
+    rows: int
+
+    def p_value(self, bound: float) -> float:
+        """Return the p-value against «no attribute's gain is above the bound» (Bonferroni over attributes)."""
+        each = [one_sided(-gain, -bound, error, LEARNT) for gain, error in zip(self.gain, self.std_error, strict=True)]
+        return min(1.0, len(each) * min(each))
 
 
 class LawTest(NamedTuple):
@@ -157,6 +188,13 @@ class Pooling:
     matching: tuple[MatchingGain, ...] = ()
     dependence: Dependence | None = None
     unresolved: bool = False
+    boosted: BoostedGain | None = None
+    proved: bool = True
+
+    @property
+    def proof(self) -> bool:
+        """Whether a law proves, for every attack, that one copy says all there is, if it is what the noise was drawn by."""
+        return self.proved and self.sufficient is not None
 
 
 PairedCell = tuple[str, str, Coalition, str]

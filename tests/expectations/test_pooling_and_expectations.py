@@ -34,7 +34,7 @@ from auditor.numerics.statistics import (
     two_sided,
 )
 from auditor.registry import register
-from auditor.results.evidence import Evidence, Pooling, ReleaseEvidence
+from auditor.results.evidence import BoostedGain, Evidence, Pooling, ReleaseEvidence
 from auditor.results.records import Measurement
 from auditor.runs.schedule import carry_out, plan
 from auditor.scenario.read import read_scenario
@@ -245,11 +245,12 @@ def test_a_release_made_by_a_wrong_scheme_fails_on_the_data_though_its_law_is_fi
 
 @pytest.mark.parametrize("scheme", ["lie-shared-size", "lie-squared-increment", "lie-noise-by-record"])
 def test_the_right_covariance_is_not_enough(scheme):
-    """Nothing linear gains here, but what the second copy adds foretells the first one's noise, or the record: the law proves nothing."""
+    """Nothing linear gains here, but what the second copy adds foretells the first one's noise, or the record, and trees gain by it."""
     found = verdict(scheme, [0.5, 1.0], {"no-collusion-gain": {}})
-    assert found.status == "undecided"
-    assert "nothing follows" in found.why
-    assert ("the record" in found.why) == (scheme == "lie-noise-by-record")
+    assert found.status == "fails"
+    assert "boosted trees" in found.why
+    wary = verdict(scheme, [0.5, 1.0], {"no-collusion-gain": {"margin": 0.6}})
+    assert wary.status == "undecided"
 
 
 def test_independent_increments_of_any_distribution_protect():
@@ -328,7 +329,7 @@ def test_sweep_points_may_differ_in_width():
 
 
 def pooling(sufficient, gain=0.0, error=1e-5):
-    return Pooling(sufficient, (gain,), (error,), 31)
+    return Pooling(sufficient, (gain,), (error,), 31, boosted=BoostedGain(1, (1, 2), (0.0,), (error,), 20_000))
 
 
 # -- too little data ---------------------------------------------------------------------------------------------------

@@ -38,15 +38,21 @@ def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments])
     tests = moment_tests(law, groups, names)
     if release.key.replicate == 1:
         chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
-        rows = rows_of(_looked_at(release, len(chosen) * len(names)), chosen, transformed is None)
+        rows = rows_of(looked_at(release, law_rows(release)), chosen, transformed is None)
         tests += row_tests(law.of(chosen), rows, names, chosen)
     return tests
 
 
-def _looked_at(release: Release, values: int) -> Iterator[tuple[Array, Sequence[Array]]]:
+def law_rows(release: Release) -> int:
+    """Return how many rows the law is tested on one by one; those are kept where copies must be drawn again."""
+    n, N = release.table.rows, release.table.width
+    return rows_wanted(n, len(some_copies(release.copies, N, MOST_COORDINATES)) * N)
+
+
+def looked_at(release: Release, wanted: int) -> Iterator[tuple[Array, Sequence[Array]]]:
     """Yield rows that are looked at one by one, block by block: of copies that must be drawn again the first of each block."""
     n, N = release.table.rows, release.table.width
-    wanted, size = rows_wanted(n, values), row_blocks(n, N)[0][1]
+    size = row_blocks(n, N)[0][1]
     if release.kept:
         blocks = ((x, copies, runs(len(x), wanted * len(x) // n)) for _, x, copies in release.blocks())
         found = ((x[chosen], [copy[chosen] for copy in copies]) for x, copies, chosen in blocks)

@@ -20,7 +20,7 @@ from auditor.audit.pooling.cross_fitting import cross_fitted_gain
 from auditor.audit.pooling.differences import unresolved
 from auditor.numerics.linear_algebra import EPS, of_differences, ranked_regression
 from auditor.numerics.moments import Moments
-from auditor.results.evidence import Dependence, NoiseGain, Pooling
+from auditor.results.evidence import BoostedGain, Dependence, NoiseGain, Pooling
 from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw, makes_useless, one_suffices
 from auditor.types import Array, Coalition
 
@@ -28,6 +28,7 @@ from auditor.types import Array, Coalition
 def pooling_evidence(
     coalitions: Sequence[Coalition], groups: Sequence[Moments], width: int, law: NoiseLaw | None,
     dependences: Mapping[Coalition, Dependence] = MappingProxyType({}), near: NDArray[np.intp] | None = None,
+    boosted: Mapping[Coalition, BoostedGain] = MappingProxyType({}), proved: bool = True,
 ) -> dict[Coalition, Pooling]:  # fmt: skip
     """Return the evidence on every coalition of two copies or more.
 
@@ -45,6 +46,10 @@ def pooling_evidence(
         What ``auditor.audit.pooling.noise_dependence`` found, by coalition.
     near : ndarray of shape (M,), optional
         Which copies are near which; the groups then hold their differences as well (``auditor.audit.pooling.differences``).
+    boosted : mapping
+        What ``auditor.audit.pooling.boosted`` found, by coalition.
+    proved : bool
+        Whether the scheme that states the law also drew the copies.
 
     Returns
     -------
@@ -62,6 +67,7 @@ def pooling_evidence(
         coalition: Pooling(
             None if useless is None else one_suffices(useless, coalition), tuple(gains[place]), tuple(errors[place]), degrees,
             noise.get(coalition), dependence=dependences.get(coalition), unresolved=coalition in lost,
+            boosted=boosted.get(coalition), proved=proved,
         )
         for place, coalition in enumerate(coalitions) if len(coalition) > 1
     }  # fmt: skip

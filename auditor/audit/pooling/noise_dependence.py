@@ -61,7 +61,7 @@ def dependences(
     if not wide:
         return {}
     x, Z = _looked_at(blocks, rows)
-    levels = np.array([z.var(axis=0).sum() for z in Z]) if law is None else _levels(law)
+    levels = np.array([z.var(axis=0).sum() for z in Z]) if law is None else noise_levels(law)
     best = {coalition: min(coalition, key=lambda copy: levels[copy - 1]) for coalition in wide}
     pairs = sorted({(best[coalition], copy) for coalition in wide for copy in coalition if copy != best[coalition]})
     pairs = pairs[:: math.ceil(len(pairs) / MOST_PAIRS)]
@@ -88,7 +88,7 @@ def _looked_at(blocks: Iterable[Block], rows: int) -> tuple[Array, list[Array]]:
     return whole[0], whole[1:]
 
 
-def _levels(law: NoiseLaw) -> Array:
+def noise_levels(law: NoiseLaw) -> Array:
     """Return each copy's noise variance by law, shape (M,): as a level where copies share one shape, else summed over attributes."""
     if isinstance(law, GaussianNoise):
         return np.diag(law.level_covariance)

@@ -1,0 +1,209 @@
+"""What boosted trees are shown of the differences of copies: the differences, and functions of them that foretell what is left in training.
+
+A tree cuts one column at a time and sees a sign, a size or a few dozen bands of it at once. It does not see that an odd third decimal means
+a positive noise, nor a product of four signs. For such codes there are transforms that try all members of a family in one go:
+
+| family | tried by |
+| --- | --- |
+| a column's bins, of any order: differences, sizes, lengths, products of two, decimals, the rows before and after | means by bin, χ² |
+| ``exp(i f d)``, any frequency f: bands of one column, fine ones and decimals too | fast Fourier transform of sums on a grid |
+| ``exp(i (f d_1 + g d_2))``: bands of sums and differences of two columns, or of their ranks | the same in two dimensions |
+| products of signs, and of «large or small», of any number of columns | fast Walsh–Hadamard transform of sums by pattern |
+
+What foretells the target in the training rows by more than chance would, over all members tried, becomes a column for the trees, and they
+are judged on other rows. Of independent noise hardly anything is chosen. Every column is a function of differences alone, but for
+decimals of copies too fine for the noise to leave anything of the record's in them: of lawful copies none of them says anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.audit.pooling.noise_dependence import SAME
+from auditor.types import Array
+
+MOST_PAIRED, MOST_BITS, MOST_CHOSEN = 8, 16, 12
+"""Columns that are looked at two by two; signs and sizes multiplied; columns chosen."""
+BINS, GRID, PLANE, RANKS = 64, 2**16, 128, 4096
+"""Bins of a column; points of the grids on one and two columns; ranks told apart."""
+DECIMALS = 10
+"""Powers of ten, from the first below a quarter of the noise's deviation, at which decimals are looked at."""
+SURE = 5.0
+"""Of a family of m members with exponential scores, the largest exceeds ``ln m`` by this much once in 150 times."""
+BY_BINS = 6.0
+"""Standard deviations above its mean at which a χ² by bins counts as more than chance: of 64 bins once in 10⁶ times."""
+
+
+class Found(NamedTuple):
+    """A column that foretells something: by how much more than chance, and its values in all rows, shape (n,)."""
+
+    score: float
+    column: Array
+
+
+def in_own_deviations(values: Array) -> Array:
+    """Return columns with mean 0 and variance 1; those that are constant, but for rounding, are 0."""
+    std = values.std(axis=0)
+    varies = std > 1e-12 * np.abs(values).max(axis=0, initial=0.0)
+    return np.asarray(np.where(varies, values - values.mean(axis=0), 0.0) / np.where(varies, std, 1.0))
+
+
+def _varying(values: Array) -> Array:
+    """Return the same without columns that are constant."""
+    scaled = in_own_deviations(values)
+    return scaled[:, scaled.any(axis=0)]
+
+
+def _apart(copy: Array, later: Array) -> Array:
+    """Return a difference of two copies, 0 where they are one copy and its rounding: the last bits of a sum tell what was added up."""
+    return np.where(later.std(axis=0) * SAME < (later - copy).std(axis=0), later - copy, 0.0)
+
+
+def whitened(values: Array) -> Array:
+    """Return columns without correlation, each the nearest to its own; directions of no variance are left out."""
+    roots, Q = np.linalg.eigh(np.atleast_2d(np.cov(values.T)))
+    inverse = np.divide(1.0, np.sqrt(np.clip(roots, 0.0, None)), out=np.zeros_like(roots), where=roots > 1e-9 * roots.max(initial=0.0))
+    return np.asarray(values @ (Q * inverse) @ Q.T)
+
+
+class Differences:
+    """The differences of some copies in some rows, and what may be read from them.
+
+    Parameters
+    ----------
+    copies : sequence of ndarrays of shape (n, N)
+        The best one first, then by level.
+    noise : ndarray of shape (N,)
+        Standard deviations of the best one's noise.
+    """
+
+    def __init__(self, copies: Sequence[Array], noise: Array) -> None:
+        steps = [_apart(copy, later) for copy, later in pairwise(copies)]
+        self.steps = _varying(np.hstack(steps))
+        """Of each copy from the one before, in units of their deviations, shape (n, s)."""
+        own = np.hstack([whitened(step) for step in steps]) if noise.size > 1 else np.empty((len(steps[0]), 0))
+        far = [_apart(copies[0], copy) for copy in copies[2:]]
+        self._series = np.hstack([self.steps, _varying(np.hstack([own, *far]))])
+        fine = noise[noise > 0].min(initial=np.inf) / 4.0
+        unit = 10.0 ** np.floor(np.log10(fine)) if np.isfinite(fine) else 1.0
+        later = np.hstack([*copies[1:], steps[0], *far])
+        decimals = [(later / (unit * 10.0**-k)) % 1.0 for k in range(DECIMALS)]
+        columns = self._series, np.abs(self._series), *self._together(noise.size), *decimals
+        self._columns = np.concatenate([part.T for part in columns])
+        self._bins = np.stack([_bins(column) for column in self._columns])
+        few = self.steps[:, :MOST_PAIRED]
+        ranks = (few.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable") * RANKS // len(few) + 0.5) / RANKS
+        self._planes = ranks, np.clip((few + 5.0) / 10.0, 0.0, 1.0 - 1.0 / RANKS)
+
+    def _together(self, width: int) -> Iterator[Array]:
+        """Yield lengths of steps over all attributes, products of two, and the rows before and after."""
+        if not self.steps.size:
+            return
+        squares = self.steps**2
+        yield np.stack([squares[:, a : a + width].sum(axis=1) for a in range(0, squares.shape[1], width)], axis=1)
+        yield squares.sum(axis=1, keepdims=True)
+        few = self.steps[:, :MOST_PAIRED]
+        first, second = np.triu_indices(few.shape[1], 1)
+        yield few[:, first] * few[:, second]
+        yield np.roll(self.steps, 1, axis=0)
+        yield np.roll(self.steps, -1, axis=0)
+
+    def telling(self, left: Array, known: Array, rows: NDArray[np.bool_]) -> Array:
+        """Return columns that foretell something in the training rows, at most 12, the surest first, shape (n, c).
+
+        Parameters
+        ----------
+        left : ndarray of shape (n, N)
+            What the best copy alone leaves unknown.
+        known : ndarray of shape (n, N)
+            The best copy, in units of its deviation: what the others say may depend on it.
+        rows : ndarray of shape (n,)
+            Which rows are for training; of others nothing is used.
+        """
+        targets = _varying(np.hstack([left[rows], left[rows] * known[rows]])).T
+        if not targets.size:
+            return np.empty((len(left), 0))
+        found = [*self._by_bins(targets, rows), *self._waves(targets, rows), *self._signs(targets, known, rows)]
+        for plane in self._planes:
+            found += _plane_waves(plane, targets, rows)
+        found.sort(key=lambda one: -one.score)
+        return np.stack([one.column for one in found[:MOST_CHOSEN]], axis=1) if found else np.empty((len(left), 0))
+
+    def _by_bins(self, targets: Array, rows: NDArray[np.bool_]) -> Iterator[Found]:
+        for column, bins in zip(self._columns, self._bins, strict=True):
+            here = bins[rows]
+            score = max(_spread(np.stack([np.bincount(here, t, BINS) for t in targets]), np.bincount(here, minlength=BINS)))
+            if score > BY_BINS:
+                yield Found(score, column)
+
+    def _waves(self, targets: Array, rows: NDArray[np.bool_]) -> Iterator[Found]:
+        for d in self._series.T:
+            low, high = d.min(), d.max()
+            place = ((d[rows] - low) * ((GRID - 1) / (high - low))).astype(np.intp)
+            power = _power(np.fft.rfft(np.stack([np.bincount(place, t, GRID) for t in targets])), rows)
+            for t, f in enumerate(power.argmax(axis=1).tolist()):
+                if (score := power[t, f] - np.log(GRID / 2)) > SURE:
+                    yield Found(score, (d * (f / (high - low))) % 1.0)
+
+    def _signs(self, targets: Array, known: Array, rows: NDArray[np.bool_]) -> Iterator[Found]:
+        few = self.steps[:, : MOST_BITS // 2]
+        own = known[:, : max(0, MOST_BITS - few.shape[1])]
+        bits = np.hstack([own > 0, few > 0, np.abs(few) > 0.6745])[:, :MOST_BITS]
+        weights = 1 << np.arange(bits.shape[1])
+        pattern = bits @ weights
+        sums = np.stack([np.bincount(pattern[rows], t, 2 * weights[-1]) for t in targets]).astype(np.float64)
+        power = _walsh(sums) ** 2 / (2.0 * rows.sum())
+        power[:, : 1 << own.shape[1]] = 0.0  # products of the best copy's signs alone say nothing of differences
+        for t, product in enumerate(power.argmax(axis=1).tolist()):
+            if (score := power[t, product] - bits.shape[1] * np.log(2.0)) > SURE:
+                yield Found(score, (bits & ((product & weights) > 0)).sum(axis=1) % 2.0)
+
+
+def _bins(column: Array) -> NDArray[np.intp]:
+    some = np.sort(column[:: max(1, len(column) // RANKS)])  # edges need not be exact quantiles
+    return np.searchsorted(some[len(some) * np.arange(1, BINS) // BINS], column, side="right")
+
+
+def _spread(sums: Array, counts: NDArray[np.intp]) -> Iterator[float]:
+    """Yield by how many standard deviations χ² of the means by bin exceeds its mean, in fine bins and in coarse ones."""
+    for together in (1, 8):
+        n = counts.reshape(-1, together).sum(axis=1)
+        squares = (sums.reshape(len(sums), -1, together).sum(axis=2) ** 2 / np.maximum(n, 1)).sum(axis=1)
+        degrees = max(1, int((n > 0).sum()) - 1)
+        yield float((squares.max() - degrees) / np.sqrt(2.0 * degrees))
+
+
+def _power(waves: NDArray[np.complex128], rows: NDArray[np.bool_]) -> Array:
+    """Return the periodogram of targets of variance 1, exponential with mean 1 where nothing is foretold; that of frequency 0 is 0."""
+    power = np.abs(waves) ** 2 / rows.sum()
+    power.reshape(len(power), -1)[:, 0] = 0.0
+    return np.asarray(power)
+
+
+def _plane_waves(plane: Array, targets: Array, rows: NDArray[np.bool_]) -> Iterator[Found]:
+    place, most = (plane * PLANE).astype(np.intp), PLANE // 4
+    frequencies = np.fft.fftfreq(PLANE, 1.0 / PLANE)
+    for a, b in zip(*np.triu_indices(plane.shape[1], 1), strict=True):
+        here = place[rows, a] * PLANE + place[rows, b]
+        sums = np.stack([np.bincount(here, t, PLANE * PLANE) for t in targets]).reshape(-1, PLANE, PLANE)
+        power = _power(np.fft.rfft2(sums), rows)[:, :, :most].copy()
+        power[:, np.abs(frequencies) > most] = 0.0
+        for t, best in enumerate(power.reshape(len(power), -1).argmax(axis=1).tolist()):
+            f, g = divmod(best, most)
+            if (score := power[t, f, g] - np.log(2.0 * most * most)) > SURE:
+                yield Found(score, (plane[:, a] * frequencies[f] + plane[:, b] * g) % 1.0)
+
+
+def _walsh(sums: Array) -> Array:
+    """Return the Walsh–Hadamard transform of each row: its sums with every product of signs."""
+    half = 1
+    while half < sums.shape[1]:
+        pairs = sums.reshape(len(sums), -1, 2, half)
+        sums = np.stack([pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]], axis=2).reshape(len(sums), -1)
+        half *= 2
+    return sums
