@@ -162,7 +162,7 @@ class Session:
         attack.check(release.scheme.family, knowledge)
         if isinstance(attack, LinearAttack) and not opened.gathered.copies.joint:
             attack = attack.over_rows()
-        tally = wanted_tally(scenario, np.sqrt(np.diag(release.moments.covariance)), release.table.rows)
+        tally = wanted_tally(scenario, np.sqrt(np.diag(release.moments.covariance)), release.table)
         hits, inferences = list[WholeRecords](), [Inferences() for _ in needed]
         if isinstance(attack, LinearAttack):
             errors = linear_errors(opened, attack, knowledge, tally)
@@ -178,7 +178,7 @@ class Session:
         cells = error_records(context, *cell, needed, wanted, errors)
         if isinstance(attack, LinearAttack) and errors.bar == "redraws" and not np.isnan(errors.distortion.theory).all():
             cells = [cell._replace(error_bar="sampling") for cell in cells]  # it counts all draws there are theory of, record by record
-        cells += tally_records(scenario, context, *cell, needed, wanted, tally)
+        cells += tally_records(scenario, context, *cell, needed, wanted, tally, release.table)
         for place in wanted:
             cells += inference_records(context, *cell, needed[place], inferences[place], release.table.attributes)
         if hits:

@@ -32,7 +32,7 @@ SECONDS_PER_NORMAL = 1.2e-8
 """Measured here for drawing and adding one normal variate (NUMBERS: 7.5 ns to draw, 1.1 to 1.2 times that in all)."""
 SECONDS_PER_RECORD, SECONDS_PER_CHANCE = 3e-8, 2e-9
 """Upper figures for one record of one coalition's categories: counting it, and one value's chance in its posterior."""
-ROW_MEASURES = {"within", "error-distribution", "error-quantiles", "interval-privacy"}
+ROW_MEASURES = {"within", "exact", "error-distribution", "error-quantiles", "interval-privacy"}
 """Measures for which linear attacks, too, go through the rows."""
 PROCESS_BYTES = 160
 """A tuple's events and snapshots in the replacement process, at most."""

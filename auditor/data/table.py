@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.columns.hierarchy import Hierarchy
+from auditor.data.columns.resolution import Resolution, resolution
 from auditor.data.columns.scan import Scan, scan
-from auditor.data.streamed.rows import FileRows
+from auditor.data.streamed.rows import FileRows, Scale
+from auditor.numerics.blocks import row_blocks
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,18 @@ class Table:
     def scan(self) -> Scan:
         """What a pass over the records tells, before they were standardised."""
         return self.scanned if self.scanned is not None else scan(self._reader, self.rows, self.width)
+
+    @cached_property
+    def resolution(self) -> Resolution:
+        """In what steps each column was recorded, found in a pass over all records; of a standardised table in standard deviations."""
+        found = resolution(self._unscaled, self.rows, self.width)
+        return replace(found, steps=found.steps / Scale.of(self.scan).std) if self.standardized else found
+
+    def _unscaled(self) -> Iterator[NDArray[np.float64]]:
+        """Yield the records block by block in the units that they were recorded in."""
+        for start, stop in row_blocks(self.rows, self.width):
+            x = self.read(start, stop)
+            yield Scale.of(self.scan).undone(x) if self.standardized else x
 
     def _reader(self) -> Callable[[int, int], NDArray[np.float64]]:
         """Return what reads rows in a thread of its own."""

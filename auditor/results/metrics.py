@@ -50,6 +50,13 @@ METRICS = {
         ),
         Metric("within", "share of records", "Share of the records whose value is recovered within the tolerance.", "high"),
         Metric(
+            "exact",
+            "share of records",
+            "Share of the records whose value is recovered exactly at its column's resolution: the estimate rounds to it.",
+            "high",
+        ),
+        Metric("exact_gain", "share of records", "Values recovered exactly beyond those by always guessing the commonest value.", "high"),
+        Metric(
             "records_within",
             "share of records",
             "Share of the records rebuilt as a whole: ‖x̂ − x‖ at most the tolerance times ‖x‖, over the attack's guesses.",
@@ -184,6 +191,8 @@ ALWAYS = ("distortion", "rmse", "normalized_error", "collusion_gain")
 
 MEASURED_BY = {
     "within": "within",
+    "exact": "exact",
+    "exact_gain": "exact",
     "records_within": "records-within",
     "most_exposed": "records-within",
     "error_quantile": "error-quantiles",

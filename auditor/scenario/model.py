@@ -76,7 +76,7 @@ class Measure:
     Attributes
     ----------
     name : str
-        ``within``, ``error-distribution``, ``error-quantiles``, ``interval-privacy``, ``entropy-privacy`` or ``seconds``.
+        ``within``, ``exact``, ``error-distribution``, ``error-quantiles``, ``interval-privacy``, ``entropy-privacy`` or ``seconds``.
     options : dict
         Its own.
     """

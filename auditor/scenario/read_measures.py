@@ -14,6 +14,7 @@ from auditor.scenario.problems import Path, Problems
 
 MEASURES: dict[str, tuple[str, ...]] = {
     "within": ("tolerance", "of", "tolerances"),
+    "exact": (),
     "records-within": ("tolerance",),
     "error-distribution": ("bins", "reach", "records"),
     "error-quantiles": ("probabilities",),

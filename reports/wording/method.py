@@ -34,6 +34,11 @@ METRICS = {
         "1 − the probability given to the true value",
     ),
     "within": ("", "share of the records reconstructed within a tolerance"),
+    "exact": (
+        "|x̂ − x| < s/2",
+        "share of the records whose value is recovered exactly at its column's resolution s, the greatest step of which all its values are "
+        "multiples; where a copy is top-coded or suppressed, squared error hides it",
+    ),
     "reconstruction_probability": (
         "",
         "probability that an attacker gives to a record's true value, averaged over records; the best guess is judged by accuracy",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 import auditor
 from auditor.adversary.density import NoiseDensity
 from auditor.audit.measures.entropy import attribute_histogram, entropy, information, noise_entropy
-from auditor.audit.numeric.error_tally import Tally, Tolerance, reportable, size_quantile
+from auditor.audit.numeric.error_tally import Rounding, Tally, Tolerance, reportable, size_quantile
 from auditor.errors import ScenarioError
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)
@@ -55,9 +56,11 @@ def test_a_quantile_that_would_tell_of_single_records_is_not_told():
     assert statuses == {"error_quantile(0.5)": "ok", "error_quantile(0.95)": "not-applicable"}
 
 
-def run(source, rows=4000, scheme="independent", attacks=("ndr",), **more):
+def run(source, rows=4000, scheme="independent", attacks=("ndr",), noise="data", **more):
     data = {"source": source, "rows": rows} | ({"spectrum": [4.0]} if source == "gaussian" else {})
-    return auditor.run({"seed": 1, "data": data, "schemes": [{"name": scheme, "levels": [1.0]}], "attacks": list(attacks), **more})
+    if source.endswith(".csv"):
+        data = source
+    return auditor.run({"seed": 1, "data": data, "schemes": [{"name": scheme, "levels": [1.0], "noise": noise}], "attacks": list(attacks), **more})
 
 
 def only(result, metric, attribute="*"):
@@ -85,6 +88,77 @@ def test_within_has_exact_chances_for_every_kind_of_tolerance():
     for r in records:
         assert r.error_bar == "closed-form"
         assert abs(r.value - r.theory) < 4 * r.std_error
+
+
+# -- values recovered exactly ------------------------------------------------------------------------------------------
+
+
+AGES = np.random.default_rng(1).integers(18, 90, 3000)
+
+
+def saved(folder, **columns):
+    """Write a table and return its place."""
+    pd.DataFrame(columns).to_csv(folder / "table.csv", index=False)
+    return str(folder / "table.csv")
+
+
+def test_an_estimate_is_exact_that_rounds_to_the_true_value():
+    """By hand: of ages 18 and 20 (step 2) errors below 1 are exact; one that is half-way is not."""
+    errors = np.array([0.0, 0.99, -0.99, 1.0, -1.0, 3.0])[:, None, None]
+    tally = filled(errors, np.full((6, 1), 20.0), np.ones(1), tolerances=(Rounding(np.array([2.0])),))
+    assert tally.hits[0].tolist() == [[3.0]]
+
+
+def test_a_top_coded_copy_keeps_half_its_values_whatever_squared_error_says(tmp_path):
+    """Whole ages up to 39 as they are, those above all as 39: by hand half are exact, and one age in sixty by chance."""
+    ages = np.tile(np.arange(10, 70), 10)
+    x = saved(tmp_path, age=ages, height=np.random.default_rng(1).normal(size=600))
+    pd.read_csv(x).assign(age=np.minimum(ages, 39)).to_csv(tmp_path / "copy.csv", index=False)
+    result = auditor.run({
+        "seed": 1, "data": x, "schemes": [{"name": "published", "copies": [str(tmp_path / "copy.csv")]}], "attacks": ["ndr"],
+        "measures": ["exact"],
+    })  # fmt: skip
+    assert only(result, "exact", "age").value == 0.5
+    assert only(result, "exact_gain", "age").value == pytest.approx(0.5 - 1 / 60)
+    assert only(result, "normalized_error", "age").value > 0.7
+    assert only(result, "exact", "*").value == 0.5  # a continuous column has no part in it …
+    assert only(result, "exact", "height").status == "not-applicable"  # … and says so
+    assert "continuous" in only(result, "exact_gain", "height").reason
+
+
+def test_continuous_columns_alone_have_no_exact_values():
+    found = only(run("gaussian", measures=["exact"]), "exact")
+    assert (found.status, found.value) == ("not-applicable", None)
+
+
+@pytest.mark.parametrize(("variance", "expected"), [(1e-4, 1.0), (1e6, 0.0)])
+def test_exact_has_its_limits(variance, expected, tmp_path):
+    """Noise far below the step leaves every value; noise far above leaves the share ``1/√(2πσ²)`` of them."""
+    result = run(saved(tmp_path, age=AGES), scheme="independent", measures=["exact"], noise={"variance": variance})
+    found = only(result, "exact")
+    assert found.value == pytest.approx(expected, abs=2e-3)
+    assert found.error_bar == "closed-form"
+
+
+def test_guessing_gains_nothing_beyond_chance(tmp_path):
+    """Under noise that hides all, whoever names the same value for everybody has what chance has, if it is the commonest; else less."""
+    tax = [0, 0, 0, 0, 5] * 600  # the mean, 1, rounds to 0
+    result = run(saved(tmp_path, tax=tax), attacks=["llse"], measures=["exact"], noise={"variance": 1e8})
+    assert only(result, "exact").value == pytest.approx(0.8)
+    assert only(result, "exact_gain").value == pytest.approx(0.0, abs=1e-12)
+
+
+def test_chances_of_exact_values_are_the_closed_form(tmp_path):
+    """``Φ(s/2σ) − Φ(−s/2σ)`` for noise of deviation σ, beside the naive sum over rows; within four standard errors."""
+    found = only(run(saved(tmp_path, age=AGES), measures=["exact", "within"], noise={"variance": 0.25}), "exact")
+    assert found.theory == pytest.approx(0.6826894921, abs=1e-8)
+    assert abs(found.value - found.theory) < 4 * found.std_error
+
+
+def test_exact_stands_beside_several_tolerances():
+    result = run("census-like", measures=[{"within": [0.1, 0.5]}, "exact"])
+    assert {r.metric for r in result.measurements} >= {"within(0.1 std)", "within(0.5 std)"}
+    assert only(run("census-like", measures=["within", "exact"]), "within").value == only(run("census-like", measures=["within"]), "within").value
 
 
 def test_one_tolerance_keeps_the_bare_name():

@@ -3,6 +3,7 @@
 | measure | metric | what it asks |
 | --- | --- | --- |
 | ``within`` | ``within``, or ``within(0.1 relative)`` when there are several | for how many records is the estimate close enough |
+| ``exact`` | ``exact``, ``exact_gain`` | for how many records does it round to the true value, and how many beyond chance |
 | ``error-quantiles`` | ``error_quantile(0.5)`` | how far off is it for the record in the middle |
 | ``interval-privacy`` | ``interval_privacy``, ``localised_width``, ``localised_share`` | how wide must an interval be to hold the truth |
 | ``entropy-privacy`` | ``entropy_privacy``, ``privacy_loss`` | how uncertain is a value still, whatever the attack |
@@ -19,7 +20,8 @@ from auditor.adversary.density import NoiseDensity
 from auditor.audit.base.records import ALL, CellContext, number
 from auditor.audit.measures.entropy import attribute_histogram, entropy, information
 from auditor.audit.numeric.error_bars import with_total
-from auditor.audit.numeric.error_tally import Tally, Tolerance, reportable, size_quantile
+from auditor.audit.numeric.error_tally import Rounding, Tally, Tolerance, reportable, size_quantile
+from auditor.data.columns.resolution import Resolution
 from auditor.data.table import Table
 from auditor.errors import NotApplicable
 from auditor.numerics.blocks import block_head
@@ -40,17 +42,17 @@ def tolerances(scenario: Scenario) -> tuple[Tolerance, ...]:
     return tuple(Tolerance(float(entry["tolerance"]), entry.get("of", "std")) for entry in entries)
 
 
-def wanted_tally(scenario: Scenario, scale: Array, rows: int) -> Tally:
-    """Return an empty tally of what a scenario asks to be measured row by row of so many."""
+def wanted_tally(scenario: Scenario, scale: Array, table: Table) -> Tally:
+    """Return an empty tally of what a scenario asks to be measured row by row of a table; ``exact`` stands last."""
     spread, intervals = scenario.measure("error-distribution"), scenario.measure("interval-privacy")
     return Tally(
         scale,
-        tolerances(scenario),
+        (*tolerances(scenario), *([] if scenario.measure("exact") is None else [Rounding(table.resolution.steps)])),
         bins=0 if spread is None else int(spread.options["bins"]),
         reach=3.0 if spread is None else float(spread.options["reach"]),
         sizes=intervals is not None or scenario.measure("error-quantiles") is not None,
         confidence=None if intervals is None else float(intervals.options["confidence"]),
-        head=None if spread is None else block_head(rows, len(scale), int(spread.options["records"])),
+        head=None if spread is None else block_head(table.rows, len(scale), int(spread.options["records"])),
     )
 
 
@@ -63,38 +65,46 @@ class _Cells:
         self._context, self._attack, self._knowledge = context, attack, knowledge
         self._coalitions, self._wanted = coalitions, wanted
 
-    def records(self, metric: str, columns: Sequence[Array], bar: ErrorBar, highest: float = math.inf) -> list[Measurement]:
+    def records(
+        self, metric: str, columns: Sequence[Array], bar: ErrorBar, highest: float = math.inf, lowest: float = 0.0
+    ) -> list[Measurement]:
         """Return a metric's records from value, standard error, both ends of the interval and theory, each of shape (B, N + 1)."""
         value, error, low, high, theory = columns
         return [
             self._context.record(
                 metric, self._coalitions[b], float(value[b, j]), number(float(error[b, j])),
-                (number(float(np.maximum(low[b, j], 0.0))), number(float(np.minimum(high[b, j], highest)))), number(float(theory[b, j])),
+                (number(float(np.maximum(low[b, j], lowest))), number(float(np.minimum(high[b, j], highest)))), number(float(theory[b, j])),
                 attack=self._attack, knowledge=self._knowledge, attribute=name,
                 error_bar=bar if not math.isnan(error[b, j]) else "none",
             )
             for b in self._wanted for j, name in enumerate((*self._context.attributes, ALL)) if not math.isnan(value[b, j])
         ]  # fmt: skip
 
-    def withheld(self, metric: str, reason: str) -> list[Measurement]:
+    def withheld(self, metric: str, reason: str, attributes: Sequence[str] = (ALL,)) -> list[Measurement]:
         """Return records that say why a metric is not measured."""
         return [
             self._context.record(
-                metric, self._coalitions[b], attack=self._attack, knowledge=self._knowledge, status="not-applicable", reason=reason
+                metric, self._coalitions[b], attack=self._attack, knowledge=self._knowledge, attribute=name,
+                status="not-applicable", reason=reason,
             )
-            for b in self._wanted
-        ]
+            for b in self._wanted for name in attributes
+        ]  # fmt: skip
 
 
 def tally_records(
     scenario: Scenario, context: CellContext, attack: str, knowledge: str, coalitions: Sequence[Coalition], wanted: Sequence[int],
-    tally: Tally,
+    tally: Tally, table: Table,
 ) -> list[Measurement]:  # fmt: skip
     """Return the records of everything that was counted row by row; ``*`` is over all attributes' values."""
     cells = _Cells(context, attack, knowledge, coalitions, wanted)
     records: list[Measurement] = []
-    for place, tolerance in enumerate(tally.tolerances):
-        records += _within(cells, "within" if len(tally.tolerances) == 1 else f"within({tolerance.label})", tally, place)
+    asked = tolerances(scenario)
+    for place, tolerance in enumerate(asked):
+        value, error, theory, bar = _shares(tally, place)
+        name = "within" if len(asked) == 1 else f"within({tolerance.label})"
+        records += cells.records(name, (*_interval(*map(with_total, (value, error))), with_total(theory)), bar, 1.0)
+    if scenario.measure("exact") is not None:
+        records += _exact(cells, tally, table.resolution, context.attributes)
     quantiles = scenario.measure("error-quantiles")
     for probability in () if quantiles is None else quantiles.options["probabilities"]:
         records += _quantile(cells, f"error_quantile({probability:g})", tally, probability, 1.0)
@@ -108,16 +118,39 @@ def _interval(value: Array, error: Array) -> tuple[Array, Array, Array, Array]:
     return value, error, value - Z_95 * error, value + Z_95 * error
 
 
-def _within(cells: _Cells, metric: str, tally: Tally, place: int) -> list[Measurement]:
-    """Share of values recovered; with exact chances p of a hit its standard error is ``sqrt(Σ p(1−p))/n``, else the binomial one."""
-    n = tally.rows
-    share = with_total(tally.hits[place] / n)
-    known = bool(tally.expected_hits)
-    theory = with_total(tally.expected_hits[place] / n) if known else np.full_like(share, np.nan)
-    each = tally.hit_variance[place] / n**2 if known else share[:, :-1] * (1 - share[:, :-1]) / n
-    # Hits of one record's attributes are dependent; (Σ se)² bounds the variance of their sum.
-    error = with_total(np.sqrt(each))
-    return cells.records(metric, (*_interval(share, error), theory), "closed-form" if known else "sampling", 1.0)
+def _shares(tally: Tally, place: int) -> tuple[Array, Array, Array, ErrorBar]:
+    """Share of values recovered, its standard error and theory, shapes (B, N).
+
+    With exact chances p of a hit the standard error is ``sqrt(Σ p(1−p))/n``, else the binomial one.
+    """
+    n, known = tally.rows, bool(tally.expected_hits)
+    share = tally.hits[place] / n
+    theory = tally.expected_hits[place] / n if known else np.full_like(share, np.nan)
+    each = tally.hit_variance[place] / n**2 if known else share * (1 - share) / n
+    # Hits of one record's attributes are dependent; (Σ se)² bounds the variance of their sum, which a mean of errors is.
+    return share, np.sqrt(each), theory, "closed-form" if known else "sampling"
+
+
+def _exact(cells: _Cells, tally: Tally, resolution: Resolution, attributes: Sequence[str]) -> list[Measurement]:
+    """Share of values recovered exactly, and what of it is beyond guessing the commonest value; ``*`` over columns with a resolution."""
+    has = ~np.isnan(resolution.steps)
+    names = [name for name, found in zip(attributes, has, strict=True) if not found] + ([] if has.any() else [ALL])
+    reason = "a continuous column has no resolution at which a value could be recovered exactly"
+    withheld = [record for metric in ("exact", "exact_gain") for record in cells.withheld(metric, reason, names)]
+    if not has.any():
+        return withheld
+    *parts, bar = _shares(tally, len(tally.tolerances) - 1)
+
+    def columns(each: Array) -> Array:
+        return np.concatenate([np.where(has, each, np.nan), each[:, has].mean(axis=1, keepdims=True)], axis=1)
+
+    value, error, theory = (columns(part) for part in parts)
+    chance = columns(resolution.commonest[None, :])
+    return [
+        *cells.records("exact", (*_interval(value, error), theory), bar, 1.0),
+        *cells.records("exact_gain", (*_interval(value - chance, error), theory - chance), bar, 1.0, lowest=-1.0),
+        *withheld,
+    ]
 
 
 def _quantile(cells: _Cells, metric: str, tally: Tally, probability: float, times: float) -> list[Measurement]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,30 @@ class Tolerance:
         return np.asarray(self.size * scale if self.of == "std" else np.full_like(scale, self.size))
 
 
+class Reach(Protocol):
+    """What tells records recovered from others: how large an error counts."""
+
+    def reach(self, scale: Array, x: Array) -> Array:
+        """Return the largest error that counts, shape (N,) or (b, 1, N), for deviations (N,) and true values (b, N)."""
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """An estimate counts as exact when it rounds to the true value; half-way between two values it counts as neither.
+
+    Attributes
+    ----------
+    steps : ndarray of shape (N,)
+        Resolution of each column; NaN for a continuous one, of which nothing is exact.
+    """
+
+    steps: Array = field(repr=False)
+
+    def reach(self, scale: Array, x: Array) -> Array:
+        """Return just under half a step, shape (N,); the margin is for what rounding of doubles does to a tie."""
+        return np.asarray((0.5 - 1e-9) * self.steps)
+
+
 @dataclass
 class Tally:
     """Sums over rows of what is measured of errors ``x̂ − x``, shape (b, B, N) at a time.
@@ -61,7 +85,7 @@ class Tally:
     ----------
     scale : ndarray of shape (N,)
         Each attribute's standard deviation in the table.
-    tolerances : tuple of Tolerance
+    tolerances : tuple of Tolerance or Rounding
         For the shares of records recovered within them.
     bins, reach : int, float
         For the spread of absolute errors: bins up to ``reach`` standard deviations; 0 bins for none.
@@ -81,7 +105,7 @@ class Tally:
     """
 
     scale: Array
-    tolerances: tuple[Tolerance, ...] = ()
+    tolerances: tuple[Reach, ...] = ()
     bins: int = 0
     reach: float = 3.0
     sizes: bool = False

@@ -42,6 +42,10 @@ class Scale:
         x -= self.residue
         x /= self.std
 
+    def undone(self, x: Array) -> Array:
+        """Return rows in the units they had before, but for rounding."""
+        return np.asarray(x * self.std + self.residue + self.shift)
+
 
 K = TypeVar("K", bound=np.generic)
 
