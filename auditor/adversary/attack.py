@@ -168,6 +168,14 @@ class Reconstruction:
         """Return what the attack thinks of one attribute's values; None for an attack that only estimates."""
         return None
 
+    def likeness(self, known: Array, copies: Sequence[Array]) -> Array | None:
+        """Return how likely each row of the copies seems to be each target's, shape (t, b), on any rising scale; None: names no rows.
+
+        ``known`` has the targets' values of the attributes that the adversary knows, shape (t, |K|), in the order of
+        ``view.known_columns``; which row is whose is for the audit to know. A row's likeness must not depend on the rows beside it.
+        """
+        return None
+
     def expected(self, x: Array) -> Array | None:
         """Return theory's expected ``‖x̂ − x‖²``, shape (b,), over the draws of scheme and attack; None where there is none.
 

@@ -24,6 +24,7 @@ from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical.binned_columns import binned_records
 from auditor.audit.drawn_law.numeric import law_rows, law_tests, looked_at
 from auditor.audit.measures.geometry import geometry_records
+from auditor.audit.measures.naming import Naming, naming_records
 from auditor.audit.measures.privacy import entropy_records, tally_records, wanted_tally
 from auditor.audit.measures.record_hits import WholeRecords, wanted_hits, whole_record_records
 from auditor.audit.measures.utility import utility_records
@@ -163,12 +164,12 @@ class Session:
         if isinstance(attack, LinearAttack) and not opened.gathered.copies.joint:
             attack = attack.over_rows()
         tally = wanted_tally(scenario, np.sqrt(np.diag(release.moments.covariance)), release.table)
-        hits, inferences = list[WholeRecords](), [Inferences() for _ in needed]
+        hits, inferences, namings = list[WholeRecords](), [Inferences() for _ in needed], [Naming() for _ in needed]
         if isinstance(attack, LinearAttack):
             errors = linear_errors(opened, attack, knowledge, tally)
         elif isinstance(attack, RowAttack):
             hits = wanted_hits(scenario, len(needed))
-            errors = row_errors(opened, attack, knowledge, tally, hits, inferences)
+            errors = row_errors(opened, attack, knowledge, tally, hits, inferences, namings)
         else:
             raise NotApplicable(f"{use.name} is neither a linear nor a row-level attack")
         if not np.isfinite(errors.distortion.value).all():
@@ -181,6 +182,7 @@ class Session:
         cells += tally_records(scenario, context, *cell, needed, wanted, tally, release.table)
         for place in wanted:
             cells += inference_records(context, *cell, needed[place], inferences[place], release.table.attributes)
+            cells += naming_records(context, *cell, needed[place], namings[place])
         if hits:
             cells += whole_record_records(context, *cell, [needed[place] for place in wanted], [hits[place] for place in wanted])
         return cells, distribution_records(context, *cell, needed, wanted, tally)

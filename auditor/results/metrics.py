@@ -167,6 +167,13 @@ METRICS = {
         Metric("claimed", "share of records", "Share of the records of which the attack claims a sensitive value.", "neither"),
         Metric("learning_gain", "share of records", "Right guesses of the sensitive value beyond those by the table's shares.", "high"),
         Metric("linkage", "probability", "Chance of naming a record's own row by its quasi-identifiers, averaged over records.", "high"),
+        Metric(
+            "named",
+            "share of records",
+            "Share of the targets whose row the attack names rightly among all rows; named(10): whose row is among the ten likeliest.",
+            "high",
+        ),
+        Metric("named_gain", "share of records", "Targets named rightly beyond chance, which is one row, or ten, of n.", "high"),
         Metric("anonymity_k", "records", "Records in the smallest class of those that look alike in the copies held.", "low"),
         Metric("anonymity_distinct", "values", "Fewest distinct sensitive values in such a class: distinct ℓ.", "low"),
         Metric("anonymity_entropy", "values", "exp of the least entropy of the sensitive values in such a class: entropy ℓ.", "low"),

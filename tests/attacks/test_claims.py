@@ -73,6 +73,10 @@ CLAIMS: dict[str, tuple[Claim, Claim]] = {  # attack: where it succeeds, where i
         Claim("survey-additive", "normalized_error", {"scheme": ["white noise", "strong noise"], "attack": "partial-disclosure", "at-most": 0.05}, "Wins over llse wherever a known attribute is correlated with an unknown one"),
         Claim("survey-tables", "normalized_error", {"attack": "partial-disclosure", "attribute": "x3", "between": [0.265, 0.305]}, "equals it where none is"),
     ),
+    "record-linkage": (
+        Claim("record-linkage", "named", {"attack": "record-linkage", "coalition": [1], "at-least": 0.3}, "Wins with little noise on several known attributes"),
+        Claim("record-linkage", "named", {"attack": "record-linkage", "coalition": [3], "at-most": 0.02}, "under noise as large as the data it names hardly more than chance"),
+    ),
     "llse": (
         Claim("quickstart", "collusion-gain", {"attack": "llse", "scheme": "correlated", "coalition": "all", "at-least": 0.5}, "gains with every copy of fresh noise"),
         Claim("survey-tables", "ranking", {"sweep": {"data.shapes": SKEWED}, "order": ["distribution-analysis", "map-estimate", "llse"]}, "loses to map-estimate on clustered data"),

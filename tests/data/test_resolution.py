@@ -29,7 +29,9 @@ def test_steps_by_hand(values, step):
     assert of(values).steps[0] == pytest.approx(step, rel=1e-12)
 
 
-@pytest.mark.parametrize("values", [RNG.normal(size=9), 1e9 * RNG.normal(size=9), 1e-9 * RNG.normal(size=9), [0, 0, 0], [1e13, 1, 2], [1 / 3, 1, 2]])
+@pytest.mark.parametrize(
+    "values", [RNG.normal(size=9), 1e9 * RNG.normal(size=9), 1e-9 * RNG.normal(size=9), [0, 0, 0], [1e13, 1, 2], [1 / 3, 1, 2]]
+)
 def test_a_column_without_a_step_has_none(values):
     found = of(values)
     assert np.isnan(found.steps[0])

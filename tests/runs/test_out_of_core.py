@@ -64,7 +64,7 @@ CASES: dict[str, dict[str, Any]] = {
         "schemes": SCHEMES[1:3],
         "knowledge": ["perfect", {"known-records": 40}],
         "data": {"source": "", "columns": ["age", "x1"], "rows": 4_000},
-        "measures": ["error-distribution", {"within": 0.2}, "error-quantiles", "geometry", "entropy-privacy"],
+        "measures": ["error-distribution", {"within": 0.2}, "exact", "error-quantiles", "geometry", "entropy-privacy"],
     },
     "heads": {"measures": [{"error-distribution": {"records": 5_000}}], "schemes": SCHEMES[:3]},
     "heads of every row": {"measures": [{"error-distribution": {"records": 5_000}}, "within"], "attacks": ["udr"], "coalitions": ["all"]},

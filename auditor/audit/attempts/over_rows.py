@@ -12,6 +12,7 @@ from auditor.adversary.knowledge import Knowledge
 from auditor.audit.anonymity.inferences import Inferences
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.base.release import open_release
+from auditor.audit.measures.naming import Naming, name_rows
 from auditor.audit.measures.record_hits import WholeRecords
 from auditor.audit.numeric.error_bars import Errors, from_groups, from_redraws, rounded_off, with_total
 from auditor.audit.numeric.error_tally import Tally
@@ -25,10 +26,13 @@ from auditor.types import Array
 
 
 def row_errors(
-    opened: Opened, attack: RowAttack, knowledge: Knowledge, tally: Tally, records: Sequence[WholeRecords], inferences: Sequence[Inferences]
-) -> Errors:
+    opened: Opened, attack: RowAttack, knowledge: Knowledge, tally: Tally, records: Sequence[WholeRecords],
+    inferences: Sequence[Inferences], namings: Sequence[Naming],
+) -> Errors:  # fmt: skip
     """Return the errors of every coalition needed; what is counted record by record goes to the tally and the counters."""
     fitted, sums, counts, expected = _over_rows(opened, attack, knowledge, tally, records, inferences)
+    blocks, _ = opened.judged(knowledge)
+    name_rows(namings, fitted, opened.needed, blocks, sum(counts), opened.gathered.view(knowledge).known_columns)
     expected = with_row_theory(expected, fitted, *opened.gathered.rows.originals(knowledge))
     variances, compared = np.diag(opened.release.moments.covariance), opened.compared
     again = _redrawn(opened, attack, knowledge)

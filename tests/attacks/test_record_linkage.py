@@ -1,0 +1,190 @@
+"""Record linkage: odds by hand and as the formula is printed, its limits under no noise and under too much, and how names are counted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import multivariate_normal
+
+import auditor
+from attacks.record_linkage import Comparison, RecordLinkage
+from auditor.adversary.given import ExactMoments
+from auditor.adversary.knowledge import KnownAttributes
+from auditor.adversary.view import View
+from auditor.audit.measures import naming
+from auditor.audit.measures.naming import Naming
+from auditor.errors import AuditorError, NotApplicable
+from auditor.numerics.moments import Moments
+from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise
+
+NORMAL = {"source": "gaussian", "covariance": [[1.0, 0.5, 0.3], [0.5, 2.0, -0.4], [0.3, -0.4, 1.5]]}
+EVERYBODY = 0.0005
+"""Chance of naming one of 2,000."""
+
+
+def linked(level=0.01, rows=400, known=("x1", "x2"), data=None, scheme="independent", **more):
+    """Audit the attack; return its figures by metric and coalition."""
+    result = auditor.run({
+        "seed": 3, "data": data or NORMAL | {"rows": rows}, "knowledge": [{"known-attributes": list(known)}],
+        "schemes": [{"name": scheme, "levels": level if isinstance(level, list) else [level]}],
+        "attacks": [{"name": "record-linkage"} | more], "coalitions": ["singles", "all"],
+    })  # fmt: skip
+    assert not (reasons := [record.reason for record in result.measurements if record.status == "failed"]), reasons
+    return {(record.metric, record.coalition): record for record in result.measurements if record.attribute == "*"}
+
+
+def fitted(K_X, mu, law, known, copies=1, **parameters):
+    """Return the attack fitted to what an adversary knows; it looks at no row."""
+    N = len(mu)
+    view = View(
+        attributes=tuple(f"x{j}" for j in range(N)), copies=tuple(range(1, copies + 1)), levels=(), law=law, centre=np.zeros(N),
+        knowledge=KnownAttributes(tuple(f"x{j}" for j in known)), released=Moments.of(np.zeros((2, N * copies))), given=ExactMoments(mu, K_X),
+    )  # fmt: skip
+    return RecordLinkage(**parameters).fit(view, [])
+
+
+# -- odds --------------------------------------------------------------------------------------------------------------
+
+
+def test_odds_of_one_attribute_by_hand():
+    """Variance 1, noise 1, the target's value 1: a row of 2 has log odds ½·4/2 − ½·1/1 = ½, a row of 0 has −½."""
+    attack = fitted(np.eye(1), np.zeros(1), GaussianNoise(np.eye(1), np.eye(1)), [0])
+    np.testing.assert_allclose(attack.likeness(np.array([[1.0]]), [np.array([[2.0], [0.0]])]), [[0.5, -0.5]])
+
+
+def test_distance_by_hand():
+    """Noise of variance 4: a row that is 2 off has ½·2²/4 = ½ less than the value itself; other attributes do not count."""
+    law = GaussianNoise(np.eye(1), np.diag([4.0, 1.0]))
+    attack = fitted(np.eye(2), np.zeros(2), law, [0], by="distance")
+    np.testing.assert_allclose(attack.likeness(np.array([[1.0]]), [np.array([[1.0, 9.0], [3.0, 0.0]])]), [[0.0, -0.5]])
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=15, deadline=None, derandomize=True)
+def test_odds_are_the_formula_written_out(seed):
+    """``log N(ȳ; m, K_{X|K} + Sigma_r) − log N(ȳ; mu, K_X + Sigma_r)`` but for what all rows share; two copies of any Gaussian law."""
+    rng = np.random.default_rng(seed)
+    root, noise = rng.normal(size=(3, 3)), rng.normal(size=(6, 6))
+    K_X, mu, K, K_Z = root @ root.T + 0.1 * np.eye(3), rng.normal(size=3), [0, 2], noise @ noise.T + 0.1 * np.eye(6)
+    known, copies = rng.normal(size=(4, 2)), [rng.normal(size=(5, 3)), rng.normal(size=(5, 3))]
+    found = fitted(K_X, mu, DenseNoise(K_Z, 3), K, copies=2).likeness(known, copies)
+    H = np.tile(np.eye(3), (2, 1))
+    Sigma_r = np.linalg.inv(H.T @ np.linalg.inv(K_Z) @ H)
+    combined = np.hstack(copies) @ (Sigma_r @ H.T @ np.linalg.inv(K_Z)).T
+    B = K_X[:, K] @ np.linalg.inv(K_X[np.ix_(K, K)])
+    anybody = multivariate_normal(mu, K_X + Sigma_r).logpdf(combined)
+    for t, x_K in enumerate(known):
+        own = multivariate_normal(mu + B @ (x_K - mu[K]), K_X - B @ K_X[K] + Sigma_r).logpdf(combined) - anybody
+        np.testing.assert_allclose(found[t] - found[t, 0], own - own[0], atol=1e-6 * (1 + np.abs(own).max()))
+
+
+def test_the_odds_are_calibrated_on_normal_data():
+    """Named is, on average, the posterior probability of the likeliest row, ``mean max_i odds_i/Σ odds``; within four standard errors."""
+    rng, root = np.random.default_rng(5), np.linalg.cholesky(np.array(NORMAL["covariance"]))
+    x = rng.normal(size=(1500, 3)) @ root.T
+    copy = x + 0.2 * rng.normal(size=x.shape)
+    attack = fitted(np.array(NORMAL["covariance"]), np.zeros(3), GaussianNoise(np.array([[0.04]]), np.eye(3)), [0, 1])
+    likeness = attack.likeness(x[:, :2], [copy])
+    odds = np.exp(likeness - likeness.max(axis=1, keepdims=True))
+    right, sure = likeness.argmax(axis=1) == np.arange(len(x)), (odds / odds.sum(axis=1, keepdims=True)).max(axis=1)
+    assert 0.02 < right.mean() < 0.5
+    assert abs(right.mean() - sure.mean()) < 4 * np.sqrt((sure * (1 - sure)).mean() / len(x))
+
+
+# -- limits ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by", ["odds", "distance"])
+def test_hardly_any_noise_names_everybody(by):
+    figures = linked(1e-12, by=by)
+    assert figures["named", (1,)].value == 1.0
+    assert figures["named_gain", (1,)].value == pytest.approx(1 - 1 / 400)
+
+
+@pytest.mark.parametrize("by", ["odds", "distance"])
+def test_noise_that_hides_all_leaves_chance(by):
+    """One of 2,000, and ten of 2,000, within four standard errors of so many draws."""
+    figures = linked(1e8, rows=2000, by=by)
+    for k, metric in ((1, "named"), (10, "named(10)")):
+        chance = k * EVERYBODY
+        assert abs(figures[metric, (1,)].value - chance) < 4 * np.sqrt(chance / 2000)
+        assert figures[metric.replace("named", "named_gain"), (1,)].value == pytest.approx(figures[metric, (1,)].value - chance)
+
+
+def test_people_who_share_what_is_known_of_them_are_as_likely_as_one_another():
+    """Without noise every second guess between two people of one age is right, and both are among the first ten."""
+    x = np.column_stack([np.repeat(np.arange(50.0), 2), np.random.default_rng(1).normal(size=100)])
+    law = GaussianNoise(np.zeros((1, 1)), np.eye(2))
+    likeness = fitted(np.cov(x.T), x.mean(axis=0), law, [0], by="distance").likeness(x[:, :1], [x])
+    one = Naming(np.diag(likeness), np.zeros(100), np.zeros(100))
+    one.compare(likeness, ~np.eye(100, dtype=bool))
+    assert one.first(1).tolist() == [0.5] * 100
+    assert one.first(10).tolist() == [1.0] * 100
+
+
+def test_pooling_fresh_copies_names_more_and_pooling_corner_wave_copies_nobody():
+    fresh, wave = linked([0.01, 0.01], scheme="correlated"), linked([0.01, 0.02], scheme="corner-wave")
+    assert fresh["named", (1, 2)].value > fresh["named", (1,)].value + 0.05
+    assert wave["named", (1, 2)].value == wave["named", (1,)].value
+
+
+def test_a_known_attribute_s_noise_is_told_by_another_s():
+    """Two attributes of one common noise: the second, as good as constant, shows it; the odds see that, the distance does not."""
+    law = GaussianNoise(np.eye(1), np.array([[1.0, 1.0], [1.0, 1.0 + 1e-6]]))
+    K_X, rng = np.diag([1.0, 1e-6]), np.random.default_rng(2)
+    x = rng.normal(size=(300, 2)) * np.sqrt(np.diag(K_X))
+    copy = x + rng.normal(size=(300, 1))
+    shares = [
+        (fitted(K_X, np.zeros(2), law, [0], by=by).likeness(x[:, :1], [copy]).argmax(axis=1) == np.arange(300)).mean()
+        for by in ("odds", "distance")
+    ]
+    assert shares[0] > 0.7
+    assert shares[1] < 0.1
+
+
+def test_one_known_attribute_is_enough_without_noise():
+    assert linked(1e-12, known=["x1"])["named", (1,)].value == 1.0
+
+
+def test_uniform_noise_and_no_law_are_refused_with_a_reason():
+    with pytest.raises(NotApplicable, match="Gaussian noise"):
+        fitted(np.eye(1), np.zeros(1), GaussianNoise(np.eye(1), np.eye(1), distribution="uniform"), [0])
+    with pytest.raises(NotApplicable, match="needs the law"):
+        fitted(np.eye(1), np.zeros(1), None, [0])
+    with pytest.raises(AuditorError, match="known-attributes"):
+        auditor.attack("record-linkage", auditor.perturb(np.random.default_rng(1).normal(size=(9, 1)), "independent", [1.0], seed=1))
+
+
+# -- how names are counted ---------------------------------------------------------------------------------------------
+
+
+def test_names_are_counted_by_hand():
+    """One row likelier than the target's and one as likely: never first, one of the first two every second time."""
+    one = Naming(np.array([5.0]), np.zeros(1), np.zeros(1))
+    one.compare(np.array([[7.0, 5.0, 5.0, 1.0]]), np.array([[True, False, True, True]]))
+    assert (one.above[0], one.equal[0], one.rows) == (1, 1, 4)
+    assert [one.first(k)[0] for k in (1, 2, 3, 10)] == [0.0, 0.5, 1.0, 1.0]
+
+
+def test_blocks_and_chunks_of_any_size_count_the_same(monkeypatch):
+    whole = linked(0.05)["named", (1,)].value
+    monkeypatch.setattr(naming, "CHUNK_VALUES", 4_000)
+    assert linked(0.05)["named", (1,)].value == whole
+
+
+def test_a_sample_of_targets_says_what_all_say(monkeypatch):
+    """Every fourth person is looked for among everybody, within four standard errors of what all say."""
+    everybody = linked(0.01, rows=1600)["named", (1,)]
+    monkeypatch.setattr(naming, "MOST_TARGETS", 400)
+    some = linked(0.01, rows=1600)["named", (1,)]
+    assert some.std_error > 1.5 * everybody.std_error
+    assert abs(some.value - everybody.value) < 4 * some.std_error
+
+
+@pytest.mark.parametrize(("wrong", "told"), [(None, "no likeness"), (np.zeros((1, 1)), "shape"), (np.full((64, 64), np.nan), "finite")])
+def test_the_audit_does_not_trust_a_likeness(monkeypatch, wrong, told):
+    monkeypatch.setattr(Comparison, "likeness", lambda self, known, copies: wrong)
+    with pytest.raises(AssertionError, match=told):
+        linked()
