@@ -254,4 +254,4 @@ def summary(found: list[Verdict]) -> str:
 
 
 def _of(count: int, total: int) -> str:
-    return f"All {spelled(total)} schemes" if count == total else say.capital(f"{spelled(count)} of {spelled(total)} schemes")
+    return ("Both schemes" if total == 2 else f"All {spelled(total)} schemes") if count == total else say.capital(f"{spelled(count)} of {spelled(total)} schemes")
