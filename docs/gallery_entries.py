@@ -341,8 +341,8 @@ BEYOND = tuple(
             "strongest-joint",
             "all attributes together, a prior learnt from the copies alone",
             (
-                "A mixture of normals learnt from noisy copies leaves less unknown of skewed, bent and heaped columns than any linear attack or "
-                "prior for each attribute.",
+                "A mixture of normals learnt from noisy copies leaves less unknown of skewed, bent and heaped columns than any linear "
+                "attack or prior for each attribute.",
                 "Pooling corner-wave's copies buys it nothing; a fresh copy does.",
             ),
             "What each attack leaves unknown",
