@@ -168,10 +168,22 @@ def test_names_are_counted_by_hand():
     assert [one.first(k)[0] for k in (1, 2, 3, 10)] == [0.0, 0.5, 1.0, 1.0]
 
 
-def test_blocks_and_chunks_of_any_size_count_the_same(monkeypatch):
-    whole = linked(0.05)["named", (1,)].value
-    monkeypatch.setattr(naming, "CHUNK_VALUES", 4_000)
-    assert linked(0.05)["named", (1,)].value == whole
+@pytest.mark.parametrize("chunk", [700, 2**18])
+@pytest.mark.parametrize("cuts", [[], [70], [1, 64, 65, 299]])
+def test_names_are_those_of_the_whole_matrix_in_any_blocks(monkeypatch, cuts, chunk):
+    """Every third row's person is looked for; beside a loop over the likeness of all rows to all of them."""
+    monkeypatch.setattr(naming, "MOST_TARGETS", 100)
+    monkeypatch.setattr(naming, "CHUNK_VALUES", chunk)
+    x = np.random.default_rng(4).normal(size=(300, 2))
+    copy = x + 0.05 * np.random.default_rng(6).normal(size=x.shape)
+    attack = fitted(np.eye(2), np.zeros(2), GaussianNoise(np.array([[0.0025]]), np.eye(2)), [0])
+    one = Naming()
+    parts = list(zip(np.split(x, cuts), np.split(copy, cuts), strict=True))
+    naming.name_rows([one], [attack], [(1,)], lambda: ((0, a, [b]) for a, b in parts), 300, np.array([0]))
+    likeness = attack.likeness(x[::3, :1], [copy])
+    assert one.above.tolist() == [float((row > row[3 * t]).sum()) for t, row in enumerate(likeness)]
+    assert one.rows == 300
+    assert not one.equal.any()
 
 
 def test_a_sample_of_targets_says_what_all_say(monkeypatch):
