@@ -14,7 +14,7 @@ from auditor import registry
 from auditor.errors import AuditorError, PluginError
 from auditor.results import bibliography, metrics
 
-SINGULAR = {"attacks": "attack", "schemes": "scheme", "sources": "source", "expectations": "expectation"}
+SINGULAR = {"attacks": "attack", "schemes": "scheme", "sources": "source", "expectations": "expectation", "cases": "case"}
 
 
 def listing(kinds: Sequence[str]) -> str:
