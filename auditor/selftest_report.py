@@ -66,6 +66,8 @@ def summary(found: SelfTest) -> list[str]:
     lines = ["Under an expectation's name: releases of which it fails · is undecided · holds."]
     if sum(leaks.values()):
         lines.append(f"Leaks: {share(leaks, 'fails')} found, {leaks['undecided']} undecided, {share(leaks, 'holds')} acquitted.")
+        names = dict.fromkeys(name for tally in found.cases if not tally.honest for name in tally.by_expectation)
+        lines += [f"Leaks on which {name} alone holds: {share(found.total(False, name), 'holds')}." for name in names]
     lines += [f"Honest releases: {share(counts, 'fails')} refuted by {name}, whose level is {level:g}."
               for name, (counts, level) in alarms.items()]  # fmt: skip
     return lines
