@@ -29,6 +29,7 @@ class Entry:
     claims: tuple[str, ...]
     pictures: tuple[Picture, ...]
     note: str = ""
+    source: str = "The paper"
 
 
 LI, HUANG = "Li, Chen, Li & Zhang (2012)", "Huang, Du & Chen (2005)"
@@ -333,4 +334,44 @@ LIU2008 = (
     ),
 )
 
-ENTRIES = (*LI2012, *HUANG2005, *XIAO2009, *LIU2008)
+BEYOND = tuple(
+    Entry(scenario, f"Beyond the papers: {title}", claims, (Picture("matrix", caption),), source="The claim")
+    for scenario, title, claims, caption in (
+        (
+            "strongest-joint",
+            "all attributes together, a prior learnt from the copies alone",
+            (
+                "A mixture of normals learnt from noisy copies leaves less unknown of skewed, bent and heaped columns than any linear "
+                "attack or prior for each attribute.",
+                "Pooling corner-wave's copies buys it nothing; a fresh copy does.",
+            ),
+            "What each attack leaves unknown",
+        ),
+        (
+            "population-sample",
+            "other people's records for a prior",
+            ("Thousands of records of the population are a better prior than any learnt from the copies; thirty are none.",),
+            "What each attack leaves unknown, by the records held",
+        ),
+        (
+            "with-records",
+            "what records known in clear teach",
+            ("Boosted trees learn what straight lines cannot, and gain nothing from corner-wave's second copy.",),
+            "What each attack leaves unknown, by the records held",
+        ),
+        (
+            "serial",
+            "a filter along the rows",
+            ("Where records follow one another their neighbours give them away; where each is drawn afresh they do not.",),
+            "What each attack leaves unknown, in order of time",
+        ),
+        (
+            "serial-categories",
+            "a chain of categories",
+            ("Who knows the order names far more values than the copies say by themselves.",),
+            "What each attack leaves unknown, in order of time",
+        ),
+    )
+)
+
+ENTRIES = (*LI2012, *HUANG2005, *XIAO2009, *LIU2008, *BEYOND)

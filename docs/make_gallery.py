@@ -69,7 +69,7 @@ def _result(scenario: str, folder: Path | None) -> AuditResult | None:
 def _part(entry: Entry, result: AuditResult | None) -> str:
     shown = "\n".join(_picture(entry, picture, result) for picture in entry.pictures)
     claims = "".join(f"- {claim}\n" for claim in entry.claims)
-    begin = f"## {entry.title}\n\nThe paper:\n\n{claims}\n{shown}"
+    begin = f"## {entry.title}\n\n{entry.source}:\n\n{claims}\n{shown}"
     if result is None:
         return begin
     told = "".join(f"- **{safe(v.scheme)}**: {safe(_said(v))}\n" for v in verdicts(Reading(result)))
@@ -77,7 +77,7 @@ def _part(entry: Entry, result: AuditResult | None) -> str:
 
 
 def _said(verdict: Verdict) -> str:
-    return " ".join([verdict.sentence, "".join(text for text, _ in verdict.aside)]).strip()
+    return verdict.text
 
 
 def _picture(entry: Entry, picture: Picture, result: AuditResult | None) -> str:

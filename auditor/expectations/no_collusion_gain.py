@@ -22,7 +22,9 @@ is no leak, and is told in the reason.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from pydantic import Field
 
@@ -68,7 +70,9 @@ class NoCollusionGain(Expectation):
         margin, level = self.parameters.margin, self.parameters.level
         pooling, records = list(self._pooling(evidence)), self._records(evidence)
         learnt = *best_linear_gains(pooling), *trees_gains(pooling), *best_gains(pooling, margin)
-        gains = *attack_gains(records, evidence.releases), *noise_gains(pooling), *learnt
+        proved = bool(pooling) and all(copies.pooling.proof for copies in pooling)
+        measured = [_proved_of(gain, margin) if proved else gain for gain in attack_gains(records, evidence.releases)]
+        gains = *measured, *noise_gains(pooling), *learnt
         parts = [by_law(pooling, margin, level), by_theory(records), on_data(gains, margin, level)]
         status = worst([part.status for part in parts])
         decisive = [part for part in parts if part.status == status] if status != "holds" else parts
@@ -93,6 +97,11 @@ class NoCollusionGain(Expectation):
             for coalition, pooling in release.pooling.items():
                 if wanted is None or wanted.matches(coalition, release.copies):
                     yield PooledCopies(str(release.sweep), release.scheme, coalition, pooling, release.rows, release.replicate)
+
+
+def _proved_of(gain: Gain, margin: float) -> Gain:
+    """Return an attack's gain as a guard where one release tells no error bar and a law is proved: it may refute that, and not undo it."""
+    return replace(gain, guard=True) if math.isinf(gain.std_error) and gain.gain <= margin else gain
 
 
 def by_law(pooling: Sequence[PooledCopies], margin: float, level: float) -> Judgement:
@@ -211,7 +220,7 @@ def _none_gains(tested: Sequence[Gain], largest: Gain, margin: float) -> str:
     if threes:
         which = f"{threes} coalitions are" if threes > 1 else "one coalition is"
         more += f"; {which} too wide for these rows and judged by threes of copies, the best among them"
-    guards = [gain for gain in tested if gain.guard and not gain.trees]
+    guards = [gain for gain in tested if gain.guard and gain.estimated and not gain.trees]
     if guards:
         widest = max(1.96 * gain.std_error for gain in guards)
         more += f"; nor does the best linear attack learnt from the originals gain, to ± {_share(widest)} or finer"

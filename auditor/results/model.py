@@ -181,7 +181,7 @@ class AuditResult(BaseModel):
         head = {
             "schema_version": self.schema_version,
             "name": self.name,
-            **self.model_dump(mode="json", include={"scenario", "provenance", "data", "releases", "plugins", "references"}),
+            **self.model_dump(mode="json", include={"scenario", "provenance", "data", "releases", "plugins", "references", "untried"}),
             "expectations": [record.model_dump(mode="json", exclude_defaults=True) for record in self.expectations],
             **({} if self.partial is None else {"partial": self.partial.model_dump(mode="json")}),
         }

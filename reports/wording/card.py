@@ -254,4 +254,5 @@ def summary(found: list[Verdict]) -> str:
 
 
 def _of(count: int, total: int) -> str:
-    return f"All {spelled(total)} schemes" if count == total else say.capital(f"{spelled(count)} of {spelled(total)} schemes")
+    every = "Both schemes" if total == 2 else f"All {spelled(total)} schemes"
+    return every if count == total else say.capital(f"{spelled(count)} of {spelled(total)} schemes")

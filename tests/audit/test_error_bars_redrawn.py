@@ -174,8 +174,18 @@ def test_long_tables_ask_for_replicates_and_take_them(monkeypatch):
 
 
 @pytest.mark.parametrize("expectation", [
-    {"normalized_error": {"at-most": 10.0}}, {"ranking": {"by": "coalition", "order": [[1], [2]]}}, {"no-collusion-gain": {}},
+    {"normalized_error": {"at-most": 10.0}}, {"ranking": {"by": "coalition", "order": [[1], [2]]}}, {"collusion-gain": {"at-most": 0.5}},
 ], ids=lambda each: next(iter(each)))  # fmt: skip
+def test_what_one_release_does_not_tell_undoes_no_proof_by_law(monkeypatch):
+    """The best copy's estimate is the coalition's, to the last bit; the same claim of copies without a proof stays open."""
+    monkeypatch.setattr(over_rows, "BLOCK_VALUES", 100)
+    document = scenario("map-estimate") | {"expect": ["no-collusion-gain"]}
+    schemes = {name: [{"name": name, "levels": [0.5, 0.8]}] for name in ("corner-wave", "rotation-noise")}
+    assert auditor.run(document | {"schemes": schemes["corner-wave"]}).expectations[0].status == "holds"
+    document |= {"schemes": schemes["rotation-noise"], "attacks": ["ica"], "knowledge": [{"known-sample": 30}]}
+    assert auditor.run(document).expectations[0].status == "undecided"
+
+
 def test_what_one_release_does_not_tell_decides_nothing(monkeypatch, expectation):
     monkeypatch.setattr(over_rows, "BLOCK_VALUES", 100)
     document = scenario("map-estimate") | {"expect": [expectation]}
