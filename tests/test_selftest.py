@@ -201,3 +201,10 @@ def test_an_unknown_case_lists_the_close_ones():
 
 def test_honest_cases_say_so_in_their_names():
     assert {case.name.startswith("honest-") == case.honest for case in CASES} == {True}
+
+
+@pytest.mark.parametrize(("case", "said"), [("decimals", "a leak is planted"), ("honest-normal", "honest")])
+def test_the_page_of_a_case_says_whether_it_leaks_and_promises_nothing(case, said):
+    shown = CliRunner().invoke(cli, ["show", case]).stdout
+    assert f"Known:      {said}" in shown
+    assert "Promises" not in shown
