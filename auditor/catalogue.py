@@ -14,7 +14,10 @@ from auditor import registry
 from auditor.errors import AuditorError, PluginError
 from auditor.results import bibliography, metrics
 
-SINGULAR = {"attacks": "attack", "schemes": "scheme", "sources": "source", "expectations": "expectation"}
+SINGULAR = {"attacks": "attack", "schemes": "scheme", "sources": "source", "expectations": "expectation", "cases": "case"}
+
+KNOWN: dict[bool | None, str] = {None: "", True: "honest", False: "a leak is planted; what it states is not so"}
+"""What is known beforehand of a case of the self-test."""
 
 
 def listing(kinds: Sequence[str]) -> str:
@@ -84,8 +87,9 @@ def _plugin_page(cls: type[registry.Plugin]) -> str:
     parts = [f"{cls.name}: {cls.kind}", cls.summary()]
     rest = (inspect.getdoc(cls) or "").partition("\n")[2].strip()
     facts = [
-        ("Promises", getattr(cls, "claims", "")),
-        ("Assumes", cls.assumes),
+        ("Known", KNOWN[getattr(cls, "honest", None)]),
+        ("States" if cls.kind == "case" else "Promises", getattr(cls, "claims", "")),
+        ("Assumes", "" if cls.kind == "case" else cls.assumes),
         ("Applies to", ", ".join(sorted(getattr(cls, "families", ())))),
         ("Needs to know", _knowledge(cls)),
         ("When it wins", getattr(cls, "wins", "")),

@@ -1,4 +1,4 @@
-"""Everything that a plugin is written with, in one import: attacks, schemes, sources, expectations and renderers.
+"""Everything that a plugin is written with, in one import: attacks, schemes, sources, expectations, renderers and cases.
 
 >>> from auditor.plugin import Affine, LinearAttack, View, register   # an attack in one module
 
@@ -11,6 +11,7 @@
 | source | ``Source`` | a generator; a data frame |
 | expectation | ``Expectation`` | ``Evidence``; ``Judgement`` |
 | renderer | ``Renderer`` | results; text |
+| case of the self-test | ``Case`` beside a scheme's base class | what the scheme is shown |
 
 An attack that looks at a record's neighbours says ``serial = True``. On numbers its ``Reconstruction`` says in ``neighbours`` how many rows
 before and after a record an estimate depends on, and is given them; on categories its ``Inference`` says ``serial`` and is given whole
@@ -46,6 +47,7 @@ from auditor.registry import Plugin, PluginParameters, register
 from auditor.results.evidence import Evidence
 from auditor.results.renderer import Renderer
 from auditor.schemes.base.additive import AdditiveScheme, Step
+from auditor.schemes.base.case import Case
 from auditor.schemes.base.multiplicative import TransformScheme
 from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise, NoiseLaw
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
@@ -55,11 +57,11 @@ from auditor.schemes.replacement.law import UniformLaw
 from auditor.types import Array, ClassRecords, Coalition, Codes, Indices
 
 __all__ = [
-    "AdditiveScheme", "Affine", "AffineStack", "Array", "Attack", "AuditorError", "CategoricalAttack", "CategoricalView", "ClassRecords",
-    "Coalition", "Codes", "Copies", "DataError", "DenseNoise", "Estimated", "Evidence", "ExactMoments", "Expectation", "Filter",
-    "GaussianNoise", "Indices", "Inference", "Inferred", "Judgement", "Key", "Knowledge", "KnownAttributes", "KnownPairs", "KnownRecords",
-    "KnownSample", "LinearAttack", "Moments", "NoiseLaw", "NotApplicable", "Perfect", "Plugin", "PluginError", "PluginParameters", "Prior",
-    "Reconstruction", "Records", "Renderer", "RowAttack", "SampleCounts", "SampleMoments", "Sampler", "Scheme", "Source", "Step", "Table",
-    "TableMoments", "Transform", "TransformScheme", "UniformLaw", "UniformPrior", "UniformScheme", "UnmatchedRecords", "UnpairedRecords",
-    "View", "mask", "register", "stream",
+    "AdditiveScheme", "Affine", "AffineStack", "Array", "Attack", "AuditorError", "Case", "CategoricalAttack", "CategoricalView",
+    "ClassRecords", "Coalition", "Codes", "Copies", "DataError", "DenseNoise", "Estimated", "Evidence", "ExactMoments", "Expectation",
+    "Filter", "GaussianNoise", "Indices", "Inference", "Inferred", "Judgement", "Key", "Knowledge", "KnownAttributes", "KnownPairs",
+    "KnownRecords", "KnownSample", "LinearAttack", "Moments", "NoiseLaw", "NotApplicable", "Perfect", "Plugin", "PluginError",
+    "PluginParameters", "Prior", "Reconstruction", "Records", "Renderer", "RowAttack", "SampleCounts", "SampleMoments", "Sampler",
+    "Scheme", "Source", "Step", "Table", "TableMoments", "Transform", "TransformScheme", "UniformLaw", "UniformPrior", "UniformScheme",
+    "UnmatchedRecords", "UnpairedRecords", "View", "mask", "register", "stream",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
@@ -25,6 +26,7 @@ KINDS = {
     "source": "sources",
     "expectation": "expectations",
     "renderer": "renderers",
+    "case": "cases",
 }
 
 
@@ -118,6 +120,27 @@ def register(cls: P) -> P:
             raise PluginError(f"{kind} {other!r} is registered twice: by {_place(taken)} and by {_place(cls)}")
     _plugins[kind].update(dict.fromkeys(spelt, cls))
     return cls
+
+
+@contextmanager
+def lent(kind: str, *classes: type[Plugin]) -> Iterator[None]:
+    """Have plugins stand under another kind than their own, by their names, while something runs.
+
+    Raises
+    ------
+    PluginError
+        A name is taken there.
+    """
+    discover()
+    for cls in classes:
+        if cls.name in _plugins[kind]:
+            raise PluginError(f"{cls.kind} {cls.name!r} cannot run: there is a {kind} of that name, {_place(_plugins[kind][cls.name])}")
+    _plugins[kind].update({cls.name: cls for cls in classes})
+    try:
+        yield
+    finally:
+        for cls in classes:
+            del _plugins[kind][cls.name]
 
 
 def _place(cls: type) -> str:

@@ -24,14 +24,14 @@ ROOMS: list[tuple[str, ...]] = [
     ("expectations",),
     ("audit",),
     ("runs",),
-    ("api", "catalogue", "cli", "plugin", "progress", "pytest_plugin", "testing", "__init__", "__main__"),
+    ("api", "catalogue", "cli", "plugin", "progress", "pytest_plugin", "selftest", "selftest_report", "testing", "__init__", "__main__"),
 ]
 """The rooms of `auditor/`, from the ground up: a module imports from its own room and from those below, never from one above."""
 AUDIT_ROOMS: list[tuple[str, ...]] = [("numeric", "counts"), ("base",), ("measures", "anonymity", "pooling", "drawn_law"), ("categorical", "attempts"), ("",)]
 """Those of `auditor/audit/`; on top the engines, which put them together."""
 DATA_ROOMS: list[tuple[str, ...]] = [("columns",), ("formats",), ("streamed",), ("",), ("sources",)]
-SCHEME_ROOMS: list[tuple[str, ...]] = [("base", "generalisation"), ("replacement",), ("",)]
-"""On top the schemes themselves, which are plugins."""
+SCHEME_ROOMS: list[tuple[str, ...]] = [("base", "generalisation"), ("replacement",), ("",), ("planted",)]
+"""Below the top the schemes themselves, which are plugins; on top those of the self-test."""
 REPORT_ROOMS: list[tuple[str, ...]] = [("figures",), ("wording",), ("charts",), ("layout",), ("",)]
 """Those of `reports/`; on top the writers, which are plugins."""
 NESTED = {"auditor.audit": AUDIT_ROOMS, "auditor.data": DATA_ROOMS, "auditor.schemes": SCHEME_ROOMS, "reports": REPORT_ROOMS}

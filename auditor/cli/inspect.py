@@ -14,7 +14,7 @@ from auditor.errors import AuditorError, bounded
 from auditor.process.console import put, tell
 
 COMPARISONS = ("table", "html", "markdown", "json")
-LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations")
+LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations", "cases")
 
 
 @click.command()

@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.linalg import hadamard
-from scipy.special import ndtr, ndtri
 from threadpoolctl import threadpool_limits
 
 from auditor.audit.pooling.boosted import FEWEST_ROWS, boosted_gains, cross_fitted
@@ -18,76 +17,15 @@ from auditor.audit.pooling.difference_features import _walsh
 from auditor.expectations.no_collusion_gain import NoCollusionGain
 from auditor.results.evidence import BoostedGain, Evidence, NoiseGain, Pooling, ReleaseEvidence
 from auditor.schemes.base.noise_law import GaussianNoise
+from auditor.schemes.planted import innovations
 
 ROWS = 20_000
 
 
-def ranks(v):
-    return (v.argsort(axis=0).argsort(axis=0) + 0.5) / len(v)
-
-
-def mixed(u, bins, rng):
-    """Normal values whose bins are those of u in the least correlated of 300 orders."""
-    scores, draw = ndtri((np.arange(bins) + 0.5) / bins), np.random.default_rng(0)
-    order = min((draw.permutation(bins) for _ in range(300)), key=lambda some: abs(scores[some] @ scores))
-    return ndtri((order[(u * bins).astype(int)] + rng.uniform(0.001, 0.999, u.shape)) / bins)
-
-
-def permuted_bins(x, g, rng):
-    g[1] = mixed(ndtr(g[0]), 16, rng)
-
-
-def bins_of_the_record(x, g, rng):
-    g[1] = mixed(ranks(x), 12, rng)
-
-
-def signs_across_attributes(x, g, rng):
-    g[1][:, 1] = np.abs(g[1][:, 1]) * np.sign(g[0][:, 0] * g[1][:, 0])
-
-
-def bands(x, g, rng, width=0.25):
-    e = g[1][:, 0]
-    wrong = (np.floor(e / width) % 2 == 1) != (g[0][:, 0] > 0)
-    g[1][:, 0] = e + np.where(wrong, width * rng.choice([-1, 1], len(e)), 0.0)
-
-
-def fine_bands(x, g, rng):
-    bands(x, g, rng, 0.004)
-
-
-def scale_by_record(x, g, rng):
-    g[1] = g[1] * np.where(ranks(x) > 0.5, 1.35, 0.42)
-
-
-def signs_of_three_copies(x, g, rng):
-    g[2] = np.abs(g[2]) * np.sign(g[0] * g[1])
-
-
-def sizes_that_tell_signs(x, g, rng):
-    u = rng.uniform(0.001, 0.999, g[0].shape) / 2
-    g[1] = ndtri((1 + u + np.where(g[0] > 0, 0.5, 0.0)) / 2) * np.sign(g[1])
-
-
-def decimals(x, g, rng):
-    g[1] = (np.floor(g[1] * 1000) + ndtr(g[0])) / 1000
-
-
-def ordered_by_record(x, g, rng):
-    far = ranks(np.abs(x - np.median(x, axis=0)))
-    g[1] = ndtri((1 + np.clip(far, 0.001, 0.999)) / 2) * np.sign(g[1])
-
-
-def the_row_before(x, g, rng):
-    g[1] = ndtri((1 + np.clip(np.roll(ndtr(g[0]), 1, axis=0), 0.001, 0.999)) / 2) * np.sign(g[1])
-
-
-def ranks_that_add_up(x, g, rng):
-    g[2] = ndtri(np.clip((ndtr(g[0]) + ndtr(g[1])) % 1.0, 0.001, 0.999))
-
-
 LEAKS = [
-    permuted_bins, bins_of_the_record, signs_across_attributes, bands, fine_bands, scale_by_record, signs_of_three_copies,
-    sizes_that_tell_signs, decimals, ordered_by_record, the_row_before, ranks_that_add_up,
+    innovations.PermutedBins, innovations.BinsOfTheRecord, innovations.SignsAcrossAttributes, innovations.Bands, innovations.FineBands,
+    innovations.ScaleByRecord, innovations.SignsOfThreeCopies, innovations.SizesThatTellSigns, innovations.Decimals,
+    innovations.OrderedByRecord, innovations.TheRowBefore, innovations.RanksThatAddUp,
 ]  # fmt: skip
 
 
@@ -96,10 +34,10 @@ def release(leak=None, rows=ROWS, seed=1, share=0.5, kind="lognormal"):
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((rows, 2)) @ np.array([[1.0, 0.5], [0.0, 0.9]])
     x = {"lognormal": np.exp, "heap": lambda v: np.maximum(v, 0.0), "normal": lambda v: v, "ages": lambda v: np.round(40 + 9 * v)}[kind](x)
-    g = list(rng.standard_normal((3, rows, 2)))
-    honest = [step.copy() for step in g]
+    g = rng.standard_normal((3, rows, 2))
+    honest = g.copy()
     if leak is not None:
-        leak(x, g, rng)
+        leak().innovations(x, g, rng)
     here = rng.uniform(size=(rows, 1)) < share
     steps = [np.where(here, step, fair) * np.sqrt(0.3) * x.std(axis=0) for step, fair in zip(g, honest, strict=True)]
     return x, [x + z for z in np.cumsum(steps, axis=0)]
@@ -118,7 +56,7 @@ def gain_of(x, copies):
     return BoostedGain(1, (1, 2, 3), tuple(gain.tolist()), tuple(error.tolist()), len(x))
 
 
-@pytest.mark.parametrize("leak", [LEAKS[6], *(pytest.param(leak, marks=pytest.mark.slow) for leak in LEAKS if leak != LEAKS[6])])
+@pytest.mark.parametrize("leak", [LEAKS[6], *(pytest.param(leak, marks=pytest.mark.slow) for leak in LEAKS if leak != LEAKS[6])], ids=lambda leak: leak.name)
 def test_a_leak_with_the_covariance_of_lawful_copies_is_never_acquitted(leak):
     x, copies = release(leak)
     noise = np.hstack([copies[0] - x, x])

@@ -232,7 +232,7 @@ def test_check_tells_what_the_data_cannot_give_of_every_scenario(folder, auditor
     assert "absent.yaml:3:36: data.columns[1]" in err
 
 
-@pytest.mark.parametrize("what", ["attacks", "schemes", "sources", "expectations", "scenarios"])
+@pytest.mark.parametrize("what", ["attacks", "schemes", "sources", "expectations", "scenarios", "cases"])
 def test_list_gives_one_line_for_each(auditor, what):
     status, out, _ = auditor("list", what)
     assert status == 0
@@ -245,7 +245,7 @@ def test_list_gives_one_line_for_each(auditor, what):
     assert what in auditor("list")[1]
 
 
-@pytest.mark.parametrize("kind", ["attack", "scheme", "source", "expectation"])
+@pytest.mark.parametrize("kind", ["attack", "scheme", "source", "expectation", "case"])
 def test_show_explains_every_plugin(auditor, kind):
     for name in registry.names(kind):
         status, out, err = auditor("show", name)

@@ -27,6 +27,7 @@ from auditor.runs.run_scenario import IMPLICIT_LEVEL
 from auditor.schemes.base.additive import ORIGINAL, Step
 from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise
 from auditor.schemes.base.scheme import Key, table_moments
+from auditor.schemes.planted import noise
 from reports.figures.reading import Reading
 from reports.wording.verdict import verdicts
 
@@ -77,19 +78,26 @@ def noise_of(x, copies):
     return [copy - x for copy in copies]
 
 
-def one_normal_for_all_columns(x, copies, law, rng):
-    scale = np.sqrt(np.diag(law.shape))
-    return [x + math.sqrt(s) * rng.normal(size=(len(x), 1)) * scale for s in np.diag(law.level_covariance)]
+def planted(case):
+    """A leak of the self-test's catalogue, done to copies that are there."""
+
+    def change(x, copies, law, rng):
+        return case().release(x, case().noise(x, noise_of(x, copies), rng))
+
+    change.__name__ = case.name
+    return change
+
+
+one_normal_for_all_columns, unperturbed_rows, a_period, shared_rows, sizes_together = map(
+    planted, (noise.OneNormalForAllColumns, noise.UnperturbedRows, noise.PeriodicGenerator, noise.SharedRows, noise.SizesTogether)
+)
+shared_in_a_twentieth, grows_with_the_record, follows_the_data, quiet_column, shuffled_rows = map(
+    planted, (noise.SharedInATwentieth, noise.GrowsWithTheRecord, noise.FollowsTheData, noise.QuietColumn, noise.ShuffledRows)
+)
 
 
 def a_mean(x, copies, law, rng):
     return [copy + 0.06 * (copy - x).std(axis=0) for copy in copies]
-
-
-def unperturbed_rows(x, copies, law, rng):
-    """One row in a hundred is out as it is."""
-    bare = rng.random(len(x)) < 0.01
-    return [np.where(bare[:, None], x, copy) for copy in copies]
 
 
 def three_unperturbed_rows(x, copies, law, rng):
@@ -110,23 +118,10 @@ def one_cell_in_a_hundred(x, copies, law, rng):
     return changed
 
 
-def a_period(x, copies, law, rng):
-    return [x + np.resize((copy - x)[:7001], x.shape) for copy in copies]
-
-
 def antithetic_rows(x, copies, law, rng):
     """The second half of the rows has the first half's noise, with the other sign."""
     half = len(x) // 2
     return [x + np.concatenate([(z := copy - x)[:half], -z[:half], z[2 * half :]]) for copy in copies]
-
-
-def shared_rows(x, copies, law, rng):
-    """One row in a hundred has another row's noise."""
-    chosen = np.flatnonzero(rng.random(len(x)) < 0.01)
-    changed = noise_of(x, copies)
-    for z in changed:
-        z[chosen] = z[(chosen * 7 + 13) % len(x)]
-    return [x + z for z in changed]
 
 
 def bounded(x, copies, law, rng):
@@ -140,28 +135,6 @@ def heavy_tailed(x, copies, law, rng):
     u = rng.standard_t(5, (len(x), law.copies * law.width)) / math.sqrt(5 / 3)
     z = (u @ law.root.T).reshape(len(x), law.copies, law.width)
     return [x + z[:, k] for k in range(law.copies)]
-
-
-def grows_with_the_record(x, copies, law, rng):
-    """Variance grows with how far out the record lies, and is right on average."""
-    far = np.abs(x - np.median(x, axis=0)).argsort(axis=0).argsort(axis=0) / len(x)
-    size = np.sqrt(0.8 + 0.4 * far)
-    return [x + size * (copy - x) for copy in copies]
-
-
-def follows_the_data(x, copies, law, rng):
-    """Copies shrink towards the mean by a twentieth, with the covariance made up for."""
-    rank = x.argsort(axis=0).argsort(axis=0) / len(x) - 0.5
-    scores = rank / rank.std(axis=0)
-    return [x + math.sqrt(1 - 0.06**2) * (copy - x) - 0.06 * (copy - x).std(axis=0) * scores for copy in copies]
-
-
-def shared_in_a_twentieth(x, copies, law, rng):
-    """In one row of twenty the second copy has the first one's noise, and the covariance of all rows is mended by the others."""
-    z, t = noise_of(x, copies), np.sqrt(np.diag(law.level_covariance))
-    rows = rng.random(len(x)) < 0.05
-    z[1] = np.where(rows[:, None], z[0] * (t[1] / t[0]), z[1])
-    return [x + each for each in z]
 
 
 def one_copy_handed_out_twice(x, copies, law, rng):
@@ -184,12 +157,6 @@ def late_copy(x, copies, law, rng):
     """The second copy's noise is a tenth of the first copy's of the row before."""
     z, t = noise_of(x, copies), np.sqrt(np.diag(law.level_covariance))
     return [copies[0], x + math.sqrt(1 - 0.1**2) * z[1] + 0.1 * t[1] / t[0] * np.roll(z[0], 1, axis=0), *copies[2:]]
-
-
-def sizes_together(x, copies, law, rng):
-    """A row's noise is larger or smaller in all copies alike: uncorrelated, and dependent."""
-    size = np.sqrt(rng.gamma(8.0, 1 / 8.0, (len(x), 1)))
-    return [x + size * z for z in noise_of(x, copies)]
 
 
 def sizes_by_block(x, copies, law, rng):
@@ -216,7 +183,7 @@ def another_copy_s_rows_backwards(x, copies, law, rng):
 LEAKS = [
     one_normal_for_all_columns, a_mean, unperturbed_rows, three_unperturbed_rows, the_last_rows, one_cell_in_a_hundred, a_period,
     antithetic_rows, shared_rows, bounded, heavy_tailed, grows_with_the_record, follows_the_data, shared_in_a_twentieth,
-    one_copy_handed_out_twice, hangs_on_the_row_before, late_copy, sizes_together, sizes_by_block,
+    one_copy_handed_out_twice, hangs_on_the_row_before, late_copy, sizes_together, sizes_by_block, quiet_column, shuffled_rows,
 ]  # fmt: skip
 
 

@@ -33,37 +33,20 @@ from auditor.numerics.statistics import (
     share_tests,
     two_sided,
 )
-from auditor.registry import register
 from auditor.results.evidence import BoostedGain, Evidence, Pooling, ReleaseEvidence
 from auditor.results.records import Measurement
 from auditor.runs.schedule import carry_out, plan
 from auditor.scenario.read import read_scenario
-from auditor.schemes.base.additive import ORIGINAL, Step
 from auditor.schemes.base.noise_law import GaussianNoise
 from auditor.schemes.base.scheme import TableMoments
-from auditor.schemes.corner_wave import CornerWave, bridge_plan
+from auditor.schemes.corner_wave import CornerWave
+from auditor.schemes.planted.plans import FreshRepeats, MaxForMin, OneNeighbour, draw_from
 
 properties = settings(max_examples=60, deadline=None, derandomize=True)
 GAUSSIAN = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 20_000}
 
 
 # -- schemes that lie --------------------------------------------------------------------------------------------------
-
-
-class FreshRepeats(CornerWave):
-    """Claims corner-wave's law, but draws fresh noise for a level asked for before."""
-
-    name = "lie-fresh-repeats"
-
-    def plan(self, levels, existing=0):
-        steps, seen = bridge_plan(levels, existing), set()
-        honest = []
-        for step in steps:
-            level = levels[step.copy - 1]
-            fresh = Step(step.copy, ((ORIGINAL, 1.0),), ((step.copy, math.sqrt(level)),))
-            honest.append(fresh if level in seen else step)
-            seen.add(level)
-        return honest
 
 
 class NoLawStated(CornerWave):
@@ -73,38 +56,6 @@ class NoLawStated(CornerWave):
 
     def law(self, levels, table):
         return None
-
-
-class OneNeighbour(CornerWave):
-    """Claims corner-wave's law, but a new copy ignores the neighbour above it."""
-
-    name = "lie-one-neighbour"
-
-    def plan(self, levels, existing=0):
-        steps = []
-        for copy, level in enumerate(levels, start=1):
-            below = max((c for c in range(1, copy) if levels[c - 1] < level), key=lambda c: levels[c - 1], default=ORIGINAL)
-            gap = level - (levels[below - 1] if below else 0.0)
-            steps.append(Step(copy, ((below, 1.0),), ((copy, math.sqrt(gap)),)))
-        return steps[existing:]
-
-
-def draw_from(Sigma):
-    values, Q = np.linalg.eigh(Sigma)
-    root = (Q * np.sqrt(np.clip(values, 0.0, None))) @ Q.T
-    return [
-        Step(copy, ((ORIGINAL, 1.0),), tuple((other, float(scale)) for other, scale in enumerate(row, start=1)))
-        for copy, row in enumerate(root, start=1)
-    ]
-
-
-class MaxForMin(CornerWave):
-    """Claims corner-wave's law, but draws from the covariance nearest to max in place of min."""
-
-    name = "lie-max-for-min"
-
-    def plan(self, levels, existing=0):
-        return draw_from(np.maximum.outer(levels, levels))[existing:]
 
 
 class HonestMax(MaxForMin):
@@ -202,12 +153,8 @@ LIES = (
 
 @pytest.fixture(scope="module", autouse=True)
 def _schemes_that_lie():
-    registry.discover()
-    for cls in LIES:
-        register(cls)
-    yield
-    for cls in LIES:
-        del registry._plugins["scheme"][cls.name]
+    with registry.lent("scheme", *LIES):
+        yield
 
 
 def run(scheme, levels, expect, **changes):
@@ -231,9 +178,9 @@ def verdict(scheme, levels, expect, **changes):
 @pytest.mark.parametrize(
     ("scheme", "levels"),
     [
-        ("lie-fresh-repeats", [0.5, 1.0, 0.5]),
-        ("lie-one-neighbour", [1.0, 0.5]),
-        ("lie-max-for-min", [0.5, 1.0]),
+        ("fresh-repeats", [0.5, 1.0, 0.5]),
+        ("one-neighbour", [1.0, 0.5]),
+        ("max-for-min", [0.5, 1.0]),
     ],
 )
 def test_a_release_made_by_a_wrong_scheme_fails_on_the_data_though_its_law_is_fine(scheme, levels):
@@ -274,10 +221,10 @@ def test_dependence_raises_false_alarms_below_its_level():
 @pytest.mark.parametrize("attacks", [["llse"], ["ndr"]])
 def test_a_liar_is_found_though_no_attack_here_would_profit(attacks):
     """Attacks that trust the law weigh only the first copy; the noise itself tells."""
-    result = run("lie-one-neighbour", [1.0, 0.5], [{"no-collusion-gain": {}}], attacks=attacks)
+    result = run("one-neighbour", [1.0, 0.5], [{"no-collusion-gain": {}}], attacks=attacks)
     gains = [r.value for r in result.measurements if r.metric == "collusion_gain" and len(r.coalition) == 2]
     assert max(gains) == pytest.approx(0.0, abs=1e-12)
-    assert "the noise drawn in lie-one-neighbour" in result.expectations[0].why
+    assert "the noise drawn in one-neighbour" in result.expectations[0].why
 
 
 @pytest.mark.parametrize("scheme", ["honest-max", "honest-half-shared", "correlated", "independent", "linearly-dependent"])
@@ -306,7 +253,7 @@ def test_a_filter_keeps_a_leaking_scheme_out():
 
 def test_a_leak_at_one_sweep_point_is_not_outvoted_by_the_next():
     """The law, and the gains, are judged point by point: a leak at two copies of one level, none at two levels."""
-    found = verdict("lie-fresh-repeats", [0.5], {"no-collusion-gain": {}}, sweep={"schemes[0].levels": [[0.5, 0.5], [0.5, 1.0]]})
+    found = verdict("fresh-repeats", [0.5], {"no-collusion-gain": {}}, sweep={"schemes[0].levels": [[0.5, 0.5], [0.5, 1.0]]})
     assert found.status == "fails"
 
 

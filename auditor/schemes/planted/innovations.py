@@ -1,0 +1,178 @@
+"""Leaks in the innovations: they tell of each other or of the record, most of them without any correlation.
+
+Each keeps corner-wave's covariance where it says ``lawful``. In units of a standard normal ``Φ`` is its distribution function.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from auditor.numerics.random_streams import Rng
+from auditor.registry import register
+from auditor.schemes.planted.base import Planted
+from auditor.types import Array
+
+EDGE = 0.001
+"""Uniform draws keep this far from 0 and 1, so that their normal quantile is below 3.1."""
+
+
+def ranks(v: Array) -> Array:
+    """Return each value's place in its column, as a share."""
+    return np.asarray((v.argsort(axis=0).argsort(axis=0) + 0.5) / len(v))
+
+
+def mixed(u: Array, bins: int, rng: Rng) -> Array:
+    """Return normal values whose bins are those of u in the least correlated of 300 orders."""
+    scores, draw = ndtri((np.arange(bins) + 0.5) / bins), np.random.default_rng(0)
+    order = min((draw.permutation(bins) for _ in range(300)), key=lambda some: abs(scores[some] @ scores))
+    return np.asarray(ndtri((order[(u * bins).astype(int)] + rng.uniform(EDGE, 1 - EDGE, u.shape)) / bins))
+
+
+def sized(u: Array, signs: Array) -> Array:
+    """Return half-normal sizes by their share u, with the signs of other values."""
+    return np.asarray(ndtri((1 + np.clip(u, EDGE, 1 - EDGE)) / 2) * np.sign(signs))
+
+
+@register
+class PermutedBins(Planted):
+    """The second innovation is the first with its sixteen bins in another order."""
+
+    name, lawful = "permuted-bins", True
+
+    def innovations(self, x: Array, g: Array, rng: Rng) -> None:
+        """Permute the bins."""
+        g[1] = mixed(ndtr(g[0]), 16, rng)
+
+
+@register
+class BinsOfTheRecord(Planted):
+    """The second innovation tells in which twelfth of its column a record lies."""
+
+    name, lawful = "bins-of-the-record", True
+
+    def innovations(self, x: Array, g: Array, rng: Rng) -> None:
+        """Permute the bins of the record."""
+        g[1] = mixed(ranks(x), 12, rng)
+
+
+@register
+class SignsAcrossAttributes(Planted):
+    """The sign of one attribute's innovation is the product of two signs of another attribute's."""
+
+    name, lawful = "signs-across-attributes", True
+
+    def innovations(self, x: Array, g: Array, rng: Rng) -> None:
+        """Set the signs."""
+        g[1][:, 1] = np.abs(g[1][:, 1]) * np.sign(g[0][:, 0] * g[1][:, 0])
+
+
+@register
+class Bands(Planted):
+    """The second innovation lies in even or odd bands by the sign of the first."""
+
+    name, lawful = "bands", True
+    width = 0.25
+
+    def innovations(self, x: Array, g: Array, rng: Rng) -> None:
+        """Move what lies in the wrong band to a neighbouring one."""
+        e = g[1][:, 0]
+        wrong = (np.floor(e / self.width) % 2 == 1) != (g[0][:, 0] > 0)
+        g[1][:, 0] = e + np.where(wrong, self.width * rng.choice([-1, 1], len(e)), 0.0)
+
+
+@register
+class FineBands(Bands):
+    """The second innovation lies in even or odd bands, 0.004 wide, by the sign of the first."""
+
+    name = "fine-bands"
+    width = 0.004
+
+
+@register
+class ScaleByRecord(Planted):
+    """The second innovation is large for the upper half of the records and small for the lower."""
+
+    name, lawful = "scale-by-record", True
+
+    def innovations(self, x: Array, g: Array, rng: Rng) -> None:
+        """Scale by the record's rank."""
+        g[1] = g[1] * np.where(ranks(x) > 0.5, 1.35, 0.42)
+
+
+@register
+class SignsOfThreeCopies(Planted):
+    """The third innovation's sign is the product of the first two, so that every two copies are lawful."""
+
+    name, lawful = "signs-of-three-copies", True
+
+    def innovations(self, x: Array, g: Array, rng: Rng) -> None:
+        """Set the signs."""
+        g[2] = np.abs(g[2]) * np.sign(g[0] * g[1])
+
+
+@register
+class SizesThatTellSigns(Planted):
+    """The second innovation is large where the first is positive."""
+
+    name, lawful = "sizes-that-tell-signs", True
+
+    def innovations(self, x: Array, g: Array, rng: Rng) -> None:
+        """Set the sizes."""
+        u = rng.uniform(EDGE, 1 - EDGE, g[0].shape) / 2
+        g[1] = ndtri((1 + u + np.where(g[0] > 0, 0.5, 0.0)) / 2) * np.sign(g[1])
+
+
+@register
+class Decimals(Planted):
+    """The second innovation holds the first in its digits from the fourth decimal on."""
+
+    name, lawful = "decimals", True
+
+    def innovations(self, x: Array, g: Array, rng: Rng) -> None:
+        """Write Φ of the first after the third decimal."""
+        g[1] = (np.floor(g[1] * 1000) + ndtr(g[0])) / 1000
+
+
+@register
+class OrderedByRecord(Planted):
+    """The second innovation's size is the record's distance from the median, by rank."""
+
+    name, lawful = "ordered-by-record", True
+
+    def innovations(self, x: Array, g: Array, rng: Rng) -> None:
+        """Set the sizes."""
+        g[1] = sized(ranks(np.abs(x - np.median(x, axis=0))), g[1])
+
+
+@register
+class TheRowBefore(Planted):
+    """The second innovation's size is the first innovation of the row before."""
+
+    name, lawful = "the-row-before", True
+
+    def innovations(self, x: Array, g: Array, rng: Rng) -> None:
+        """Set the sizes."""
+        g[1] = sized(np.roll(ndtr(g[0]), 1, axis=0), g[1])
+
+
+@register
+class RanksThatAddUp(Planted):
+    """The third innovation's rank is the sum of the first two, modulo 1, so that every two copies are lawful."""
+
+    name, lawful = "ranks-that-add-up", True
+
+    def innovations(self, x: Array, g: Array, rng: Rng) -> None:
+        """Add the ranks."""
+        g[2] = ndtri(np.clip((ndtr(g[0]) + ndtr(g[1])) % 1.0, EDGE, 1 - EDGE))
+
+
+@register
+class RepeatedInnovation(Planted):
+    """The third copy adds the first one's innovation again, in every record."""
+
+    name, share = "repeated-innovation", 1.0
+
+    def innovations(self, x: Array, g: Array, rng: Rng) -> None:
+        """Repeat it."""
+        g[2] = g[0]

@@ -1,0 +1,197 @@
+"""The self-test: releases of which it is known whether they leak are audited as any other is, and verdicts are counted.
+
+A leak is *found* if an expectation fails, *acquitted* if all of them hold, and undecided otherwise. An honest release is *refuted* if an
+expectation fails. Shares have exact 95 % intervals (Clopper & Pearson 1934); releases differ in seed and in table alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+from scipy.stats import binomtest
+
+from auditor import registry
+from auditor.api import run
+from auditor.data.source import Source
+from auditor.errors import PluginFailed
+from auditor.expectations.base import worst
+from auditor.registry import PluginParameters
+from auditor.results.model import AuditResult
+from auditor.results.records import Verdict
+from auditor.schemes.base.case import Case, Records
+
+VERDICTS: tuple[Verdict, ...] = ("fails", "undecided", "holds")
+MIXING = np.array([[1.0, 0.5], [0.0, 0.9]])
+"""Makes two attributes with correlation 0.49 of independent ones."""
+CATEGORIES = "abcdef"
+CONFIDENCE = 0.95
+
+Counts = Mapping[Verdict, int]
+Listener = Callable[[str], None]
+
+
+class CaseTable(Source):
+    """A table of the self-test: normal, skewed or heaped attributes, or one of categories."""
+
+    name = "self-test-table"
+    public = True
+
+    class Parameters(PluginParameters):
+        """Which table."""
+
+        records: Records = Field("normal", description="kind of records")
+
+    def width(self) -> int:
+        """Return how many attributes are drawn."""
+        return 1 if self.parameters.records == "categories" else len(MIXING)
+
+    def domains(self) -> dict[str, list[Any]]:
+        """Return the whole domain of the categories."""
+        return {"answer": list(CATEGORIES)}
+
+    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
+        """Draw ``rows`` records."""
+        if self.parameters.records == "categories":
+            weights = 1.0 / np.arange(1, len(CATEGORIES) + 1)
+            return pd.DataFrame({"answer": rng.choice(list(CATEGORIES), size=rows, p=weights / weights.sum())})
+        x = rng.standard_normal((rows or 1000, len(MIXING))) @ MIXING
+        shaped = {"normal": x, "lognormal": np.exp(x), "heaped": np.maximum(x, 0.0)}[self.parameters.records]
+        return pd.DataFrame(shaped, columns=["first", "second"])
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Verdicts on the releases of one case.
+
+    Attributes
+    ----------
+    case, about : str
+        Name, and what it is in a sentence.
+    honest : bool
+    together : mapping
+        How many releases fail, are undecided and hold, all expectations together.
+    by_expectation : mapping
+        The same of each expectation.
+    """
+
+    case: str
+    about: str
+    honest: bool
+    together: Counts
+    by_expectation: Mapping[str, Counts]
+
+
+@dataclass(frozen=True)
+class SelfTest:
+    """What the self-test found."""
+
+    rows: int
+    releases: int
+    seed: int
+    cases: tuple[Tally, ...]
+
+    def total(self, honest: bool, expectation: str | None = None) -> Counts:
+        """Return the verdicts on all leaks or on all honest releases, of one expectation or of all together."""
+        counts = [tally.together if expectation is None else tally.by_expectation.get(expectation, {})
+                  for tally in self.cases if tally.honest == honest]  # fmt: skip
+        return {verdict: sum(each.get(verdict, 0) for each in counts) for verdict in VERDICTS}
+
+    def false_alarms(self) -> dict[str, tuple[Counts, float]]:
+        """Return of each expectation the verdicts on honest releases, and the level that it states."""
+        names = sorted({name for tally in self.cases if tally.honest for name in tally.by_expectation})
+        return {name: (self.total(True, name), registry.get("expectation", name)().parameters.level) for name in names}
+
+    @property
+    def exit_status(self) -> int:
+        """0 if no leak was acquitted, and honest releases were not refuted for certain more often than the stated level; 1 otherwise."""
+        beyond = [name for name, (counts, level) in self.false_alarms().items() if interval(counts, "fails")[0] > level]
+        return 1 if beyond or self.total(False)["holds"] else 0
+
+    def to_json(self) -> str:
+        """Return everything, with the interval of each share."""
+
+        def shares(counts: Counts) -> dict[str, Any]:
+            return {verdict: {"count": counts[verdict], "interval": interval(counts, verdict)} for verdict in VERDICTS}
+
+        cases = [{**dataclasses.asdict(tally), "together": shares(tally.together)} for tally in self.cases]
+        alarms = {name: {"level": level, "refuted": shares(counts)["fails"]} for name, (counts, level) in self.false_alarms().items()}
+        figures = {"rows": self.rows, "releases": self.releases, "seed": self.seed, "exit_status": self.exit_status}
+        found = {"leaks": shares(self.total(False)), "honest": shares(self.total(True)), "false_alarms": alarms}
+        return json.dumps({**figures, **found, "cases": cases}, indent=2) + "\n"
+
+
+def interval(counts: Counts, verdict: Verdict) -> tuple[float, float]:
+    """Return the exact 95 % interval of a verdict's share (clopper1934); 0 to 1 of no release."""
+    releases = sum(counts.values())
+    if not releases:
+        return 0.0, 1.0
+    low, high = binomtest(counts[verdict], releases).proportion_ci(CONFIDENCE, "exact")
+    return float(low), float(high)
+
+
+def self_test(rows: int = 1000, releases: int = 5, seed: int = 0, cases: Sequence[str] = (), listener: Listener | None = None) -> SelfTest:
+    """Audit so many releases of each case, and count the verdicts.
+
+    Parameters
+    ----------
+    rows : int
+        Records in each table.
+    releases : int
+        How many of each case, each with a seed of its own.
+    seed : int
+        Of the first; others follow it.
+    cases : sequence of str
+        Names of registered cases; all of them when left out.
+    listener : callable, optional
+        Told the name of each case before it is audited.
+
+    Raises
+    ------
+    PluginError
+        No case has that name, or a scheme has the name of a case.
+    PluginFailed
+        A case failed while it was audited.
+    """
+    chosen = [registry.get("case", name) for name in dict.fromkeys(cases or registry.names("case"))]
+    with registry.lent("scheme", *chosen), registry.lent("source", CaseTable):
+        tallies = []
+        for case in chosen:
+            if listener is not None:
+                listener(case.name)
+            tallies.append(tally_of(case, [audited(case, rows, seed + place) for place in range(releases)]))
+    return SelfTest(rows, releases, seed, tuple(tallies))
+
+
+def audited(case: type[Case], rows: int, seed: int) -> AuditResult:
+    """Return the audit of one release; scheme and table must be lent."""
+    categories = case.records == "categories"
+    data = {"source": CaseTable.name, "records": case.records, "rows": rows}
+    result = run({
+        "schema": 1, "title": f"self-test of {case.name}", "seed": seed, "coalitions": ["subsets"],
+        "data": data | ({"categorical": ["answer"]} if categories else {}),
+        "schemes": [{"name": case.name, "levels": list(case.trial_levels), **case.trial}],
+        "attacks": ["posterior" if categories else "llse"], "expect": list(case.expect),
+    })  # fmt: skip
+    if result.failed:
+        reasons = [*(r.reason for r in result.measurements if r.status == "failed"), *(r.why for r in result.expectations if r.failed)]
+        raise PluginFailed(f"case {case.name!r} failed: {reasons[0]}")
+    return result
+
+
+def tally_of(case: type[Case], results: Sequence[AuditResult]) -> Tally:
+    """Return the verdicts on one case's releases, counted."""
+    verdicts = [{record.expectation: record.status for record in result.expectations} for result in results]
+    names = dict.fromkeys(name for each in verdicts for name in each)
+    by_expectation = {name: _counted([each[name] for each in verdicts if name in each]) for name in names}
+    return Tally(case.name, case.summary(), case.honest, _counted([worst(list(each.values())) for each in verdicts]), by_expectation)
+
+
+def _counted(verdicts: Sequence[Verdict]) -> Counts:
+    return {verdict: list(verdicts).count(verdict) for verdict in VERDICTS}

@@ -1,0 +1,85 @@
+"""What the self-test found, as tables in a terminal or on a page."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from auditor.results.records import Verdict
+from auditor.selftest import VERDICTS, Counts, SelfTest, Tally, interval
+
+Section = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
+"""A title, what stands over the columns, and the rows."""
+
+
+def terminal(found: SelfTest, width: int = 100, color: bool = False) -> str:
+    """Return the tables and what they amount to, for a terminal so many characters wide."""
+    stream = io.StringIO()
+    console = Console(file=stream, width=width, force_terminal=color, no_color=not color, highlight=False)
+    for title, head, rows in sections(found, about=False):
+        table = Table(title=title, title_justify="left")
+        for place, column in enumerate(head):
+            table.add_column(column, overflow="fold", no_wrap=place == 0)
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+    for line in summary(found):
+        console.print(line)
+    return stream.getvalue()
+
+
+def markdown(found: SelfTest) -> str:
+    """Return the same as a page, with the command that makes it."""
+    command = f"auditor selftest --rows {found.rows} --releases {found.releases} --seed {found.seed} --format markdown"
+    lines = ["# Self-test", "", f"Made by `{command}`. What the words mean stands in [the method](method.md).", ""]
+    for title, head, rows in sections(found):
+        lines += [f"## {title}", "", *(f"| {' | '.join(cells)} |" for cells in (head, ("---",) * len(head), *rows)), ""]
+    return "\n".join([*lines, *(f"- {line}" for line in summary(found))]) + "\n"
+
+
+def sections(found: SelfTest, about: bool = True) -> list[Section]:
+    """Return one table of the leaks and one of the honest releases, those of which there are any; with what each is, or without."""
+    expectations = sorted({name for tally in found.cases for name in tally.by_expectation})
+    spoken = [name.replace("-", " ") for name in expectations]  # a narrow column breaks at spaces
+    tables: list[Section] = []
+    leaks, sound = ("Planted leaks", "leak", "found", "acquitted"), ("Honest releases", "release", "refuted", "holds")
+    for honest, (title, *words) in ((False, leaks), (True, sound)):
+        head = (words[0], *(["what it is"] if about else []), words[1], "undecided", words[2], *spoken)
+        rows = [_row(tally, about, expectations) for tally in found.cases if tally.honest == honest]
+        tables += [(f"{title}, {found.rows:,} rows, {found.releases} of each", head, rows)] if rows else []
+    return tables
+
+
+def _row(tally: Tally, about: bool, expectations: Sequence[str]) -> tuple[str, ...]:
+    together, each = tally.together, [tally.by_expectation.get(name) for name in expectations]
+    by = ("–" if counts is None else " · ".join(str(counts[verdict]) for verdict in VERDICTS) for counts in each)
+    figures = share(together, "fails"), str(together["undecided"]), str(together["holds"])
+    return (tally.case, *([tally.about] if about else []), *figures, *by)
+
+
+def summary(found: SelfTest) -> list[str]:
+    """Return what all cases amount to, with intervals."""
+    leaks, alarms = found.total(False), found.false_alarms()
+    lines = ["Under an expectation's name: releases of which it fails · is undecided · holds."]
+    if sum(leaks.values()):
+        lines.append(f"Leaks: {share(leaks, 'fails')} found, {leaks['undecided']} undecided, {share(leaks, 'holds')} acquitted.")
+        names = dict.fromkeys(name for tally in found.cases if not tally.honest for name in tally.by_expectation)
+        lines += [f"Leaks on which {name} alone holds: {share(found.total(False, name), 'holds')}." for name in names]
+    lines += [f"Honest releases: {share(counts, 'fails')} refuted by {name}, whose level is {level:g}."
+              for name, (counts, level) in alarms.items()]  # fmt: skip
+    return lines
+
+
+def share(counts: Counts, verdict: Verdict) -> str:
+    """Return a count with its exact 95 % interval.
+
+    Examples
+    --------
+    >>> share({"fails": 5, "undecided": 0, "holds": 0}, "fails")
+    '5 of 5 (48 to 100 %)'
+    """
+    low, high = interval(counts, verdict)
+    return f"{counts[verdict]} of {sum(counts.values())} ({100 * low:.0f} to {100 * high:.0f} %)"

@@ -1,0 +1,210 @@
+"""The self-test finds what was planted, counts what it found, and refuses what it cannot do; every planted leak is one."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from auditor import registry
+from auditor.cli import cli
+from auditor.errors import PluginError, PluginFailed
+from auditor.schemes.base.additive import implied_level_covariance
+from auditor.schemes.base.case import Case
+from auditor.schemes.base.scheme import Key, TableMoments
+from auditor.schemes.corner_wave import CornerWave
+from auditor.schemes.planted import categories, innovations, plans
+from auditor.schemes.planted.base import Planted
+from auditor.selftest import MIXING, VERDICTS, CaseTable, SelfTest, Tally, interval, self_test
+from auditor.selftest_report import markdown, terminal
+
+CASES = [registry.get("case", name) for name in registry.names("case")]
+BUILT = [case for case in CASES if issubclass(case, Planted)]
+
+
+def noise_of(case, rows, seed=1):
+    """Records, and the noise of their copies in units of its law, shapes (n, N) and (n, M·N)."""
+    x = np.exp(np.random.default_rng(seed).standard_normal((rows, 2)) @ MIXING)
+    made, levels, table = case(), case.trial_levels, TableMoments(x.mean(axis=0), np.cov(x.T, bias=True), rows)
+    out = [np.empty_like(x) for _ in levels]
+    made.sampler(levels, table, Key(seed, case.name)).block(0, x, out)
+    z = np.hstack([copy - x for copy in out])
+    return x, np.linalg.solve(np.linalg.cholesky(made.law(levels, table).covariance), z.T).T
+
+
+# -- the catalogue -------------------------------------------------------------------------------------------------------
+
+
+def test_the_catalogue_has_leaks_and_honest_releases_of_numbers_and_categories():
+    leaks = [case for case in CASES if not case.honest]
+    assert len(leaks) >= 10
+    assert len(CASES) - len(leaks) >= 4
+    assert {case.records for case in CASES} == {"normal", "lognormal", "heaped", "categories"}
+    assert not {case.name for case in CASES} & set(registry.names("scheme"))
+
+
+@pytest.mark.parametrize("case", [case for case in BUILT if case.honest or case.lawful], ids=lambda case: case.name)
+def test_noise_that_is_said_to_be_lawful_has_the_covariance_of_its_law(case):
+    """Off by less than 6 standard errors of a correlation in 40,000 rows, and what bins that are permuted leave (3 %), half of it."""
+    x, u = noise_of(case, 40_000)
+    found = np.corrcoef(np.hstack([x, u]).T)[:, 2:] - np.eye(2 + u.shape[1])[:, 2:]
+    assert np.abs(found).max() < 0.03 + 0.015
+    assert np.abs(u.var(axis=0) - 1.0).max() < 0.06
+
+
+@pytest.mark.parametrize("case", [case for case in BUILT if not case.honest], ids=lambda case: case.name)
+def test_a_planted_leak_changes_what_is_drawn(case):
+    """Against the same class with nothing done to innovations and noise, from the same stream."""
+    nothing = type("Nothing", (case,), {"innovations": Planted.innovations, "noise": Planted.noise, "share": 0.0})
+    assert not np.allclose(noise_of(case, 1000)[1], noise_of(nothing, 1000)[1])
+
+
+def test_without_a_leak_the_noise_is_that_of_corner_wave():
+    """Largest of 21 entries of a covariance from 100,000 rows: under 4.5 standard errors, sqrt(2/n) each at most (1.4e-4)."""
+    _, u = noise_of(type("Nothing", (Planted,), {"name": "nothing"}), 100_000)
+    assert np.abs(np.cov(u.T) - np.eye(6)).max() < 4.5 * np.sqrt(2 / 100_000)
+
+
+@pytest.mark.parametrize("case", [plans.FreshRepeats, plans.OneNeighbour, plans.MaxForMin])
+def test_a_leaking_plan_draws_from_another_covariance_than_the_stated_one(case):
+    scheme, levels = case(), list(case.trial_levels)
+    drawn = implied_level_covariance(scheme.plan(levels), len(levels))
+    assert np.abs(drawn - scheme.level_covariance(levels)).max() > 0.05
+    np.testing.assert_allclose(implied_level_covariance(CornerWave().plan(levels), len(levels)), scheme.level_covariance(levels), atol=1e-12)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.records == "categories"], ids=lambda case: case.name)
+def test_coins_are_as_each_case_says(case):
+    """Share of 200,000 values kept, and of values equal in two copies; 5 standard errors (6e-7)."""
+    x, levels = np.zeros(200_000, dtype=np.uint8), (0.5, 0.8)
+    made = case().copies(x, 6, Key(1, case.name))
+    one, two = (made.ask(level).copy() for level in levels)
+    kept = np.array([(one == 0).mean(), (two == 0).mean(), ((one == 0) & (two == 0)).mean()])
+    p, q = (0.55, 0.82) if case is categories.RetentionAbove else levels
+    stay = p / q
+    p, q = p + (1 - p) / 6, q + (1 - q) / 6
+    if case is categories.ForgetfulCoin:
+        both = p * q
+    else:  # the first copy is the second with some values drawn again
+        both = q * (stay + (1 - stay) / 6)
+    assert np.abs(kept - [p, q, both]).max() < 5 * 0.5 / np.sqrt(x.size)
+    assert made.levels == list(levels)
+
+
+def test_tables_are_what_they_are_called():
+    rng = np.random.default_rng(1)
+    frames = {kind: CaseTable(records=kind).frame(4000, rng) for kind in ("normal", "lognormal", "heaped", "categories")}
+    assert (frames["heaped"] == 0).to_numpy().mean() == pytest.approx(0.5, abs=0.03)
+    assert frames["lognormal"].skew().min() > 2.0
+    assert set(frames["categories"]["answer"]) == set("abcdef")
+
+
+# -- the verdicts ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_leak_is_found_an_honest_release_is_not_refuted_and_both_are_counted():
+    found = self_test(1000, 2, cases=["max-for-min", "honest-normal"])
+    leak, sound = found.cases
+    assert (leak.case, leak.honest, leak.together) == ("max-for-min", False, {"fails": 2, "undecided": 0, "holds": 0})
+    assert (sound.case, sound.honest, sound.together["fails"]) == ("honest-normal", True, 0)
+    assert set(sound.by_expectation) == {"no-collusion-gain", "noise-follows-law"}
+    assert found.exit_status == 0
+    assert "max-for-min" not in registry.names("scheme")
+    for text in (terminal(found), markdown(found)):
+        assert "2 of 2 (16 to 100 %) found" in text
+        assert "0 of 2 (0 to 84 %) refuted by noise-follows-law, whose level is 0.0001" in text
+    assert json.loads(found.to_json())["leaks"]["fails"] == {"count": 2, "interval": list(interval(leak.together, "fails"))}
+
+
+def test_the_interval_is_that_of_clopper_and_pearson_by_hand():
+    """Of k = 0 of 5 the upper end solves (1 − p)⁵ = 0.025; of 5 of 5 the lower end p⁵ = 0.025."""
+    none, every = ({"fails": k, "undecided": 5 - k, "holds": 0} for k in (0, 5))
+    assert interval(none, "fails") == pytest.approx((0.0, 1 - 0.025**0.2))
+    assert interval(every, "fails") == pytest.approx((0.025**0.2, 1.0))
+    assert interval(dict.fromkeys(VERDICTS, 0), "fails") == (0.0, 1.0)
+
+
+def tally(honest, fails=0, undecided=0, holds=0, name="no-collusion-gain"):
+    counts = {"fails": fails, "undecided": undecided, "holds": holds}
+    return Tally("case", "A case.", honest, counts, {name: counts})
+
+
+@pytest.mark.parametrize(
+    ("cases", "status"),
+    [
+        ([tally(False, fails=5), tally(True, holds=5)], 0),
+        ([tally(False, fails=4, undecided=1)], 0),
+        ([tally(False, fails=4, holds=1)], 1),  # a leak is acquitted
+        ([tally(True, fails=1, holds=19)], 0),  # 5 % of 20: the interval begins at 0.1 %
+        ([tally(True, fails=5, holds=15)], 1),  # it begins at 8.7 %
+        ([tally(True, fails=1, holds=19, name="noise-follows-law")], 1),  # of a level of 0.01 %
+    ],
+)
+def test_the_exit_status(cases, status):
+    assert SelfTest(1000, 5, 0, tuple(cases)).exit_status == status
+
+
+def test_another_s_scheme_can_be_put_through_it():
+    class Mine(Case, CornerWave):
+        """Corner-wave with fresh noise, from another package."""
+
+        name = "mine"
+
+        def plan(self, levels, existing=0):
+            return plans.draw_from(np.diag(levels))[existing:]
+
+    registry.register(Mine)
+    try:
+        (found,) = self_test(500, 1, cases=["mine"]).cases
+    finally:
+        del registry._plugins["case"]["mine"]
+    assert found.together["fails"] == 1
+
+
+def test_a_case_that_breaks_is_told_and_not_counted(monkeypatch):
+    def broken(self, x, z, rng):
+        raise ValueError("cannot")
+
+    monkeypatch.setattr(innovations.Bands, "noise", broken)
+    with pytest.raises(PluginFailed, match="case 'bands' failed"):
+        self_test(300, 1, cases=["bands"])
+
+
+def test_a_plugin_is_not_lent_where_its_name_is_taken():
+    double = type("Double", (Case, CornerWave), {"__doc__": "A double.", "name": "corner-wave"})
+    with pytest.raises(PluginError, match="there is a scheme of that name"), registry.lent("scheme", double):
+        pass
+    assert registry.get("scheme", "corner-wave") is CornerWave
+
+
+# -- the command -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_prints_json_and_ends_with_the_status():
+    done = CliRunner().invoke(cli, ["selftest", "--rows", "300", "--releases", "1", "--case", "one-neighbour", "--format", "json", "--quiet"])
+    found = json.loads(done.stdout)
+    assert (done.exit_code, found["exit_status"], found["rows"]) == (0, 0, 300)
+    assert [case["case"] for case in found["cases"]] == ["one-neighbour"]
+
+
+@pytest.mark.parametrize("wrong", [["--rows", "1"], ["--releases", "0"], ["--seed", "-1"], ["--format", "yaml"]])
+def test_bad_options_are_refused(wrong):
+    assert CliRunner().invoke(cli, ["selftest", *wrong]).exit_code == 2
+
+
+def test_an_unknown_case_lists_the_close_ones():
+    with pytest.raises(PluginError, match="unknown case 'max-for-mim'; did you mean 'max-for-min'"):
+        self_test(300, 1, cases=["max-for-mim"])
+
+
+def test_honest_cases_say_so_in_their_names():
+    assert {case.name.startswith("honest-") == case.honest for case in CASES} == {True}
+
+
+@pytest.mark.parametrize(("case", "said"), [("decimals", "a leak is planted"), ("honest-normal", "honest")])
+def test_the_page_of_a_case_says_whether_it_leaks_and_promises_nothing(case, said):
+    shown = CliRunner().invoke(cli, ["show", case]).stdout
+    assert f"Known:      {said}" in shown
+    assert "Promises" not in shown
