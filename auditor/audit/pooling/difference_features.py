@@ -32,7 +32,7 @@ MOST_PAIRED, MOST_BITS, MOST_CHOSEN = 8, 16, 12
 BINS, GRID, PLANE, RANKS = 64, 2**16, 128, 4096
 """Bins of a column; points of the grids on one and two columns; ranks told apart."""
 DECIMALS = 10
-"""Powers of ten, from the first below a quarter of the noise's deviation, at which decimals are looked at."""
+"""Powers of ten, from the first below a quarter of the noise's deviation (or of a difference's), at which decimals are looked at."""
 SURE = 5.0
 """Of a family of m members with exponential scores, the largest exceeds ``ln m`` by this much once in 150 times."""
 BY_BINS = 6.0
@@ -64,6 +64,23 @@ def _apart(copy: Array, later: Array) -> Array:
     return np.where(later.std(axis=0) * SAME < (later - copy).std(axis=0), later - copy, 0.0)
 
 
+def _first_decimal(deviations: Array) -> Array:
+    """Return by attribute the first power of ten below a quarter of the least noise, shape (N,): such decimals show no record."""
+    least = np.where(deviations > 0, deviations, np.inf).min(axis=0)
+    return np.where(np.isfinite(least), 10.0 ** np.floor(np.log10(np.where(np.isfinite(least), least, 1.0) / 4.0)), 1.0)
+
+
+def _decimals(values: Array, unit: Array) -> Array:
+    """Return what is left of values after whole units, in steps of 1/1024; 0 in columns too large for a double to hold that.
+
+    What division rounds grows with the value, so a value on a grid coarser than the unit would show its size there, and with it the best
+    copy's. Moved up by more than what is rounded, equal remainders fall in one step.
+    """
+    parts = values / unit
+    rounded = 4.0 * np.finfo(np.float64).eps * np.abs(parts).max(axis=0)
+    return np.where(rounded < 1.0 / 4096.0, np.floor((parts + rounded) % 1.0 * 1024.0), 0.0) / 1024.0
+
+
 def whitened(values: Array) -> Array:
     """Return columns without correlation, each the nearest to its own; directions of no variance are left out."""
     roots, Q = np.linalg.eigh(np.atleast_2d(np.cov(values.T)))
@@ -89,10 +106,9 @@ class Differences:
         own = np.hstack([whitened(step) for step in steps]) if noise.size > 1 else np.empty((len(steps[0]), 0))
         far = [_apart(copies[0], copy) for copy in copies[2:]]
         self._series = np.hstack([self.steps, _varying(np.hstack([own, *far]))])
-        fine = noise[noise > 0].min(initial=np.inf) / 4.0
-        unit = 10.0 ** np.floor(np.log10(fine)) if np.isfinite(fine) else 1.0
-        later = np.hstack([*copies[1:], steps[0], *far])
-        decimals = [(later / (unit * 10.0**-k)) % 1.0 for k in range(DECIMALS)]
+        later = [*copies[1:], steps[0], *far]
+        unit = np.tile(_first_decimal(np.vstack([noise, *(step.std(axis=0) for step in steps)])), len(later))
+        decimals = [_decimals(np.hstack(later), unit * 10.0**-k) for k in range(DECIMALS)]
         columns = self._series, np.abs(self._series), *self._together(noise.size), *decimals
         self._columns = np.concatenate([part.T for part in columns])
         self._bins = np.stack([_bins(column) for column in self._columns])
