@@ -221,6 +221,6 @@ def _expectation(definitions: JSON) -> JSON:
     bounds = _shared("bounds", bounds, definitions)
     properties |= dict.fromkeys([*metrics.METRICS, *metrics.RENAMED], bounds)
     entry = {"type": "object", "minProperties": 1, "maxProperties": 1, "properties": properties,
-             "patternProperties": {"^utility_": bounds}, "additionalProperties": False}  # fmt: skip
+             "patternProperties": {r"^utility_|\(.+\)$": bounds}, "additionalProperties": False}  # fmt: skip
     named = {"type": "object", "required": ["name"], "properties": {"name": {"enum": sorted(properties)}}}
     return {"anyOf": [{"enum": sorted(properties)}, entry, named]}

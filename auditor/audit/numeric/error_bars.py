@@ -149,7 +149,7 @@ def from_groups(
 
 def from_redraws(
     coalitions: Sequence[Coalition], distortion: Array, again: Array, scale: Array, compared: NDArray[np.intp] | None = None,
-    rounding: Array | float = 0.0,
+    rounding: Array | float = 0.0, noisy: bool = True,
 ) -> Errors:  # fmt: skip
     """Return errors of any attack with error bars from other draws of the same release.
 
@@ -164,6 +164,8 @@ def from_redraws(
         As for ``audit_linear``.
     rounding : ndarray, optional
         How far rounding moves each error.
+    noisy : bool
+        Whether the copies have noise.
     """
     members, R = Members.of(coalitions), len(again)
 
@@ -171,9 +173,9 @@ def from_redraws(
         return collusion_gain(errors, np.take_along_axis(errors, single, axis=0), scale)
 
     def steady(denominators: Array, spread: Array) -> Array:
-        """The spread of gains over single copies with these errors; NaN of a coalition one of whose ratios has no mean to speak of."""
+        """The spread of gains over single copies with these errors; NaN where the ratio has no mean to speak of."""
         held = denominators.std(axis=0, ddof=1) <= MOST_UNSTEADY * denominators.mean(axis=0)
-        return np.where(held.all(axis=-1, keepdims=True), spread, np.nan)
+        return np.where(held if noisy else held.all(axis=-1, keepdims=True), spread, np.nan)
 
     # The best copy is chosen anew in every draw, as an adversary would: a gain's spread includes which copy happened to be best.
     best = [members.best(errors) for errors in again]
@@ -195,9 +197,11 @@ MOST_UNSTEADY = 1 / 3
 """Standard deviation of a best copy's error, as a share of the error, from which one release tells no gain over it.
 
 A gain is a ratio. The law of a ratio whose denominator comes near 0 has tails as heavy as Cauchy's, and no mean that an interval could
-hold: one draw in fifty is a hundred times the others. One such attribute speaks for the others too. What makes it jump, as components
-that are taken for one another, moves them in the same rare draws; and the few redraws in which they happened to stay where they are would
-pass for their law."""
+hold: one draw in fifty is a hundred times the others.
+
+Of copies without noise, as a matrix makes them, one says what all do: a gain is 0 but in the rare draws in which components are taken for
+one another. One such attribute then speaks for the others too, which the same draws move; few redraws that miss them would pass for their
+law."""
 
 
 def reaches(figure: Array, again: Array) -> tuple[Array, Array]:
