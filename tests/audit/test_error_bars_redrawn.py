@@ -12,7 +12,8 @@ from auditor.audit.attempts import over_rows
 from auditor.audit.base.records import CellContext, error_records
 from auditor.audit.numeric.error_bars import from_redraws, reaches
 from auditor.audit.numeric.redraws import REDRAWS, redrawn_moments, wishart
-from auditor.expectations.collusion_gains import averaged_pairs
+from auditor.expectations.collusion_gains import Gain, averaged_pairs
+from auditor.expectations.no_collusion_gain import _proved_of
 from auditor.numerics.moments import Moments
 from auditor.numerics.statistics import quantile
 from auditor.results.records import uncertainty
@@ -174,19 +175,23 @@ def test_long_tables_ask_for_replicates_and_take_them(monkeypatch):
     assert spread_over_replicates(measured) == measured
 
 
+def test_what_one_release_does_not_tell_undoes_no_proof_by_law(monkeypatch):
+    """The best copy's estimate is the coalition's, to the last bit: 0 without an error bar left the claim open."""
+    monkeypatch.setattr(over_rows, "BLOCK_VALUES", 100)
+    data = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 3_000}
+    document = scenario("map-estimate") | {"expect": ["no-collusion-gain"], "data": data}
+    document["schemes"] = [{"name": "corner-wave", "levels": [0.5, 0.8]}]
+    assert auditor.run(document).expectations[0].status == "holds"
+
+
+@pytest.mark.parametrize(("gain", "error", "guard"), [(0.0, math.inf, True), (0.02, math.inf, False), (0.0, 0.001, False)])
+def test_only_a_gain_within_the_margin_and_without_a_bar_is_left_to_the_proof(gain, error, guard):
+    assert _proved_of(Gain("an attack", (1, 2), gain, error, math.inf, 100), 0.01).guard == guard
+
+
 @pytest.mark.parametrize("expectation", [
     {"normalized_error": {"at-most": 10.0}}, {"ranking": {"by": "coalition", "order": [[1], [2]]}}, {"collusion-gain": {"at-most": 0.5}},
 ], ids=lambda each: next(iter(each)))  # fmt: skip
-def test_what_one_release_does_not_tell_undoes_no_proof_by_law(monkeypatch):
-    """The best copy's estimate is the coalition's, to the last bit; the same claim of copies without a proof stays open."""
-    monkeypatch.setattr(over_rows, "BLOCK_VALUES", 100)
-    document = scenario("map-estimate") | {"expect": ["no-collusion-gain"]}
-    schemes = {name: [{"name": name, "levels": [0.5, 0.8]}] for name in ("corner-wave", "rotation-noise")}
-    assert auditor.run(document | {"schemes": schemes["corner-wave"]}).expectations[0].status == "holds"
-    document |= {"schemes": schemes["rotation-noise"], "attacks": ["ica"], "knowledge": [{"known-sample": 30}]}
-    assert auditor.run(document).expectations[0].status == "undecided"
-
-
 def test_what_one_release_does_not_tell_decides_nothing(monkeypatch, expectation):
     monkeypatch.setattr(over_rows, "BLOCK_VALUES", 100)
     document = scenario("map-estimate") | {"expect": [expectation]}
