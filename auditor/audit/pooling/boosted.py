@@ -36,8 +36,9 @@ from auditor.types import Array, Coalition
 
 MOST_ROWS, FEWEST_ROWS = 20_000, 1_000
 """Rows that trees are taught and judged on: about a second for two attributes of three copies. Fewer than the least tell nothing."""
-MOST_FITS = 8
-"""Coalitions that are looked at, the widest first."""
+MOST_FITS, MOST_TARGETS = 8, 16
+"""Coalitions that are looked at, the widest first; and their attributes together. Eight learners each take a second for three columns and a
+minute for forty: of a table with more attributes than that none is looked at."""
 MOST_COLUMNS = 32
 """Differences that trees are shown; of a wider coalition copies are left out evenly."""
 WORK = 2**22
@@ -57,7 +58,8 @@ def boosted_gains(coalitions: Sequence[Coalition], x: Array, copies: Sequence[Ar
     """Return what trees gain in every coalition of two copies or more of which no law says that pooling pays.
 
     Of coalitions with one best copy only those are looked at that no other contains: what a part gives away the whole does too, and
-    ``BoostedGain.copies`` says which was looked at. Coalitions for which there are too few rows, or too many others, are left out.
+    ``BoostedGain.copies`` says which was looked at. Coalitions for which there are too few rows, or too many others or attributes, are left
+    out.
 
     Parameters
     ----------
@@ -76,7 +78,7 @@ def boosted_gains(coalitions: Sequence[Coalition], x: Array, copies: Sequence[Ar
     levels = _measured(x, copies) if law is None else noise_levels(law)
     ordered = {one: sorted(one, key=lambda copy: (levels[copy - 1], copy)) for one in wide}
     within = {one: _widest(one, ordered) for one in wide}
-    fitted = sorted(set(within.values()), key=lambda one: (-len(one), one))[:MOST_FITS]
+    fitted = sorted(set(within.values()), key=lambda one: (-len(one), one))[: min(MOST_FITS, MOST_TARGETS // x.shape[1])]
     gains = {one: _gain(ordered[one], x, copies, MOST_ROWS // max(1, len(fitted) - 1 if place else 1)) for place, one in enumerate(fitted)}
     return {one: gains[within[one]] for one in wide if within[one] in gains}
 
