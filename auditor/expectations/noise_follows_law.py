@@ -56,7 +56,7 @@ class NoiseFollowsLaw(Expectation):
             why = f"{silent} of {len(covered)} releases covered state no law, or have too few rows to test it"
             return Judgement("undecided", why, least, level)
         count = sum(test.tests for _, test in tests)
-        hidden = max(_could_hide(test, level, count) for _, test in tests)
+        hidden = max(_could_hide(test, level / len(tests)) for _, test in tests)
         if hidden > self.parameters.resolution:
             why = f"a correlation of {hidden:.2g} could hide in so few rows ({min(test.rows for _, test in tests):,}); add rows"
             return Judgement("undecided", why, least, level)
@@ -74,6 +74,6 @@ def _finding(release: ReleaseEvidence, test: LawTest) -> str:
     return f"{test.statistic} of {release.scheme}: {figure} (p = {test.p:.2g}, {test.rows:,} rows)"
 
 
-def _could_hide(test: LawTest, level: float, tests: int) -> float:
-    """Return the correlation that a test at this level finds every other time."""
-    return float(-ndtri(level / (2.0 * max(tests, 1)))) / math.sqrt(test.rows)
+def _could_hide(test: LawTest, level: float) -> float:
+    """Return the correlation that a statistic at this level finds every other time."""
+    return float(-ndtri(level / (2.0 * max(test.tests, 1)))) / math.sqrt(test.parts * test.rows)

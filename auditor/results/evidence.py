@@ -106,6 +106,8 @@ class LawTest(NamedTuple):
         A figure that shows what is off, where the statistic is furthest from its law, and what the law has.
     where : str
         What the figure is of; names copies and attributes.
+    parts : int
+        Real numbers of each correlation: one, or two of a complex one, which rows tell √2 times better.
     """
 
     statistic: str
@@ -115,6 +117,7 @@ class LawTest(NamedTuple):
     observed: float
     expected: float
     where: str
+    parts: int = 1
 
 
 class MatchingGain(NamedTuple):
