@@ -106,8 +106,10 @@ class LawTest(NamedTuple):
         A figure that shows what is off, where the statistic is furthest from its law, and what the law has.
     where : str
         What the figure is of; names copies and attributes.
-    parts : int
-        Real numbers of each correlation: one, or two of a complex one, which rows tell √2 times better.
+    telling : float
+        By how many deviations over √rows a departure of size 1 moves the tests: 1 of a correlation, √2 of a complex one.
+    departure : str
+        What has a size.
     """
 
     statistic: str
@@ -117,7 +119,8 @@ class LawTest(NamedTuple):
     observed: float
     expected: float
     where: str
-    parts: int = 1
+    telling: float = 1.0
+    departure: str = "a correlation"
 
 
 class MatchingGain(NamedTuple):

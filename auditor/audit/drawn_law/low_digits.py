@@ -34,7 +34,7 @@ from scipy.stats import rankdata
 
 from auditor.audit.drawn_law.chosen_rows import Rows
 from auditor.results.evidence import LawTest
-from auditor.schemes.base.noise_law import NoiseLaw, psd_root
+from auditor.schemes.base.noise_law import NoiseLaw, undo_root
 from auditor.types import Array, Indices
 
 ROWS, GRID, DECADES = 2**14, 2**17, 9
@@ -127,7 +127,7 @@ def low_digits_test(law: NoiseLaw, rows: Rows, chosen: Sequence[int]) -> LawTest
         return None
     t, _, frequency, column, weight = max(found, key=lambda one: one.t)
     where = f"a correlation of digits of {column} ({frequency:.4g} units to a deviation) with {weight} is"
-    return LawTest("low digits", min(1.0, tests * tail(t)), tests, len(rows.x), math.sqrt(t / len(rows.x)), 0.0, where, parts=2)
+    return LawTest("low digits", min(1.0, tests * tail(t)), tests, len(rows.x), math.sqrt(t / len(rows.x)), 0.0, where, math.sqrt(2.0))
 
 
 def tail(a: float) -> float:
@@ -151,8 +151,7 @@ def innovations(K: Array, N: int) -> list[Innovation]:
             B[:, there] = -slope * usual[here][:, None] / usual[there]
         C = B @ K @ B.T
         if (np.diag(C) > NEW * own[place]).any():
-            size = np.sqrt(np.where(np.diag(C) > 0, np.diag(C), 1.0))
-            found.append(Innovation(place, before, B, C, np.linalg.pinv(psd_root(C) / size[:, None], rcond=1e-5) / size))
+            found.append(Innovation(place, before, B, C, undo_root(C)))
     return found
 
 
