@@ -103,7 +103,8 @@ class Posterior:
 
     def chances(self, u: Array) -> tuple[Array, Array]:
         """Return ``q``, shape (K, n), and each row's log-likelihood, shape (n,)."""
-        parts = [self._chances(self._standardised(u[start:stop])) for start, stop in evenly(0, len(u), self._prior.means.size, CHUNK_VALUES)]
+        pieces = evenly(0, len(u), self._prior.means.size, CHUNK_VALUES)
+        parts = [self._chances(self._standardised(u[start:stop])) for start, stop in pieces]
         q, likelihood = zip(*parts, strict=True)
         return np.concatenate(q, axis=1), np.concatenate(likelihood)
 
