@@ -38,6 +38,7 @@ class DistributionAnalysis(RowAttack):
     """Reconstructs each attribute's distribution from the copies, and localises every record in the shortest interval it leaves."""
 
     name = "distribution-analysis"
+    attack_kind = "per attribute"
     reference = "liu2008, section 3.6"
     assumes = "The adversary knows the law of the noise, and that records are independent draws of one distribution."
     wins = "Wins on clustered attributes and bounded noise; on normal data it is udr with an estimated prior."

@@ -84,6 +84,7 @@ class IndependentComponents(RowAttack):
     """Unmixes the copy into independent components, and tells which is which attribute by what the adversary knows."""
 
     name = "ica"
+    attack_kind = "with a sample"
     reference = "liu2008, section 4.3"
     families = frozenset({"rotation", "random-projection", "rotation-noise"})
     knowledge = (KnownRecords.name, KnownSample.name, UnmatchedRecords.name)

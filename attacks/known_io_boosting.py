@@ -58,6 +58,7 @@ class KnownInputOutputBoosting(RowAttack):
     """Learns from records known in clear by ridge regression, and what that leaves by gradient-boosted trees."""
 
     name = "known-io-boosting"
+    attack_kind = "with records"
     reference = "friedman2001, algorithm 2"
     families = KnownInputOutputRegression.families
     knowledge = (KnownRecords.name,)

@@ -42,6 +42,7 @@ class MaximumAPosteriori(RowAttack):
     """Posterior mode or mean under a Gaussian, flat or reconstructed prior, by Bayes' rule record by record."""
 
     name = "map-estimate"
+    attack_kind = "per attribute"
     reference = "liu2008, section 3.5"
     assumes = "The adversary knows the law of the noise; a gaussian prior needs the data's moments, the others only the copies."
     wins = (

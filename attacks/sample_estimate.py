@@ -67,6 +67,7 @@ class SampleEstimate(RowAttack):
     """Posterior mean of all attributes together, over the records of a population sample, or of records known in clear."""
 
     name = "sample-estimate"
+    attack_kind = "with a sample"
     reference = "robbins1956"
     knowledge = (KnownSample.name, UnmatchedRecords.name, KnownRecords.name)
     assumes = "The adversary knows the law of the noise, which is Gaussian, and has records of the same population."

@@ -60,6 +60,7 @@ class SerialFilter(RowAttack):
     """Wiener filter along the rows, its spectra learnt from the copies alone: finds what neighbouring records tell of one another."""
 
     name = "serial-filter"
+    attack_kind = "serial"
     serial = True
     reference = "wiener1949"
     knowledge = (Perfect.name, Estimated.name)

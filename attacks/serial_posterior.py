@@ -69,6 +69,7 @@ class SerialPosterior(CategoricalAttack):
     """Posterior of every record given its copies and its neighbours': forward–backward on a Markov chain learnt from the copies alone."""
 
     name = "serial-posterior"
+    attack_kind = "serial"
     serial = True
     reference = "rabiner1989"
     knowledge = (Perfect.name, UniformPrior.name)

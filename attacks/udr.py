@@ -60,6 +60,7 @@ class UnivariateReconstruction(LinearAttack):
     """Posterior mean of each attribute by itself, blind to correlations between attributes; the prior Gaussian or reconstructed."""
 
     name = "udr"
+    attack_kind = "per attribute"
     reference = "huang2005, section 4"
     knowledge = (Perfect.name, Estimated.name)
     assumes = (

@@ -23,6 +23,12 @@ class Attack(Plugin):
     """A way of rebuilding ``X`` from a coalition's copies."""
 
     kind = "attack"
+    attack_kind: ClassVar[str] = "joint"
+    """What it is built on, in a few words of the field: reports compare the strongest attack of each kind, and name the kinds not tried.
+
+    Those that ship are ``linear``; not linear, ``per attribute`` or ``joint``; ``with attributes``, ``with a sample`` or ``with records``,
+    for what they cannot do without; ``serial``; ``naming`` and ``attribute disclosure``, which estimate no numbers.
+    """
     families: ClassVar[frozenset[str]] = frozenset({"additive"})
     """Families of schemes it applies to."""
     knowledge: ClassVar[tuple[str, ...]] = ()
@@ -78,6 +84,8 @@ class Attack(Plugin):
 
 class LinearAttack(Attack):
     """An attack whose estimate is an affine map of the copies: its error needs only second moments, never a row."""
+
+    attack_kind = "linear"
 
     @abstractmethod
     def affine(self, view: View) -> Affine:
