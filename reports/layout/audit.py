@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 
 from auditor.results.model import AuditResult, PluginSummary
 from auditor.results.renderer import clean, escaped
-from reports.figures.figures import braces, clipped, number, with_error
-from reports.figures.gaps import Gathered, apart, gap_text, given_text, unmeasured_text, unsuited_text, untried_text
+from reports.figures.figures import clipped, with_error
+from reports.figures.gaps import Gathered, apart, gap_text, given_text, unmeasured_text, unsuited_text
 from reports.figures.guesses import losses
-from reports.figures.kinds import Strongest, strongest_by_kind, untried_kinds
 from reports.figures.matrix import MatrixCell, MatrixRow, matrix, measures, reference_point
 from reports.figures.reading import Reading, adversary_text, plain, unique
 from reports.figures.severity import SCALE
 from reports.layout import document as tree
 from reports.layout.chart_sections import by_scheme, chart_sections
+from reports.layout.kind_table import kinds, untried
 from reports.wording.card import Verdict, most_telling, summary
 from reports.wording.detail import assumptions, facts, strongest_cells
 from reports.wording.method import Definition, error_bars, metric_definitions
@@ -31,8 +31,6 @@ ELSEWHERE = "Every row is in results.json and results.parquet; report.html opens
 COMPARED = "Normalized error of the coalition that rebuilds most, ± half of its 95 % interval, and that of its best member alone."
 GUESSED = " Of categories also the share of records that the best guess gets right."
 ONE_POINT = "where the strongest attack rebuilds most; a detail has the span over the sweep, and the sweep charts the rest."
-KINDS = "Of those who hold most copies: normalized error over all attributes, its theory, and the attribute that is rebuilt best."
-KIND_HEADS = ("attack, knowledge", "copies", "leaves unknown", "theory", "most exposed")
 EXPOSED = "A cell that names an attribute has its grade from that one, which is surely worse off than all attributes together."
 
 
@@ -102,9 +100,9 @@ def _comparison(reading: Reading, rows: Sequence[MatrixRow], point: str, *, cate
         *([tree.Paragraph(("All cells show one sweep point, ", tree.Name(point), f", {ONE_POINT}"), "note")] if point else []),
         tree.Matrix(reading.schemes, compared, pools),
         *(tree.Paragraph(note, "note") for note in notes if note),
-        *_untried(reading.result),
+        *untried(reading.result),
         *([tree.Fold(unsuited_text(unsuited), [_reasons(apart(reading, rows)[0])], open=False)] if unsuited else []),
-        tree.Section("kinds", "The strongest attack of each kind", _kinds(reading)),
+        tree.Section("kinds", "The strongest attack of each kind", kinds(reading)),
         tree.Section("winners", "Who wins where, and why", _winners(reading, reported)),
         tree.Section("details", "In detail", [
             tree.Paragraph("Of the strongest attack against each scheme; the page opens every cell.", "lead"),
@@ -128,26 +126,6 @@ def _graded(reading: Reading, row: MatrixRow, cell: MatrixCell, found: dict[tupl
 
 def _detail(reading: Reading, row: MatrixRow, cell: MatrixCell) -> tree.Detail:
     return tree.Detail(row.attack, cell.scheme, facts(reading, row.knowledge, cell), assumptions(reading, row.attack, row.knowledge, cell))
-
-
-def _kinds(reading: Reading) -> list[tree.Block]:
-    rows = [tree.Row(one.kind, _kind_cells(one), group=one.setting.scheme) for one in strongest_by_kind(reading)]
-    return [tree.Paragraph(KINDS, "lead"), tree.Table("kind", KIND_HEADS, rows, "plain", group="scheme")] if rows else []
-
-
-def _kind_cells(one: Strongest) -> tuple[str, ...]:
-    shown = f"{share(one.shown)} {one.found}" if one.found else with_error(one.shown)
-    theory = "–" if one.shown.theory is None else number(one.shown.theory, one.shown.half)
-    exposed = f"{clipped(one.exposed[0], 24)}\n{with_error(one.exposed[1])}" if one.exposed else "–"
-    return f"{one.setting.attack}\n{one.setting.knowledge}", braces(one.shown.coalition), shown, theory, exposed
-
-
-def _untried(result: AuditResult) -> list[tree.Block]:
-    kinds, more = untried_kinds(result)
-    lines = [*kinds.items(), *([("of kinds that were tried", more)] if more else [])]
-    names = tree.Items([(f"{kind}: ", tree.Name(", ".join(attacks))) for kind, attacks in lines])
-    text, fold = tree.Paragraph(untried_text(kinds, more), "note"), tree.Fold("Attacks that apply and were not tried", [names], open=False)
-    return [text, fold] if lines else []
 
 
 def _winners(reading: Reading, rows: Sequence[MatrixRow]) -> list[tree.Block]:
