@@ -386,6 +386,16 @@ BEYOND = tuple(
             "matrix",
         ),
         (
+            "theorem-4",
+            "Theorem 4 under every attack",
+            (
+                "Whatever an adversary knows and however it reckons: no attack on numbers gains from a second corner-wave copy, and every "
+                "one gains from a second fresh copy.",
+            ),
+            "What each attack leaves unknown, by what the adversary knows",
+            "matrix",
+        ),
+        (
             "population-sample",
             "other people's records for a prior",
             ("Thousands of records of the population are a better prior than any learnt from the copies; thirty are none.",),
