@@ -27,7 +27,7 @@ from pydantic import Field
 
 from attacks._posterior import Channel, channels, posterior_mass, reconstructed_priors
 from auditor.adversary.density import Histogram, Method
-from auditor.plugin import Array, PluginParameters, Reconstruction, RowAttack, View, register
+from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, RowAttack, View, register
 
 CHUNK_ROWS = 1024
 TINY = 1e-300
@@ -39,6 +39,7 @@ class DistributionAnalysis(RowAttack):
 
     name = "distribution-analysis"
     attack_kind = "per attribute"
+    cost = Cost(5e-3, 5e-6)
     reference = "liu2008, section 3.6"
     assumes = "The adversary knows the law of the noise, and that records are independent draws of one distribution."
     wins = "Wins on clustered attributes and bounded noise; on normal data it is udr with an estimated prior."

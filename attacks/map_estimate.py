@@ -34,7 +34,7 @@ from scipy.special import ndtr
 from attacks._posterior import Channel, channels, posterior_mass, reconstructed_priors, truncated_mean
 from attacks.llse import llse_weights
 from auditor.adversary.density import Histogram, Method
-from auditor.plugin import Array, PluginParameters, Reconstruction, RowAttack, View, register
+from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, RowAttack, View, register
 
 
 @register
@@ -43,6 +43,7 @@ class MaximumAPosteriori(RowAttack):
 
     name = "map-estimate"
     attack_kind = "per attribute"
+    cost = Cost(0.01, 6e-6)
     reference = "liu2008, section 3.5"
     assumes = "The adversary knows the law of the noise; a gaussian prior needs the data's moments, the others only the copies."
     wins = (

@@ -39,6 +39,7 @@ from auditor.plugin import (
     CategoricalAttack,
     CategoricalView,
     Codes,
+    Cost,
     Inference,
     NotApplicable,
     Perfect,
@@ -70,6 +71,7 @@ class SerialPosterior(CategoricalAttack):
 
     name = "serial-posterior"
     attack_kind = "serial"
+    cost = Cost(0.02, 1e-5)
     serial = True
     reference = "rabiner1989"
     knowledge = (Perfect.name, UniformPrior.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,13 @@ from auditor.data.table import Table
 from auditor.errors import NotApplicable
 from auditor.registry import Plugin
 from auditor.types import Array
+
+
+class Cost(NamedTuple):
+    """Seconds that a core takes, as measured once: of each fit to one coalition's copies, and of each value of the table in it."""
+
+    fit: float
+    value: float
 
 
 class Attack(Plugin):
@@ -35,6 +42,8 @@ class Attack(Plugin):
     """Names of the states of knowledge it can use; empty: it needs none, and any will do."""
     serial: ClassVar[bool] = False
     """Whether it looks at a record's neighbours in the table: the order of the rows counts then."""
+    cost: ClassVar[Cost] = Cost(3e-3, 3e-7)
+    """What one fit takes, estimates of all rows included; `auditor check` adds it up. Linear attacks take none of the rows."""
     best_linear: ClassVar[bool] = False
     """Whether no linear attack has a smaller error where the law is known: theorems on pooling are about it."""
     wins: ClassVar[str] = ""
