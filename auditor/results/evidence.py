@@ -106,6 +106,10 @@ class LawTest(NamedTuple):
         A figure that shows what is off, where the statistic is furthest from its law, and what the law has.
     where : str
         What the figure is of; names copies and attributes.
+    telling : float
+        By how many deviations over √rows a departure of size 1 moves the tests: 1 of a correlation, √2 of a complex one.
+    departure : str
+        What has a size.
     """
 
     statistic: str
@@ -115,6 +119,8 @@ class LawTest(NamedTuple):
     observed: float
     expected: float
     where: str
+    telling: float = 1.0
+    departure: str = "a correlation"
 
 
 class MatchingGain(NamedTuple):
