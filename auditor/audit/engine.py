@@ -76,10 +76,11 @@ def engine_of(use: SchemeUse) -> Engine:
 def audit_release(request: ReleaseRequest) -> ReleaseAudit:
     """Return what the audit of one release yields; where it fails, every cell says why."""
     engine, use = engine_of(request.use), request.use
-    coalitions, context = list[Coalition]([()]), engine.context(request, (), 0)
+    coalitions, context, notes = list[Coalition]([()]), engine.context(request, (), 0), tuple[str, ...]()
     with contained() as failure:  # without levels nobody knows of copies, let alone coalitions
+        request, notes = request.audited()
         context = engine.context(request, request.levels, request.copies)
-    evidence = ReleaseEvidence(request.point, use.id, use.name, context.copies, request.replicate, request.table.rows)
+    evidence = ReleaseEvidence(request.point, use.id, use.name, context.copies, request.replicate, request.table.rows, notes=notes)
     if failure.error is None:
         coalitions = expand_all(request.scenario.coalitions, context.copies, request.scenario.seed)
         with contained() as failure:

@@ -229,6 +229,8 @@ class ReleaseEvidence:
     facts: Facts = field(default_factory=Facts)
     law: list[LawTest] = field(default_factory=list)
     """What was found of the stated law, statistic by statistic; empty where none is stated."""
+    notes: tuple[str, ...] = ()
+    """What a reader must know of records that were left out."""
 
 
 @dataclass(frozen=True)

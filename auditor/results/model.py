@@ -43,6 +43,7 @@ class SchemeSummary(BaseModel):
     levels: list[float]
     summary: str
     claims: str
+    notes: list[str] = Field(default_factory=list, description="what a reader must know of records that were left out")
 
 
 class PluginSummary(BaseModel):

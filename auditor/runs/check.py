@@ -120,6 +120,9 @@ def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, mome
         scheme = make_scheme(use, here.base)
         scheme.check_levels(levels)
         scheme.check_table(table, here.data)
+        part = scheme.audited(table).table
+        if part is not table:
+            _check_knowledge(here, part, found)
         copies = scheme.count(levels)
         engine_of(use).check_size(scheme, table, copies)
         _check_range(scheme.law(levels, moments), max(levels, default=0.0) * float(np.diag(moments.covariance).max(initial=0.0)))

@@ -116,7 +116,7 @@ def run_scenario(
         scenario=scenario.spec(),
         provenance=_provenance(scenario, summaries, started, duration, command),
         data=_distinct(summaries),
-        releases=_summaries_of_schemes(scenario, points),
+        releases=_summaries_of_schemes(scenario, points, evidence),
         plugins=_summaries_of_plugins(scenario),
         references=_references(scenario),
         expectations=judge(scenario, evidence, missing),
@@ -252,8 +252,8 @@ def _distinct(summaries: Sequence[DataSummary]) -> list[DataSummary]:
     return list({summary.model_dump_json(): summary for summary in summaries}.values())
 
 
-def _summaries_of_schemes(scenario: Scenario, points: Sequence[dict[str, Any]]) -> list[SchemeSummary]:
-    summaries = []
+def _summaries_of_schemes(scenario: Scenario, points: Sequence[dict[str, Any]], evidence: Evidence) -> list[SchemeSummary]:
+    summaries, notes = [], {(str(release.sweep), release.scheme): list(release.notes) for release in evidence.releases}
     for point in points:
         here = at_point(scenario, point)
         for use in here.schemes:
@@ -262,8 +262,9 @@ def _summaries_of_schemes(scenario: Scenario, points: Sequence[dict[str, Any]]) 
             with contained():  # where it fails every cell of the scheme says so
                 levels = list(release_levels(use, here))
             summary = SchemeSummary(
-                sweep=point, scheme=use.id, plugin=use.name, levels=levels, summary=cls.summary(), claims=cls.claims
-            )
+                sweep=point, scheme=use.id, plugin=use.name, levels=levels, summary=cls.summary(), claims=cls.claims,
+                notes=notes.get((str(point), use.id), []),
+            )  # fmt: skip
             summaries.append(summary)
     return summaries
 
