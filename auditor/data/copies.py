@@ -9,18 +9,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from auditor.data.columns.checks import MISSING_REMEDY
+from auditor.data.clean import Asked, numbers_of_pieces
+from auditor.data.columns.checks import check_variance
 from auditor.data.columns.record_keys import record_keys
 from auditor.data.formats import readers as reading
 from auditor.data.formats.as_written import column_as_written
 from auditor.data.formats.parts import pieces_of
-from auditor.data.load import load_table
+from auditor.data.streamed.rows import FileRows
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError
 from auditor.text.column_names import nearest, quoted
 from auditor.types import Array
 
-COMPLETE_REMEDY = "a copy's records must match the original's one to one: leave those records out of the original and of every copy"
 JOIN_REMEDY = "join files with `key: COLUMN` where a column identifies the records"
 
 
@@ -33,7 +33,7 @@ class Copy:
     name : str
         The file's.
     values : ndarray of shape (n, N)
-        NaN in records that the copy lacks.
+        NaN in cells that are missing, and in records that the copy lacks.
     held : ndarray of shape (n,)
         Whether the copy has the record.
     beyond : int
@@ -44,6 +44,16 @@ class Copy:
     values: Array = field(repr=False)
     held: NDArray[np.bool_] = field(repr=False)
     beyond: int = 0
+
+    @property
+    def suppressed(self) -> NDArray[np.bool_]:
+        """Which cells are missing in records that the copy has, shape (n, N)."""
+        return np.asarray(np.isnan(self.values) & self.held[:, None])
+
+    @property
+    def full(self) -> NDArray[np.bool_]:
+        """Which records the copy has in full, shape (n,)."""
+        return np.asarray(~np.isnan(self.values).any(axis=1))
 
 
 def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = False, why: str = "") -> Copy:
@@ -67,11 +77,12 @@ def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = Fa
         The file is missing, lacks a column or is no table of numbers; its keys are no keys; or it has another number of rows.
     """
     try:
-        values = _numbers(path, table)
+        if path.suffix.lower() not in reading.SUFFIXES:
+            raise DataError(f"a copy is a file of kind {' or '.join(reading.SUFFIXES)}")
+        values = _numbers(path, table.attributes)
         places = np.arange(len(values)) if key is None else _places(path, table, key)
     except AuditorError as error:
-        problem = str(error).replace(MISSING_REMEDY, COMPLETE_REMEDY)
-        raise AuditorError(problem if problem.startswith(path.name) else f"{path.name}: {problem}") from None
+        raise AuditorError(str(error) if str(error).startswith(path.name) else f"{path.name}: {error}") from None
     if key is None:
         if len(values) < table.rows or (exact and len(values) > table.rows):
             unequal = f"{path.name}: has {len(values):,} rows where the original has {table.rows:,}; rows must match one to one{why}"
@@ -83,10 +94,18 @@ def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = Fa
     return Copy(path.name, joined, np.isin(np.arange(table.rows), places), int((~known).sum()))
 
 
-def _numbers(path: Path, table: Table) -> Array:
-    """Return the copy's columns that the original has, as numbers, shape (records, N)."""
-    columns = list(table.attributes)
-    return load_table(str(path), columns=columns, parameters={}, rng=np.random.default_rng(0), base=None, varied=False).values
+def _numbers(path: Path, names: tuple[str, ...]) -> Array:
+    """Return some columns as finite numbers, NaN where a cell is missing, shape (records, columns)."""
+    known = reading.header(path)
+    unknown = [f"there is no column {quoted(name)}{nearest(name, filter(None, known))}" for name in names if name not in known]
+    if unknown:
+        raise DataError("; ".join(unknown))
+    found = numbers_of_pieces(pieces_of(path), names, Asked(None, "keep", True))
+    values = found.read(0, found.shape[0]) if isinstance(found, FileRows) else found
+    said = np.flatnonzero(~np.isnan(values).all(axis=0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        check_variance(tuple(names[j] for j in said), np.nanvar(values[:, said], axis=0))
+    return values
 
 
 def _places(path: Path, table: Table, key: str) -> NDArray[np.intp]:

@@ -114,8 +114,8 @@ class Published(Scheme):
         for note in common_part(table, copies).notes:
             warnings.warn(AuditorWarning(note), stacklevel=2)
         for copy in copies if not self.parameters.aligned else ():
-            held = np.flatnonzero(copy.held)
-            _check_alignment(copy.name, table.part(held, np.arange(table.width)), copy.values[held], by_row)
+            full = np.flatnonzero(copy.full)
+            _check_alignment(copy.name, table.part(full, np.arange(table.width)), copy.values[full], by_row)
 
     def audited(self, table: Table) -> Audited:
         """Return the records that the original and all copies have in common."""

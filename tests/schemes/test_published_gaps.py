@@ -1,0 +1,132 @@
+"""Cells and columns that copies lack: what is complete is audited, the rest is counted, and compared with what was audited."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import auditor
+from auditor.errors import AuditorError
+
+ROWS = 300
+QUIETLY = pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
+
+
+@pytest.fixture
+def copies(tmp_path, monkeypatch):
+    """An original and two copies of it, as files; returned as frames."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame(rng.normal(size=(ROWS, 3)) @ [[1.0, 20.0, 0.0], [0.0, 40.0, 3.0], [0.0, 0.0, 5.0]], columns=["a", "b", "c"])
+    frames = [X, *auditor.perturb(X, "corner-wave", [0.3, 0.6], seed=1).copies]
+    for name, frame in zip(("x", "y1", "y2"), frames, strict=True):
+        frame.to_csv(f"{name}.csv", index=False)
+    return frames
+
+
+def audited(*names, source="x.csv", columns=None, **more):
+    scheme = {"name": "published", "copies": [f"{name}.csv" for name in names], "levels": [0.3, 0.6][: len(names)]} | more
+    return auditor.run({
+        "data": {"source": source, "columns": columns}, "attacks": ["ndr", "llse"], "coalitions": ["subsets"], "schemes": [scheme],
+    })  # fmt: skip
+
+
+def figures(result):
+    return {(r.attack, r.coalition, r.attribute, r.metric): (r.value, r.theory) for r in result.measurements}
+
+
+def notes(result):
+    return "\n".join(result.releases[0].notes)
+
+
+def suppressed(frame, share, column, seed):
+    """Return a copy in which a share of one column's cells is missing, at random."""
+    return frame.assign(**{column: frame[column].where(np.random.default_rng(seed).random(len(frame)) >= share)})
+
+
+@QUIETLY
+@pytest.mark.parametrize("key", [None, "id"])
+def test_audited_are_the_records_that_are_complete_in_every_copy(copies, key):
+    """The naive way beside it: incomplete rows deleted from every file by hand."""
+    X, *released = copies
+    gaps = [suppressed(copy, 0.1, column, seed) for seed, (copy, column) in enumerate(zip(released, "ab", strict=True))]
+    complete = ~pd.concat(gaps, axis=1).isna().any(axis=1)
+    for seed, (name, frame, whole) in enumerate(zip(("x", "g1", "g2"), (X, *gaps), copies, strict=True)):
+        (frame if key is None else frame.assign(id=range(ROWS)).sample(frac=1, random_state=seed)).to_csv(f"{name}.csv", index=False)
+        whole[complete].to_csv(f"{name}-deleted.csv", index=False)
+    found, by_hand = audited("g1", "g2", key=key), audited("g1-deleted", "g2-deleted", source="x-deleted.csv")
+    measured, expected = ({cell: value for cell, (value, _) in figures(result).items() if cell[0] == "ndr"} for result in (found, by_hand))
+    assert measured == pytest.approx(expected, rel=1e-9)
+    assert f"audited are the {complete.sum()} of 300 records" in notes(found)
+    count = int(gaps[0]["a"].isna().sum())
+    assert f"'g1.csv': {count} of its cells are missing ({count / (3 * ROWS):.1%}), in {count} records, most in column 'a'" in notes(found)
+
+
+@QUIETLY
+def test_gaps_at_random_change_no_figure_by_more_than_chance(copies):
+    """Filled in by a mean a tenth of the cells would add a tenth of the variance to each error; left out they add nothing."""
+    suppressed(copies[1], 0.3, "b", 7).to_csv("gaps.csv", index=False)
+    whole, found = (audited(name, law={"scheme": "corner-wave"}) for name in ("y1", "gaps"))
+    value, error = next((r.value, r.std_error) for r in whole.measurements if (r.attack, r.attribute, r.metric) == ("ndr", "b", "normalized_error"))
+    again = figures(found)["ndr", (1,), "b", "normalized_error"][0]
+    assert abs(again - value) < 5 * error * np.sqrt(0.3 / 0.7)  # a subsample of 70 %: its mean varies about the whole one's by √(0.3/0.7) errors
+    assert again < value + 0.5 * 0.3  # what filling in would have added is 0.3 · (1 − 0.3)
+
+
+@QUIETLY
+def test_records_that_had_a_cell_suppressed_and_the_rest_left_bare_are_told(copies):
+    """The leak that complete records cannot show: whoever has a cell suppressed has the others released as they are."""
+    X, copy, _ = copies
+    honest = suppressed(copy, 0.1, "a", 2)
+    honest.to_csv("honest.csv", index=False)
+    honest.where(honest["a"].notna(), X.assign(a=np.nan)).to_csv("bare.csv", index=False)
+    assert "less perturbed than what was audited" not in notes(audited("honest"))
+    assert "'bare.csv': cells that it has of other records are on average 0 of their variance from the original" in notes(audited("bare"))
+    assert "less perturbed than what was audited" in notes(audited("bare"))
+
+
+@QUIETLY
+def test_honest_gaps_are_not_called_less_perturbed(copies):
+    """300 honest suppressions: at a level of 1e-4 one false alarm is a chance of 3 %."""
+    from auditor.data.common_records import common_part
+    from auditor.data.copies import Copy
+    from auditor.data.table import Table
+
+    table, rng = Table(("a", "b", "c"), copies[0].to_numpy()), np.random.default_rng(11)
+    told = 0
+    for _ in range(300):
+        values = copies[1].to_numpy(copy=True)
+        values[rng.random(ROWS) < rng.choice([0.04, 0.1, 0.5]), rng.integers(3)] = np.nan
+        found = common_part(table, [Copy("y", values, np.ones(ROWS, dtype=bool))])
+        told += any("less perturbed" in note for note in found.notes)
+    assert told <= 1
+
+
+@QUIETLY
+def test_too_few_complete_records_are_refused_with_a_way_out(copies):
+    copies[1].where(np.arange(ROWS)[:, None] < [[9, ROWS, ROWS]]).to_csv("gaps.csv", index=False)
+    with pytest.raises(AuditorError, match=r"9 records in common and in full; an audit of some records needs 10; audit fewer copies"):
+        audited("gaps")
+    copies[1].assign(a=np.inf).to_csv("infinite.csv", index=False)
+    with pytest.raises(AuditorError, match=r"infinite.csv: column 'a' has 300 infinite values"):
+        audited("infinite")
+    copies[1].assign(a="x").to_csv("text.csv", index=False)
+    with pytest.raises(AuditorError, match=r"text.csv: column 'a' holds text"):
+        audited("text")
+    copies[1].to_csv("copy.txt", index=False)
+    with pytest.raises(AuditorError, match=r"a copy is a file of kind \.csv or \.parquet"):
+        audited("y1", copies=["copy.txt"])
+
+
+@QUIETLY
+def test_copies_that_stay_in_large_files_are_joined_and_cut_too(copies, monkeypatch):
+    suppressed(copies[1], 0.1, "b", 7).assign(id=range(ROWS)).sample(frac=0.9, random_state=1).to_csv("gaps.csv", index=False)
+    suppressed(copies[1], 0.1, "b", 7).to_csv("rows.csv", index=False)
+    copies[0].assign(id=range(ROWS)).to_csv("x.csv", index=False)
+    small = [audited("gaps", key="id"), audited("rows", columns=["a", "b", "c"])]
+    monkeypatch.setattr("auditor.data.streamed.rows.HELD_BYTES", 2**10)
+    auditor.runs.tables._table.cache_clear()
+    large = [audited("gaps", key="id"), audited("rows", columns=["a", "b", "c"])]
+    auditor.runs.tables._table.cache_clear()
+    assert [figures(result) for result in large] == [figures(result) for result in small]
