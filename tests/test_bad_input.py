@@ -309,7 +309,7 @@ def test_gaps_in_a_copy_are_told_and_no_fault(copies, auditor):
         status, _, err = auditor("check", published("blank", data=data))
         assert status == 0
         assert "'blank.csv': 1 of its cells are missing (0.2%), in 1 record, most in column 'a'; these records are left out" in err
-        assert "audited are the 299 of 300 records that the original and all copies have in full" in err
+        assert "audited are 299 of 300 records, those that the original and all copies have in full" in err
 
 
 def test_a_file_with_two_bad_columns_tells_both(here):

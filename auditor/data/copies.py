@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +20,7 @@ from auditor.data.formats.parts import pieces_of
 from auditor.data.streamed.rows import FileRows
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError
-from auditor.text.column_names import nearest, quoted
+from auditor.text.column_names import listed, nearest, quoted
 from auditor.types import Array
 
 JOIN_REMEDY = "join files with `key: COLUMN` where a column identifies the records"
@@ -33,9 +35,13 @@ class Copy:
     name : str
         The file's.
     values : ndarray of shape (n, N)
-        NaN in cells that are missing, and in records that the copy lacks.
+        NaN in cells that are missing, and in records and columns that the copy lacks.
     held : ndarray of shape (n,)
         Whether the copy has the record.
+    said : ndarray of shape (N,)
+        Whether the copy has the column, and any cell in it.
+    others : tuple of str
+        Its columns that the original has not.
     beyond : int
         Records of the copy that the original has not.
     """
@@ -43,17 +49,18 @@ class Copy:
     name: str
     values: Array = field(repr=False)
     held: NDArray[np.bool_] = field(repr=False)
+    said: NDArray[np.bool_] = field(repr=False)
+    others: tuple[str, ...] = ()
     beyond: int = 0
 
     @property
     def suppressed(self) -> NDArray[np.bool_]:
-        """Which cells are missing in records that the copy has, shape (n, N)."""
-        return np.asarray(np.isnan(self.values) & self.held[:, None])
+        """Which cells are missing in records and columns that the copy has, shape (n, N)."""
+        return np.asarray(np.isnan(self.values) & self.held[:, None] & self.said)
 
-    @property
-    def full(self) -> NDArray[np.bool_]:
-        """Which records the copy has in full, shape (n,)."""
-        return np.asarray(~np.isnan(self.values).any(axis=1))
+    def full(self, columns: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which records the copy has in full as far as some columns go, shape (n,)."""
+        return np.asarray(~np.isnan(self.values[:, columns]).any(axis=1))
 
 
 def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = False, why: str = "") -> Copy:
@@ -74,44 +81,46 @@ def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = Fa
     Raises
     ------
     AuditorError
-        The file is missing, lacks a column or is no table of numbers; its keys are no keys; or it has another number of rows.
+        The file is missing, has no column of the original's or holds other things than numbers; its keys are no keys; or it has another
+        number of rows.
     """
     try:
         if path.suffix.lower() not in reading.SUFFIXES:
             raise DataError(f"a copy is a file of kind {' or '.join(reading.SUFFIXES)}")
-        values = _numbers(path, table.attributes)
-        places = np.arange(len(values)) if key is None else _places(path, table, key)
+        known = reading.header(path)
+        values = _numbers(path, table.attributes, known)
+        places = np.arange(len(values)) if key is None else _places(path, table, key, known)
     except AuditorError as error:
         raise AuditorError(str(error) if str(error).startswith(path.name) else f"{path.name}: {error}") from None
-    if key is None:
-        if len(values) < table.rows or (exact and len(values) > table.rows):
-            unequal = f"{path.name}: has {len(values):,} rows where the original has {table.rows:,}; rows must match one to one{why}"
-            raise AuditorError(f"{unequal}; or {JOIN_REMEDY}")
-        return Copy(path.name, values[: table.rows], np.ones(table.rows, dtype=bool))
-    known = places >= 0
-    joined = np.full((table.rows, table.width), np.nan)
-    joined[places[known]] = values[known]
-    return Copy(path.name, joined, np.isin(np.arange(table.rows), places), int((~known).sum()))
+    if key is None and (len(values) < table.rows or (exact and len(values) > table.rows)):
+        unequal = f"{path.name}: has {len(values):,} rows where the original has {table.rows:,}; rows must match one to one{why}"
+        raise AuditorError(f"{unequal}; or {JOIN_REMEDY}")
+    found = (places >= 0) & (places < table.rows)
+    joined, held = np.full((table.rows, table.width), np.nan), np.zeros(table.rows, dtype=bool)
+    joined[places[found]], held[places[found]] = values[found], True
+    others = tuple(name for name in known if name not in (*table.attributes, key, ""))
+    beyond = 0 if key is None else int((~found).sum())
+    return Copy(path.name, joined, held, np.asarray(np.isfinite(values).any(axis=0)), others, beyond)
 
 
-def _numbers(path: Path, names: tuple[str, ...]) -> Array:
-    """Return some columns as finite numbers, NaN where a cell is missing, shape (records, columns)."""
-    known = reading.header(path)
-    unknown = [f"there is no column {quoted(name)}{nearest(name, filter(None, known))}" for name in names if name not in known]
-    if unknown:
-        raise DataError("; ".join(unknown))
-    found = numbers_of_pieces(pieces_of(path), names, Asked(None, "keep", True))
-    values = found.read(0, found.shape[0]) if isinstance(found, FileRows) else found
+def _numbers(path: Path, names: tuple[str, ...], known: Sequence[str]) -> Array:
+    """Return columns as finite numbers, shape (records, N): NaN in a column that the file has not, and where a cell is missing."""
+    there = [j for j, name in enumerate(names) if name in known]
+    if not there:
+        raise DataError(f"has none of the original's columns, {listed(names)}; it has {listed(filter(None, known))}")
+    had = tuple(names[j] for j in there)
+    found = numbers_of_pieces(pieces_of(path), had, Asked(None, "keep", True))
+    values = np.full((found.shape[0], len(names)), np.nan)
+    values[:, there] = found.read(0, found.shape[0]) if isinstance(found, FileRows) else found
     said = np.flatnonzero(~np.isnan(values).all(axis=0))
     with np.errstate(over="ignore", invalid="ignore"):
         check_variance(tuple(names[j] for j in said), np.nanvar(values[:, said], axis=0))
     return values
 
 
-def _places(path: Path, table: Table, key: str) -> NDArray[np.intp]:
+def _places(path: Path, table: Table, key: str, known: Sequence[str]) -> NDArray[np.intp]:
     """Return where each record of the copy stands in the original; −1 for one that it has not."""
     assert table.keys is not None, "a scenario's data have the key of its schemes"
-    known = reading.header(path)
     if key not in known:
         raise DataError(f"there is no key column {quoted(key)}{nearest(key, filter(None, known))}")
     return record_keys(key, pd.Series(column_as_written(pieces_of(path), key), dtype=object)).places_in(table.keys)

@@ -4,15 +4,14 @@ Nobody need believe what is said of them. Without a stated law only attacks that
 the best linear attack that the originals teach; with ``law`` (a scheme's name and parameters, or a covariance in a file) attacks that use
 the law apply too, and a law that is not the copies' own shows as theory that measurement contradicts.
 
-Files match the original row by row, or record by record by a `key` column; then what original and all copies have in common is audited.
-The law is that of the whole original, as copies were made before any of their records were lost.
+Files match the original row by row, or by a `key` column. What original and all copies have in common, and in full, is audited.
+The law is that of the whole original: copies were made before any of their records, cells or columns were lost.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -51,8 +50,8 @@ class Published(Scheme):
     family = "additive"
     claims = "Whatever its makers say; the audit takes nobody's word."
     assumes = (
-        "Each file holds the same records as the data, row by row or by a `key` column, and the same columns: tested unless `aligned` "
-        "vouches for it."
+        "Each file holds records of the data, row by row or by a `key` column, and columns of theirs: tested unless `aligned` vouches for "
+        "it."
     )
     needs_levels = False
     makes_copies = False
@@ -114,11 +113,12 @@ class Published(Scheme):
         for note in common_part(table, copies).notes:
             warnings.warn(AuditorWarning(note), stacklevel=2)
         for copy in copies if not self.parameters.aligned else ():
-            full = np.flatnonzero(copy.full)
-            _check_alignment(copy.name, table.part(full, np.arange(table.width)), copy.values[full], by_row)
+            columns = np.flatnonzero(copy.said)
+            full = np.flatnonzero(copy.full(columns))
+            _check_alignment(copy.name, table.part(full, columns), copy.values[np.ix_(full, columns)], by_row)
 
     def audited(self, table: Table) -> Audited:
-        """Return the records that the original and all copies have in common."""
+        """Return the records and columns that the original and all copies have in common."""
         return common_part(table, list(self._read(table)))
 
     def _read(self, table: Table, exact: bool = False, why: str = "") -> Iterator[Copy]:
@@ -127,16 +127,20 @@ class Published(Scheme):
 
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
         """Return the law that is stated, or None."""
+        cut = None if self.table is None else self.table.cut
+        if cut is None:
+            return self._law(levels, table)
+        law = self._law(levels, table_moments(cut.whole))
+        return None if law is None else law.of_attributes(cut.columns)
+
+    def _law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
         stated = self.parameters.law
         if stated is None:
             return None
         if "covariance" in stated:
             return self._dense(str(stated["covariance"]), len(self.parameters.copies), table.mean.size)
         scheme = self._stated()
-        if scheme is None or self.table is None or self.table.cut is None:
-            return None if scheme is None else scheme.law(levels, table)
-        law = scheme.law(levels, table_moments(self.table.whole))
-        return None if law is None else replace(law, follows_data=False)  # it follows all of the data, and these are a part
+        return None if scheme is None else scheme.law(levels, table)
 
     def _stated(self) -> Scheme | None:
         """Return the scheme whose law is said to be the copies'."""

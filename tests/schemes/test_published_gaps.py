@@ -58,7 +58,7 @@ def test_audited_are_the_records_that_are_complete_in_every_copy(copies, key):
     found, by_hand = audited("g1", "g2", key=key), audited("g1-deleted", "g2-deleted", source="x-deleted.csv")
     measured, expected = ({cell: value for cell, (value, _) in figures(result).items() if cell[0] == "ndr"} for result in (found, by_hand))
     assert measured == pytest.approx(expected, rel=1e-9)
-    assert f"audited are the {complete.sum()} of 300 records" in notes(found)
+    assert f"audited are {complete.sum()} of 300 records" in notes(found)
     count = int(gaps[0]["a"].isna().sum())
     assert f"'g1.csv': {count} of its cells are missing ({count / (3 * ROWS):.1%}), in {count} records, most in column 'a'" in notes(found)
 
@@ -82,7 +82,7 @@ def test_records_that_had_a_cell_suppressed_and_the_rest_left_bare_are_told(copi
     honest.to_csv("honest.csv", index=False)
     honest.where(honest["a"].notna(), X.assign(a=np.nan)).to_csv("bare.csv", index=False)
     assert "less perturbed than what was audited" not in notes(audited("honest"))
-    assert "'bare.csv': cells that it has of other records are on average 0 of their variance from the original" in notes(audited("bare"))
+    assert "'bare.csv': of other records its cells are, in column 'b', on average 0 of the variance from the original" in notes(audited("bare"))
     assert "less perturbed than what was audited" in notes(audited("bare"))
 
 
@@ -98,7 +98,7 @@ def test_honest_gaps_are_not_called_less_perturbed(copies):
     for _ in range(300):
         values = copies[1].to_numpy(copy=True)
         values[rng.random(ROWS) < rng.choice([0.04, 0.1, 0.5]), rng.integers(3)] = np.nan
-        found = common_part(table, [Copy("y", values, np.ones(ROWS, dtype=bool))])
+        found = common_part(table, [Copy("y", values, np.ones(ROWS, dtype=bool), np.ones(3, dtype=bool))])
         told += any("less perturbed" in note for note in found.notes)
     assert told <= 1
 
@@ -130,3 +130,71 @@ def test_copies_that_stay_in_large_files_are_joined_and_cut_too(copies, monkeypa
     large = [audited("gaps", key="id"), audited("rows", columns=["a", "b", "c"])]
     auditor.runs.tables._table.cache_clear()
     assert [figures(result) for result in large] == [figures(result) for result in small]
+
+
+# -- columns -----------------------------------------------------------------------------------------------------------
+
+
+@QUIETLY
+@pytest.mark.parametrize("law", [{"scheme": "corner-wave"}, {"scheme": "independent"}, {"covariance": "K_Z.csv"}])
+def test_audited_are_the_columns_that_all_copies_have(copies, law):
+    """Closed forms by hand: an average of copies errs by the diagonal of the law of the whole original, columns picked out."""
+    X, y1, y2 = copies
+    K_X = X.cov(ddof=0).to_numpy()
+    shape = np.eye(3) * np.trace(K_X) / 3 if law == {"scheme": "independent"} else K_X
+    np.savetxt("K_Z.csv", np.kron([[0.3, 0.3], [0.3, 0.6]], K_X), delimiter=",")
+    y2[["c", "a"]].to_csv("less.csv", index=False)
+    found = audited("y1", "less", law=law)
+    theory = {attribute: value for (attack, coalition, attribute, metric), (_, value) in figures(found).items()
+              if (attack, coalition, metric) == ("ndr", (2,), "distortion") and attribute != "*"}  # fmt: skip
+    assert theory == pytest.approx({"a": 0.6 * shape[0, 0], "c": 0.6 * shape[2, 2]}, rel=1e-12)
+    measured = {attribute: value for (attack, coalition, attribute, metric), (value, _) in figures(found).items()
+                if (attack, coalition, metric) == ("ndr", (2,), "distortion") and attribute != "*"}  # fmt: skip
+    assert measured == pytest.approx({name: ((y2[name] - X[name]) ** 2).mean() for name in "ac"}, rel=1e-9)
+    off = ((y1["b"] - X["b"]) ** 2).mean() / K_X[1, 1]
+    assert found.releases[0].notes == [
+        "'less.csv': lacks column 'b', which is not audited",
+        "audited are 300 of 300 records, those that the original and all copies have in full, in 'a', 'c', which all copies have",
+        f"'y1.csv': column 'b' is not audited, since another copy lacks it, and is on average {off:.2g} of its variance from the original; "
+        "audit it in an entry of `schemes:` of its own",
+    ]  # fmt: skip
+
+
+@QUIETLY
+def test_a_column_without_a_cell_is_lacking_and_a_misspelt_name_is_told(copies):
+    copies[1].assign(a=np.nan).to_csv("empty.csv", index=False)
+    assert "'empty.csv': lacks column 'a', which is not audited" in notes(audited("empty"))
+    copies[1].rename(columns={"c": "C"}).to_csv("capital.csv", index=False)
+    assert "'capital.csv': lacks column 'c', which is not audited; is it 'C'?" in notes(audited("capital"))
+    copies[1].rename(columns={"c": "<script>"}).to_csv("odd.csv", index=False)
+    assert "lacks column 'c', which is not audited" in notes(audited("odd"))
+
+
+@QUIETLY
+def test_copies_without_a_common_column_are_refused(copies):
+    copies[1][["a"]].to_csv("a.csv", index=False)
+    copies[2][["b"]].to_csv("b.csv", index=False)
+    with pytest.raises(AuditorError, match=r"no column is in all copies; audit those that share some in an entry of `schemes:` of their own"):
+        audited("a", "b")
+    copies[1].rename(columns=str.upper).to_csv("none.csv", index=False)
+    with pytest.raises(AuditorError, match=r"none.csv: has none of the original's columns, 'a', 'b', 'c'; it has 'A', 'B', 'C'"):
+        audited("none")
+
+
+@QUIETLY
+def test_what_is_known_of_a_column_that_is_not_audited_is_refused_before_the_run(copies):
+    copies[1][["a", "b"]].to_csv("less.csv", index=False)
+    scenario = {"data": "x.csv", "attacks": ["ndr"], "knowledge": [{"known-attributes": ["c"]}]}
+    with pytest.raises(AuditorError, match=r"of what published has in common with the data: it names no column that is audited: 'c'"):
+        auditor.run(scenario | {"schemes": [{"name": "published", "copies": ["less.csv"]}]})
+
+
+@QUIETLY
+def test_a_single_column_and_one_that_is_categorical_too(copies):
+    copies[1][["a"]].to_csv("less.csv", index=False)
+    scheme = {"name": "published", "copies": ["less.csv"], "levels": [0.3], "law": {"scheme": "corner-wave"}}
+    for column in "ab":
+        data = {"source": "x.csv", "bin": {column: {"equal-width": 4}}}
+        result = auditor.run({"data": data, "schemes": [scheme], "attacks": ["ndr", "posterior"], "measures": ["exact"]})
+        assert {r.attribute for r in result.measurements if r.attack == "ndr"} == {"a", "*"}
+        assert {r.status for r in result.measurements if r.attack == "posterior"} == {"ok" if column == "a" else "not-applicable"}

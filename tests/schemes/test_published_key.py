@@ -63,7 +63,7 @@ def test_what_is_audited_is_what_a_join_leaves(folder):
     assert joined.releases[0].notes[:4] == [
         "'y1.csv': lacks 10 of the original's 120 records", "'y2.csv': lacks 20 of the original's 120 records",
         "'y2.csv': has 3 records that the original has not, which are left out",
-        f"audited are the {rows} of 120 records that the original and all copies have in full",
+        f"audited are {rows} of 120 records, those that the original and all copies have in full",
     ]  # fmt: skip
     assert [one.name for one in joined.data[0].attributes] == ["a", "b"]
 
@@ -73,7 +73,7 @@ def test_what_copies_lack_is_told_beforehand_and_in_the_report(folder):
         pd.read_csv(name).rename(columns={"id": "<script>id"}).to_csv(name, index=False)
     with pytest.warns(AuditorWarning) as warned:
         result = auditor.run(scenario("y2.csv", key="<script>id"))
-    notes = ("'y2.csv': lacks 20 of the original's 120 records", "audited are the 100 of 120 records that the original and all copies have in full")
+    notes = ("'y2.csv': lacks 20 of the original's 120 records", "audited are 100 of 120 records, those that the original and all copies have in full")
     assert set(notes) <= {str(each.message) for each in warned}
     for form in ("table", "markdown", "html"):
         text = registry.get("renderer", form)().render([result])
