@@ -20,11 +20,26 @@ NEARER = 1e-4
 """Chance that records perturbed alike, by ranks of their squared errors, look as if those that were left out had been perturbed less."""
 
 
+BARER = 0.5
+"""A column that is not audited is called less perturbed if its squared error is below this share of the least of those that are."""
+LESS = ": it is less perturbed than what was audited, and more exposed than the figures say"
+
+
 class Audited(NamedTuple):
-    """The part of a table that is audited, and what a reader must know of the rest."""
+    """The part of a table that is audited.
+
+    Attributes
+    ----------
+    table : Table
+    notes : tuple of str
+        What a reader must know of the rest.
+    understated : bool
+        Whether some of the rest is less perturbed, so that figures of the part say too little of how exposed it is.
+    """
 
     table: Table
     notes: tuple[str, ...] = ()
+    understated: bool = False
 
 
 def common_part(table: Table, copies: Sequence[Copy]) -> Audited:
@@ -53,7 +68,8 @@ def common_part(table: Table, copies: Sequence[Copy]) -> Audited:
     which = "" if part.width == table.width else f", in {listed(part.attributes)}, which all copies have"
     kept = f"{len(rows):,} of {counted(table.rows, 'record')}"
     notes.append(f"audited are {kept}, those that the original and all copies have in full{which}")
-    return Audited(part, (*notes, *(note for copy in copies for note in _not_audited(copy, table, rows, columns))))
+    rest = [found for copy in copies for found in _not_audited(copy, table, rows, columns)]
+    return Audited(part, (*notes, *(f"{note}{LESS if bare else ''}" for note, bare in rest)), any(bare for _, bare in rest))
 
 
 def _too_few(found: int, copies: Sequence[Copy]) -> str:
@@ -81,21 +97,22 @@ def _lacking(copy: Copy, table: Table, columns: NDArray[np.intp]) -> Iterator[st
         yield f"{name}: {cells.sum():,} of its cells are missing ({share:.1%}), in {where}; these records are left out"
 
 
-def _not_audited(copy: Copy, table: Table, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Iterator[str]:
-    """Yield how far a copy's cells that are not audited are from the original: of columns, and of records beside those audited."""
+def _not_audited(copy: Copy, table: Table, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Iterator[tuple[str, bool]]:
+    """Yield how far a copy's cells that are not audited differ from the original, of columns and of records, and whether by less."""
     from scipy.stats import mannwhitneyu  # a second, which every start would pay
 
     name, off = quoted(copy.name), (copy.values - table.values) ** 2 / np.diag(table.moments()[1])
+    audited, others = off[np.ix_(rows, columns)], np.delete(off, rows, axis=0)[:, columns]
     for j in np.setdiff1d(np.flatnonzero(copy.said), columns):
         if np.isfinite(off[:, j]).sum() >= FEWEST_RECORDS:
-            lead = f"{name}: column {quoted(table.attributes[j])} is not audited, since another copy lacks it, and is on average"
-            yield f"{lead} {np.nanmean(off[:, j]):.2g} of its variance from the original; audit it in an entry of `schemes:` of its own"
-    others = np.delete(off, rows, axis=0)
-    parts = [(others[np.isfinite(others[:, j]), j], off[rows, j], j) for j in columns]
+            far, column = float(np.nanmean(off[:, j])), quoted(table.attributes[j])
+            lead = f"{name}: column {column} is not audited, as another copy lacks it; audit it in an entry of `schemes:` of its own"
+            apart = f"Cells differ from the original by {far:.2g} of the variance (mean square)"
+            yield f"{lead}. {apart}", far < BARER * audited.mean(axis=0).min()
+    parts = [(others[np.isfinite(others[:, j]), j], audited[:, j], j) for j in range(len(columns))]
     # Column by column, as a mean over fewer cells of a record has another distribution; the one that looks worst is told.
     found = [(mannwhitneyu(*two, alternative="less").pvalue, *two, j) for *two, j in parts if len(two[0]) >= FEWEST_RECORDS]
     if found:
-        p, beside, audited, j = min(found, key=lambda each: each[0])
-        less = ": less perturbed than what was audited" if p * len(found) < NEARER else ""
-        lead = f"{name}: of other records its cells are, in column {quoted(table.attributes[j])}, on average"
-        yield f"{lead} {beside.mean():.2g} of the variance from the original, those audited {audited.mean():.2g}{less}"
+        p, beside, theirs, j = min(found, key=lambda each: each[0])
+        lead = f"{name}: cells of records that are not audited differ from the original by {beside.mean():.2g} of the variance (mean square"
+        yield f"{lead}, column {quoted(table.attributes[columns[j]])}), those audited by {theirs.mean():.2g}", p * len(found) < NEARER

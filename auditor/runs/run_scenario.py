@@ -253,17 +253,18 @@ def _distinct(summaries: Sequence[DataSummary]) -> list[DataSummary]:
 
 
 def _summaries_of_schemes(scenario: Scenario, points: Sequence[dict[str, Any]], evidence: Evidence) -> list[SchemeSummary]:
-    summaries, notes = [], {(str(release.sweep), release.scheme): list(release.notes) for release in evidence.releases}
+    summaries, audited = [], {(str(release.sweep), release.scheme): release for release in evidence.releases}
     for point in points:
         here = at_point(scenario, point)
         for use in here.schemes:
             cls = registry.get("scheme", use.name)
             levels: list[float] = []
+            release = audited.get((str(point), use.id))
             with contained():  # where it fails every cell of the scheme says so
                 levels = list(release_levels(use, here))
             summary = SchemeSummary(
                 sweep=point, scheme=use.id, plugin=use.name, levels=levels, summary=cls.summary(), claims=cls.claims,
-                notes=notes.get((str(point), use.id), []),
+                notes=list(release.notes) if release else [], understated=release is not None and release.understated,
             )  # fmt: skip
             summaries.append(summary)
     return summaries

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import auditor
+from auditor import registry
 from auditor.errors import AuditorError
 
 ROWS = 300
@@ -81,9 +82,13 @@ def test_records_that_had_a_cell_suppressed_and_the_rest_left_bare_are_told(copi
     honest = suppressed(copy, 0.1, "a", 2)
     honest.to_csv("honest.csv", index=False)
     honest.where(honest["a"].notna(), X.assign(a=np.nan)).to_csv("bare.csv", index=False)
-    assert "less perturbed than what was audited" not in notes(audited("honest"))
-    assert "'bare.csv': of other records its cells are, in column 'b', on average 0 of the variance from the original" in notes(audited("bare"))
-    assert "less perturbed than what was audited" in notes(audited("bare"))
+    fine, leak = audited("honest"), audited("bare")
+    assert "less perturbed" not in notes(fine)
+    assert "'bare.csv': cells of records that are not audited differ from the original by 0 of the variance (mean square, column 'b')" in notes(leak)
+    assert "it is less perturbed than what was audited, and more exposed than the figures say" in notes(leak)
+    assert [result.releases[0].understated for result in (fine, leak)] == [False, True]
+    shown = registry.get("renderer", "markdown")().render([leak])
+    assert "what was left out is more exposed" in shown
 
 
 @QUIETLY
@@ -99,7 +104,7 @@ def test_honest_gaps_are_not_called_less_perturbed(copies):
         values = copies[1].to_numpy(copy=True)
         values[rng.random(ROWS) < rng.choice([0.04, 0.1, 0.5]), rng.integers(3)] = np.nan
         found = common_part(table, [Copy("y", values, np.ones(ROWS, dtype=bool), np.ones(3, dtype=bool))])
-        told += any("less perturbed" in note for note in found.notes)
+        told += found.understated
     assert told <= 1
 
 
@@ -155,9 +160,20 @@ def test_audited_are_the_columns_that_all_copies_have(copies, law):
     assert found.releases[0].notes == [
         "'less.csv': lacks column 'b', which is not audited",
         "audited are 300 of 300 records, those that the original and all copies have in full, in 'a', 'c', which all copies have",
-        f"'y1.csv': column 'b' is not audited, since another copy lacks it, and is on average {off:.2g} of its variance from the original; "
-        "audit it in an entry of `schemes:` of its own",
+        "'y1.csv': column 'b' is not audited, as another copy lacks it; audit it in an entry of `schemes:` of its own. "
+        f"Cells differ from the original by {off:.2g} of the variance (mean square)",
     ]  # fmt: skip
+    assert not found.releases[0].understated
+
+
+@QUIETLY
+def test_a_column_that_stands_bare_in_one_copy_and_lacks_in_another_is_told(copies):
+    X, y1, y2 = copies
+    y1.assign(b=X["b"]).to_csv("bare.csv", index=False)
+    y2[["a", "c"]].to_csv("less.csv", index=False)
+    found = audited("bare", "less")
+    assert "Cells differ from the original by 0 of the variance (mean square): it is less perturbed than what was audited" in notes(found)
+    assert found.releases[0].understated
 
 
 @QUIETLY
