@@ -34,7 +34,8 @@ LAW = "noise-follows-law"
 
 def verdicts(reading: Reading) -> list[Verdict]:
     """Return the verdict on every scheme, in the order of the scenario."""
-    return [verdict(reading, scheme) for scheme in reading.schemes]
+    worse = {release.scheme for release in reading.result.releases if release.understated}
+    return [replace(verdict(reading, scheme), understated=scheme in worse) for scheme in reading.schemes]
 
 
 def verdict(reading: Reading, scheme: str) -> Verdict:
