@@ -235,6 +235,10 @@ class ReleaseEvidence:
     facts: Facts = field(default_factory=Facts)
     law: list[LawTest] = field(default_factory=list)
     """What was found of the stated law, statistic by statistic; empty where none is stated."""
+    notes: tuple[str, ...] = ()
+    """What a reader must know of records and columns that were left out."""
+    understated: bool = False
+    """Whether some of these are less perturbed than what was audited."""
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,10 @@ class GaussianNoise:
         index = np.asarray(copies, dtype=np.intp) - 1
         return replace(self, level_covariance=self.level_covariance[np.ix_(index, index)])
 
+    def of_attributes(self, columns: NDArray[np.intp]) -> GaussianNoise:
+        """Return the law of some attributes alone, by their places, in a part of the data, whose own covariance it no longer follows."""
+        return replace(self, shape=self.shape[np.ix_(columns, columns)], follows_data=False)
+
     @property
     def excess_kurtosis(self) -> float:
         """Fourth cumulant of a component of u: 0 for Gaussian noise, −6/5 for uniform."""
@@ -129,6 +133,11 @@ class DenseNoise:
         """Return the law of some copies alone; copy numbers count from 1."""
         index = attribute_index(copies, self.width)
         return DenseNoise(self.covariance[np.ix_(index, index)], self.width)
+
+    def of_attributes(self, columns: NDArray[np.intp]) -> DenseNoise:
+        """Return the law of some attributes alone, by their places, in a part of the data, whose own covariance it no longer follows."""
+        index = (np.arange(self.copies)[:, None] * self.width + columns).ravel()
+        return DenseNoise(self.covariance[np.ix_(index, index)], len(columns))
 
 
 NoiseLaw = GaussianNoise | DenseNoise
