@@ -57,6 +57,7 @@ class PublishedCategories(UniformScheme):
     needs_levels = False
     makes_copies = False
     multilevel = False
+    reference = "xiao2009, eq. 1"
     trial = MappingProxyType({"copies": ["a.csv"], "law": {"scheme": "uniform"}})
 
     class Parameters(PluginParameters):
@@ -111,13 +112,13 @@ class PublishedCategories(UniformScheme):
     def learnt(self, rows: NDArray[np.integer[Any]] | None = None, coalitions: Sequence[Coalition] = ()) -> EstimatedLaw:
         """Return the law that some records teach, or all: of pairs of copies only those that some coalition's law is made of."""
         data, some = self._data, slice(None) if rows is None else rows
-        copies = {number: copy[some] for number, copy in enumerate(self._held(), start=1)}
+        copies = {number: copy[some] for number, copy in enumerate(self.held(), start=1)}
         return learnt(data.codes[some], copies, [attribute.size for attribute in data.attributes], coalitions)
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         """Return what hands out the files' values in the place of draws."""
         start, stop = row_blocks(self._data.rows, BLOCK_WIDTH)[key.block]
-        return FileCopies(original, size, key, [copy[start:stop] for copy in self._held()])
+        return FileCopies(original, size, key, [copy[start:stop] for copy in self.held()])
 
     @property
     def _data(self) -> CategoricalTable:
@@ -125,7 +126,7 @@ class PublishedCategories(UniformScheme):
             raise AuditorError("published copies can be audited by a scenario only: there is nothing to perturb")
         return self.categories
 
-    def _held(self) -> list[Codes]:
+    def held(self) -> list[Codes]:
         """Return all copies, which stay in memory for the passes that follow; those of one release do."""
         data, paths = self._data, [self._find(name) for name in self.parameters.copies]
         key = (data.fingerprint(), *((str(path.resolve()), path.stat().st_mtime_ns) for path in paths))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from auditor.audit.base.records import scheme_record
 from auditor.audit.categorical.cell_records import Bar, Cell
+from auditor.audit.categorical.estimated_records import estimated_records
 from auditor.audit.categorical.first_pass import Counted
 from auditor.audit.categorical.marginal_test import marginal_gap, marginal_test
 from auditor.audit.categorical.posterior_measures import (
@@ -21,6 +22,7 @@ from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.pooling.categorical import CoalitionMatching
 from auditor.results.evidence import Pooling
 from auditor.results.records import Measurement
+from auditor.schemes.published_categories import PublishedCategories
 from auditor.schemes.replacement.law import history_size
 from auditor.types import Coalition
 
@@ -38,6 +40,8 @@ def release_records(release: UniformRelease, counted: Counted) -> list[Measureme
         records += _bounds(release, coalition)
     if scenario.measure("empirical-epsilon") and release.scheme.makes_copies:
         records += _empirical_epsilons(release)
+    if isinstance(release.scheme, PublishedCategories):
+        records += estimated_records(release, release.data.codes, release.scheme.held())
     return [*records, *_admissible(release)]
 
 
