@@ -204,8 +204,22 @@ METRICS = {
         Metric(
             "off_law",
             "share",
-            "How far copies from files are from a scheme's law at the levels estimated of them: for categories the share of records in "
-            "which two copies agree too often or too seldom.",
+            "How far copies from files are from a scheme's law at the levels estimated of them: for numbers the largest deviation of their "
+            "noise's covariance, over its standard deviations; for categories the share of records in which two copies agree too often "
+            "or too seldom.",
+            "neither",
+        ),
+        Metric(
+            "estimated_level",
+            "share of variance",
+            "Of a copy from a file: variance of its difference from the original over the data's, averaged over attributes. Without a "
+            "stated law attacks use the covariance estimated beside it, which is what an insider could know.",
+            "low",
+        ),
+        Metric(
+            "noise_on_data",
+            "correlation",
+            "Largest correlation of an attribute with what copies from files add to any: 0 is noise that does not depend on the data.",
             "neither",
         ),
         Metric("seconds", "seconds", "Processor time to make the copies, or the last request of them.", "neither"),

@@ -1,8 +1,9 @@
 """Published copies: files that were made elsewhere, audited as they are.
 
-Nobody need believe what is said of them. Without a stated law only attacks that need none apply, and what pooling buys is judged by
-the best linear attack that the originals teach; with ``law`` (a scheme's name and parameters, or a covariance in a file) attacks that use
-the law apply too, and a law that is not the copies' own shows as theory that measurement contradicts.
+Nobody need believe what is said of them. Without a stated law attacks use one that is estimated from original and copies
+(``auditor.audit.numeric.estimated_noise``), if there is one, and what pooling buys is judged by
+the best linear attack that the originals teach; with ``law`` (a scheme's name and parameters, or a covariance in a file) attacks use that,
+and a law that is not the copies' own shows as theory that measurement contradicts.
 """
 
 from __future__ import annotations
