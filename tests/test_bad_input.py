@@ -175,6 +175,7 @@ def test_a_terminal_may_be_narrow(here, auditor, monkeypatch, columns):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
 @pytest.mark.parametrize("command", [["run", "s.yaml"], ["check", "s.yaml"], ["list"], ["--help"]])
+@pytest.mark.slow_after_first
 def test_a_full_device_is_said_and_nothing_is_lost(here, command):
     scenario("iris")
     with Path("/dev/full").open("w") as full:
@@ -227,6 +228,7 @@ def test_more_columns_than_their_covariance_has_room_for_are_refused_unread(here
 # -- messages ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_messages_are_bounded(here, auditor):
     Path("s.yaml").write_text("data: iris\nschemes: [corner-wave]\nattacks: [ndr]\n" + "".join(f"{'x' * 900}{k}: 1\n" for k in range(900)))
     assert auditor("check", "s.yaml")[0] == 2

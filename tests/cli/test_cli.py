@@ -63,6 +63,7 @@ def test_a_run_from_the_shell_prints_the_report_writes_three_files_and_exits_0(f
     assert json.loads((folder / "audit/holds/results.json").read_text())["provenance"]["command"] == "auditor run holds.yaml"
 
 
+@pytest.mark.slow
 def test_a_wrong_request_from_the_shell_is_one_message_on_standard_error(folder):
     done = shell("run", "holds.yaml", "--set", "schemes[0].nam=x", folder=folder)
     assert (done.returncode, done.stdout) == (2, "")
@@ -269,6 +270,7 @@ def test_show_says_what_an_attack_assumes_needs_and_stands_on(auditor):
     assert "did you mean 'llse'" in auditor("show", "lsse")[2]
 
 
+@pytest.mark.slow
 def test_a_new_scenario_is_valid_commented_and_runs(folder, auditor):
     status, out, _ = auditor("new", "mine.yaml")
     assert status == 0
@@ -284,6 +286,7 @@ def test_a_new_scenario_is_valid_commented_and_runs(folder, auditor):
         assert auditor("new", impossible)[0] == 2
 
 
+@pytest.mark.slow
 def test_the_schema_takes_every_shipped_scenario_and_refuses_broken_ones(auditor):
     schema = json.loads(auditor("schema")[1])
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -328,6 +331,7 @@ def test_reports_are_made_again_without_the_data(folder, auditor):
 
 
 @pytest.mark.parametrize("output", ["audit/holds/results.json", "audit/../audit/holds/results.json", "link.json"])
+@pytest.mark.slow_after_first
 def test_a_document_is_not_written_over_the_results_it_is_made_of(folder, auditor, output):
     auditor("run", "holds.yaml", "fails.yaml", "--quiet")
     results = Path("audit/holds/results.json")
