@@ -210,12 +210,16 @@ PairedGain = tuple[float, float, float]
 
 
 class Facts(TypedDict, total=False):
-    """What was found out about a uniform release beyond its cells.
+    """What was found out about a release beyond its cells.
 
     ``marginal``: for every copy held, its number, level, p-value of the chi-square test, and degrees of freedom; ``drawn``: copies drawn
     between two others.
+
+    ``learnt``: of copies whose law is estimated from themselves, numbers that were learnt for each attribute over rows: by so much of an
+    error that law may flatter an attack.
     """
 
+    learnt: float
     marginal: list[tuple[int, float, float, int]]
     drawn: list[Drawn]
 
