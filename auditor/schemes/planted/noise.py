@@ -1,7 +1,7 @@
 """Leaks in the noise of the copies: shared, repeated, missing, or made to depend on the record.
 
-Where a description says that pooling gains under 1 %, boosted trees gained as much at most in 20,000 rows (−0.1 to 0.4 %, ± 0.4 %): what
-is wrong there is each copy alone, and ``noise-follows-law`` is what should find it.
+Where a description says that pooling gains under 1 %, boosted trees gained no more in 20,000 rows (−0.5 to 0.4 %, each known to ± 0.4 %):
+what is wrong there is each copy alone, and ``noise-follows-law`` is what should find it.
 """
 
 from __future__ import annotations
