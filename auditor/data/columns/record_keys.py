@@ -45,15 +45,16 @@ class RecordKeys:
     def whole(self) -> NDArray[np.object_] | None:
         """The keys as whole numbers are written, shape (n,); None if they are none, or no longer all different."""
         found = [WHOLE.fullmatch(cell) for cell in self.cells]
-        spelt = [match.expand(r"\1\2").removeprefix("+") for match in found if match]
+        spelt = [match[1].replace("+", "") + match[2] for match in found if match]
         return _objects(spelt) if len(set(spelt)) == len(self.cells) else None
 
     def some(self, rows: NDArray[Any]) -> RecordKeys:
         """Return the keys of some records."""
         return RecordKeys(self.name, self.cells[rows])
 
-    def fingerprint(self) -> str:
-        """Return a SHA-256 over name and keys."""
+    @cached_property
+    def digest(self) -> str:
+        """A SHA-256 over name and keys."""
         return hashlib.sha256(repr((self.name, self.cells.tolist())).encode(errors="surrogatepass")).hexdigest()
 
     def places_in(self, original: RecordKeys) -> NDArray[np.intp]:
