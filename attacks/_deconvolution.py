@@ -39,7 +39,8 @@ GRAIN = 1e-10
 """Share of its variance that a row is known to at best: keeps ``T`` regular where copies have no noise and a component no width."""
 MOST_STEPS = 200
 GAIN = 0.3
-"""EM stops when a step gains less log-likelihood than this, in nats over all rows: run to convergence, deconvolution makes spikes."""
+"""EM stops when a step gains less log-likelihood than this, in nats over all rows, or over each 5,000 of more: run to convergence,
+deconvolution makes spikes."""
 NARROW = 0.1
 """A component's variance over the noise's, in one attribute, below which it is tried as an atom: the noise does not resolve such widths."""
 FIRST_LOOK = 5_000
@@ -156,10 +157,10 @@ def _weighted_sums(prior: Mixture, u: Array, s: Array) -> tuple[Array, Array, Ar
 
 def deconvolved(prior: Mixture, u: Array, s: Array) -> Mixture:
     """Return what EM makes of a mixture, started from it, until a step gains next to nothing."""
-    last = -np.inf
+    last, least = -np.inf, GAIN * max(1.0, len(u) / 5_000)
     for _ in range(MOST_STEPS):
         new, likelihood = em_step(prior, u, s)
-        if likelihood - last < GAIN:
+        if likelihood - last < least:
             return prior
         prior, last = new, likelihood
     return prior

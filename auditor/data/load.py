@@ -244,6 +244,17 @@ def load_target(
     return label.astype(str).to_numpy(dtype=np.str_)
 
 
+def read_columns(path: str, columns: Sequence[str]) -> pd.DataFrame:
+    """Return columns of a file as they are, of any kind.
+
+    Raises
+    ------
+    DataError
+        There is no such file, or it lacks a column.
+    """
+    return _from_file(path, columns, None, {}, None, None).frame
+
+
 def is_file(source: str) -> bool:
     """Tell whether a scenario's ``source`` is a path rather than the name of a registered source."""
     return "/" in source or "\\" in source or bool(Path(source).suffix)

@@ -111,6 +111,7 @@ def run_scenario(
     missing = [_missing(task) for number, task in enumerate(tasks) if number not in found]
     measurements = spread_over_replicates([record for audit in audits for record in audit.measurements])
     evidence = Evidence(measurements, [audit.evidence for audit in audits])
+    left_out = untried(scenario)
     return AuditResult(
         name=scenario.name,
         scenario=scenario.spec(),
@@ -122,7 +123,8 @@ def run_scenario(
         expectations=judge(scenario, evidence, missing),
         measurements=measurements,
         distributions=[spread for audit in audits for spread in audit.distributions],
-        untried=untried(scenario),
+        attack_kinds={name: str(registry.get("attack", name).attack_kind) for name in [*(use.name for use in scenario.attacks), *left_out]},
+        untried=left_out,
         partial=partial,
     )
 

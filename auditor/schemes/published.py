@@ -1,8 +1,9 @@
 """Published copies: files that were made elsewhere, audited as they are.
 
-Nobody need believe what is said of them. Without a stated law only attacks that need none apply, and what pooling buys is judged by
-the best linear attack that the originals teach; with ``law`` (a scheme's name and parameters, or a covariance in a file) attacks that use
-the law apply too, and a law that is not the copies' own shows as theory that measurement contradicts.
+Nobody need believe what is said of them. Without a stated law attacks use one that is estimated from original and copies
+(``auditor.audit.numeric.estimated_noise``), if there is one, and what pooling buys is judged by the best linear attack that the originals
+teach; with ``law`` (a scheme's name and parameters, or a covariance in a file) attacks use that, and a law that is not the copies' own
+shows as theory that measurement contradicts.
 
 Files match the original row by row, or by a `key` column. What original and all copies have in common, and in full, is audited.
 The law is that of the whole original: copies were made before any of their records, cells or columns were lost.

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 from auditor.results.model import AuditResult, PluginSummary
 from auditor.results.renderer import clean, escaped
 from reports.figures.figures import clipped, with_error
-from reports.figures.gaps import Gathered, apart, gap_text, given_text, unmeasured_text, unsuited_text, untried_text
+from reports.figures.gaps import Gathered, apart, gap_text, given_text, unmeasured_text, unsuited_text
 from reports.figures.guesses import losses
 from reports.figures.matrix import MatrixCell, MatrixRow, matrix, measures, reference_point
 from reports.figures.reading import Reading, adversary_text, plain, unique
 from reports.figures.severity import SCALE
 from reports.layout import document as tree
 from reports.layout.chart_sections import by_scheme, chart_sections
+from reports.layout.kind_table import kinds, untried
 from reports.wording.card import Verdict, most_telling, summary
 from reports.wording.detail import assumptions, facts, strongest_cells
 from reports.wording.method import Definition, error_bars, metric_definitions
@@ -100,7 +101,6 @@ def _comparison(reading: Reading, rows: Sequence[MatrixRow], point: str, *, cate
     singled = any(cell.exposed for row in reported for cell in row.cells)
     notes = [
         MARKS if found else "", given_text(given) if given else "", EXPOSED if singled else "",
-        untried_text([clipped(name, 60) for name in reading.result.untried]),
         f"{unmeasured_text(elsewhere)}; what they measure is among the other measures." if elsewhere else "",
     ]  # fmt: skip
     compared = [tree.Adversary(row.attack, row.knowledge, [_graded(reading, row, cell, found) for cell in row.cells]) for row in reported]
@@ -111,7 +111,9 @@ def _comparison(reading: Reading, rows: Sequence[MatrixRow], point: str, *, cate
         *([tree.Paragraph(("All cells show one sweep point, ", tree.Name(point), f", {ONE_POINT}"), "note")] if point else []),
         tree.Matrix(reading.schemes, compared, pools),
         *(tree.Paragraph(note, "note") for note in notes if note),
+        *untried(reading.result),
         *([tree.Fold(unsuited_text(unsuited), [_reasons(apart(reading, rows)[0])], open=False)] if unsuited else []),
+        tree.Section("kinds", "The strongest attack of each kind", kinds(reading)),
         tree.Section("winners", "Who wins where, and why", _winners(reading, reported)),
         tree.Section("details", "In detail", [
             tree.Paragraph("Of the strongest attack against each scheme; the page opens every cell.", "lead"),

@@ -260,7 +260,7 @@ def test_show_explains_every_plugin(auditor, kind):
 
 def test_show_says_what_an_attack_assumes_needs_and_stands_on(auditor):
     out = auditor("show", "llse")[1]
-    for part in ("Assumes:", "Needs to know:", "perfect or estimated", "Reference:", "li2012, eq. 6. Y. Li", "Applies to:"):
+    for part in ("Kind:", "linear", "Assumes:", "Needs to know:", "perfect or estimated", "Reference:", "li2012, eq. 6. Y. Li", "Applies to:"):
         assert part in out
     assert "algorithm" in auditor("show", "corner-wave")[1]
     assert "bridge | parallel | sequential | on-demand" in auditor("show", "corner-wave")[1]

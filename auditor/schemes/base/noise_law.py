@@ -157,6 +157,15 @@ def psd_root(K: Array) -> Array:
     return np.asarray((vectors * np.sqrt(np.clip(values, 0.0, None))) @ vectors.T)
 
 
+def undo_root(K: Array) -> Array:
+    """Return the inverse of ``psd_root(K)``, which brings what was drawn with covariance K to its independent normals, shape (N, N).
+
+    Where K is singular, the pseudo-inverse, in units of each attribute.
+    """
+    size = np.sqrt(np.where(np.diag(K) > 0, np.diag(K), 1.0))
+    return np.asarray(np.linalg.pinv(psd_root(K) / size[:, None], rcond=1e-5) / size)
+
+
 def earliest_is_sufficient(law: NoiseLaw, copies: Sequence[int], tolerance: float = 1e-9) -> bool:
     """Whether one of the copies makes all the others of a coalition useless, by the law alone.
 
