@@ -223,3 +223,12 @@ def test_keys_that_are_not_all_numbers_are_compared_as_they_are_written():
 def test_what_is_neither_a_whole_number_nor_text_is_no_key(column):
     with pytest.raises(DataError, match=r"key column 'k' has [12] cells?, .*in data row 1: neither whole numbers nor text"):
         record_keys("k", pd.Series(column, dtype=object))
+
+
+def test_copies_of_categories_are_not_joined_and_say_so(folder):
+    """Row by row, though a key is named, would be without a word."""
+    data = {"source": "x.csv", "columns": ["a"], "bin": {"a": {"equal-width": 4}}}
+    with pytest.raises(AuditorError, match=r"data.key cannot join the copies of scheme 'published': of categories, rows must match one to one"):
+        auditor.run(scenario("y1.csv", data=data | {"key": "id"}) | {"attacks": ["posterior"]})
+    with pytest.raises(AuditorError, match=r"schemes\[0\].key is not a known field"):
+        auditor.run(scenario("y1.csv", data=data, key="id") | {"attacks": ["posterior"]})
