@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -85,10 +86,14 @@ def _text(cell: Any) -> str | None:
     """Return a key as text; nothing for a blank, and None for what is no key."""
     if isinstance(cell, str):
         return cell.strip()
-    if cell is None or cell is pd.NA or cell != cell:
+    if cell is None or cell is pd.NA or cell is pd.NaT:
         return ""
-    if isinstance(cell, bool) or not isinstance(cell, (int, float, Decimal)):
+    if isinstance(cell, Integral) and not isinstance(cell, bool):
+        return str(int(cell))
+    if not isinstance(cell, (float, Decimal)):
         return None
+    if cell.is_nan() if isinstance(cell, Decimal) else math.isnan(cell):
+        return ""
     return str(int(cell)) if math.isfinite(cell) and cell == int(cell) else None
 
 
