@@ -94,6 +94,7 @@ def test_records_that_had_a_cell_suppressed_and_the_rest_left_bare_are_told(copi
     assert "what was left out is more exposed" in shown
 
 
+@pytest.mark.slow
 @QUIETLY
 def test_honest_gaps_are_not_called_less_perturbed(copies):
     """300 honest suppressions: at a level of 1e-4 one false alarm is a chance of 3 %."""

@@ -183,6 +183,7 @@ def test_rows_order_and_dropped_records_go_with_their_keys(folder):
     assert found.releases[0].notes == wanted.releases[0].notes
 
 
+@pytest.mark.slow
 @QUIETLY
 def test_a_model_learns_from_the_records_in_common(folder):
     X = pd.read_csv("x.csv")
@@ -242,6 +243,7 @@ def test_a_missing_key_is_blank_whatever_it_is_missing_as(column):
         record_keys("k", pd.Series(column, dtype=object))
 
 
+@pytest.mark.slow
 @QUIETLY
 def test_dictionary_and_nullable_keys_of_parquet_are_text_and_numbers(folder):
     for name in ("x", "y1"):
