@@ -17,7 +17,7 @@ from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perf
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical.belief_gap import Gap, GapJob, belief_gap
-from auditor.audit.categorical.cell_records import Bar, Bars, Cell, cell_records, closed_bars, gain_record
+from auditor.audit.categorical.cell_records import FILES, ONE_RELEASE, Bar, Bars, Cell, cell_records, closed_bars, gain_record
 from auditor.audit.categorical.first_pass import CountJob
 from auditor.audit.categorical.halves import Half, halves_of, jackknifed, put_together
 from auditor.audit.categorical.posterior_measures import Frame, Sums
@@ -230,7 +230,8 @@ class AttackSession:
         return {}
 
     def _cell(self, attack: str, knowledge: Knowledge, coalition: Coalition, found: Mapping[Coalition, Measured]) -> list[Measurement]:
-        cell, measured = Cell(self.release.context, attack, knowledge.label, coalition), found[coalition]
+        why = ONE_RELEASE if self.release.scheme.makes_copies else FILES
+        cell, measured = Cell(self.release.context, attack, knowledge.label, coalition, why), found[coalition]
         data = self.release.data
         stated = isinstance(knowledge, Perfect) and not self.release.estimated
         odds = self.release.law.of(coalition).odds() if stated else None
