@@ -36,7 +36,7 @@ from attacks._posterior import (
     reconstructed_priors,
 )
 from auditor.adversary.density import Histogram, Method
-from auditor.plugin import Array, PluginParameters, Reconstruction, RowAttack, View, register
+from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, RowAttack, View, register
 
 TINY = 1e-300
 
@@ -46,6 +46,8 @@ class DistributionAnalysis(RowAttack):
     """Reconstructs each attribute's distribution from the copies, and localises every record in the shortest interval it leaves."""
 
     name = "distribution-analysis"
+    attack_kind = "per attribute"
+    cost = Cost(5e-3, 5e-6)
     reference = "liu2008, section 3.6"
     assumes = "The adversary knows the law of the noise, and that records are independent draws of one distribution."
     wins = "Wins on clustered attributes and bounded noise; on normal data it is udr with an estimated prior."

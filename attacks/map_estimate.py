@@ -42,7 +42,7 @@ from attacks._posterior import (
 )
 from attacks.llse import llse_weights
 from auditor.adversary.density import Histogram, Method
-from auditor.plugin import Array, PluginParameters, Reconstruction, RowAttack, View, register
+from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, RowAttack, View, register
 
 
 @register
@@ -50,6 +50,8 @@ class MaximumAPosteriori(RowAttack):
     """Posterior mode or mean under a Gaussian, flat or reconstructed prior, by Bayes' rule record by record."""
 
     name = "map-estimate"
+    attack_kind = "per attribute"
+    cost = Cost(0.01, 6e-6)
     reference = "liu2008, section 3.5"
     assumes = "The adversary knows the law of the noise; a gaussian prior needs the data's moments, the others only the copies."
     wins = (

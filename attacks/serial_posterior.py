@@ -39,6 +39,7 @@ from auditor.plugin import (
     CategoricalAttack,
     CategoricalView,
     Codes,
+    Cost,
     Inference,
     NotApplicable,
     Perfect,
@@ -70,6 +71,8 @@ class SerialPosterior(CategoricalAttack):
     """Posterior of every record given its copies and its neighbours': forward–backward on a Markov chain learnt from the copies alone."""
 
     name = "serial-posterior"
+    attack_kind = "serial"
+    cost = Cost(0.02, 1e-5)
     serial = True
     reference = "rabiner1989"
     knowledge = (Perfect.name, UniformPrior.name)

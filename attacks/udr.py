@@ -44,6 +44,7 @@ from auditor.plugin import (
     Affine,
     Array,
     Attack,
+    Cost,
     Estimated,
     LinearAttack,
     Perfect,
@@ -60,6 +61,7 @@ class UnivariateReconstruction(LinearAttack):
     """Posterior mean of each attribute by itself, blind to correlations between attributes; the prior Gaussian or reconstructed."""
 
     name = "udr"
+    attack_kind = "per attribute"
     reference = "huang2005, section 4"
     knowledge = (Perfect.name, Estimated.name)
     assumes = (
@@ -100,6 +102,7 @@ class ReconstructedPrior(RowAttack):
     """Posterior means under distributions estimated from the copies; any knowledge will do."""
 
     name = UnivariateReconstruction.name
+    cost = Cost(0.01, 1e-5)
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return posterior means with the priors estimated from the coalition's copies."""

@@ -106,6 +106,10 @@ class LawTest(NamedTuple):
         A figure that shows what is off, where the statistic is furthest from its law, and what the law has.
     where : str
         What the figure is of; names copies and attributes.
+    telling : float
+        By how many deviations over √rows a departure of size 1 moves the tests: 1 of a correlation, √2 of a complex one.
+    departure : str
+        What has a size.
     """
 
     statistic: str
@@ -115,6 +119,8 @@ class LawTest(NamedTuple):
     observed: float
     expected: float
     where: str
+    telling: float = 1.0
+    departure: str = "a correlation"
 
 
 class MatchingGain(NamedTuple):
@@ -233,6 +239,10 @@ class ReleaseEvidence:
     facts: Facts = field(default_factory=Facts)
     law: list[LawTest] = field(default_factory=list)
     """What was found of the stated law, statistic by statistic; empty where none is stated."""
+    notes: tuple[str, ...] = ()
+    """What a reader must know of records and columns that were left out."""
+    understated: bool = False
+    """Whether some of these are less perturbed than what was audited."""
 
 
 @dataclass(frozen=True)

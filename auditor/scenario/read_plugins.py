@@ -54,7 +54,7 @@ def every_attack(schemes: Iterable[PluginUse], knowledge: Sequence[Knowledge], *
             cls = registry.get("attack", name)
             attack: Attack = cls(cls.Parameters()).form()
             binned = categories and isinstance(attack, CategoricalAttack) and not attack.serial
-            if binned or any(_applies(attack, f, k) for f in families for k in knowledge):
+            if binned or any(applies(attack, f, k) for f in families for k in knowledge):
                 by_rows = isinstance(attack, RowAttack) or attack.serial
                 entries.append({"name": name, "coalitions": list(DECIDING)} if by_rows else {"name": name})
     return entries
@@ -67,7 +67,8 @@ def untried(scenario: Scenario) -> list[str]:
     return [entry["name"] for entry in every if used and entry["name"] not in used]
 
 
-def _applies(attack: Attack, family: str, knowledge: Knowledge) -> bool:
+def applies(attack: Attack, family: str, knowledge: Knowledge) -> bool:
+    """Whether an attack can use a state of knowledge against a family of schemes."""
     try:
         attack.check(family, knowledge)
     except NotApplicable:

@@ -34,7 +34,8 @@ LAW = "noise-follows-law"
 
 def verdicts(reading: Reading) -> list[Verdict]:
     """Return the verdict on every scheme, in the order of the scenario."""
-    return [verdict(reading, scheme) for scheme in reading.schemes]
+    worse = {release.scheme for release in reading.result.releases if release.understated}
+    return [replace(verdict(reading, scheme), understated=scheme in worse) for scheme in reading.schemes]
 
 
 def verdict(reading: Reading, scheme: str) -> Verdict:
@@ -126,9 +127,10 @@ def _paying_to_another(reading: Reading, setting: Setting, decided: Verdict) -> 
     An attack on rows has no error bar on a large table without replicates, and the best linear attack nearly always has one.
     """
     single = lowest(shown for coalition, shown in losses(reading, setting).items() if len(coalition) == 1)
-    others = [one for one in judged(reading, reading.settings(ERROR)) if (one.scheme, one.point) == (setting.scheme, setting.point)]
-    while single is not None and (other := least(reading, [one for one in others if _peers(reading, one, setting)])) is not None:
-        others.remove(other)
+    here = [one for one in reading.settings(ERROR) if (one.scheme, one.point) == (setting.scheme, setting.point)]
+    others = [one for one in judged(reading, here) if _peers(reading, one, setting)]
+    while single is not None and (other := least(reading, others)) is not None:
+        others = [one for one in others if one != other]
         found = losses(reading, other)
         gains = [gain_of(reading, other, coalition) for coalition in found if len(coalition) > 1]
         worst = lowest(found.values())

@@ -260,7 +260,7 @@ def test_show_explains_every_plugin(auditor, kind):
 
 def test_show_says_what_an_attack_assumes_needs_and_stands_on(auditor):
     out = auditor("show", "llse")[1]
-    for part in ("Assumes:", "Needs to know:", "perfect or estimated", "Reference:", "li2012, eq. 6. Y. Li", "Applies to:"):
+    for part in ("Kind:", "linear", "Assumes:", "Needs to know:", "perfect or estimated", "Reference:", "li2012, eq. 6. Y. Li", "Applies to:"):
         assert part in out
     assert "algorithm" in auditor("show", "corner-wave")[1]
     assert "bridge | parallel | sequential | on-demand" in auditor("show", "corner-wave")[1]
@@ -449,7 +449,7 @@ def test_a_law_of_published_copies_may_be_a_covariance_in_a_file(folder, auditor
         ("schemes[0].copies=[out/copy-1.csv, out/copy-9.csv]", "copies: no such file: 'out/copy-9.csv'"),
         ("schemes[0].copies=[short.csv]", "short.csv: has 5 rows where the original has 300; rows must match one to one"),
         ("schemes[0].copies=[long.csv]", "long.csv: has 301 rows where the original has 300; rows must match one to one"),
-        ("schemes[0].copies=[other.csv]", "other.csv: there is no column 'pay'"),
+        ("schemes[0].copies=[other.csv]", "other.csv: has none of the original's columns, 'age', 'pay'; it has 'height'"),
         ("schemes[0].levels=[1]", "2 copies need as many levels; got 1"),
         ("schemes[0].law={scheme: corner-wav}", "schemes[0].law names an unknown scheme 'corner-wav'; did you mean 'corner-wave'?"),
         ("schemes[0].law={scheme: corner-wave, algoritm: x}", "schemes[0].law is wrong: algoritm is not a known field; did you mean 'algorithm'?"),
@@ -463,7 +463,7 @@ def test_published_copies_that_do_not_match_are_refused_before_the_run(folder, a
     table(300).to_csv("people.csv", index=False)
     table(301).to_csv("long.csv", index=False)
     table(5).to_csv("short.csv", index=False)
-    table(300)[["age"]].to_csv("other.csv", index=False)
+    table(300)[["age"]].set_axis(["height"], axis=1).to_csv("other.csv", index=False)
     auditor("perturb", "people.csv", "--scheme", "corner-wave", "--levels", "0.5,1", "--seed", 3, "--output", "out")
     Path("audit.yaml").write_text("data: {source: people.csv}\nattacks: [ndr]\nschemes: {name: published, copies: [out/copy-1.csv, out/copy-2.csv]}\n")
     status, out, err = auditor("run", "audit.yaml", "--set", change)
