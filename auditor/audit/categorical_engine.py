@@ -69,7 +69,7 @@ class CategoricalEngine:
         """Return the release, its copies not drawn yet."""
         data, use, context = categories_of(request.table), request.use, self.context(request, request.levels, request.copies)
         seed = noise_seed(request.scenario.data.source, request.scenario.seed, request.table.fingerprint())
-        return UniformRelease(request.scenario, data, use, context, Key(seed, use.id, request.replicate), request.share)
+        return UniformRelease(request.scenario, data, use, context, Key(seed, use.id, request.replicate), request.share, request.table)
 
     def audit(
         self, request: ReleaseRequest, context: CellContext, coalitions: list[Coalition], evidence: ReleaseEvidence
