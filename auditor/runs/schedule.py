@@ -39,7 +39,7 @@ def plan(scenario: Scenario, points: Sequence[dict[str, Any]]) -> Iterator[Task]
         for scheme, released in enumerate(here.schemes):
             replicates = here.replicates_of(released)
             numbers, share = range(1, replicates + 1), 1 if table.streamed else math.ceil(replicates / TASKS_PER_SCHEME)
-            pooling = any(use.asks_pooling(released.id) for use in scenario.judged)
+            pooling = any(use.asks_pooling(released.id, point) for use in scenario.judged)
             for first in range(0, replicates, share):
                 yield Task(place, scheme, tuple(numbers[first : first + share]), pooling, table if table.streamed else None)
 
