@@ -19,8 +19,7 @@ def with_shared_key(
 
     Where the data name a key all copies from files are joined by it, and otherwise those whose scheme names one.
     """
-    files = [use for use in schemes if not registry.get("scheme", use.name).makes_copies]
-    joining = [use for use in files if hasattr(use.parameters, "key")]
+    joining = [use for use in schemes if not registry.get("scheme", use.name).makes_copies and "key" in type(use.parameters).model_fields]
     named = [data.key] if data is not None and data.key is not None else []
     keys = list(filter(None, dict.fromkeys([*named, *(getattr(use.parameters, "key", None) for use in joining)])))
     if data is None or not keys:
@@ -29,9 +28,6 @@ def with_shared_key(
     audited = (*(data.columns or ()), *data.bins, *data.categorical, *data.hierarchies)
     if len(keys) > 1:
         problems.add(where, f"must name one key column for the whole scenario; here are {listed(keys)}")
-    elif named and len(joining) < len(files):
-        others = listed(use.id for use in files if use not in joining)
-        problems.add(where, f"cannot join the copies of scheme {others}: of categories, rows must match one to one; leave the key out")
     elif keys[0] in audited:
         problems.add(where, f"name the key {listed(keys)}, which is audited: a key tells records apart, and nothing else")
     if named:
