@@ -161,9 +161,15 @@ class Reconstruction:
         How many rows before and after a record its estimate depends on. ``rows``, ``expected`` and their like are then given
         neighbouring rows in the table's order, as many on either side of the rows wanted, and fewer where the table begins and ends;
         what they return for those is not used. Nothing else of the order may be relied on. ``inferred`` sees a record's own row only.
+    known_noise : ndarray of shape (|K|,) or None
+        Standard deviations of normal noise in what the adversary knows of its targets; the audit draws it before ``likeness`` is asked.
+    assigns : bool
+        Whether it names all targets at once, no two of them one row, such that the sum of their likenesses is largest.
     """
 
     neighbours: int = 0
+    known_noise: Array | None = None
+    assigns: bool = False
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return estimates, shape (b, N), for one block of the coalition's copies, each of shape (b, N)."""
