@@ -32,7 +32,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from attacks._deconvolution import Mixture, Posterior, learn
+from attacks._deconvolution import CHUNK_VALUES, Mixture, Posterior, learn
 from attacks._fastica import some_rows
 from auditor.adversary.single_copy import combined_noise, estimated_covariance
 from auditor.numerics.blocks import evenly
@@ -52,8 +52,6 @@ from auditor.plugin import (
     stream,
 )
 
-CHUNK_VALUES = 2**18
-"""Numbers worked on at once when rows are estimated, K r for each: two megabytes, which stay in the cache."""
 MOST_KEPT = 64
 """Priors that are kept for coalitions whose combination is the same."""
 

@@ -48,6 +48,7 @@ from auditor.plugin import (
     UniformPrior,
     register,
 )
+from auditor.schemes.replacement.estimated_law import EstimatedLaw
 
 MOST_VALUES = 128
 """Values of a domain whose chain is learnt: a step takes the square of them."""
@@ -112,7 +113,10 @@ class SerialBayes(Inference):
 
 def likelihood(law: UniformLaw, copies: Sequence[Codes]) -> Array:
     """Return ``B``, shape (b, s): the chance of each record's copies by its true value, over the largest; 0 for impossible copies."""
-    joint = (chain_joint if law.multilevel else fresh_joint)(np.ones(law.size), law, copies)
+    if isinstance(law, EstimatedLaw):
+        joint = law.likelihood(copies)
+    else:
+        joint = (chain_joint if law.multilevel else fresh_joint)(np.ones(law.size), law, copies)
     top = joint.max(axis=1, keepdims=True)
     return np.asarray(np.divide(joint, top, out=np.zeros_like(joint), where=top > 0))
 

@@ -46,6 +46,8 @@ class SchemeSummary(BaseModel):
     levels: list[float]
     summary: str
     claims: str
+    notes: list[str] = Field(default_factory=list, description="what a reader must know of records and columns that were left out")
+    understated: bool = Field(False, description="whether some of these are less perturbed than what was audited")
 
 
 class PluginSummary(BaseModel):

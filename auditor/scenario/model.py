@@ -127,6 +127,11 @@ class ExpectationUse:
     where: dict[str, Any]
     place: int = 0
 
+    def asks_pooling(self, scheme: str) -> bool:
+        """Whether it asks what pooling one scheme's copies buys, which takes long to find out."""
+        wanted = self.where.get("scheme", scheme)
+        return self.expectation.needs_pooling and scheme in (wanted if isinstance(wanted, list) else [wanted])
+
     def spec(self) -> dict[str, Any]:
         """Return it as a scenario would spell it, defaults filled in."""
         given = {key.replace("_", "-") for key in self.where}

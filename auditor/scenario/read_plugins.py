@@ -19,6 +19,7 @@ from auditor.scenario.levels import Levels, parse_levels
 from auditor.scenario.model import AttackUse, PluginUse, Scenario, SchemeUse
 from auditor.scenario.problems import Path, Problems
 from auditor.scenario.read_coalitions import parse_coalitions
+from auditor.schemes.published_categories import as_categories
 
 SCHEME_FIELDS = ("name", "id", "levels", "already-out")
 ATTACK_FIELDS = ("name", "id", "coalitions")
@@ -34,6 +35,7 @@ def read_schemes(fields: dict[str, Any], problems: Problems, base: FilePath | No
     ``base`` is the folder that paths in parameters are relative to.
     """
     items = problems.sequence(("schemes",), fields["schemes"]) if "schemes" in fields else []
+    items = [as_categories(item, fields.get("data")) for item in items]
     problems.unique(("schemes",), map(id_of, items), "scheme")
     uses = [_scheme(("schemes", place), item, problems, base) for place, item in enumerate(items)]
     return tuple(use for use in uses if use is not None)

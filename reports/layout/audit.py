@@ -24,7 +24,18 @@ from reports.wording.scenario_text import plain_scenario, scenario_yaml
 from reports.wording.sentences import share
 from reports.wording.verdict import verdicts
 from reports.wording.winners import MARKS, marks, winners
-from reports.wording.words import OUTCOMES, check, counts, outcome, outcome_mark, partial_text, provenance_terms, reproduce, rows_text
+from reports.wording.words import (
+    OUTCOMES,
+    check,
+    counts,
+    left_out,
+    outcome,
+    outcome_mark,
+    partial_text,
+    provenance_terms,
+    reproduce,
+    rows_text,
+)
 
 ELSEWHERE = "Every row is in results.json and results.parquet; report.html opens every cell and draws every chart."
 
@@ -42,7 +53,7 @@ def audit_document(result: AuditResult, number: int = 1) -> tree.Document:
     point = reading.point_text(reference_point(reading)) if len(reading.points) > 1 else ""
     categories = any(verdict.guesses for verdict in found)
     made = [
-        _verdicts(found, point),
+        _verdicts(found, point, left_out(result)),
         _comparison(reading, rows, point, categories=categories),
         _measures(reading, point),
         *chart_sections(reading),
@@ -68,13 +79,13 @@ def _started(result: AuditResult) -> str:
     return start[:16].replace("T", " ") + " UTC" * start.endswith("+00:00")
 
 
-def _verdicts(found: Sequence[Verdict], point: str) -> tree.Section:
+def _verdicts(found: Sequence[Verdict], point: str, notes: Sequence[str]) -> tree.Section:
     numbers, categories = (any(getattr(verdict, part) is not None for verdict in found) for part in ("worst", "guesses"))
     explained = terms(numbers=numbers, categories=categories) if numbers or categories else ""
     where = (" Unless a card says otherwise, its figures are at the sweep point ", tree.Name(point), ".") if point else ()
     lead, note = tree.Paragraph((explained, *where), "lead", media=(tree.PAGE,)), tree.Paragraph(explained, "note", media=tree.TEXT)
-    cards = tree.Verdicts(found, point)
-    return tree.Section("verdict", "Verdict", [lead, cards, note] if explained else [cards])
+    cards = [tree.Verdicts(found, point), *(tree.Paragraph(text, "note") for text in notes)]
+    return tree.Section("verdict", "Verdict", [lead, *cards, note] if explained else cards)
 
 
 # -- the comparison --------------------------------------------------------------------------------------------------------

@@ -38,6 +38,7 @@ def by_rows(X, law, rng):
 
 
 @pytest.mark.parametrize("name", LAWS)
+@pytest.mark.slow_after_first
 def test_moments_drawn_again_have_the_law_of_rows_drawn_again(name):
     """Mean and covariance of all of them, 4,000 draws of each: 4.5 standard errors, some 500 comparisons, false alarms 1 in 300."""
     rng, law = np.random.default_rng(3), LAWS[name]
