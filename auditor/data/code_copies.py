@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import Attribute, CategoricalTable, bin_codes, joined
 from auditor.data.columns.checks import kind_of
-from auditor.data.copies import COMPLETE_REMEDY
 from auditor.data.load import read_columns
 from auditor.errors import AuditorError
 from auditor.text.column_names import counted, quoted
 from auditor.types import Codes
+
+COMPLETE_REMEDY = "a copy's records must match the original's one to one: leave those records out of the original and of every copy"
 
 
 def read_codes(path: Path, data: CategoricalTable, exact: bool = False, why: str = "") -> Codes:

@@ -252,7 +252,7 @@ def read_columns(path: str, columns: Sequence[str]) -> pd.DataFrame:
     DataError
         There is no such file, or it lacks a column.
     """
-    return _from_file(path, columns, None, {}, None, None).frame
+    return _from_file(path, columns, None, {}, None).frame
 
 
 def is_file(source: str) -> bool:

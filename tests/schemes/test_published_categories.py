@@ -54,7 +54,7 @@ def small(tmp_path):
 
 @pytest.fixture
 def large(tmp_path):
-    return Folder(tmp_path, 6_000)
+    return Folder(tmp_path, 8_000)
 
 
 def figures(result, metric, **where):
