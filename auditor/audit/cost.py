@@ -1,7 +1,7 @@
 """What the audit of one release takes in time, added up before it is run: drawing, passes over the rows, attacks, learners.
 
 Every kind of work has a constant, measured once on one core of some 2.5 GHz; an attack states its own (``Attack.cost``). The sum is meant
-to tell seconds from minutes: for nearly all scenarios that ship it is within a factor of 2.2 of what was measured. *Not counted*: what
+to tell seconds from minutes: for nearly all scenarios that ship it is within a factor of 2.6 of what was measured. *Not counted*: what
 a plugin of another's takes beyond the cost that it states, and waiting for disks.
 """
 
@@ -30,6 +30,8 @@ READ, PRODUCT = 1.5e-7, 1e-9
 """To make or read a value of the table and test what was drawn for it; and to add one product to the second moments."""
 ATTEMPT, COALITION, SOLVE = 1e-3, 5e-5, 3e-9
 """A linear attack on a release, records included; each of its coalitions, in each draw; and each entry of its matrix that is solved for."""
+LEARNT, APPLIED = 20_000, 1e-7
+"""Rows that attacks learn from at most, about; and what a value takes that is estimated and not learnt from."""
 TREE, TREE_VALUE = 0.05, 6e-7
 """Boosted trees for one attribute of a coalition, twice over, and each value of a column that they are shown."""
 CODE, RECORD, CHANCE = 4e-8, 1.3e-7, 1.5e-9
@@ -51,11 +53,17 @@ def numeric_seconds(here: Scenario, use: SchemeUse, rows: int, width: int, copie
             again = 1 if isinstance(knowledge, Perfect) or not attack.knowledge or here.replicates >= FEWEST_REPLICATES else 1 + REDRAWS
             seconds += ATTEMPT + (COALITION + SOLVE * width**3) * coalitions * again
         else:
-            seconds += draws * (coalitions * (attack.cost.fit + attack.cost.value * rows * width) + drawn)
+            seconds += draws * (coalitions * fit_seconds(attack, rows, width) + drawn)
     seconds += GEOMETRY * copies * (here.measure("geometry") is not None)
     if here.utility is not None:
         seconds += copies * len(here.utility.models) * here.utility.folds * (FOLD + FOLD_ROW * rows)
     return seconds, tree_seconds(here, rows, width, copies)
+
+
+def fit_seconds(attack: Attack, rows: int, width: int) -> float:
+    """Return what an attack takes that is fitted to one coalition's copies, and run over all rows."""
+    learnt = min(rows, LEARNT)
+    return width * (attack.cost.fit + attack.cost.row * learnt + APPLIED * (rows - learnt))
 
 
 def tree_seconds(here: Scenario, rows: int, width: int, copies: int) -> float:
@@ -72,7 +80,7 @@ def categorical_seconds(here: Scenario, use: SchemeUse, rows: int, size: int, co
     draws = 1 if here.replicates >= FEWEST_REPLICATES else 1 + ROW_REDRAWS
     seconds = RELEASE + CODE * rows * (copies + 1)
     for attack, _, coalitions in tries(here, use, copies):
-        each = draws * (attack.cost.fit + attack.cost.value * rows) if attack.serial else rows * (RECORD + CHANCE * size)
+        each = draws * fit_seconds(attack, rows, 1) if attack.serial else rows * (RECORD + CHANCE * size)
         seconds += ATTEMPT + coalitions * each
     return seconds
 
