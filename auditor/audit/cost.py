@@ -1,8 +1,8 @@
 """What the audit of one release takes in time, added up before it is run: drawing, passes over the rows, attacks, learners.
 
 Every kind of work has a constant, measured once on one core of some 2.5 GHz; an attack states its own (``Attack.cost``). The sum is meant
-to tell seconds from minutes: for nearly all scenarios that ship it is within a factor of 2.6 of what was measured. *Not counted*: what
-a plugin of another's takes beyond the cost that it states, and waiting for disks.
+to tell seconds from minutes: for scenarios that ship it is within a factor of 2.7 of what was measured, but for one that makes thousands
+of guesses. *Not counted*: what a plugin of another's takes beyond the cost that it states, and waiting for disks.
 """
 
 from __future__ import annotations
