@@ -39,7 +39,7 @@ def plan(scenario: Scenario, points: Sequence[dict[str, Any]]) -> Iterator[Task]
         numbers = range(1, here.replicates + 1)
         share = 1 if table.streamed else math.ceil(here.replicates / TASKS_PER_SCHEME)
         for scheme, released in enumerate(here.schemes):
-            pooling = any(use.asks_pooling(released.id) for use in scenario.judged)
+            pooling = any(use.asks_pooling(released.id, point) for use in scenario.judged)
             for first in range(0, here.replicates, share):
                 yield Task(place, scheme, tuple(numbers[first : first + share]), pooling, table if table.streamed else None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -127,10 +128,11 @@ class ExpectationUse:
     where: dict[str, Any]
     place: int = 0
 
-    def asks_pooling(self, scheme: str) -> bool:
-        """Whether it asks what pooling one scheme's copies buys, which takes long to find out."""
-        wanted = self.where.get("scheme", scheme)
-        return self.expectation.needs_pooling and scheme in (wanted if isinstance(wanted, list) else [wanted])
+    def asks_pooling(self, scheme: str, point: Mapping[str, Any]) -> bool:
+        """Whether it asks what pooling one scheme's copies buys at a sweep point, which takes long to find out."""
+        wanted, sweep = self.where.get("scheme", scheme), self.where.get("sweep") or {}
+        covered = scheme in (wanted if isinstance(wanted, list) else [wanted]) and sweep.items() <= point.items()
+        return self.expectation.needs_pooling and covered
 
     def spec(self) -> dict[str, Any]:
         """Return it as a scenario would spell it, defaults filled in."""
