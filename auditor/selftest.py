@@ -114,8 +114,8 @@ class SelfTest:
         beyond = [name for name, (counts, level) in self.false_alarms().items() if interval(counts, "fails")[0] > level]
         return 1 if beyond or self.total(False)["holds"] else 0
 
-    def to_json(self) -> str:
-        """Return everything, with the interval of each share."""
+    def figures(self) -> dict[str, Any]:
+        """Return everything as plain data, with the interval of each share."""
 
         def shares(counts: Counts) -> dict[str, Any]:
             return {verdict: {"count": counts[verdict], "interval": interval(counts, verdict)} for verdict in VERDICTS}
@@ -124,7 +124,12 @@ class SelfTest:
         alarms = {name: {"level": level, "refuted": shares(counts)["fails"]} for name, (counts, level) in self.false_alarms().items()}
         figures = {"rows": self.rows, "releases": self.releases, "seed": self.seed, "exit_status": self.exit_status}
         found = {"leaks": shares(self.total(False)), "honest": shares(self.total(True)), "false_alarms": alarms}
-        return json.dumps({**figures, **found, "cases": cases}, indent=2) + "\n"
+        return {**figures, **found, "cases": cases}
+
+
+def to_json(found: Sequence[SelfTest]) -> str:
+    """Return everything, a list of sizes; of one size that alone."""
+    return json.dumps(found[0].figures() if len(found) == 1 else [each.figures() for each in found], indent=2) + "\n"
 
 
 def interval(counts: Counts, verdict: Verdict) -> tuple[float, float]:

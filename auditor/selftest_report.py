@@ -15,29 +15,52 @@ Section = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
 """A title, what stands over the columns, and the rows."""
 
 
-def terminal(found: SelfTest, width: int = 100, color: bool = False) -> str:
-    """Return the tables and what they amount to, for a terminal so many characters wide."""
+def terminal(found: Sequence[SelfTest], width: int = 100, color: bool = False) -> str:
+    """Return the tables and what they amount to, size by size, for a terminal so many characters wide."""
     stream = io.StringIO()
     console = Console(file=stream, width=width, force_terminal=color, no_color=not color, highlight=False)
-    for title, head, rows in sections(found, about=False):
-        table = Table(title=title, title_justify="left")
-        for place, column in enumerate(head):
-            table.add_column(column, overflow="fold", no_wrap=place == 0)
-        for row in rows:
-            table.add_row(*row)
-        console.print(table)
-    for line in summary(found):
-        console.print(line)
+    for size in found:
+        for title, head, rows in sections(size, about=False):
+            table = Table(title=title, title_justify="left")
+            for place, column in enumerate(head):
+                table.add_column(column, overflow="fold", no_wrap=place == 0)
+            for row in rows:
+                table.add_row(*row)
+            console.print(table)
+        for line in summary(size):
+            console.print(line)
     return stream.getvalue()
 
 
-def markdown(found: SelfTest) -> str:
-    """Return the same as a page, with the command that makes it."""
-    command = f"auditor selftest --rows {found.rows} --releases {found.releases} --seed {found.seed} --format markdown"
-    lines = ["# Self-test", "", f"Made by `{command}`. What the words mean stands in [the method](method.md).", ""]
-    for title, head, rows in sections(found):
-        lines += [f"## {title}", "", *(f"| {' | '.join(cells)} |" for cells in (head, ("---",) * len(head), *rows)), ""]
-    return "\n".join([*lines, *(f"- {line}" for line in summary(found))]) + "\n"
+def markdown(found: Sequence[SelfTest], seconds: float) -> str:
+    """Return the same as a page, with the command that makes it and the processor time that it took."""
+    sizes = " ".join(f"--rows {size.rows} --releases {size.releases}" for size in found)
+    command = f"auditor selftest {sizes} --seed {found[0].seed} --format markdown"
+    took = f"{seconds / 60:.1f} processor minutes" if seconds >= 60 else f"{seconds:.0f} processor seconds"
+    lines = ["# Self-test", "", f"Made by `{command}` in {took}. What the words mean stands in [the method](method.md).", ""]
+    lines += _page_table(_by_size(found))
+    for size in found:
+        for section in sections(size, about=size is found[0]):
+            lines += _page_table(section)
+        lines += [*(f"- {line}" for line in summary(size)), ""]
+    return "\n".join(lines[:-1]) + "\n"
+
+
+def _page_table(section: Section) -> list[str]:
+    title, head, rows = section
+    return [f"## {title}", "", *(f"| {' | '.join(cells)} |" for cells in (head, ("---",) * len(head), *rows)), ""]
+
+
+def _by_size(found: Sequence[SelfTest]) -> Section:
+    """Return what all cases amount to, a row a size."""
+    names = list(dict.fromkeys(name for size in found for name in size.false_alarms()))
+    rows = []
+    for size in found:
+        leaks, alarms = size.total(False), size.false_alarms()
+        refuted = (share(alarms[name][0], "fails") if name in alarms else "–" for name in names)
+        rows.append((f"{size.rows:,}", *(share(leaks, verdict) for verdict in VERDICTS), *refuted))
+    head = ("rows", "leaks found", "undecided", "acquitted", *(f"honest releases refuted by {name}" for name in names))
+    return "By size, with exact 95 % intervals", head, rows
 
 
 def sections(found: SelfTest, about: bool = True) -> list[Section]:

@@ -10,14 +10,14 @@ from click.testing import CliRunner
 
 from auditor import registry
 from auditor.cli import cli
-from auditor.errors import PluginError, PluginFailed
+from auditor.errors import AuditorError, PluginError, PluginFailed
 from auditor.schemes.base.additive import implied_level_covariance
 from auditor.schemes.base.case import Case
 from auditor.schemes.base.scheme import Key, TableMoments
 from auditor.schemes.corner_wave import CornerWave
 from auditor.schemes.planted import categories, innovations, plans
 from auditor.schemes.planted.base import Planted
-from auditor.selftest import MIXING, VERDICTS, CaseTable, SelfTest, Tally, interval, self_test
+from auditor.selftest import MIXING, VERDICTS, CaseTable, SelfTest, Tally, interval, self_test, to_json
 from auditor.selftest_report import markdown, terminal
 
 CASES = [registry.get("case", name) for name in registry.names("case")]
@@ -113,10 +113,10 @@ def test_a_leak_is_found_an_honest_release_is_not_refuted_and_both_are_counted()
     assert set(sound.by_expectation) == {"no-collusion-gain", "noise-follows-law"}
     assert found.exit_status == 0
     assert "max-for-min" not in registry.names("scheme")
-    for text in (terminal(found), markdown(found)):
+    for text in (terminal([found]), markdown([found], 7.2)):
         assert "2 of 2 (16 to 100 %) found" in text
         assert "0 of 2 (0 to 84 %) refuted by noise-follows-law, whose level is 0.0001" in text
-    assert json.loads(found.to_json())["leaks"]["fails"] == {"count": 2, "interval": list(interval(leak.together, "fails"))}
+    assert json.loads(to_json([found]))["leaks"]["fails"] == {"count": 2, "interval": list(interval(leak.together, "fails"))}
 
 
 def test_the_interval_is_that_of_clopper_and_pearson_by_hand():
@@ -188,6 +188,23 @@ def test_the_command_prints_json_and_ends_with_the_status():
     found = json.loads(done.stdout)
     assert (done.exit_code, found["exit_status"], found["rows"]) == (0, 0, 300)
     assert [case["case"] for case in found["cases"]] == ["one-neighbour"]
+
+
+def test_sizes_are_tested_one_by_one_and_stand_beside_each_other():
+    given = ["--rows", "300", "--releases", "2", "--rows", "500", "--releases", "1", "--case", "one-neighbour", "--quiet"]
+    page = CliRunner().invoke(cli, ["selftest", *given, "--format", "markdown"]).stdout
+    assert "Made by `auditor selftest --rows 300 --releases 2 --rows 500 --releases 1 --seed 0 --format markdown` in" in page
+    for line in ("| 300 | 2 of 2 (16 to 100 %) |", "| 500 | 1 of 1 (3 to 100 %) |", "## Planted leaks, 500 rows, 1 of each"):
+        assert line in page
+    both = [SelfTest(rows, 1, 0, (tally(False, fails=1),)) for rows in (300, 500)]
+    assert [size["rows"] for size in json.loads(to_json(both))] == [300, 500]
+    assert "in 2.0 processor minutes" in markdown(both, 120.0)
+
+
+def test_so_many_releases_as_sizes_or_one_number_for_all():
+    given = CliRunner().invoke(cli, ["selftest", "--rows", "300", "--releases", "1", "--releases", "1"])
+    assert isinstance(given.exception, AuditorError)
+    assert str(given.exception) == "--releases must be given once, or once for each of 1 --rows; got 2"
 
 
 @pytest.mark.parametrize("wrong", [["--rows", "1"], ["--releases", "0"], ["--seed", "-1"], ["--format", "yaml"]])

@@ -215,6 +215,14 @@ def test_noise_in_a_copy_that_should_have_none_is_found():
     assert min(changed, key=lambda test: test.p).statistic == "no noise by law"
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_copy_that_is_the_original_is_found_by_every_test_of_its_rows():
+    """0/0 was no number, and that is larger than no bound: correlations with the row before found nothing, and numpy warned."""
+    tests = found(table("skewed", 1000), "corner-wave", [0.25, 0.5], 3, lambda x, copies, law, rng: [x.copy(), copies[1]])
+    assert all(math.isfinite(test.p) and math.isfinite(test.observed) for test in tests)
+    assert {"rows without noise", "repeats", "neighbouring rows", "distribution"} <= {test.statistic for test in tests if test.p < 1e-6}
+
+
 def test_a_second_draw_where_the_law_has_one_is_found():
     def a_little_more(x, copies, law, rng):
         return [copies[0], copies[1] + 0.01 * copies[1].std(axis=0) * rng.normal(size=x.shape)]

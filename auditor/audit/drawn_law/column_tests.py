@@ -101,8 +101,7 @@ def neighbours_test(g: Array, w: Array) -> LawTest | None:
         return None
     z = []
     for first, second in ((slice(0, n, 2), slice(1, n, 2)), (slice(1, n - 1, 2), slice(2, n, 2))):
-        length, sizes = np.sqrt(np.square(g[first]).sum(axis=0)), np.sqrt(np.square(w[first]).sum(axis=0))
-        z += [(g[first].T @ g[second] / length[:, None]).ravel(), np.einsum("nc,nc->c", w[first], w[second]) / sizes]
+        z += [(_of_length_1(g[first]).T @ g[second]).ravel(), np.einsum("nc,nc->c", _of_length_1(w[first]), w[second])]
     return normal_test("neighbouring rows", np.concatenate(z), n, "a correlation of a row's noise with that of the row before is")
 
 
@@ -126,6 +125,12 @@ def on_the_data_test(x: Array, g: Array, w: Array) -> LawTest | None:
     return normal_test("dependence on the data", z, n, "a correlation of the noise, or of its size, with where a record lies is")
 
 
+def _of_length_1(columns: Array) -> Array:
+    """Return columns over their lengths; of a copy without any noise they are 0, where 0/0 would be larger than no bound."""
+    length = np.sqrt(np.square(columns).sum(axis=0))
+    return np.asarray(columns / np.where(length > 0, length, 1.0))
+
+
 def normal_test(statistic: str, z: Array, n: int, where: str) -> LawTest:
     """Return the test that each of these is N(0, 1), stated as a correlation."""
     worst = float(np.abs(z).max())
@@ -137,8 +142,8 @@ def joint_test(u: Array, w: Array) -> LawTest | None:
     n, C = u.shape
     if C < 2 or n < 4:
         return None
-    length, sizes = np.sqrt(np.square(u).sum(axis=0)), np.sqrt(np.square(w).sum(axis=0))
-    r = np.stack([w.T @ w / np.outer(sizes, sizes), u.T @ w / np.outer(length, sizes)])
+    u, w = _of_length_1(u), _of_length_1(w)
+    r = np.stack([w.T @ w, u.T @ w])
     r[:, np.arange(C), np.arange(C)] = 0.0
     worst = min(float(np.abs(r).max()), 1.0 - 1e-15)
     tests = C * (C - 1) // 2 + C * (C - 1)

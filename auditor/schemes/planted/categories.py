@@ -34,7 +34,7 @@ class CategoricalCase(Case, UniformMultilevel):
 
 @register
 class RetentionAbove(CategoricalCase):
-    """Of the values that should be redrawn a tenth is kept: retention above the declared."""
+    """Of the values that should be redrawn a tenth is kept: retention above the declared; pooling gains nothing."""
 
     name = "retention-above"
 

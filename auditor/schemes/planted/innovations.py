@@ -135,6 +135,17 @@ class Decimals(Planted):
 
 
 @register
+class SeventhsOfTheRecord(Planted):
+    """The second innovation holds the record's rank in its digits after 1/7,000, which are no decimals."""
+
+    name, lawful = "sevenths-of-the-record", True
+
+    def innovations(self, x: Array, g: Array, rng: Rng) -> None:
+        """Write the rank after whole parts of 1/7,000."""
+        g[1] = (np.floor(g[1] * 7000) + ranks(x)) / 7000
+
+
+@register
 class OrderedByRecord(Planted):
     """The second innovation's size is the record's distance from the median, by rank."""
 

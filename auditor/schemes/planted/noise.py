@@ -1,4 +1,8 @@
-"""Leaks in the noise of the copies: shared, repeated, missing, or made to depend on the record."""
+"""Leaks in the noise of the copies: shared, repeated, missing, or made to depend on the record.
+
+Where a description says that pooling gains under 1 %, boosted trees gained no more in 20,000 rows (−0.5 to 0.4 %, each known to ± 0.4 %):
+what is wrong there is each copy alone, and ``noise-follows-law`` is what should find it.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ class OneNormalForAllColumns(Planted):
 
 @register
 class SharedRows(Planted):
-    """One row in a hundred has another row's noise."""
+    """One row in a hundred has another row's noise; pooling gains under 1 %."""
 
     name = "shared-rows"
 
@@ -52,7 +56,7 @@ class PeriodicGenerator(Planted):
 
 @register
 class UnperturbedRows(Planted):
-    """One row in a hundred is out as it is."""
+    """One row in a hundred is out as it is; pooling gains under 1 %."""
 
     name = "unperturbed-rows"
 
@@ -64,7 +68,7 @@ class UnperturbedRows(Planted):
 
 @register
 class GrowsWithTheRecord(Planted):
-    """The noise's variance grows with how far out a record lies, and is right on average."""
+    """The noise's variance grows with how far out a record lies, and is right on average; pooling gains under 1 %."""
 
     name = "grows-with-the-record"
 
@@ -76,7 +80,7 @@ class GrowsWithTheRecord(Planted):
 
 @register
 class FollowsTheData(Planted):
-    """Copies shrink towards the mean by 6 % of the noise, and their covariance is made up for."""
+    """Copies shrink towards the mean by 6 % of the noise, and their covariance is made up for; pooling gains under 1 %."""
 
     name = "follows-the-data"
 
@@ -89,7 +93,7 @@ class FollowsTheData(Planted):
 
 @register
 class SharedInATwentieth(Planted):
-    """In one row of twenty the second copy has the first one's noise, scaled to its own level."""
+    """In one row of twenty the second copy has the first one's noise, scaled to its own level; pooling gains under 1 %."""
 
     name = "shared-in-a-twentieth"
 
@@ -101,7 +105,7 @@ class SharedInATwentieth(Planted):
 
 @register
 class SizesTogether(Planted):
-    """A row's noise is larger or smaller in all copies alike: uncorrelated, and dependent."""
+    """A row's noise is larger or smaller in all copies alike: uncorrelated, and dependent; pooling gains under 1 %."""
 
     name, lawful = "sizes-together", True
 
@@ -113,7 +117,7 @@ class SizesTogether(Planted):
 
 @register
 class QuietColumn(Planted):
-    """The second attribute has 20 % less noise than its law says, in every copy."""
+    """The second attribute has 20 % less noise than its law says, in every copy; pooling gains under 1 %."""
 
     name = "quiet-column"
 
@@ -124,7 +128,7 @@ class QuietColumn(Planted):
 
 @register
 class ShuffledRows(Planted):
-    """The rows of the copies are in another order than the table's, within each block of records."""
+    """The rows of the copies are in another order than the table's, within each block of records; pooling gains under 1 %."""
 
     name = "shuffled-rows"
 
