@@ -73,6 +73,7 @@ class TransformMatch(RowAttack):
     """Names the coefficients of a public transform by what is known of some records, and inverts it."""
 
     name = "transform-match"
+    jumps = True
     reference = "mukherjee2006"
     families = frozenset({"random-projection"})
     knowledge = (KnownRecords.name, UnmatchedRecords.name, KnownSample.name, Perfect.name)
