@@ -1,12 +1,14 @@
-"""Which of the shipped scenarios take long: `pytest -m "not slow"` leaves them out."""
+"""What `pytest -m "not slow"` leaves out beside tests that are marked: scenarios that take long, variants of a test after the first."""
 
 import pytest
 
 SLOW = {
-    "huang2005-exp2", "huang2005-exp3", "huang2005-exp4", "li2012-example", "li2012-fig2", "li2012-fig4",
-    "li2012-fig4-wisconsin", "li2012-fig5", "population-sample", "serial", "serial-categories", "strongest-joint", "survey-additive",
-    "survey-ica", "survey-kanonymity", "survey-known-sample", "survey-privacy-measures", "survey-projection", "survey-rotation",
-    "survey-tables", "with-records", "xiao2009-fig5", "xiao2009-fig6", "xiao2009-fig7", "xiao2009-fig8", "xiao2009-fig8-multi-pert",
+    "both-worlds", "huang2005-exp2", "huang2005-exp3", "huang2005-exp4", "li2012-example", "li2012-fig2", "li2012-fig4",
+    "li2012-fig4-wisconsin", "li2012-fig5", "population-sample", "serial", "serial-categories", "strongest-joint",
+    "strongest-kinds", "strongest-kinds-mixture", "strongest-kinds-series", "survey-additive", "survey-ica", "survey-kanonymity",
+    "survey-known-sample", "survey-most-exposed", "survey-privacy-measures", "survey-projection", "survey-rotation",
+    "survey-rotation-noise", "survey-tables", "theorem-4", "with-records", "xiao2009-fig5", "xiao2009-fig6", "xiao2009-fig7",
+    "xiao2009-fig8", "xiao2009-fig8-multi-pert",
 }  # fmt: skip
 """More than about four seconds each, together nine tenths of the time of all. Of every family of schemes a quick one is left but of
 k-anonymity, which tests/schemes/test_k_anonymity.py audits."""
@@ -16,3 +18,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark every expectation of a slow scenario."""
     if item.path.suffix == ".yaml" and item.path.stem in SLOW:
         item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark all but the first variant of every test that is ``slow_after_first``."""
+    seen: set[str] = set()
+    for item in items:
+        if item.get_closest_marker("slow_after_first") is not None:
+            name = item.nodeid.partition("[")[0]
+            if name in seen:
+                item.add_marker(pytest.mark.slow)
+            seen.add(name)

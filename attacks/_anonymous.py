@@ -17,7 +17,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from auditor.plugin import Array, ClassRecords, Indices, Inferred, KnownAttributes, NotApplicable, Reconstruction, RowAttack, View
+from auditor.plugin import (
+    Array,
+    ClassRecords,
+    Cost,
+    Indices,
+    Inferred,
+    KnownAttributes,
+    NotApplicable,
+    Reconstruction,
+    RowAttack,
+    View,
+)
 from auditor.schemes.generalisation.classes import counted
 from auditor.schemes.generalisation.copies import classes, released
 
@@ -94,6 +105,7 @@ class ClassAttack(RowAttack):
     """Reads sensitive values off classes; what is claimed of each class is for the attack to say."""
 
     families = frozenset({"k-anonymity"})
+    cost = Cost(8e-3, 3e-6)
     knowledge = (KnownAttributes.name,)
     assumes = "The adversary knows that its target is in the table, and all of its quasi-identifiers."
 

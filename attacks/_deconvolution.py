@@ -32,17 +32,20 @@ import numpy as np
 from auditor.numerics.blocks import evenly
 from auditor.plugin import Array
 
-CHUNK_VALUES = 2**17
-"""Numbers worked on at once: a megabyte."""
+CHUNK_VALUES = 2**14
+"""Numbers worked on at once: 128 kilobytes. They stay in the cache, and such arrays are not asked of the system anew each time, which
+takes twice as long as all the arithmetic on them."""
 GRAIN = 1e-10
 """Share of its variance that a row is known to at best: keeps ``T`` regular where copies have no noise and a component no width."""
 MOST_STEPS = 200
 GAIN = 0.3
-"""EM stops when a step gains less log-likelihood than this, in nats over all rows: run to convergence, deconvolution makes spikes."""
+"""EM stops when a step gains less log-likelihood than this, in nats over all rows, or over each 5,000 of more: run to convergence,
+deconvolution makes spikes."""
 NARROW = 0.1
 """A component's variance over the noise's, in one attribute, below which it is tried as an atom: the noise does not resolve such widths."""
-HELD_OUT = 4
-"""One row in so many judges the number of components, and teaches nothing until that is chosen."""
+FIRST_LOOK = 5_000
+"""Rows, at most three in four, from which each number of components is learnt; all the others judge it, in one look. Learning takes longest
+of all, and what is chosen is learnt once more from all rows."""
 FEWEST_ROWS = 50
 """Of fewer, one component is all that is looked for."""
 ROWS_PER_PARAMETER = 5
@@ -85,29 +88,33 @@ class Posterior:
         self._log_scale = np.log(np.maximum(prior.weights, np.finfo(float).tiny)) - np.log(np.einsum("krr->kr", L)).sum(axis=1)
 
     def _standardised(self, u: Array) -> Array:
-        """``L⁻¹(u − m)`` of every component, shape (n, K, r), in one product."""
+        """``L⁻¹(u − m)`` of every component, shape (K, r, n), in one product."""
         K, r = self._prior.means.shape
-        shift = np.einsum("krs,ks->kr", self._half, self._prior.means)
-        return np.asarray((u @ self._half.reshape(K * r, r).T).reshape(len(u), K, r) - shift)
+        z = (self._half.reshape(K * r, r) @ u.T).reshape(K, r, len(u))
+        z -= np.einsum("krs,ks->kr", self._half, self._prior.means)[:, :, None]
+        return np.asarray(z)
 
     def _chances(self, z: Array) -> tuple[Array, Array]:
-        """Return ``q``, shape (n, K), and each row's log-likelihood, shape (n,)."""
-        log = self._log_scale - 0.5 * np.einsum("nkr,nkr->nk", z, z)
-        top = log.max(axis=1, keepdims=True)
+        """Return ``q``, shape (K, n), and each row's log-likelihood, shape (n,)."""
+        log = self._log_scale[:, None] - 0.5 * np.square(z).sum(axis=1)
+        top = log.max(axis=0)
         q = np.exp(log - top)
-        total = q.sum(axis=1, keepdims=True)
-        return q / total, (top + np.log(total))[:, 0] - 0.5 * z.shape[2] * np.log(2.0 * np.pi)
+        total = q.sum(axis=0)
+        return q / total, top + np.log(total) - 0.5 * z.shape[1] * np.log(2.0 * np.pi)
 
     def chances(self, u: Array) -> tuple[Array, Array]:
-        """Return ``q``, shape (n, K), and each row's log-likelihood, shape (n,)."""
-        return self._chances(self._standardised(u))
+        """Return ``q``, shape (K, n), and each row's log-likelihood, shape (n,)."""
+        pieces = evenly(0, len(u), self._prior.means.size, CHUNK_VALUES)
+        parts = [self._chances(self._standardised(u[start:stop])) for start, stop in pieces]
+        q, likelihood = zip(*parts, strict=True)
+        return np.concatenate(q, axis=1), np.concatenate(likelihood)
 
     def mean(self, u: Array) -> Array:
         """Return ``E[x | u] = u − s Σ_k q_k T_k⁻¹ (u − m_k)``, shape (n, r): ``Σ q_k b_k``, written so that without noise it is u."""
         z = self._standardised(u)
         q, _ = self._chances(z)
         K, r = self._prior.means.shape
-        return np.asarray(u - self._s * ((q[:, :, None] * z).reshape(len(u), K * r) @ self._half.reshape(K * r, r)))
+        return np.asarray(u - self._s * ((q[:, None] * z).reshape(K * r, len(u)).T @ self._half.reshape(K * r, r)))
 
 
 def em_step(prior: Mixture, u: Array, s: Array) -> tuple[Mixture, float]:
@@ -134,23 +141,26 @@ def em_step(prior: Mixture, u: Array, s: Array) -> tuple[Mixture, float]:
 def _weighted_sums(prior: Mixture, u: Array, s: Array) -> tuple[Array, Array, Array, float]:
     """Return ``Σ q``, ``Σ q u`` and ``Σ q u uᵀ`` of every component, and the log-likelihood, by pieces of rows that stay in the cache."""
     (K, r), posterior = prior.means.shape, Posterior(prior, s)
-    total, first, second, likelihood = np.zeros(K), np.zeros((K, r)), np.zeros((K, r, r)), 0.0
+    i, j = np.triu_indices(r)
+    total, first, products, likelihood = np.zeros(K), np.zeros((K, r)), np.zeros((K, i.size)), 0.0
     for start, stop in evenly(0, len(u), K * r, CHUNK_VALUES):
         rows = u[start:stop]
         q, log = posterior.chances(rows)
-        total += q.sum(axis=0)
-        first += q.T @ rows
-        second += [(rows * q[:, [k]]).T @ rows for k in range(K)]
+        total += q.sum(axis=1)
+        first += q @ rows
+        products += q @ (rows[:, i] * rows[:, j])
         likelihood += float(log.sum())
+    second = np.empty((K, r, r))
+    second[:, i, j] = second[:, j, i] = products
     return total, first, second, likelihood
 
 
 def deconvolved(prior: Mixture, u: Array, s: Array) -> Mixture:
     """Return what EM makes of a mixture, started from it, until a step gains next to nothing."""
-    last = -np.inf
+    last, least = -np.inf, GAIN * max(1.0, len(u) / 5_000)
     for _ in range(MOST_STEPS):
         new, likelihood = em_step(prior, u, s)
-        if likelihood - last < GAIN:
+        if likelihood - last < least:
             return prior
         prior, last = new, likelihood
     return prior
@@ -164,7 +174,7 @@ def split(prior: Mixture, u: Array, s: Array, most: int) -> Mixture:
     """
     q, _ = Posterior(prior, s).chances(u)
     room = sorted(range(prior.size), key=lambda k: -prior.weights[k])[: most - prior.size]
-    parts = [_halves(prior, k, u, q[:, k]) if k in room else [(prior.weights[k], prior.means[k], prior.covariances[k])]
+    parts = [_halves(prior, k, u, q[k]) if k in room else [(prior.weights[k], prior.means[k], prior.covariances[k])]
              for k in range(prior.size)]  # fmt: skip
     weights, means, covariances = zip(*chain.from_iterable(parts), strict=True)
     return Mixture(np.array(weights), np.array(means), np.array(covariances))
@@ -224,8 +234,8 @@ def learn(start: Mixture, u: Array, s: Array, A: Array, most: int) -> Mixture:
         return start
     most = min(most, n // (ROWS_PER_PARAMETER * (r + 1) * (r + 2) // 2))
     u = u[np.lexsort(u.T)]
-    judging = np.arange(n) % HELD_OUT == 0
-    held, rest = u[judging], u[~judging]
+    teaching = np.diff(np.floor(np.arange(n + 1) * min(0.75, FIRST_LOOK / n))) > 0  # spread evenly over the rows in order
+    held, rest = u[~teaching], u[teaching]
     best = tried = start
     judged, failures = Posterior(start, s).chances(held)[1], 0
     while tried.size < most and failures < PATIENCE:

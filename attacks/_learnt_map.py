@@ -23,6 +23,7 @@ SPANNED = 1e-8
 class LearntMap(LinearAttack):
     """Base of attacks that learn ``W`` from known records."""
 
+    attack_kind = "with records"
     families = frozenset({"additive", "rotation", "rotation-noise", "random-projection"})
     knowledge = (KnownRecords.name,)
     assumes = "The adversary has some records in clear and knows which released rows are theirs; nothing else."

@@ -25,11 +25,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from attacks._posterior import Channel, channels, posterior_mass, reconstructed_priors
+from attacks._posterior import (
+    Channel,
+    Estimate,
+    by_attribute,
+    channels,
+    estimated_by_attribute,
+    posterior_mass,
+    read_off,
+    reconstructed_priors,
+)
 from auditor.adversary.density import Histogram, Method
-from auditor.plugin import Array, PluginParameters, Reconstruction, RowAttack, View, register
+from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, RowAttack, View, register
 
-CHUNK_ROWS = 1024
 TINY = 1e-300
 
 
@@ -38,6 +46,8 @@ class DistributionAnalysis(RowAttack):
     """Reconstructs each attribute's distribution from the copies, and localises every record in the shortest interval it leaves."""
 
     name = "distribution-analysis"
+    attack_kind = "per attribute"
+    cost = Cost(5e-3, 5e-6)
     reference = "liu2008, section 3.6"
     assumes = "The adversary knows the law of the noise, and that records are independent draws of one distribution."
     wins = "Wins on clustered attributes and bounded noise; on normal data it is udr with an estimated prior."
@@ -54,35 +64,32 @@ class DistributionAnalysis(RowAttack):
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the localiser with the distributions estimated from the coalition's copies."""
         p, found = self.parameters, channels(view)
-        return Localised(found, reconstructed_priors(view, found, blocks, p.method, p.bins, p.domain))
+        return Localised(found, reconstructed_priors(view, found, blocks, p.method, p.bins, p.domain), view.released.count)
 
 
 class Localised(Reconstruction):
     """Posteriors over bins, attribute by attribute; where the copies give a value away the interval is a point."""
 
-    def __init__(self, found: Sequence[Channel], priors: Sequence[Histogram | None]) -> None:
-        self._found, self._priors = found, priors
+    def __init__(self, found: Sequence[Channel], priors: Sequence[Histogram | None], rows: int) -> None:
+        self._found, self._priors, self._rows = found, priors, rows
+        self._medians = estimated_by_attribute(median, found, priors, rows)
+        self._ends: dict[float, list[Estimate]] = {}
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return posterior medians."""
-        out = np.empty_like(copies[0])
-        for j, (channel, prior, y) in enumerate(self._each(copies)):
-            out[:, j] = channel.value(y) if prior is None else median(prior, channel, y)
-        return out
+        return self._medians.rows(copies)
 
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
         """Return both ends of every record's shortest interval, shapes (b, N)."""
-        low, high = np.empty_like(copies[0]), np.empty_like(copies[0])
-        for j, (channel, prior, y) in enumerate(self._each(copies)):
-            if prior is None:
-                low[:, j] = high[:, j] = channel.value(y)
-            else:
-                low[:, j], high[:, j] = shortest_interval(prior, channel, y, confidence)
+        if confidence not in self._ends:
+            self._ends[confidence] = [self._interval(*each, confidence) for each in zip(self._found, self._priors, strict=True)]
+        low, high = np.stack([ends(y) for ends, y in zip(self._ends[confidence], by_attribute(copies), strict=True)], axis=2)
         return low, high
 
-    def _each(self, copies: Sequence[Array]) -> list[tuple[Channel, Histogram | None, Array]]:
-        stacked = [np.stack([copy[:, j] for copy in copies], axis=1) for j in range(len(self._found))]
-        return list(zip(self._found, self._priors, stacked, strict=True))
+    def _interval(self, channel: Channel, prior: Histogram | None, confidence: float) -> Estimate:
+        if prior is None:
+            return lambda copies: np.stack([channel.value(copies)] * 2)
+        return read_off(lambda p, c, y: np.stack(shortest_interval(p, c, y, confidence)), prior, channel, self._rows)
 
 
 def median(prior: Histogram, channel: Channel, copies: Array) -> Array:
@@ -118,14 +125,9 @@ def shortest_interval(prior: Histogram, channel: Channel, copies: Array, confide
     -----
     From each edge in turn the shortest way up and down, linear within the last bin; bounded noise cuts what it makes impossible.
     """
-    rows = len(copies)
-    low, high = np.empty(rows), np.empty(rows)
-    for start in range(0, rows, CHUNK_ROWS):
-        part = slice(start, start + CHUNK_ROWS)
-        mass, explained = posterior_mass(prior, channel, copies[part])
-        a, b = _shortest(mass, prior.edges, confidence)
-        y = channel.value(copies[part])
-        low[part], high[part] = np.where(explained, a, y), np.where(explained, b, y)
+    mass, explained = posterior_mass(prior, channel, copies)
+    y = channel.value(copies)
+    low, high = (np.where(explained, end, y) for end in _shortest(mass, prior.edges, confidence))
     if channel.bounded:
         left, right = channel.overlap(copies)
         low, high = np.clip(low, left, right), np.clip(high, left, right)

@@ -24,6 +24,7 @@ class Homogeneity(ClassAttack):
     """Learns the sensitive value of records whose class has (nearly) one value only."""
 
     name = "homogeneity"
+    attack_kind = "attribute disclosure"
     reference = "machanavajjhala2007, section 2.1"
     wins = "Wins on classes whose sensitive values are alike, whatever k; fails on diverse ones."
 

@@ -55,6 +55,7 @@ from attacks._fastica import Unmixing, leak_deviation, some_rows
 from attacks._naming import Guide, Likeness, Pairs
 from auditor.plugin import (
     Array,
+    Cost,
     KnownRecords,
     KnownSample,
     NotApplicable,
@@ -84,6 +85,8 @@ class IndependentComponents(RowAttack):
     """Unmixes the copy into independent components, and tells which is which attribute by what the adversary knows."""
 
     name = "ica"
+    attack_kind = "with a sample"
+    cost = Cost(5e-3, 2.5e-6)
     reference = "liu2008, section 4.3"
     families = frozenset({"rotation", "random-projection", "rotation-noise"})
     knowledge = (KnownRecords.name, KnownSample.name, UnmatchedRecords.name)

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 from attacks.known_io_regression import KnownInputOutputRegression
-from auditor.plugin import Array, KnownRecords, Reconstruction, Records, RowAttack, View, register, stream
+from auditor.plugin import Array, Cost, KnownRecords, Reconstruction, Records, RowAttack, View, register, stream
 
 MOST_RECORDS = 20_000
 """Known records that trees learn from."""
@@ -58,6 +58,8 @@ class KnownInputOutputBoosting(RowAttack):
     """Learns from records known in clear by ridge regression, and what that leaves by gradient-boosted trees."""
 
     name = "known-io-boosting"
+    attack_kind = "with records"
+    cost = Cost(0.12, 1.2e-5)
     reference = "friedman2001, algorithm 2"
     families = KnownInputOutputRegression.families
     knowledge = (KnownRecords.name,)

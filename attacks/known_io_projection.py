@@ -47,6 +47,7 @@ class KnownInputOutputProjection(RowAttack):
     """Finds the records that make a random projection's copies most likely, given some known ones; exact in their span."""
 
     name = "known-io-projection"
+    attack_kind = "with records"
     reference = "liu2007"
     families = frozenset({"random-projection"})
     knowledge = (KnownRecords.name,)

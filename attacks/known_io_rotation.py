@@ -45,6 +45,7 @@ class KnownInputOutputRotation(RowAttack):
     """Guesses uniformly among the rotations that fit some known records; exact where those records span."""
 
     name = "known-io-rotation"
+    attack_kind = "with records"
     reference = "liu2006, section 3"
     families = frozenset({"rotation"})
     knowledge = (KnownRecords.name,)

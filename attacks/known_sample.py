@@ -75,6 +75,7 @@ class KnownSampleAttack(RowAttack):
     """Matches the principal axes of a rotated copy to those of a sample, and their signs by an energy statistic."""
 
     name = "known-sample"
+    attack_kind = "with a sample"
     reference = "liu2008, section 4.2"
     families = frozenset({"rotation", "rotation-noise"})
     knowledge = (KnownSample.name,)

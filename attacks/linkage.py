@@ -23,6 +23,7 @@ class Linkage(ClassAttack):
     """Names a target's row by its quasi-identifiers; claims its sensitive value where there is one such row only."""
 
     name = "linkage"
+    attack_kind = "naming"
     reference = "samarati2001"
     wins = "Wins with k = 1 and on pooled copies whose classes cross; fails on one k-anonymous copy."
 

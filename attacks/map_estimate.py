@@ -31,10 +31,18 @@ import numpy as np
 from pydantic import Field
 from scipy.special import ndtr
 
-from attacks._posterior import Channel, channels, posterior_mass, reconstructed_priors, truncated_mean
+from attacks._posterior import (
+    ByAttribute,
+    Channel,
+    channels,
+    estimated_by_attribute,
+    posterior_mass,
+    reconstructed_priors,
+    truncated_mean,
+)
 from attacks.llse import llse_weights
 from auditor.adversary.density import Histogram, Method
-from auditor.plugin import Array, PluginParameters, Reconstruction, RowAttack, View, register
+from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, RowAttack, View, register
 
 
 @register
@@ -42,6 +50,8 @@ class MaximumAPosteriori(RowAttack):
     """Posterior mode or mean under a Gaussian, flat or reconstructed prior, by Bayes' rule record by record."""
 
     name = "map-estimate"
+    attack_kind = "per attribute"
+    cost = Cost(0.01, 6e-6)
     reference = "liu2008, section 3.5"
     assumes = "The adversary knows the law of the noise; a gaussian prior needs the data's moments, the others only the copies."
     wins = (
@@ -61,14 +71,14 @@ class MaximumAPosteriori(RowAttack):
         """Return Bayes' rule with the prior known or estimated from the coalition's copies."""
         p, found = self.parameters, channels(view)
         if p.prior == "flat":
-            return _ByAttribute(found, [None] * len(found), "flat", p.estimate)
+            return ByAttribute([channel.value for channel in found])
         if p.prior == "gaussian":
             mu_X, K_X = view.data_moments
             if not found[0].bounded:
                 return _Linear(llse_weights(K_X, view.known_law, view.grain), mu_X)
             return _Cut(found, mu_X, np.sqrt(np.diag(K_X)), p.estimate)
         priors = reconstructed_priors(view, found, blocks, p.method, p.bins, None)
-        return _ByAttribute(found, priors, p.prior, p.estimate)
+        return estimated_by_attribute(ESTIMATES[p.prior, p.estimate], found, priors, view.released.count)
 
 
 class _Linear(Reconstruction):
@@ -93,21 +103,6 @@ class _Cut(Reconstruction):
             low, high = channel.overlap(np.stack([copy[:, j] for copy in copies], axis=1))
             mu = np.full(len(low), self._mu[j])
             out[:, j] = np.clip(mu, low, high) if self._mode else truncated_mean(mu, self._std[j], low, high)
-        return out
-
-
-class _ByAttribute(Reconstruction):
-    """A prior for each attribute by itself; None stands for a flat one."""
-
-    def __init__(self, found: Sequence[Channel], priors: Sequence[Histogram | None], kind: str, estimate: str) -> None:
-        self._found, self._priors = found, priors
-        self._estimate = ESTIMATES.get((kind, estimate))
-
-    def rows(self, copies: Sequence[Array]) -> Array:
-        out = np.empty_like(copies[0])
-        for j, (channel, prior) in enumerate(zip(self._found, self._priors, strict=True)):
-            y = np.stack([copy[:, j] for copy in copies], axis=1)
-            out[:, j] = channel.value(y) if prior is None or self._estimate is None else self._estimate(prior, channel, y)
         return out
 
 

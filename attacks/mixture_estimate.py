@@ -32,13 +32,14 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from attacks._deconvolution import Mixture, Posterior, learn
+from attacks._deconvolution import CHUNK_VALUES, Mixture, Posterior, learn
 from attacks._fastica import some_rows
 from auditor.adversary.single_copy import combined_noise, estimated_covariance
 from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import Pencil, regression
 from auditor.plugin import (
     Array,
+    Cost,
     DenseNoise,
     GaussianNoise,
     NotApplicable,
@@ -51,8 +52,6 @@ from auditor.plugin import (
     stream,
 )
 
-CHUNK_VALUES = 2**18
-"""Numbers worked on at once when rows are estimated, K r for each: two megabytes, which stay in the cache."""
 MOST_KEPT = 64
 """Priors that are kept for coalitions whose combination is the same."""
 
@@ -62,6 +61,7 @@ class MixtureEstimate(RowAttack):
     """Posterior mean of all attributes together under a mixture of normals learnt from the copies alone (extreme deconvolution)."""
 
     name = "mixture-estimate"
+    cost = Cost(0.03, 1.5e-5)
     reference = "bovy2011, eq. 16"
     assumes = "The adversary knows the law of the noise, which is Gaussian; the prior is learnt from the copies."
     wins = (

@@ -34,6 +34,7 @@ class PartialDisclosure(LinearAttack):
     """The joint LLSE of the unknown attributes, given the true values of others."""
 
     name = "partial-disclosure"
+    attack_kind = "with attributes"
     reference = "li2012, eq. 6"
     knowledge = (KnownAttributes.name,)
     assumes = "The adversary knows the law of the noise, the data's mean and covariance, and some attributes of every record."

@@ -48,12 +48,16 @@ from auditor.plugin import (
     mask,
     register,
 )
+from auditor.schemes.replacement.estimated_law import EstimatedLaw, estimated_retention, learnt
 from auditor.schemes.replacement.law import odds_ratio, step
 
 MOST_LOG = 600.0
 """Products of odds beyond ``e^600`` leave double precision: they are taken in logarithms then."""
 SMALLEST = 1e-150
 """Floor of a possible backward message: 10,000 unlikely copies must not round to impossible ones."""
+
+MOST_STEPS, SMALL_STEP = 2_000, 1e-7
+"""Of expectation–maximisation: steps, and the change of a share that ends them."""
 
 
 @register
@@ -91,6 +95,9 @@ class Posterior(CategoricalAttack):
     def _estimated(self, view: CategoricalView) -> Array:
         """The prior from the least perturbed copy, which holds most of what is known of it."""
         best = view.law.best - 1
+        if isinstance(view.law, EstimatedLaw):
+            T = view.law.transition_matrix(None, best + 1)
+            return prior_of_chances(view.need(SampleCounts).counts[best], T, self.parameters.prior == "em")
         counts, level = view.need(SampleCounts).counts[best], view.law.levels[best]
         if level == 0:
             return np.full(view.size, 1.0 / view.size)  # the copy says nothing of the prior
@@ -100,8 +107,11 @@ class Posterior(CategoricalAttack):
         """Channel and prior from known records: how often each copy shows the truth."""
         pairs = view.need(KnownPairs)
         x = pairs.original
-        levels = tuple(estimated_retention(x, y, view.size) for y in pairs.copies)
         prior = (np.bincount(x, minlength=view.size) + 1.0) / (x.size + view.size)
+        if isinstance(view.law, EstimatedLaw):
+            copies = dict(enumerate(pairs.copies, start=1))
+            return Bayes(prior, learnt(x, copies, [view.size], [tuple(copies)]), fixed=False, exact=False)
+        levels = tuple(estimated_retention(x, y, view.size) for y in pairs.copies)
         return Bayes(prior, UniformLaw(levels, view.size, view.law.multilevel), fixed=False, exact=False)
 
 
@@ -133,6 +143,8 @@ class Bayes(Inference):
         return np.asarray(np.divide(joint, evidence, out=joint))
 
     def _joint(self, prior: Array, copies: Sequence[Codes]) -> Array:
+        if isinstance(self.law, EstimatedLaw):
+            return prior * self.law.likelihood(copies)
         if self.law.multilevel:
             return chain_joint(prior, self.law, copies, self.exact)
         return fresh_joint(prior, self.law, copies)
@@ -211,12 +223,18 @@ def prior_by_likelihood(counts: Array, retention: float) -> Array:
     return np.asarray(np.maximum(t * counts - noise, 0.0) / retention)
 
 
-def estimated_retention(x: Codes, y: Codes, size: int) -> float:
-    """Return the maximum-likelihood retention from r matched pairs: ``(m − 1/s)/(1 − 1/s)`` for the share m that agree.
+def prior_of_chances(counts: Array, T: Array, by_likelihood: bool) -> Array:
+    """Return the prior under any transition matrix T, shape (s, s), row x: by expectation–maximisation, or least squares of ``Tᵀ q = f``.
 
-    Kept off 1 by half a record: r agreements do not prove that the next will agree.
+    Source: agrawal2001, section 4, for the iteration; negative values of least squares are put to 0 and the rest scaled.
     """
-    if size == 1:
-        return 0.0
-    agree = float(np.mean(x == y))
-    return min(max(0.0, (agree - 1 / size) / (1 - 1 / size)), 1.0 - 0.5 / (x.size + 1))
+    frequency = counts / counts.sum()
+    if not by_likelihood:
+        estimate = np.clip(np.linalg.lstsq(T.T, frequency, rcond=None)[0], 0.0, None)
+        return np.asarray(estimate / estimate.sum())
+    q = np.full(counts.size, 1.0 / counts.size)
+    for _ in range(MOST_STEPS):
+        before, q = q, q * (T @ (frequency / (q @ T)))
+        if np.abs(q - before).max() <= SMALL_STEP:
+            break
+    return np.asarray(q / q.sum())

@@ -53,6 +53,7 @@ class RecordLinkage(RowAttack):
     """Names the row of each target in the pooled copies by what is known of it; the estimate is the best linear one of that row."""
 
     name = "record-linkage"
+    attack_kind = "naming"
     reference = "fellegi1969"
     knowledge = (KnownAttributes.name,)
     assumes = "The adversary knows the law of the noise, which is Gaussian, the data's mean and covariance, and attributes of its targets."

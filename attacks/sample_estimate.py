@@ -41,6 +41,7 @@ from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import Pencil
 from auditor.plugin import (
     Array,
+    Cost,
     KnownRecords,
     KnownSample,
     PluginParameters,
@@ -67,6 +68,8 @@ class SampleEstimate(RowAttack):
     """Posterior mean of all attributes together, over the records of a population sample, or of records known in clear."""
 
     name = "sample-estimate"
+    attack_kind = "with a sample"
+    cost = Cost(5e-3, 4e-6)
     reference = "robbins1956"
     knowledge = (KnownSample.name, UnmatchedRecords.name, KnownRecords.name)
     assumes = "The adversary knows the law of the noise, which is Gaussian, and has records of the same population."

@@ -41,7 +41,7 @@ from scipy.signal import oaconvolve
 from attacks._spectra import PADDING, excess_risk, periodograms, smoothed, wiener_gain
 from auditor.adversary.single_copy import combined_noise
 from auditor.numerics.linear_algebra import Pencil
-from auditor.plugin import Array, Estimated, Indices, Perfect, Reconstruction, RowAttack, View, register
+from auditor.plugin import Array, Cost, Estimated, Indices, Perfect, Reconstruction, RowAttack, View, register
 
 MOST_DIRECTIONS = 24
 """Directions whose cross-spectra are learnt: each frequency takes a decomposition of a matrix of this size."""
@@ -60,6 +60,8 @@ class SerialFilter(RowAttack):
     """Wiener filter along the rows, its spectra learnt from the copies alone: finds what neighbouring records tell of one another."""
 
     name = "serial-filter"
+    attack_kind = "serial"
+    cost = Cost(5e-3, 2.5e-6)
     serial = True
     reference = "wiener1949"
     knowledge = (Perfect.name, Estimated.name)

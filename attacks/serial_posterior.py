@@ -39,6 +39,7 @@ from auditor.plugin import (
     CategoricalAttack,
     CategoricalView,
     Codes,
+    Cost,
     Inference,
     NotApplicable,
     Perfect,
@@ -47,6 +48,7 @@ from auditor.plugin import (
     UniformPrior,
     register,
 )
+from auditor.schemes.replacement.estimated_law import EstimatedLaw
 
 MOST_VALUES = 128
 """Values of a domain whose chain is learnt: a step takes the square of them."""
@@ -69,6 +71,8 @@ class SerialPosterior(CategoricalAttack):
     """Posterior of every record given its copies and its neighbours': forward–backward on a Markov chain learnt from the copies alone."""
 
     name = "serial-posterior"
+    attack_kind = "serial"
+    cost = Cost(0.02, 1e-5)
     serial = True
     reference = "rabiner1989"
     knowledge = (Perfect.name, UniformPrior.name)
@@ -109,7 +113,10 @@ class SerialBayes(Inference):
 
 def likelihood(law: UniformLaw, copies: Sequence[Codes]) -> Array:
     """Return ``B``, shape (b, s): the chance of each record's copies by its true value, over the largest; 0 for impossible copies."""
-    joint = (chain_joint if law.multilevel else fresh_joint)(np.ones(law.size), law, copies)
+    if isinstance(law, EstimatedLaw):
+        joint = law.likelihood(copies)
+    else:
+        joint = (chain_joint if law.multilevel else fresh_joint)(np.ones(law.size), law, copies)
     top = joint.max(axis=1, keepdims=True)
     return np.asarray(np.divide(joint, top, out=np.zeros_like(joint), where=top > 0))
 

@@ -29,6 +29,7 @@ class Similarity(ClassAttack):
     """Learns the sensitive value up to a group of like values, where a class lies within one group."""
 
     name = "similarity"
+    attack_kind = "attribute disclosure"
     reference = "li2007, section 3"
     wins = "Wins on classes diverse in value but not in meaning; fails where values spread over groups."
     trial = MappingProxyType({"edges": [90.0, 100.0, 110.0]})

@@ -25,6 +25,7 @@ class Skewness(ClassAttack):
     """Suspects records of a sensitive value that is far commoner in their class than in the table."""
 
     name = "skewness"
+    attack_kind = "attribute disclosure"
     reference = "li2007, section 3"
     wins = "Wins on diverse classes unlike the table; fails on classes t-close to it."
 

@@ -73,6 +73,7 @@ class TransformMatch(RowAttack):
     """Names the coefficients of a public transform by what is known of some records, and inverts it."""
 
     name = "transform-match"
+    attack_kind = "with records"
     jumps = True
     reference = "mukherjee2006"
     families = frozenset({"random-projection"})

@@ -30,20 +30,21 @@ else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from attacks._posterior import Channel, channels, reconstructed_priors
+from attacks._posterior import channels, estimated_by_attribute, reconstructed_priors
 from attacks.map_estimate import histogram_mean
-from auditor.adversary.density import Histogram, Method
+from auditor.adversary.density import Method
 from auditor.adversary.single_copy import combined_noise, filter_map
 from auditor.plugin import (
     Affine,
     Array,
     Attack,
+    Cost,
     Estimated,
     LinearAttack,
     Perfect,
@@ -60,6 +61,7 @@ class UnivariateReconstruction(LinearAttack):
     """Posterior mean of each attribute by itself, blind to correlations between attributes; the prior Gaussian or reconstructed."""
 
     name = "udr"
+    attack_kind = "per attribute"
     reference = "huang2005, section 4"
     knowledge = (Perfect.name, Estimated.name)
     assumes = (
@@ -100,26 +102,13 @@ class ReconstructedPrior(RowAttack):
     """Posterior means under distributions estimated from the copies; any knowledge will do."""
 
     name = UnivariateReconstruction.name
+    cost = Cost(0.01, 1e-5)
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return posterior means with the priors estimated from the coalition's copies."""
         found = channels(view)
-        return PosteriorMeans(found, reconstructed_priors(view, found, blocks, self.parameters.method, self.parameters.bins, None))
-
-
-class PosteriorMeans(Reconstruction):
-    """Each attribute's posterior mean under its own prior; None stands for a value that the copies give away."""
-
-    def __init__(self, found: Sequence[Channel], priors: Sequence[Histogram | None]) -> None:
-        self._found, self._priors = found, priors
-
-    def rows(self, copies: Sequence[Array]) -> Array:
-        """Return posterior means."""
-        out = np.empty_like(copies[0])
-        for j, (channel, prior) in enumerate(zip(self._found, self._priors, strict=True)):
-            y = np.stack([copy[:, j] for copy in copies], axis=1)
-            out[:, j] = channel.value(y) if prior is None else histogram_mean(prior, channel, y)
-        return out
+        priors = reconstructed_priors(view, found, blocks, self.parameters.method, self.parameters.bins, None)
+        return estimated_by_attribute(histogram_mean, found, priors, view.released.count)
 
 
 def univariate_gain(variance: Array, noise: Array) -> Array:

@@ -21,7 +21,7 @@ KNOWN: dict[bool | None, str] = {None: "", True: "honest", False: "a leak is pla
 
 
 def listing(kinds: Sequence[str]) -> str:
-    """Return the list of each kind, a heading and a line each: name, the package it comes with, what it is."""
+    """Return the list of each kind, a heading and a line each: name, the package it comes with, of an attack its kind, what it is."""
     parts = []
     for kind in kinds:
         lines = _scenario_lines() if kind == "scenarios" else _plugin_lines(SINGULAR[kind])
@@ -34,7 +34,8 @@ def _plugin_lines(kind: str) -> list[tuple[str, ...]]:
     for name in registry.names(kind):
         cls = registry.get(kind, name)
         aliases = f" (also: {', '.join(cls.aliases)})" if getattr(cls, "aliases", ()) else ""
-        lines.append((name, registry.package(cls), cls.summary() + aliases))
+        told = (cls.attack_kind,) if kind == "attack" else ()
+        lines.append((name, registry.package(cls), *told, cls.summary() + aliases))
     if kind == "expectation":
         lines = [line for line in lines if line[0] != "metric"]
         own = registry.package(registry.get("expectation", "metric"))
@@ -87,6 +88,7 @@ def _plugin_page(cls: type[registry.Plugin]) -> str:
     parts = [f"{cls.name}: {cls.kind}", cls.summary()]
     rest = (inspect.getdoc(cls) or "").partition("\n")[2].strip()
     facts = [
+        ("Kind", getattr(cls, "attack_kind", "")),
         ("Known", KNOWN[getattr(cls, "honest", None)]),
         ("States" if cls.kind == "case" else "Promises", getattr(cls, "claims", "")),
         ("Assumes", "" if cls.kind == "case" else cls.assumes),

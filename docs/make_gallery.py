@@ -21,7 +21,8 @@ import auditor
 from auditor.results.model import AuditResult
 from reports.figures.figures import clean
 from reports.figures.reading import Reading
-from reports.markdown import safe
+from reports.layout.kind_table import kinds as kind_table
+from reports.markdown import WRITERS, safe
 from reports.wording.card import Verdict
 from reports.wording.verdict import verdicts
 from reports.wording.words import STATUS_MARKS, counts, where_text
@@ -73,7 +74,8 @@ def _part(entry: Entry, result: AuditResult | None) -> str:
     if result is None:
         return begin
     told = "".join(f"- **{safe(v.scheme)}**: {safe(_said(v))}\n" for v in verdicts(Reading(result)))
-    return f"{begin}\nMeasured (`auditor run {entry.scenario}`):\n\n{told}\n{_expected(result)}"
+    kinds = "".join(f"{WRITERS[type(block)](block)}\n" for block in kind_table(Reading(result))) if entry.kinds else ""
+    return f"{begin}\nMeasured (`auditor run {entry.scenario}`):\n\n{told}\n{kinds}{_expected(result)}"
 
 
 def _said(verdict: Verdict) -> str:

@@ -16,7 +16,7 @@ from reports.terminal import Terminal
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH = 96
 FENCE = "```text\n"
-LEFT_OUT = ("\n\nIn detail", "\n\nCollusion curves")
+LEFT_OUT = ("\n\nThe strongest attack of each kind", "\n\nCollusion curves")
 """Where the part begins that the sample leaves out, and where it goes on."""
 LAST = "\n\nCoalition map"
 """The first part after the end of the sample."""

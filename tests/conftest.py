@@ -1,6 +1,8 @@
 """What all tests share: property tests draw the same examples every time, so that a green run stays green."""
 
+import atexit
 import os
+import shutil
 import tempfile
 
 import pytest
@@ -9,7 +11,9 @@ from hypothesis import settings
 settings.register_profile("audit", derandomize=True, deadline=None)
 settings.load_profile("audit")
 
-os.environ.setdefault("AUDITOR_STATE", tempfile.mkdtemp(prefix="auditor-state-"))  # tests leave the user's own key alone
+if "AUDITOR_STATE" not in os.environ:  # tests leave the user's own key alone
+    os.environ["AUDITOR_STATE"] = tempfile.mkdtemp(prefix="auditor-state-")
+    atexit.register(shutil.rmtree, os.environ["AUDITOR_STATE"], ignore_errors=True)
 
 collect_ignore = ["fuzz_corpus"]  # scenarios that are wrong on purpose, for tests/test_fuzz.py
 

@@ -55,6 +55,7 @@ def test_one_and_two_workers_give_the_same_results():
     ],
     ids=["attack", "scheme", "expectation", "measure"],
 )
+@pytest.mark.slow_after_first
 def test_adding_one_thing_changes_no_number_of_another(plain, changes):
     extra = [record for record in figures(**changes) if record.metric != "within"]
     assert extra == plain

@@ -28,17 +28,20 @@ def test_nothing_of_the_corpus_shows_a_fault(name):
 
 @settings(settings.get_profile("fuzz"), max_examples=60)
 @given(draws)
+@pytest.mark.slow
 def test_no_mutated_scenario_shows_a_fault(draw):
     assert judged(scenarios.mutated(draw)).faults == []
 
 
 @settings(settings.get_profile("fuzz"), max_examples=60)
 @given(draws)
+@pytest.mark.slow
 def test_no_mutated_table_shows_a_fault(draw):
     assert judged(tables.mutated(draw)).faults == []
 
 
 @pytest.mark.parametrize("path", sorted((scenarios.CORPUS / "shapes").iterdir()), ids=lambda path: path.stem)
+@pytest.mark.slow_after_first
 def test_what_is_mutated_is_carried_out_unless_it_is(path):
     verdict = judged(scenarios.case("none", path.read_bytes()))
     assert verdict.outcome in ("run: well", "run: expectation fails")
@@ -79,6 +82,7 @@ def raising(error):
         (lambda *_: (Path("audit/s").mkdir(parents=True), Path("audit/s/journal.jsonl").write_text(Path("t.csv").read_text())), "a cell in journal"),
     ],
 )
+@pytest.mark.slow_after_first
 def test_a_planted_fault_is_found(monkeypatch, planted, shown):
     monkeypatch.setattr(run, "_check_all", planted)
     for commands in (run, perturb, inspect):

@@ -93,6 +93,7 @@ def test_a_run_that_works_gives_no_value_away(here, command):
     assert_no_original(here / "audit", people())
 
 
+@pytest.mark.slow
 def test_attacks_and_schemes_that_break_give_no_value_away_and_the_others_are_reported(tmp_path):
     install(tmp_path / "site", "broken", attacks=BROKEN_ATTACKS, schemes=BROKEN_SCHEMES)
     broken = ["raises", "not-a-number", "wrong-shape", "row-raises", "row-nan", "row-shape", "row-fit"]

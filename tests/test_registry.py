@@ -242,6 +242,7 @@ def troublesome(tmp_path_factory):
     )
 
 
+@pytest.mark.slow
 def test_a_module_that_cannot_be_imported_is_reported_and_the_others_work(troublesome, tmp_path):
     done = command(troublesome, "list", "attacks", cwd=tmp_path)
     assert done.returncode == 0

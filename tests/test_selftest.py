@@ -104,6 +104,7 @@ def test_tables_are_what_they_are_called():
 # -- the verdicts ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_leak_is_found_an_honest_release_is_not_refuted_and_both_are_counted():
     found = self_test(1000, 2, cases=["max-for-min", "honest-normal"])
     leak, sound = found.cases

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +19,31 @@ from auditor.registry import Plugin
 from auditor.types import Array
 
 
+class Cost(NamedTuple):
+    """Seconds that a core takes, as measured once: of each fit to one coalition's copies, and of each value of the table in it."""
+
+    fit: float
+    value: float
+
+
 class Attack(Plugin):
     """A way of rebuilding ``X`` from a coalition's copies."""
 
     kind = "attack"
+    attack_kind: ClassVar[str] = "joint"
+    """What it is built on, in a few words of the field: reports compare the strongest attack of each kind, and name the kinds not tried.
+
+    Those that ship are ``linear``; not linear, ``per attribute`` or ``joint``; ``with attributes``, ``with a sample`` or ``with records``,
+    for what they cannot do without; ``serial``; ``naming`` and ``attribute disclosure``, which estimate no numbers.
+    """
     families: ClassVar[frozenset[str]] = frozenset({"additive"})
     """Families of schemes it applies to."""
     knowledge: ClassVar[tuple[str, ...]] = ()
     """Names of the states of knowledge it can use; empty: it needs none, and any will do."""
     serial: ClassVar[bool] = False
     """Whether it looks at a record's neighbours in the table: the order of the rows counts then."""
+    cost: ClassVar[Cost] = Cost(3e-3, 3e-7)
+    """What one fit takes, estimates of all rows included; `auditor check` adds it up. Linear attacks take none of the rows."""
     best_linear: ClassVar[bool] = False
     """Whether no linear attack has a smaller error where the law is known: theorems on pooling are about it."""
     wins: ClassVar[str] = ""
@@ -79,6 +94,7 @@ class Attack(Plugin):
 class LinearAttack(Attack):
     """An attack whose estimate is an affine map of the copies: its error needs only second moments, never a row."""
 
+    attack_kind = "linear"
     inverts: ClassVar[bool] = False
     """Whether it inverts a matrix that it learnt under noise. The inverse of what may be singular has no mean square, so that one
     release gives its errors no interval unless other draws of the release show them to be steady."""

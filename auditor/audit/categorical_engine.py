@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical.belief_gap import Gap, GapJob, belief_gap
 from auditor.audit.categorical.cell_records import Bar, Bars, Cell, cell_records, closed_bars, gain_record
 from auditor.audit.categorical.first_pass import CountJob
+from auditor.audit.categorical.halves import Half, halves_of, jackknifed, put_together
 from auditor.audit.categorical.posterior_measures import Frame, Sums
 from auditor.audit.categorical.posterior_pass import Fitted, Found, Measured, MeasureJob, Try, closed_forms, gain_in_theory
 from auditor.audit.categorical.redraws import Fit, bars_of
@@ -79,7 +81,7 @@ class CategoricalEngine:
         evidence.law.extend(law_tests(session.law, session.counted.law))
         evidence.facts["marginal"] = marginal_tests(release, session.counted)
         if session.between:
-            evidence.facts["drawn"] = drawn_between(context.levels, release.data.size, session.between, session.counted.between)
+            evidence.facts["drawn"] = drawn_between(release.law.levels, release.data.size, session.between, session.counted.between)
         if request.pooling:
             evidence.pooling.update(pooling_evidence(release))
         return measurements, []
@@ -103,24 +105,28 @@ class AttackSession:
 
     def __init__(self, release: UniformRelease) -> None:
         self.release, scenario = release, release.scenario
-        levels = release.context.levels
+        levels = release.law.levels
+        self.halves = halves_of(release)
         self.between = between(levels) if release.law.multilevel and len(levels) <= MOST_COPIES else []
         self.draws = draws_of(scenario.knowledge, release.data.rows, scenario.seed, release.key.replicate)
         history = release.law.multilevel and scenario.measure("history-size") is not None
         self._fits: dict[Try, Fit] = {}
-        self.law = LawJob(release.data.size, tuple(chain(release.law, release.singles)), release.data.rows)
+        drawn = () if release.estimated else tuple(chain(release.law, release.singles))
+        self.law = LawJob(release.data.size, drawn, release.data.rows)
         job = CountJob(release.data.size, tuple(release.singles), tuple(self.between), self.draws, history, self.law)
         self.counted = release.go_through(job)
 
     def run(self) -> list[Measurement]:
         """Return the records of every cell; an attack that fails is recorded, and does not stop the others."""
         tries = [(use, knowledge) for knowledge in self.release.scenario.knowledge for use in self.release.scenario.attacks]
-        fitted: dict[Try, Fitted] = {}
+        parts: dict[Try, dict[Try, Fitted]] = {}
         failed: dict[Try, tuple[str, str]] = {}
         for use, knowledge in tries:
             with noted(failed, (use.id, knowledge.label)):
-                fitted[use.id, knowledge.label] = self._fitted(use, knowledge)
-        found = self._measured(fitted)
+                parts[use.id, knowledge.label] = self._parts(use, knowledge)
+        fitted = {name: next(iter(each.values())) for name, each in parts.items()}
+        measured = self._measured({key: fit for each in parts.values() for key, fit in each.items()})
+        found = put_together(measured, {name: list(each) for name, each in parts.items()})
         failed.update(found.failed)
         by_outcome = {name: fit for name, fit in fitted.items() if name not in failed and fit.hidden is None and not fit.serial}
         gaps = self._gaps(by_outcome, failed)
@@ -137,9 +143,9 @@ class AttackSession:
         """Return what all attacks yield; what stops the pass itself stops them all."""
         if not fitted:
             return Found()
-        clear = {key: draw for key, draw in self.draws.items() if draw.clear}
+        clear = {key: draw for key, draw in self.draws.items() if draw.clear} | {half.name: half.rows for half in self.halves}
         with contained() as failure:
-            return self.release.go_through(MeasureJob(self.release.data.size, self.release.groups, fitted, clear))
+            return self.release.go_through(MeasureJob(self.release.data.size, self.release.groups, fitted, clear, self.release.estimated))
         return Found(failed={name: ("failed", failure.reason) for name in fitted})
 
     def _empty(self, use: AttackUse, knowledge: Knowledge, status: str, reason: str) -> list[Measurement]:
@@ -147,14 +153,22 @@ class AttackSession:
 
     def _tried(self, use: AttackUse) -> list[Coalition]:
         """Return the coalitions that an attack is tried on."""
-        return [coalition for coalition in self.release.coalitions if use.tries(coalition, len(self.release.context.levels))]
+        return [coalition for coalition in self.release.coalitions if use.tries(coalition, self.release.context.copies)]
 
-    def _fitted(self, use: AttackUse, knowledge: Knowledge) -> Fitted:
+    def _parts(self, use: AttackUse, knowledge: Knowledge) -> dict[Try, Fitted]:
+        """Return an attack fitted once, or with what each half of the records teaches of a law that nobody states."""
+        name = use.id, knowledge.label
+        if not self.halves or isinstance(knowledge, KnownRecords):  # which are what that adversary learns from
+            return {name: self._fitted(use, knowledge)}
+        return {(use.id, f"{knowledge.label}, {half.name}"): self._fitted(use, knowledge, half) for half in self.halves}
+
+    def _fitted(self, use: AttackUse, knowledge: Knowledge, half: Half | None = None) -> Fitted:
         attack: Attack = registry.get("attack", use.name)(use.parameters).form()
         attack.check(self.release.scheme.family, knowledge)
         if not isinstance(attack, CategoricalAttack):
             raise NotApplicable(f"{use.name} does not attack categories")
         view, data, rho = self.view(knowledge), self.release.data, self.release.scenario.measure("rho-breach")
+        view = view if half is None else replace(view, law=half.law)
         bounds = None if rho is None else (float(rho.options["rho1"]), float(rho.options["rho2"]))
         predicates = attack.predicates(data.labels)
 
@@ -164,18 +178,18 @@ class AttackSession:
             exact = inference.fixed and np.array_equal(inference.prior, data.prior)
             return inference, Frame(inference.prior, exact, data.scores, bounds, predicates)
 
-        needed, M = self.release.needed, len(self.release.context.levels)
+        needed, M = self.release.needed, self.release.context.copies
         if attack.serial:  # each coalition takes passes of its own: those that nobody asks about are left out
             needed = [coalition for coalition in needed if len(coalition) == 1 or use.tries(coalition, M)]
         found = {coalition: fit(view, coalition) for coalition in needed}
-        hidden = key_of(knowledge) if isinstance(knowledge, KnownRecords) else None
+        hidden = key_of(knowledge) if isinstance(knowledge, KnownRecords) else half and half.name
         self._fits[use.id, knowledge.label] = fit
         return Fitted({c: inference for c, (inference, _) in found.items()}, {c: frame for c, (_, frame) in found.items()}, hidden)
 
     def _gaps(self, fitted: Mapping[Try, Fitted], failed: dict[Try, tuple[str, str]]) -> dict[Try, dict[Coalition, Gap]]:
         """Return the gap between every coalition's belief and its best copy's, by attack and knowledge, if it is asked for."""
         gaps: dict[Try, dict[Coalition, Gap]] = {name: {} for name in fitted}
-        if self.release.scenario.measure("belief-gap") is None or not fitted:
+        if self.release.scenario.measure("belief-gap") is None or not fitted or self.release.estimated:
             return {}
         n, s = self.release.data.rows, self.release.data.size
         several = [(c, min(possible_cells(n, s, len(c)), MOST_CELLS)) for c in self.release.needed if len(c) > 1]
@@ -199,7 +213,10 @@ class AttackSession:
                 closed = closed_forms(self.release.law.of(coalition), self.release.data, inference, fitted.frames[coalition])
             if closed is None and bars is None:
                 name = use.id, knowledge.label
-                bars = serial_bars(self.release, name, fitted, sums) if fitted.serial else self._bars(use, knowledge)
+                if self.release.estimated:
+                    bars = jackknifed(sums) if alike(knowledge) else {}
+                else:
+                    bars = serial_bars(self.release, name, fitted, sums) if fitted.serial else self._bars(use, knowledge)
             mine = closed_bars(closed) if closed is not None else (bars or {}).get(coalition, {})
             found[coalition] = Measured(sums[coalition], closed, mine, gaps.get(coalition))
         return [record for coalition in self._tried(use) for record in self._cell(use.id, knowledge, coalition, found)]
@@ -215,7 +232,8 @@ class AttackSession:
     def _cell(self, attack: str, knowledge: Knowledge, coalition: Coalition, found: Mapping[Coalition, Measured]) -> list[Measurement]:
         cell, measured = Cell(self.release.context, attack, knowledge.label, coalition), found[coalition]
         data = self.release.data
-        odds = self.release.law.of(coalition).odds() if isinstance(knowledge, Perfect) else None
+        stated = isinstance(knowledge, Perfect) and not self.release.estimated
+        odds = self.release.law.of(coalition).odds() if stated else None
         cell_records(cell, measured.sums, measured.closed, measured.bars, data.prior, data.scores, odds)
         best = min(coalition, key=lambda copy: found[(copy,)].sums.groups.sum())
         if measured.gap is not None:
@@ -223,7 +241,8 @@ class AttackSession:
                 bar = None if measured.gap.std_error is None else Bar.normal(measured.gap.std_error, "jackknife")
                 cell.add("belief_gap", measured.gap.measured, bar, measured.gap.computed, varies=True)
             cell.add("largest_belief_gap", measured.gap.largest, theory=measured.gap.largest)
-        gain_record(cell, measured.sums, found[(best,)].sums, gain_in_theory(found, coalition), None if measured.closed else measured.bars)
+        own = measured.closed is not None or (self.release.estimated and alike(knowledge))  # the gain's own jackknife
+        gain_record(cell, measured.sums, found[(best,)].sums, gain_in_theory(found, coalition), None if own else measured.bars)
         return cell.records
 
     def view(self, knowledge: Knowledge) -> CategoricalView:
@@ -237,6 +256,11 @@ class AttackSession:
                 raise NotApplicable("every record is known in clear: none is left to attack")
             given = self.counted.pairs_of(key_of(knowledge))
         return CategoricalView(members, self.release.law.of(members), knowledge, data.labels, given)
+
+
+def alike(knowledge: Knowledge) -> bool:
+    """Whether every adversary of this knowledge is given the same: else one release does not tell how far its figures vary."""
+    return not isinstance(knowledge, Estimated | KnownRecords)
 
 
 def check_inferences(inferences: Iterable[Inference], predicates: Mapping[str, Any], size: int) -> None:

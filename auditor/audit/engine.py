@@ -12,6 +12,7 @@ from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical_engine import CategoricalEngine
 from auditor.audit.numeric_engine import NumericEngine
 from auditor.audit.workload import Workload
+from auditor.data.common_records import Audited
 from auditor.data.table import Table
 from auditor.numerics.passes import Job
 from auditor.process.containment import contained
@@ -76,10 +77,13 @@ def engine_of(use: SchemeUse) -> Engine:
 def audit_release(request: ReleaseRequest) -> ReleaseAudit:
     """Return what the audit of one release yields; where it fails, every cell says why."""
     engine, use = engine_of(request.use), request.use
-    coalitions, context = list[Coalition]([()]), engine.context(request, (), 0)
+    coalitions, context, part = list[Coalition]([()]), engine.context(request, (), 0), Audited(request.table)
     with contained() as failure:  # without levels nobody knows of copies, let alone coalitions
+        request, part = request.audited()
         context = engine.context(request, request.levels, request.copies)
-    evidence = ReleaseEvidence(request.point, use.id, use.name, context.copies, request.replicate, request.table.rows)
+    evidence = ReleaseEvidence(
+        request.point, use.id, use.name, context.copies, request.replicate, part.table.rows, notes=part.notes, understated=part.understated
+    )
     if failure.error is None:
         coalitions = expand_all(request.scenario.coalitions, context.copies, request.scenario.seed)
         with contained() as failure:

@@ -18,7 +18,7 @@ from auditor.audit.anonymity.inferences import Inferences, inference_records
 from auditor.audit.attempts.linear import linear_errors
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.attempts.over_rows import row_errors
-from auditor.audit.base.records import ALL, CellContext, distribution_records, error_records, promise_records, scheme_record
+from auditor.audit.base.records import ALL, CellContext, distribution_records, error_records, noise_records, promise_records, scheme_record
 from auditor.audit.base.release import Release, open_release
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical.binned_columns import binned_records
@@ -139,6 +139,8 @@ class Session:
         """Fill in what expectations judge the release by."""
         opened, table = self.opened, self.opened.release.table
         evidence.law.extend(law_tests(opened.release, opened.law_within, opened.gathered.groups))
+        if opened.estimated:
+            evidence.facts["learnt"] = opened.release.copies * table.width / table.rows
         if opened.pooling:
             evidence.paired.update(self.paired)
         if opened.pooling and opened.gathered.copies.joint:
@@ -206,6 +208,8 @@ def release_records(opened: Opened, context: CellContext) -> Iterator[Measuremen
     facts = release.scheme.facts(release.levels, release.moments)
     check_real(*facts.values())
     yield from (scheme_record(context, name, float(value)) for name, value in facts.items() if asked(name))
+    if opened.gathered.noise is not None:
+        yield from noise_records(context, opened.gathered.noise)
     if asked("entropy-privacy"):
         yield from entropy_records(context, release.table, opened.law, opened.coalitions)
     if scenario.utility is not None:

@@ -16,6 +16,7 @@ from auditor.adversary.knowledge import Estimated, KnownRecords
 from auditor.audit.base.release import KEEP_BYTES, make_scheme
 from auditor.audit.categorical.posterior_pass import BLOCK_NUMBERS, MOST_OUTCOMES, QUANTITIES
 from auditor.audit.categorical.release import KEEP_BYTES as KEEP_CODES
+from auditor.audit.cost import categorical_seconds, numeric_seconds
 from auditor.audit.counts.outcome_counts import FEWEST_PENDING, MOST_CELLS, PASS_CELLS, possible_cells
 from auditor.audit.numeric.gather import MOST_SHUFFLED
 from auditor.audit.numeric.reconstruct import CHUNK_VALUES
@@ -28,10 +29,6 @@ from auditor.numerics.blocks import moment_groups, row_blocks
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.replacement.base import categories_of
 
-SECONDS_PER_NORMAL = 1.2e-8
-"""Measured here for drawing and adding one normal variate (NUMBERS: 7.5 ns to draw, 1.1 to 1.2 times that in all)."""
-SECONDS_PER_RECORD, SECONDS_PER_CHANCE = 3e-8, 2e-9
-"""Upper figures for one record of one coalition's categories: counting it, and one value's chance in its posterior."""
 ROW_MEASURES = {"within", "exact", "error-distribution", "error-quantiles", "interval-privacy"}
 """Measures for which linear attacks, too, go through the rows."""
 PROCESS_BYTES = 160
@@ -50,8 +47,8 @@ class Workload:
         Columns that are perturbed.
     values : int
         Values to draw.
-    seconds : float
-        On one core, for what grows with the rows.
+    seconds, once : float
+        On one core, in every replicate, and besides in the first (`auditor.audit.cost`).
     memory : int
         Bytes at the peak of one process, beside the interpreter.
     """
@@ -60,20 +57,21 @@ class Workload:
     values: int
     seconds: float
     memory: int
+    once: float = 0.0
 
 
 def numeric_workload(here: Scenario, table: Table, use: SchemeUse, copies: int, coalitions: int) -> Workload:
     """Return what a release of so many copies of numbers takes, attacked by so many coalitions."""
     values = table.rows * table.width * copies
-    return Workload(table.width, values, values * SECONDS_PER_NORMAL, _numeric_memory(here, table, use, copies, coalitions))
+    seconds, once = numeric_seconds(here, use, table.rows, table.width, copies)
+    return Workload(table.width, values, seconds, _numeric_memory(here, table, use, copies, coalitions), once)
 
 
 def categorical_workload(here: Scenario, table: Table, use: SchemeUse, copies: int, coalitions: int) -> Workload:
     """Return what a release of so many copies of categories takes, attacked by so many coalitions."""
     data = categories_of(table)
-    values, cells = data.rows * copies, coalitions * len(here.knowledge) * len(here.attacks)
-    seconds = values * SECONDS_PER_NORMAL + data.rows * cells * (SECONDS_PER_RECORD + SECONDS_PER_CHANCE * data.size)
-    return Workload(len(data.names), values, seconds, _categorical_memory(here, table, data, copies))
+    seconds = categorical_seconds(here, use, data.rows, data.size, copies)
+    return Workload(len(data.names), data.rows * copies, seconds, _categorical_memory(here, table, data, copies))
 
 
 def _numeric_memory(here: Scenario, table: Table, use: SchemeUse, copies: int, coalitions: int) -> int:

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from auditor.data.columns.checks import Missing, Survey
+from auditor.data.columns.checks import Gaps, Survey
 from auditor.data.columns.scan import Scan, scan
 from auditor.data.columns.threads import in_threads
 from auditor.data.formats.parts import Piece, are_plain
@@ -29,13 +29,13 @@ class Asked:
     ----------
     rows : int or None
         The first so many.
-    missing : {'refuse', 'drop', 'mean'}
+    missing : {'refuse', 'drop', 'mean', 'keep'}
     booleans : bool
         Whether booleans may stand for 0 and 1.
     """
 
     rows: int | None
-    missing: Missing
+    missing: Gaps
     booleans: bool
 
 
@@ -142,7 +142,7 @@ def _surveyed(piece: Piece, names: tuple[str, ...], asked: Asked, hold: bool, be
 def _cleaned(rows: Array | FileRows, survey: Survey, asked: Asked) -> Array | FileRows:
     survey.check_kinds()
     survey.check_values(asked.missing)
-    if not survey.missing.count.any():
+    if not survey.missing.count.any() or asked.missing == "keep":
         return rows
     if asked.missing == "drop":
         rows = rows if isinstance(rows, FileRows) else complete(rows)

@@ -1,45 +1,126 @@
-"""Reads a copy from a file and holds it against the original's columns and rows."""
+"""Reads a copy from a file and lays it beside the original: row by row, or record by record where a key column identifies them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from auditor.data.columns.checks import MISSING_REMEDY
-from auditor.data.load import load_table
-from auditor.errors import AuditorError
+from auditor.data.clean import Asked, numbers_of_pieces
+from auditor.data.columns.checks import check_variance
+from auditor.data.columns.record_keys import record_keys
+from auditor.data.formats import readers as reading
+from auditor.data.formats.as_written import column_as_written
+from auditor.data.formats.parts import pieces_of
+from auditor.data.streamed.rows import FileRows
+from auditor.data.table import Table
+from auditor.errors import AuditorError, DataError
+from auditor.text.column_names import listed, nearest, quoted
+from auditor.types import Array
 
-COMPLETE_REMEDY = "a copy's records must match the original's one to one: leave those records out of the original and of every copy"
+JOIN_REMEDY = "join files with `key: COLUMN` where a column identifies the records"
 
 
-def read_copy(path: Path, attributes: Sequence[str], rows: int, exact: bool = False, why: str = "") -> NDArray[np.float64]:
-    """Return a copy handed in as a file, shape (n, N), its columns in the original's order.
+@dataclass(frozen=True)
+class Copy:
+    """A copy in the original's records and columns.
+
+    Attributes
+    ----------
+    name : str
+        The file's.
+    values : ndarray of shape (n, N)
+        NaN in cells that are missing, and in records and columns that the copy lacks.
+    held : ndarray of shape (n,)
+        Whether the copy has the record.
+    said : ndarray of shape (N,)
+        Whether the copy has the column, and any cell in it.
+    others : tuple of str
+        Its columns that the original has not.
+    beyond : int
+        Records of the copy that the original has not.
+    """
+
+    name: str
+    values: Array = field(repr=False)
+    held: NDArray[np.bool_] = field(repr=False)
+    said: NDArray[np.bool_] = field(repr=False)
+    others: tuple[str, ...] = ()
+    beyond: int = 0
+
+    @property
+    def suppressed(self) -> NDArray[np.bool_]:
+        """Which cells are missing in records and columns that the copy has, shape (n, N)."""
+        return np.asarray(np.isnan(self.values) & self.held[:, None] & self.said)
+
+    def full(self, columns: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which records the copy has in full as far as some columns go, shape (n,)."""
+        return np.asarray(~np.isnan(self.values[:, columns]).any(axis=1))
+
+
+def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = False, why: str = "") -> Copy:
+    """Return a copy handed in as a file.
 
     Parameters
     ----------
     path : Path
-    attributes : sequence of str
-        The original's columns.
-    rows : int
-        How many of its first rows to take.
+    table : Table
+        The original; with its keys, where records are joined by them.
+    key : str, optional
+        The column that identifies records. Without it the copy's first records are the original's, in its order.
     exact : bool
-        Whether the file may have no more rows than that.
+        Whether the file may then have no more rows than the original.
     why : str
         What may have made another number of rows, for whoever reads that.
 
     Raises
     ------
     AuditorError
-        The file is missing, lacks a column, or has another number of rows.
+        The file is missing, has no column of the original's or holds other things than numbers; its keys are no keys; or it has another
+        number of rows.
     """
     try:
-        table = load_table(str(path), columns=list(attributes), parameters={}, rng=np.random.default_rng(0), base=None, varied=False)
+        if path.suffix.lower() not in reading.SUFFIXES:
+            raise DataError(f"a copy is a file of kind {' or '.join(reading.SUFFIXES)}")
+        known = reading.header(path)
+        values = _numbers(path, table.attributes, known)
+        places = np.arange(len(values)) if key is None else _places(path, table, key, known)
     except AuditorError as error:
-        problem = str(error).replace(MISSING_REMEDY, COMPLETE_REMEDY)
-        raise AuditorError(problem if problem.startswith(path.name) else f"{path.name}: {problem}") from None
-    if table.rows < rows or (exact and table.rows > rows):
-        raise AuditorError(f"{path.name}: has {table.rows:,} rows where the original has {rows:,}; rows must match one to one{why}")
-    return table.values[:rows]
+        raise AuditorError(str(error) if str(error).startswith(path.name) else f"{path.name}: {error}") from None
+    if key is None and (len(values) < table.rows or (exact and len(values) > table.rows)):
+        unequal = f"{path.name}: has {len(values):,} rows where the original has {table.rows:,}; rows must match one to one{why}"
+        raise AuditorError(f"{unequal}; or {JOIN_REMEDY}")
+    found = (places >= 0) & (places < table.rows)
+    joined, held = np.full((table.rows, table.width), np.nan), np.zeros(table.rows, dtype=bool)
+    joined[places[found]], held[places[found]] = values[found], True
+    others = tuple(name for name in known if name not in (*table.attributes, key, ""))
+    beyond = 0 if key is None else int((~found).sum())
+    return Copy(path.name, joined, held, np.asarray(np.isfinite(values).any(axis=0)), others, beyond)
+
+
+def _numbers(path: Path, names: tuple[str, ...], known: Sequence[str]) -> Array:
+    """Return columns as finite numbers, shape (records, N): NaN in a column that the file has not, and where a cell is missing."""
+    there = [j for j, name in enumerate(names) if name in known]
+    if not there:
+        raise DataError(f"has none of the original's columns, {listed(names)}; it has {listed(filter(None, known))}")
+    had = tuple(names[j] for j in there)
+    found = numbers_of_pieces(pieces_of(path), had, Asked(None, "keep", True))
+    values = np.full((found.shape[0], len(names)), np.nan)
+    values[:, there] = found.read(0, found.shape[0]) if isinstance(found, FileRows) else found
+    said = np.flatnonzero(~np.isnan(values).all(axis=0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        check_variance(tuple(names[j] for j in said), np.nanvar(values[:, said], axis=0))
+    return values
+
+
+def _places(path: Path, table: Table, key: str, known: Sequence[str]) -> NDArray[np.intp]:
+    """Return where each record of the copy stands in the original; −1 for one that it has not."""
+    assert table.keys is not None, "a scenario's data have the key of its schemes"
+    if key not in known:
+        raise DataError(f"there is no key column {quoted(key)}{nearest(key, filter(None, known))}")
+    return record_keys(key, pd.Series(column_as_written(pieces_of(path), key), dtype=object)).places_in(table.keys)

@@ -19,8 +19,10 @@ from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.columns.category_rules import Categories
 from auditor.data.columns.checks import Missing
 from auditor.data.columns.hierarchy import Hierarchy, coded
-from auditor.data.columns.row_order import check_order_column, in_order_of
+from auditor.data.columns.record_keys import record_keys
+from auditor.data.columns.row_order import in_order_of
 from auditor.data.formats import readers as reading
+from auditor.data.formats.as_written import column_as_written
 from auditor.data.formats.parts import Piece, first_rows, parts, pieces_of, whole_frame
 from auditor.data.source import Source
 from auditor.data.streamed.codes import FileCodes
@@ -34,7 +36,7 @@ from auditor.registry import PluginParameters, get
 from auditor.results.files import located
 from auditor.text.column_names import counted, listed, nearest, quoted
 
-OPTIONS = ("columns", "order", "rows", "missing", "standardize")
+OPTIONS = ("columns", "order", "key", "rows", "missing", "standardize")
 """What every source takes besides its own parameters."""
 
 
@@ -61,6 +63,7 @@ def load_table(
     hierarchies: Mapping[str, Hierarchy] = MappingProxyType({}),
     varied: bool = True,
     order: str | None = None,
+    key: str | None = None,
 ) -> Table:
     """Return the table a scenario asks for, fit to be audited.
 
@@ -96,6 +99,8 @@ def load_table(
     order : str, optional
         A column that says in which order records follow one another; it is public, and is not audited. It orders the ``rows`` that are
         taken, and the table is held in memory.
+    key : str, optional
+        A column that identifies records, by whole numbers or text; it is not audited, and the table is held in memory.
 
     Returns
     -------
@@ -120,20 +125,24 @@ def load_table(
     asked = Asked(rows, missing, columns is not None)
     chosen = categories or Categories()
     if is_file(source):
-        names, pieces = _pieces(source, columns, rows, parameters or {}, base, order)
-        if not chosen.columns and not hierarchies and order is None:
+        names, pieces = _pieces(source, columns, rows, parameters or {}, base, order=order, key=key)
+        if not chosen.columns and not hierarchies and order is key is None:
             return _finished(_of_pieces(pieces, names, asked, source), standardize, varied=varied)
-        if not hierarchies and order is None and is_large(pieces, len(names)):
+        if not hierarchies and order is key is None and is_large(pieces, len(names)):
             found = categorize(pieces, names, asked.booleans, asked, chosen)
             numbers = Table(found.numeric, found.content, source)
             codes = found.codes
             return held_if_small(_finished(numbers, standardize, lambda: _stored(codes(numbers))))
         raw = _Raw(whole_frame(pieces, names, rows))
+        if key not in (None, order):
+            raw = raw._replace(frame=raw.frame.assign(**{key: column_as_written(pieces, key)[: len(raw.frame)]}))
     else:
-        raw = _from_plugin(source, columns, rows, parameters or {}, rng, order)
+        raw = _from_plugin(source, columns, rows, parameters or {}, rng, order=order, key=key)
     check_rows(len(raw.frame), rows)
     if order is not None:
-        raw = raw._replace(frame=in_order_of(raw.frame, order).drop(columns=order))
+        raw = raw._replace(frame=in_order_of(raw.frame, order))
+    keys = None if key is None else record_keys(key, raw.frame[key])
+    raw = raw._replace(frame=raw.frame.drop(columns=[name for name in dict.fromkeys((order, key)) if name is not None]))
     raw = raw._replace(frame=coded(raw.frame, dict(hierarchies), missing))
     if columns is None and chosen.columns:
         raw = raw._replace(frame=chosen.usable(raw.frame))
@@ -142,7 +151,9 @@ def load_table(
     frame = chosen.numeric(whole)
     names = tuple(frame.columns)
     values = numbers_of_frame(frame, asked)
-    held = Table(names, values, source, raw.description, raw.licence, hierarchies=dict(hierarchies))
+    if keys is not None and missing == "drop":
+        keys = keys.some(raw.frame.notna().all(axis=1).to_numpy())
+    held = Table(names, values, source, raw.description, raw.licence, hierarchies=dict(hierarchies), keys=keys)
     return _finished(held, standardize, lambda: chosen.table(whole, names, values))
 
 
@@ -220,7 +231,7 @@ def load_target(
     def read(names: Sequence[str] | None) -> pd.DataFrame:
         rng.bit_generator.state = state  # a synthetic source must draw the same table twice
         given = parameters or {}
-        raw = find(source, names, rows, given, base, order) if find else _from_plugin(source, names, rows, given, rng, order)
+        raw = find(source, names, rows, given, base, order=order) if find else _from_plugin(source, names, rows, given, rng, order=order)
         return raw.frame if order is None else in_order_of(raw.frame, order)
 
     label = read([target])[target]
@@ -231,6 +242,17 @@ def load_target(
     if checks.kind_of(label) == "numbers":
         return label.to_numpy(dtype=np.float64)
     return label.astype(str).to_numpy(dtype=np.str_)
+
+
+def read_columns(path: str, columns: Sequence[str]) -> pd.DataFrame:
+    """Return columns of a file as they are, of any kind.
+
+    Raises
+    ------
+    DataError
+        There is no such file, or it lacks a column.
+    """
+    return _from_file(path, columns, None, {}, None).frame
 
 
 def is_file(source: str) -> bool:
@@ -249,12 +271,17 @@ def _check_options(columns: Sequence[str] | None, rows: int | None, missing: str
         raise DataError(f"missing must be one of {listed(get_args(Missing))}; got {quoted(missing)}")
 
 
-def _select(known: Sequence[str], columns: Sequence[str] | None, labels: Sequence[str] = (), order: str | None = None) -> list[str]:
-    """Return the names to take, in order; an empty name stands for a column that has none and cannot be asked for."""
-    if order is not None:
-        check_order_column(order, known)
+def _select(known: Sequence[str], columns: Sequence[str] | None, labels: Sequence[str], **beside: str | None) -> list[str]:
+    """Return the names to take, in order; an empty name stands for a column that has none and cannot be asked for.
+
+    ``beside`` are the columns ``order`` and ``key``, taken whether or not they are among those asked for.
+    """
+    others = {use: name for use, name in beside.items() if name is not None}
+    for use, name in others.items():
+        if not name or name not in known:
+            raise DataError(f"there is no column {quoted(name)}{nearest(name, filter(None, known))}", (use,))
     if columns is None:
-        return [name for name in known if name not in labels or name == order]
+        return [name for name in known if name not in labels or name in others.values()]
     named = [name for name in known if name]
     twice = sorted({name for name in columns if list(columns).count(name) > 1})
     if twice:
@@ -262,26 +289,26 @@ def _select(known: Sequence[str], columns: Sequence[str] | None, labels: Sequenc
     unknown = [f"there is no column {quoted(name)}{nearest(name, named)}" for name in columns if name not in named]
     if unknown:
         raise DataError("; ".join(unknown), ("columns", next(at for at, name in enumerate(columns) if name not in named)))
-    return [*columns, *([] if order is None or order in columns else [order])]
+    return list(dict.fromkeys([*columns, *others.values()]))
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
 def _from_file(
-    source: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], base: Path | None, order: str | None
+    source: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], base: Path | None, **beside: str | None
 ) -> _Raw:
     """Return whole columns, of any kind: for categories and for targets."""
-    names, pieces = _pieces(source, columns, rows, parameters, base, order)
+    names, pieces = _pieces(source, columns, rows, parameters, base, **beside)
     return _Raw(whole_frame(pieces, names, rows))
 
 
 def _pieces(
-    source: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], base: Path | None, order: str | None
+    source: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], base: Path | None, **beside: str | None
 ) -> tuple[tuple[str, ...], list[Piece]]:
     """Return the columns to take of a file or a folder of parts, and the pieces that hold the first ``rows`` records."""
     paths = _found(source, parameters, base)
-    names = _chosen_names(paths[0], columns, order)
+    names = _chosen_names(paths[0], columns, **beside)
     checks.check_width(len(names))
     pieces: list[Piece] = []
     for path in paths:
@@ -301,9 +328,9 @@ def _found(source: str, parameters: Mapping[str, Any], base: Path | None) -> lis
     return parts(path) if path.is_dir() else [path]
 
 
-def _chosen_names(path: Path, columns: Sequence[str] | None, order: str | None) -> list[str]:
+def _chosen_names(path: Path, columns: Sequence[str] | None, **beside: str | None) -> list[str]:
     known = reading.header(path)
-    names = _select(known, columns, order=order)
+    names = _select(known, columns, (), **beside)
     if "" in names:
         others = [name for name in known if name]
         remedy = f"; choose the others with `columns:`, here {listed(others)}" if others else ""
@@ -330,7 +357,7 @@ def _find(source: str, base: Path | None) -> Path:
 
 def _from_plugin(
     name: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], rng: np.random.Generator,
-    order: str | None = None,
+    **beside: str | None,
 ) -> _Raw:  # fmt: skip
     cls: type[Source] = get("source", name)
     with contained() as failure:
@@ -340,7 +367,7 @@ def _from_plugin(
         if not isinstance(frame, pd.DataFrame) or not frame.columns.is_unique or len(frame.columns) == 0:
             raise PluginError(f"source {name!r} broke its contract: `frame` must return a DataFrame with unique columns")
         frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
-        frame = frame[_select(list(frame.columns), columns, cls.labels, order)].head(len(frame) if rows is None else rows)
+        frame = frame[_select(list(frame.columns), columns, cls.labels, **beside)].head(len(frame) if rows is None else rows)
         return _Raw(frame, cls.description, cls.licence, domains)
     if failure.cause in (MemoryError, OverflowError):  # too many rows asked for
         raise failure.cause from None

@@ -18,6 +18,8 @@ class DataUse:
         Selection, in this order; None for every numeric column.
     order : str or None
         A column that records are put in the order of; it is not audited.
+    key : str or None
+        A column that identifies records, by which copies from files are joined to them; it is not audited.
     rows : int or None
         The first so many; for a synthetic source how many to draw.
     missing : 'refuse', 'drop' or 'mean'
@@ -45,6 +47,7 @@ class DataUse:
     categorical: dict[str, Any] = field(default_factory=dict)
     hierarchies: dict[str, Any] = field(default_factory=dict)
     order: str | None = None
+    key: str | None = None
 
     def spec(self) -> dict[str, Any]:
         """Return it as a scenario would spell it, defaults filled in."""
@@ -55,6 +58,7 @@ class DataUse:
             "source": self.source,
             "columns": None if self.columns is None else list(self.columns),
             **({} if self.order is None else {"order": self.order}),
+            **({} if self.key is None else {"key": self.key}),
             "rows": self.rows,
             "missing": self.missing,
             "standardize": self.standardize,

@@ -6,16 +6,28 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.columns.hierarchy import Hierarchy
+from auditor.data.columns.record_keys import RecordKeys
 from auditor.data.columns.resolution import Resolution, resolution
 from auditor.data.columns.scan import Scan, scan
 from auditor.data.streamed.rows import FileRows, Scale
 from auditor.numerics.blocks import row_blocks
+from auditor.numerics.read_only import seal
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Which records and columns of another table a table holds: arrays of places, ascending."""
+
+    whole: Table = field(repr=False)
+    rows: NDArray[np.intp] = field(repr=False)
+    columns: NDArray[np.intp] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -40,6 +52,10 @@ class Table:
         Whether the content is the records brought to mean 0 and variance 1.
     hierarchies : mapping
         Column → its declared hierarchy; the content then holds places among its leaves.
+    keys : RecordKeys or None
+        What identifies the records, where the scenario names a column that does.
+    cut : Cut or None
+        What the table is a part of, if it is one: copies from files may lack some of the original's records or columns.
     """
 
     attributes: tuple[str, ...]
@@ -51,6 +67,8 @@ class Table:
     scanned: Scan | None = field(default=None, repr=False)
     standardized: bool = False
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict, repr=False)
+    keys: RecordKeys | None = field(default=None, repr=False)
+    cut: Cut | None = field(default=None, repr=False)
 
     @property
     def rows(self) -> int:
@@ -71,6 +89,29 @@ class Table:
     def values(self) -> NDArray[np.float64]:
         """All records, shape (n, N): for what cannot be done block by block. Of a large file they are read into memory, every time."""
         return self.content.read(0, self.rows) if isinstance(self.content, FileRows) else self.content
+
+    @property
+    def whole(self) -> Table:
+        """The table that this one is a part of; itself if it is whole."""
+        return self if self.cut is None else self.cut.whole
+
+    def part(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Table:
+        """Return some records and columns, by their places, ascending: in memory, unless they are all."""
+        if len(rows) == self.rows and len(columns) == self.width:
+            return self
+        data, content = self.categorical, self.values[np.ix_(rows, columns)]
+        seal(content)
+        return replace(
+            self, attributes=tuple(self.attributes[j] for j in columns), content=content, scanned=None,
+            categorical=None if data is None else CategoricalTable(data.attributes, data.codes[rows]),
+            keys=None, cut=Cut(self, rows, columns),
+        )  # fmt: skip
+
+    def cut_out(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return those of the whole table's values, one for each record or one for each record and column, that are this part's."""
+        if self.cut is None:
+            return values
+        return values[self.cut.rows] if values.ndim == 1 else values[np.ix_(self.cut.rows, self.cut.columns)]
 
     def read(self, start: int, stop: int) -> NDArray[np.float64]:
         """Return rows ``start`` to ``stop`` (exclusive) as an array of shape (stop − start, N); do not write to it."""
@@ -111,4 +152,6 @@ class Table:
         digest = hashlib.sha256(repr((self.attributes, shape, self.standardized, self.scan.digest)).encode())
         if self.categorical is not None:
             digest.update(self.categorical.fingerprint().encode())
+        if self.keys is not None:
+            digest.update(self.keys.fingerprint().encode())
         return digest.hexdigest()

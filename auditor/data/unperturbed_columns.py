@@ -5,14 +5,14 @@ Cells of a CSV file stay the text they are (``007`` is no number), those of a Pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
-import pyarrow.parquet as pq
 
 from auditor.data.formats import readers as reading
-from auditor.data.formats.parts import BATCH_ROWS, parts
+from auditor.data.formats.as_written import frames_as_written
+from auditor.data.formats.parts import parts
 from auditor.data.load import is_file
 from auditor.errors import DataError
 from auditor.results.files import located
@@ -41,7 +41,7 @@ class Kept:
             if column not in names:
                 raise DataError(f"{quoted(Path(data).name)} has no column {quoted(column)} to keep{nearest(column, names)}")
         self.columns = list(columns)
-        self._frames = _frames(_files(data), self.columns)
+        self._frames = frames_as_written(_files(data), self.columns)
         self._left = pd.DataFrame()
 
     def take(self, rows: int) -> pd.DataFrame:
@@ -90,31 +90,3 @@ def column_names(data: str) -> list[str]:
 def _files(data: str) -> list[Path]:
     path = located(data)[0]
     return parts(path) if path.is_dir() else [path]
-
-
-def _frames(files: Sequence[Path], columns: list[str]) -> Iterator[pd.DataFrame]:
-    for path in files:
-        with reading.reader_errors(path):
-            yield from _text(path, columns) if path.suffix.lower() == ".csv" else _typed(path, columns)
-
-
-def _text(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
-    names = reading.csv_head(path).names
-    places = [names.index(column) for column in columns]
-    batch: list[list[str]] = []
-    for record in reading.csv_records(path):
-        batch.append([record[place] if place < len(record) else "" for place in places])
-        if len(batch) == BATCH_ROWS:
-            yield pd.DataFrame(batch, columns=columns, dtype="str")
-            batch = []
-    if batch:
-        yield pd.DataFrame(batch, columns=columns, dtype="str")
-
-
-def _typed(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
-    with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as file:
-        wanted = None if any("." in name for name in columns) else columns  # a dot means a nested field to the reader
-        for batch in file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False):
-            chosen = batch.select(columns)
-            chosen.validate(full=True)  # as in `auditor.data.formats.parts`: text that is not UTF-8
-            yield chosen.replace_schema_metadata(None).to_pandas(types_mapper=pd.ArrowDtype)

@@ -55,6 +55,8 @@ class Gain:
     """Whether it is of the best linear attack or of boosted trees, which are fitted to the originals."""
     trees: bool = False
     """Whether it is of boosted trees. What they lose by pooling may hide as much of a gain, so that either counts against the margin."""
+    flattered: float = 0.0
+    """By how much the gain may be too large, of an attack whose law was learnt from the very copies: so much of it refutes nothing."""
     covered: bool = True
     """Whether the claim speaks of these very copies, and not only of some of them: else the gain refutes nothing."""
 
@@ -64,7 +66,7 @@ class Gain:
             return share_tests(self.noise, margin)
         if self.matching:
             return matching_tests(self.matching, margin)
-        above = one_sided(-self.gain, -margin, self.std_error, self.degrees) if self.covered else 1.0
+        above = one_sided(self.flattered - self.gain, -margin, self.std_error, self.degrees) if self.covered else 1.0
         shown = abs(self.gain) if self.trees else self.gain
         return (0.0 if self.guard else one_sided(shown, margin, self.std_error, self.degrees)), above
 
@@ -142,7 +144,7 @@ def attack_gains(records: Sequence[Measurement], releases: Iterable[ReleaseEvide
         rows = sum(release.rows for release in here)
         who = f"{first.attack} ({first.knowledge}, {first.attribute}) on {first.scheme}"
         mean, error, degrees = averaged_pairs(paired) if len(paired) == len(group) else unpaired(group)
-        yield Gain(who, first.coalition, mean, error, degrees, rows)
+        yield Gain(who, first.coalition, mean, error, degrees, rows, flattered=max(release.facts.get("learnt", 0.0) for release in here))
 
 
 def unpaired(group: Sequence[Measurement]) -> tuple[float, float, float]:

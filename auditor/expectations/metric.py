@@ -105,7 +105,14 @@ def judge_bounds(groups: Sequence[Sequence[Measurement]], low: float | None, hig
     place = min(range(len(sides)), key=lambda k: (("fails", "undecided", "holds").index(verdicts[k]), _distance(*sides[k])))
     cell, limit, sign = sides[place]
     value, error = pooled(cell)
-    return Judgement(worst(verdicts), _why(cell, value, error, limit, sign, verdicts, metric, len(groups)), value, bound)
+    why = _why(cell, value, error, limit, sign, verdicts, metric, len(groups)) + _without_bars(sides, verdicts)
+    return Judgement(worst(verdicts), why, value, bound)
+
+
+def _without_bars(sides: Sequence[tuple[Sequence[Measurement], float, float]], verdicts: Sequence[Verdict]) -> str:
+    """Say of how many cells that are undecided one release tells no error bar, and what would."""
+    bare = sum(verdict == "undecided" and math.isinf(uncertainty(cell)) for (cell, _, _), verdict in zip(sides, verdicts, strict=True))
+    return f"; {bare} without an error bar, which five replicates or more would give" if bare else ""
 
 
 def _distance(cell: Sequence[Measurement], limit: float, sign: float) -> float:

@@ -71,7 +71,8 @@ class NoCollusionGain(Expectation):
         pooling, records = list(self._pooling(evidence)), self._records(evidence)
         learnt = *best_linear_gains(pooling), *trees_gains(pooling), *best_gains(pooling, margin)
         proved = bool(pooling) and all(copies.pooling.proof for copies in pooling)
-        measured = [_proved_of(gain, margin) if proved else gain for gain in attack_gains(records, evidence.releases)]
+        found = attack_gains(records, evidence.releases)
+        measured = [_beside(gain, margin) if proved or gain.flattered > 0 else gain for gain in found]
         gains = *measured, *noise_gains(pooling), *learnt
         parts = [by_law(pooling, margin, level), by_theory(records), on_data(gains, margin, level)]
         status = worst([part.status for part in parts])
@@ -99,8 +100,11 @@ class NoCollusionGain(Expectation):
                     yield PooledCopies(str(release.sweep), release.scheme, coalition, pooling, release.rows, release.replicate)
 
 
-def _proved_of(gain: Gain, margin: float) -> Gain:
-    """Return an attack's gain as a guard where one release tells no error bar and a law is proved: it may refute that, and not undo it."""
+def _beside(gain: Gain, margin: float) -> Gain:
+    """Return an attack's gain as a guard where one release tells no error bar: it may refute what else decides, and not undo it.
+
+    What decides is a law that is proved; of copies whose law is estimated, the best linear attack and boosted trees, which need none.
+    """
     return replace(gain, guard=True) if math.isinf(gain.std_error) and gain.gain <= margin else gain
 
 

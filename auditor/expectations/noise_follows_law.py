@@ -33,7 +33,7 @@ class NoiseFollowsLaw(Expectation):
         """The filter (scheme and sweep count), the level, and how fine the tests must be to count."""
 
         level: Share = Field(1e-4, description="chance of one false «fails», over everything it tests")
-        resolution: Share = Field(0.1, description="undecided while a correlation of that size could hide")
+        resolution: Share = Field(0.1, description="undecided while a correlation, or a share kept of what is to be redrawn, could hide")
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict over every release that the filter covers.
@@ -56,11 +56,11 @@ class NoiseFollowsLaw(Expectation):
             why = f"{silent} of {len(covered)} releases covered state no law, or have too few rows to test it"
             return Judgement("undecided", why, least, level)
         count = sum(test.tests for _, test in tests)
-        hidden = max(_could_hide(test, level, count) for _, test in tests)
+        hidden, coarsest = max(((_could_hide(test, level / len(tests)), test) for _, test in tests), key=lambda one: one[0])
         if hidden > self.parameters.resolution:
-            why = f"a correlation of {hidden:.2g} could hide in so few rows ({min(test.rows for _, test in tests):,}); add rows"
+            why = f"{coarsest.departure} of {hidden:.2g} could hide in so few rows ({min(test.rows for _, test in tests):,}); add rows"
             return Judgement("undecided", why, least, level)
-        why = f"{len(tests)} statistics ({count:,} tests) agree with the stated law; a correlation of {hidden:.2g} would show"
+        why = f"{len(tests)} statistics ({count:,} tests) agree with the stated law; {coarsest.departure} of {hidden:.2g} would show"
         return Judgement("holds", f"{why}; the least likely is {finding}", least, level)
 
     def _covers(self, release: ReleaseEvidence) -> bool:
@@ -74,6 +74,6 @@ def _finding(release: ReleaseEvidence, test: LawTest) -> str:
     return f"{test.statistic} of {release.scheme}: {figure} (p = {test.p:.2g}, {test.rows:,} rows)"
 
 
-def _could_hide(test: LawTest, level: float, tests: int) -> float:
-    """Return the correlation that a test at this level finds every other time."""
-    return float(-ndtri(level / (2.0 * max(tests, 1)))) / math.sqrt(test.rows)
+def _could_hide(test: LawTest, level: float) -> float:
+    """Return the size of a departure that a statistic at this level finds every other time."""
+    return float(-ndtri(level / (2.0 * max(test.tests, 1)))) / (test.telling * math.sqrt(test.rows))

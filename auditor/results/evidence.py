@@ -106,6 +106,10 @@ class LawTest(NamedTuple):
         A figure that shows what is off, where the statistic is furthest from its law, and what the law has.
     where : str
         What the figure is of; names copies and attributes.
+    telling : float
+        By how many deviations over √rows a departure of size 1 moves the tests: 1 of a correlation, √2 of a complex one.
+    departure : str
+        What has a size.
     """
 
     statistic: str
@@ -115,6 +119,8 @@ class LawTest(NamedTuple):
     observed: float
     expected: float
     where: str
+    telling: float = 1.0
+    departure: str = "a correlation"
 
 
 class MatchingGain(NamedTuple):
@@ -204,12 +210,16 @@ PairedGain = tuple[float, float, float]
 
 
 class Facts(TypedDict, total=False):
-    """What was found out about a uniform release beyond its cells.
+    """What was found out about a release beyond its cells.
 
     ``marginal``: for every copy held, its number, level, p-value of the chi-square test, and degrees of freedom; ``drawn``: copies drawn
     between two others.
+
+    ``learnt``: of copies whose law is estimated from themselves, numbers that were learnt for each attribute over rows: by so much of an
+    error that law may flatter an attack.
     """
 
+    learnt: float
     marginal: list[tuple[int, float, float, int]]
     drawn: list[Drawn]
 
@@ -229,6 +239,10 @@ class ReleaseEvidence:
     facts: Facts = field(default_factory=Facts)
     law: list[LawTest] = field(default_factory=list)
     """What was found of the stated law, statistic by statistic; empty where none is stated."""
+    notes: tuple[str, ...] = ()
+    """What a reader must know of records and columns that were left out."""
+    understated: bool = False
+    """Whether some of these are less perturbed than what was audited."""
 
 
 @dataclass(frozen=True)

@@ -188,6 +188,40 @@ METRICS = {
             "Root mean square difference between the correlations of noise and data: 0 is noise correlated as the data are.",
             "neither",
         ),
+        Metric(
+            "estimated_retention",
+            "probability",
+            "Of a copy from a file: retention of the uniform law that is most likely to have made it of the original. Without a stated law "
+            "attacks use one that is learnt from original and copies, which is what an insider could know.",
+            "high",
+        ),
+        Metric(
+            "off_uniform",
+            "probability",
+            "Largest difference between a copy's chances given the original and those of the uniform law of its estimated retention.",
+            "neither",
+        ),
+        Metric(
+            "off_law",
+            "share",
+            "How far copies from files are from a scheme's law at the levels estimated of them: for numbers the largest deviation of their "
+            "noise's covariance, over its standard deviations; for categories the share of records in which two copies agree too often "
+            "or too seldom.",
+            "neither",
+        ),
+        Metric(
+            "estimated_level",
+            "share of variance",
+            "Of a copy from a file: variance of its difference from the original over the data's, averaged over attributes. Without a "
+            "stated law attacks use the covariance estimated beside it, which is what an insider could know.",
+            "low",
+        ),
+        Metric(
+            "noise_on_data",
+            "correlation",
+            "Largest correlation of an attribute with what copies from files add to any: 0 is noise that does not depend on the data.",
+            "neither",
+        ),
         Metric("seconds", "seconds", "Processor time to make the copies, or the last request of them.", "neither"),
     )
 }

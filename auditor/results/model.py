@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 STOPPED = {"SIGINT": 130, "SIGTERM": 143}
 """Exit status by the signal that stopped an audit: 128 and its number, as shells have it."""
 
+HEAD = {"scenario", "provenance", "data", "releases", "plugins", "references", "attack_kinds", "untried"}
+"""Fields that are written as they are, before the long lists."""
+
 
 class SchemeSummary(BaseModel):
     """One scheme at one sweep point: what was released, and the law it claims."""
@@ -43,6 +46,8 @@ class SchemeSummary(BaseModel):
     levels: list[float]
     summary: str
     claims: str
+    notes: list[str] = Field(default_factory=list, description="what a reader must know of records and columns that were left out")
+    understated: bool = Field(False, description="whether some of these are less perturbed than what was audited")
 
 
 class PluginSummary(BaseModel):
@@ -128,6 +133,7 @@ class AuditResult(BaseModel):
     expectations: list[ExpectationRecord]
     measurements: list[Measurement]
     distributions: list[Distribution] = Field(default_factory=list)
+    attack_kinds: dict[str, str] = Field(default_factory=dict, description="kind of each attack that was tried or left out, by its name")
     untried: list[str] = Field(default_factory=list, description="attacks that apply, by name, and that the scenario leaves out")
     partial: Partial | None = Field(None, description="how far the audit came, if it was stopped; None when it is whole")
 
@@ -181,7 +187,7 @@ class AuditResult(BaseModel):
         head = {
             "schema_version": self.schema_version,
             "name": self.name,
-            **self.model_dump(mode="json", include={"scenario", "provenance", "data", "releases", "plugins", "references", "untried"}),
+            **self.model_dump(mode="json", include=HEAD),
             "expectations": [record.model_dump(mode="json", exclude_defaults=True) for record in self.expectations],
             **({} if self.partial is None else {"partial": self.partial.model_dump(mode="json")}),
         }

@@ -106,12 +106,12 @@ def _note_refusal(failure: contained, path: tuple[str | int, ...], name: str, fo
         found.add(path, f"({name}) cannot be used: {failure.reason}")
 
 
-def _check_knowledge(here: Scenario, table: Table, found: Problems) -> None:
+def _check_knowledge(here: Scenario, table: Table, found: Problems, lead: str = "") -> None:
     for place, knowledge in enumerate(here.knowledge):
         try:
             check_knowledge(knowledge, table)
         except AuditorError as error:
-            found.add(("knowledge", place, knowledge.name, *(("rows",) if isinstance(knowledge, Estimated) else ())), str(error))
+            found.add(("knowledge", place, knowledge.name, *(("rows",) if isinstance(knowledge, Estimated) else ())), f"{lead}{error}")
 
 
 def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, moments: TableMoments, found: Problems) -> None:
@@ -120,6 +120,9 @@ def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, mome
         scheme = make_scheme(use, here.base)
         scheme.check_levels(levels)
         scheme.check_table(table, here.data)
+        part = scheme.audited(table).table
+        if part is not table:
+            _check_knowledge(here, part, found, f"is of what {use.id} has in common with the data: it ")
         copies = scheme.count(levels)
         engine_of(use).check_size(scheme, table, copies)
         _check_range(scheme.law(levels, moments), max(levels, default=0.0) * float(np.diag(moments.covariance).max(initial=0.0)))

@@ -14,8 +14,8 @@ from auditor.scenario.read import at_point
 
 INTERPRETER = 230 * 2**20
 """Resident memory of one process with numpy, scipy, pandas, scikit-learn and pyarrow loaded and nothing done yet (measured: 215 MiB)."""
-SECONDS_PER_COALITION = 1e-4
-"""An upper figure for one linear attack on one coalition of a few copies, its records included."""
+SECONDS_PER_RUN, SECONDS_PER_CELL = 0.5, 1e-4
+"""To start, read the scenario and write results; and for the records of one cell."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +44,30 @@ def outline(scenario: Scenario) -> str:
     """
     lines = list(plan_lines(scenario))
     cells, values = sum(line.cells for line in lines), sum(line.values for line in lines)
-    seconds = sum(line.work for line in lines) + cells * SECONDS_PER_COALITION
+    seconds = SECONDS_PER_RUN + sum(line.work for line in lines) + cells * SECONDS_PER_CELL
     head = [
         f"{scenario.name}: {scenario.title}",
         f"  valid; {_releases(lines)}, {cells:,} cells, {len(scenario.judged)} expectations",
-        f"  about {values:,} values to draw, {max(1, round(seconds))} s on one core; "
+        f"  about {values:,} values to draw, {duration(seconds)} on one core; "
         f"{max(line.memory for line in lines) / 2**20:,.0f} MB of memory in each worker process",
     ]
     body = [f"  {line.where}: {line.rows:,} rows × {line.width}, {line.copies} copies, {line.coalitions:,} coalitions, {line.cells:,} cells"
             for line in lines[:40]]  # fmt: skip
     more = [f"  … and {len(lines) - 40} more"] if len(lines) > 40 else []
     return "\n".join(head + body + more)
+
+
+def duration(seconds: float) -> str:
+    """Write how long something takes, as roughly as it is known.
+
+    Examples
+    --------
+    >>> [duration(seconds) for seconds in (0.2, 41.7, 100.0, 4000.0, 20_000.0)]
+    ['1 s', '42 s', '2 minutes', '67 minutes', '5.6 hours']
+    """
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
 
 
 def _releases(lines: Sequence[Line]) -> str:
@@ -78,6 +91,6 @@ def plan_lines(scenario: Scenario) -> list[Line]:
             lines.append(Line(
                 where=f"{use.id}{f' at {where}' if where else ''}", rows=table.rows, width=work.width, copies=copies,
                 replicates=here.replicates, coalitions=coalitions, cells=cells,
-                values=work.values * here.replicates, memory=INTERPRETER + work.memory, work=work.seconds * here.replicates,
+                values=work.values * here.replicates, memory=INTERPRETER + work.memory, work=work.seconds * here.replicates + work.once,
             ))  # fmt: skip
     return lines

@@ -111,18 +111,20 @@ def run_scenario(
     missing = [_missing(task) for number, task in enumerate(tasks) if number not in found]
     measurements = spread_over_replicates([record for audit in audits for record in audit.measurements])
     evidence = Evidence(measurements, [audit.evidence for audit in audits])
+    left_out = untried(scenario)
     return AuditResult(
         name=scenario.name,
         scenario=scenario.spec(),
         provenance=_provenance(scenario, summaries, started, duration, command),
         data=_distinct(summaries),
-        releases=_summaries_of_schemes(scenario, points),
+        releases=_summaries_of_schemes(scenario, points, evidence),
         plugins=_summaries_of_plugins(scenario),
         references=_references(scenario),
         expectations=judge(scenario, evidence, missing),
         measurements=measurements,
         distributions=[spread for audit in audits for spread in audit.distributions],
-        untried=untried(scenario),
+        attack_kinds={name: str(registry.get("attack", name).attack_kind) for name in [*(use.name for use in scenario.attacks), *left_out]},
+        untried=left_out,
         partial=partial,
     )
 
@@ -252,18 +254,20 @@ def _distinct(summaries: Sequence[DataSummary]) -> list[DataSummary]:
     return list({summary.model_dump_json(): summary for summary in summaries}.values())
 
 
-def _summaries_of_schemes(scenario: Scenario, points: Sequence[dict[str, Any]]) -> list[SchemeSummary]:
-    summaries = []
+def _summaries_of_schemes(scenario: Scenario, points: Sequence[dict[str, Any]], evidence: Evidence) -> list[SchemeSummary]:
+    summaries, audited = [], {(str(release.sweep), release.scheme): release for release in evidence.releases}
     for point in points:
         here = at_point(scenario, point)
         for use in here.schemes:
             cls = registry.get("scheme", use.name)
             levels: list[float] = []
+            release = audited.get((str(point), use.id))
             with contained():  # where it fails every cell of the scheme says so
                 levels = list(release_levels(use, here))
             summary = SchemeSummary(
-                sweep=point, scheme=use.id, plugin=use.name, levels=levels, summary=cls.summary(), claims=cls.claims
-            )
+                sweep=point, scheme=use.id, plugin=use.name, levels=levels, summary=cls.summary(), claims=cls.claims,
+                notes=list(release.notes) if release else [], understated=release is not None and release.understated,
+            )  # fmt: skip
             summaries.append(summary)
     return summaries
 

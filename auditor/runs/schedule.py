@@ -32,14 +32,14 @@ TASKS_PER_SCHEME = 16
 
 def plan(scenario: Scenario, points: Sequence[dict[str, Any]]) -> Iterator[Task]:
     """Yield the release tasks of a scenario, in the order of its results."""
-    pooling = any(use.expectation.needs_pooling for use in scenario.judged)
     for point in points:
         here = at_point(scenario, point)
         table, _ = table_of(here)
         place = Place(scenario.document, None if scenario.base is None else str(scenario.base), scenario.name, tuple(point.items()))
         numbers = range(1, here.replicates + 1)
         share = 1 if table.streamed else math.ceil(here.replicates / TASKS_PER_SCHEME)
-        for scheme in range(len(here.schemes)):
+        for scheme, released in enumerate(here.schemes):
+            pooling = any(use.asks_pooling(released.id, point) for use in scenario.judged)
             for first in range(0, here.replicates, share):
                 yield Task(place, scheme, tuple(numbers[first : first + share]), pooling, table if table.streamed else None)
 

@@ -50,6 +50,7 @@ def _table(spec: str, declared: str, base: str | None, seed: int, stamp: tuple[t
         base=None if base is None else Path(base),
         categories=Categories(data.get("bin", {}), data.get("categorical", {})),
         order=data.get("order"),
+        key=data.get("key"),
         hierarchies={name: hierarchy_of(tree) for name, tree in json.loads(declared).items()},
     )
     return table, table_moments(table)

@@ -122,6 +122,7 @@ def _data(definitions: JSON) -> JSON:
     common: JSON = {
         "columns": {"anyOf": [{"type": "array", "items": {"type": "string"}, "minItems": 1}, {"type": ["string", "null"]}]},
         "order": {"type": ["string", "null"], "description": "a column that says in which order records follow one another; not audited"},
+        "key": {"type": ["string", "null"], "description": "a column that identifies records, which copies are joined by; not audited"},
         "rows": {"type": ["integer", "null"], "minimum": 2, "maximum": MOST_ROWS},
         "missing": {"enum": list(MISSING)},
         "standardize": {"type": "boolean"},

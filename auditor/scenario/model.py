@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -126,6 +127,12 @@ class ExpectationUse:
     expectation: Statement
     where: dict[str, Any]
     place: int = 0
+
+    def asks_pooling(self, scheme: str, point: Mapping[str, Any]) -> bool:
+        """Whether it asks what pooling one scheme's copies buys at a sweep point, which takes long to find out."""
+        wanted, sweep = self.where.get("scheme", scheme), self.where.get("sweep") or {}
+        here = scheme in (wanted if isinstance(wanted, list) else [wanted]) and all(point.get(path) == value for path, value in sweep.items())
+        return self.expectation.needs_pooling and here
 
     def spec(self) -> dict[str, Any]:
         """Return it as a scenario would spell it, defaults filled in."""

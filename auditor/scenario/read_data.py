@@ -15,7 +15,7 @@ from auditor.scenario.problems import Problems
 from auditor.scenario.read_hierarchies import parse_hierarchies
 from auditor.scenario.read_plugins import plugin_parameters
 
-DATA_FIELDS = ("source", "columns", "order", "rows", "missing", "standardize", "disclosure", "bin", "categorical", "hierarchies")
+DATA_FIELDS = ("source", "columns", "order", "key", "rows", "missing", "standardize", "disclosure", "bin", "categorical", "hierarchies")
 MISSING = ("refuse", "drop", "mean")
 DISCLOSURE = ("moments", "figures")
 MOST_ROWS = 10**9
@@ -53,10 +53,14 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
     for name in hierarchies:
         if name in bins or name in categorical or standardize is True:
             problems.add(("data", "hierarchies", name), "cannot be binned, standardized or taken as categories as well", key=True)
+    key = value.get("key")
+    if key is not None and not isinstance(key, str):
+        problems.add(("data", "key"), f"must be a column's name; got {shown(key)}")
+        key = None
     order = _order(value.get("order"), (*(columns or ()), *bins, *categorical, *hierarchies), problems)
     return DataUse(
         source=source, columns=columns, rows=rows, missing=missing, standardize=bool(standardize), disclosure=disclosure,
-        parameters=parameters, bins=bins, categorical=categorical, hierarchies=hierarchies, order=order,
+        parameters=parameters, bins=bins, categorical=categorical, hierarchies=hierarchies, order=order, key=key,
     )  # fmt: skip
 
 

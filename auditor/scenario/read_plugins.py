@@ -19,6 +19,7 @@ from auditor.scenario.levels import Levels, parse_levels
 from auditor.scenario.model import AttackUse, PluginUse, Scenario, SchemeUse
 from auditor.scenario.problems import Path, Problems
 from auditor.scenario.read_coalitions import parse_coalitions
+from auditor.schemes.published_categories import as_categories
 
 SCHEME_FIELDS = ("name", "id", "levels", "already-out")
 ATTACK_FIELDS = ("name", "id", "coalitions")
@@ -34,6 +35,7 @@ def read_schemes(fields: dict[str, Any], problems: Problems, base: FilePath | No
     ``base`` is the folder that paths in parameters are relative to.
     """
     items = problems.sequence(("schemes",), fields["schemes"]) if "schemes" in fields else []
+    items = [as_categories(item, fields.get("data")) for item in items]
     problems.unique(("schemes",), map(id_of, items), "scheme")
     uses = [_scheme(("schemes", place), item, problems, base) for place, item in enumerate(items)]
     return tuple(use for use in uses if use is not None)
@@ -52,7 +54,7 @@ def every_attack(schemes: Iterable[PluginUse], knowledge: Sequence[Knowledge], *
             cls = registry.get("attack", name)
             attack: Attack = cls(cls.Parameters()).form()
             binned = categories and isinstance(attack, CategoricalAttack) and not attack.serial
-            if binned or any(_applies(attack, f, k) for f in families for k in knowledge):
+            if binned or any(applies(attack, f, k) for f in families for k in knowledge):
                 by_rows = isinstance(attack, RowAttack) or attack.serial
                 entries.append({"name": name, "coalitions": list(DECIDING)} if by_rows else {"name": name})
     return entries
@@ -65,7 +67,8 @@ def untried(scenario: Scenario) -> list[str]:
     return [entry["name"] for entry in every if used and entry["name"] not in used]
 
 
-def _applies(attack: Attack, family: str, knowledge: Knowledge) -> bool:
+def applies(attack: Attack, family: str, knowledge: Knowledge) -> bool:
+    """Whether an attack can use a state of knowledge against a family of schemes."""
     try:
         attack.check(family, knowledge)
     except NotApplicable:

@@ -14,6 +14,7 @@ from auditor.scenario.model import SCENARIO_VERSION, Scenario
 from auditor.scenario.problems import Problems
 from auditor.scenario.read_data import read_data
 from auditor.scenario.read_expectations import Audited, read_expectations
+from auditor.scenario.read_key import with_shared_key
 from auditor.scenario.read_knowledge import read_knowledge
 from auditor.scenario.read_measures import parse_utility, read_measures
 from auditor.scenario.read_plugins import EVERY, every_attack, read_attacks, read_coalitions, read_schemes
@@ -47,6 +48,7 @@ def assemble(value: Any, problems: Problems, base: FilePath | None = None, name:
         problems.add(("schema",), f"must be {SCENARIO_VERSION}, the version this program reads; got {shown(fields['schema'])}")
     schemes = read_schemes(fields, problems, base)
     data = read_data(fields.get("data"), problems, base) if "data" in fields else None
+    data, schemes = with_shared_key(data, schemes, problems)
     knowledge = read_knowledge(fields, problems)
     asked = fields.get("attacks")
     if asked == EVERY or (isinstance(asked, list) and EVERY in asked):

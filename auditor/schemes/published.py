@@ -1,14 +1,18 @@
 """Published copies: files that were made elsewhere, audited as they are.
 
-Nobody need believe what is said of them. Without a stated law only attacks that need none apply, and what pooling buys is judged by
-the best linear attack that the originals teach; with ``law`` (a scheme's name and parameters, or a covariance in a file) attacks that use
-the law apply too, and a law that is not the copies' own shows as theory that measurement contradicts.
+Nobody need believe what is said of them. Without a stated law attacks use one that is estimated from original and copies
+(``auditor.audit.numeric.estimated_noise``), if there is one, and what pooling buys is judged by the best linear attack that the originals
+teach; with ``law`` (a scheme's name and parameters, or a covariance in a file) attacks use that, and a law that is not the copies' own
+shows as theory that measurement contradicts.
+
+Files match the original row by row, or by a `key` column. What original and all copies have in common, and in full, is audited.
+The law is that of the whole original: copies were made before any of their records, cells or columns were lost.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +22,8 @@ from pydantic import Field, ValidationError, field_validator
 
 from auditor import registry
 from auditor.data.alignment import misaligned
-from auditor.data.copies import read_copy
+from auditor.data.common_records import Audited, common_part
+from auditor.data.copies import JOIN_REMEDY, Copy, read_copy
 from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning, PluginError
@@ -29,7 +34,7 @@ from auditor.registry import PluginParameters, register
 from auditor.results.files import located
 from auditor.schemes.base.noise_law import DenseNoise, NoiseLaw
 from auditor.schemes.base.noise_shapes import check_covariance, matrix_of_file
-from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
+from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments, table_moments
 from auditor.text.column_names import quoted
 from auditor.types import Array
 
@@ -45,7 +50,10 @@ class Published(Scheme):
     name = "published"
     family = "additive"
     claims = "Whatever its makers say; the audit takes nobody's word."
-    assumes = "Each file holds the same records as the data, row by row, and the same columns: tested unless `aligned` vouches for it."
+    assumes = (
+        "Each file holds records of the data, row by row or by a `key` column, and columns of theirs: tested unless `aligned` vouches for "
+        "it."
+    )
     needs_levels = False
     makes_copies = False
     needs_table = True
@@ -61,6 +69,10 @@ class Published(Scheme):
             None, description="{scheme: name, …its parameters}, or {covariance: file} for a K_Z of its own; levels are then needed"
         )
 
+        key: str | None = Field(
+            None, description="column of whole numbers or text that identifies records in the data and in every copy, which may then be in "
+            "another order and lack some; without it, rows must match one to one",
+        )  # fmt: skip
         aligned: bool = Field(
             False, description="whether you vouch that rows and columns are the original's, and what looks otherwise is not refused"
         )
@@ -90,18 +102,39 @@ class Published(Scheme):
         """Refuse copies whose records are not the table's, row by row; warn where nobody can tell."""
         if asked.standardize:
             raise AuditorError("published copies are in the data's own units: `standardize` must be false")
-        if asked.order is not None:
-            raise AuditorError("published copies are in the original's own order: sort all files alike, and leave `data.order` out")
-        if asked.missing == "drop" and asked.rows is not None:
-            raise AuditorError("with `rows` and `missing: drop` together nobody can tell which records the copies still match")
+        by_row = self.parameters.key is None
+        if asked.order is not None and by_row:
+            alike = "sort all files alike, and leave `data.order` out"
+            raise AuditorError(f"published copies are in the original's own order: {alike}, or {JOIN_REMEDY}")
+        if asked.missing == "drop" and asked.rows is not None and by_row:
+            unknown = "with `rows` and `missing: drop` together nobody can tell which records the copies still match"
+            raise AuditorError(f"{unknown}; {JOIN_REMEDY}")
         why = "; `missing: drop` left records of the original out, and a copy must lack the same ones" if asked.missing == "drop" else ""
+        copies = list(self._read(table, exact=asked.rows is None, why=why))
+        for note in common_part(table, copies).notes:
+            warnings.warn(AuditorWarning(note), stacklevel=2)
+        for copy in copies if not self.parameters.aligned else ():
+            columns = np.flatnonzero(copy.said)
+            full = np.flatnonzero(copy.full(columns))
+            _check_alignment(copy.name, table.part(full, columns), copy.values[np.ix_(full, columns)], by_row)
+
+    def audited(self, table: Table) -> Audited:
+        """Return the records and columns that the original and all copies have in common."""
+        return common_part(table, list(self._read(table)))
+
+    def _read(self, table: Table, exact: bool = False, why: str = "") -> Iterator[Copy]:
         for name in self.parameters.copies:
-            copy = read_copy(self._find(name), table.attributes, table.rows, exact=asked.rows is None, why=why)
-            if not self.parameters.aligned:
-                _check_alignment(name, table, copy)
+            yield read_copy(self._find(name), table, self.parameters.key, exact, why)
 
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
         """Return the law that is stated, or None."""
+        cut = None if self.table is None else self.table.cut
+        if cut is None:
+            return self._law(levels, table)
+        law = self._law(levels, table_moments(cut.whole))
+        return None if law is None else law.of_attributes(cut.columns)
+
+    def _law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
         stated = self.parameters.law
         if stated is None:
             return None
@@ -132,8 +165,7 @@ class Published(Scheme):
         """Return what reads the copies; replicates are all the same, for there is nothing to draw."""
         if self.table is None:
             raise AuditorError("published copies can be audited by a scenario only: there is nothing to perturb")
-        paths = [self._find(name) for name in self.parameters.copies]
-        return _Files([read_copy(path, self.table.attributes, self.table.rows) for path in paths])
+        return _Files([self.table.cut_out(copy.values) for copy in self._read(self.table.whole)])
 
     def _find(self, name: str) -> Path:
         for path in located(name, self.base):
@@ -142,7 +174,7 @@ class Published(Scheme):
         raise AuditorError(f"copies: no such file: {quoted(name)}")
 
 
-def _check_alignment(name: str, table: Table, copy: Array) -> None:
+def _check_alignment(name: str, table: Table, copy: Array, by_row: bool) -> None:
     """Raise `AuditorError` when a copy's rows or columns are not the table's, and warn when it is too noisy, or too short, to tell."""
     blocks = row_blocks(table.rows, table.width)
     head = block_head(table.rows, table.width, max(FEWEST_LOOKED_AT, VALUES_LOOKED_AT // table.width))
@@ -153,8 +185,9 @@ def _check_alignment(name: str, table: Table, copy: Array) -> None:
         return
     vouch = "set `aligned: true` if you know that they are the same records in the same order"
     if found.certain:
-        raise AuditorError(f"{quoted(Path(name).name)}: the copy's rows {found.cause}; put them in the original's order, or {vouch}")
-    problem = f"{quoted(Path(name).name)}: nothing shows that the copy's rows are the original's, in its order"
+        remedy = f"{JOIN_REMEDY}, put them in the original's order" if by_row else "although joined by their keys: are these the original's"
+        raise AuditorError(f"{quoted(name)}: the copy's rows {found.cause}; {remedy}, or {vouch}")
+    problem = f"{quoted(name)}: nothing shows that the copy's rows are the original's, in its order"
     warnings.warn(AuditorWarning(f"{problem}: it is too noisy for so few records to tell; {vouch}"), stacklevel=2)
 
 

@@ -17,6 +17,8 @@ from auditor.testing.releases import EVERYBODY, ROWS, Case, WroteError, cases, s
 from auditor.testing.tables import schemes_of
 from auditor.types import Array, Coalition
 
+LONGEST_KIND = 30
+"""Characters of a kind of attack, which stands in tables."""
 COALITIONS: tuple[Coalition, ...] = ((1,), (3,), (1, 2), (2, 3), EVERYBODY)
 
 
@@ -36,8 +38,9 @@ def check_attack(cls: type[Attack], parameters: Mapping[str, Any] | None = None)
     Raises
     ------
     ContractError
-        Naming the check. Beside those of ``check_plugin``: ``says when it wins``, ``refuses unusable knowledge``, ``answers or refuses``
-        (whatever it raises but ``NotApplicable``), ``finite and of the right shape``, ``leaves what it is shown as it is``,
+        Naming the check. Beside those of ``check_plugin``: ``says when it wins``, ``says of which kind it is``,
+        ``refuses unusable knowledge``, ``answers or refuses`` (whatever it raises but ``NotApplicable``),
+        ``finite and of the right shape``, ``leaves what it is shown as it is``,
         ``deterministic``, ``record by record``, ``answers somewhere``.
 
     Notes
@@ -47,6 +50,9 @@ def check_attack(cls: type[Attack], parameters: Mapping[str, Any] | None = None)
     check_plugin(cls, parameters)
     require(cls, "says when it wins", len(cls.assumes) > 10 and len(cls.wins) > 10 and cls.families,
             "expected `assumes`, `wins` and `families` to say what it needs, when it wins, on what; found one empty")  # fmt: skip
+    kind: object = cls.attack_kind
+    require(cls, "says of which kind it is", isinstance(kind, str) and kind.strip() and len(kind) <= LONGEST_KIND and kind.isprintable(),
+            f"expected `attack_kind` to be a few words of at most {LONGEST_KIND} characters, found {kind!r}")  # fmt: skip
     with nothing_else_raised(cls, "can be made"):
         made(cls, parameters).form()
     schemes = schemes_of(sorted(made(cls, parameters).form().families))

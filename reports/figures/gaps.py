@@ -78,9 +78,15 @@ def unsuited_text(count: int) -> str:
     return f"{count} {'adversary is' if count == 1 else 'adversaries are'} not applicable to any scheme"
 
 
-def untried_text(names: Sequence[str]) -> str:
-    """Name the attacks that the scenario leaves out though they apply; empty where it leaves out none."""
-    return f"Not tried, though they apply: {', '.join(names)}. `attacks: all` tries every attack that applies." if names else ""
+def untried_text(kinds: Iterable[str], more: Sequence[str]) -> str:
+    """Name the kinds of attack that apply and that the scenario leaves out; of kinds that it tries say how many attacks it leaves out."""
+    which = ", ".join(kinds)
+    if not which and not more:
+        return ""
+    attacks = f"{len(more):,} more {'attack that applies' if len(more) == 1 else 'attacks that apply'}"
+    rest = f", and of kinds that were tried {attacks}" if more else ""
+    left = f"Not tried: {which}{rest}" if which else f"Every kind was tried, but not {attacks}"
+    return f"{left}. `attacks: all` tries every attack that applies."
 
 
 def unmeasured_text(count: int) -> str:

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 from auditor.results.model import AuditResult, PluginSummary
 from auditor.results.renderer import clean, escaped
 from reports.figures.figures import clipped, with_error
-from reports.figures.gaps import Gathered, apart, gap_text, given_text, unmeasured_text, unsuited_text, untried_text
+from reports.figures.gaps import Gathered, apart, gap_text, given_text, unmeasured_text, unsuited_text
 from reports.figures.guesses import losses
 from reports.figures.matrix import MatrixCell, MatrixRow, matrix, measures, reference_point
 from reports.figures.reading import Reading, adversary_text, plain, unique
 from reports.figures.severity import SCALE
 from reports.layout import document as tree
 from reports.layout.chart_sections import by_scheme, chart_sections
+from reports.layout.kind_table import kinds, untried
 from reports.wording.card import Verdict, most_telling, summary
 from reports.wording.detail import assumptions, facts, strongest_cells
 from reports.wording.method import Definition, error_bars, metric_definitions
@@ -23,7 +24,18 @@ from reports.wording.scenario_text import plain_scenario, scenario_yaml
 from reports.wording.sentences import share
 from reports.wording.verdict import verdicts
 from reports.wording.winners import MARKS, marks, winners
-from reports.wording.words import OUTCOMES, check, counts, outcome, outcome_mark, partial_text, provenance_terms, reproduce, rows_text
+from reports.wording.words import (
+    OUTCOMES,
+    check,
+    counts,
+    left_out,
+    outcome,
+    outcome_mark,
+    partial_text,
+    provenance_terms,
+    reproduce,
+    rows_text,
+)
 
 ELSEWHERE = "Every row is in results.json and results.parquet; report.html opens every cell and draws every chart."
 
@@ -41,7 +53,7 @@ def audit_document(result: AuditResult, number: int = 1) -> tree.Document:
     point = reading.point_text(reference_point(reading)) if len(reading.points) > 1 else ""
     categories = any(verdict.guesses for verdict in found)
     made = [
-        _verdicts(found, point),
+        _verdicts(found, point, left_out(result)),
         _comparison(reading, rows, point, categories=categories),
         _measures(reading, point),
         *chart_sections(reading),
@@ -67,13 +79,13 @@ def _started(result: AuditResult) -> str:
     return start[:16].replace("T", " ") + " UTC" * start.endswith("+00:00")
 
 
-def _verdicts(found: Sequence[Verdict], point: str) -> tree.Section:
+def _verdicts(found: Sequence[Verdict], point: str, notes: Sequence[str]) -> tree.Section:
     numbers, categories = (any(getattr(verdict, part) is not None for verdict in found) for part in ("worst", "guesses"))
     explained = terms(numbers=numbers, categories=categories) if numbers or categories else ""
     where = (" Unless a card says otherwise, its figures are at the sweep point ", tree.Name(point), ".") if point else ()
     lead, note = tree.Paragraph((explained, *where), "lead", media=(tree.PAGE,)), tree.Paragraph(explained, "note", media=tree.TEXT)
-    cards = tree.Verdicts(found, point)
-    return tree.Section("verdict", "Verdict", [lead, cards, note] if explained else [cards])
+    cards = [tree.Verdicts(found, point), *(tree.Paragraph(text, "note") for text in notes)]
+    return tree.Section("verdict", "Verdict", [lead, *cards, note] if explained else cards)
 
 
 # -- the comparison --------------------------------------------------------------------------------------------------------
@@ -89,7 +101,6 @@ def _comparison(reading: Reading, rows: Sequence[MatrixRow], point: str, *, cate
     singled = any(cell.exposed for row in reported for cell in row.cells)
     notes = [
         MARKS if found else "", given_text(given) if given else "", EXPOSED if singled else "",
-        untried_text([clipped(name, 60) for name in reading.result.untried]),
         f"{unmeasured_text(elsewhere)}; what they measure is among the other measures." if elsewhere else "",
     ]  # fmt: skip
     compared = [tree.Adversary(row.attack, row.knowledge, [_graded(reading, row, cell, found) for cell in row.cells]) for row in reported]
@@ -100,7 +111,9 @@ def _comparison(reading: Reading, rows: Sequence[MatrixRow], point: str, *, cate
         *([tree.Paragraph(("All cells show one sweep point, ", tree.Name(point), f", {ONE_POINT}"), "note")] if point else []),
         tree.Matrix(reading.schemes, compared, pools),
         *(tree.Paragraph(note, "note") for note in notes if note),
+        *untried(reading.result),
         *([tree.Fold(unsuited_text(unsuited), [_reasons(apart(reading, rows)[0])], open=False)] if unsuited else []),
+        tree.Section("kinds", "The strongest attack of each kind", kinds(reading)),
         tree.Section("winners", "Who wins where, and why", _winners(reading, reported)),
         tree.Section("details", "In detail", [
             tree.Paragraph("Of the strongest attack against each scheme; the page opens every cell.", "lead"),

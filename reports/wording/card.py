@@ -104,6 +104,8 @@ class Verdict:
         What is left to an adversary who was given attributes in clear, in pieces; those with True are names.
     informed : bool
         Whether the adversary was itself given attributes in clear.
+    understated : bool
+        Whether records or columns that were left out of the audit are less perturbed than those in it.
     """
 
     scheme: str
@@ -119,17 +121,19 @@ class Verdict:
     guesses: Guesses | None = None
     given: tuple[tuple[str, bool], ...] = ()
     informed: bool = False
+    understated: bool = False
 
     @property
     def label(self) -> str:
-        """The verdict in short: how exposed the records are, then what pooling adds."""
-        return f"Exposure {self.grade} · {LABELS[self.finding]}" if self.grade else say.capital(LABELS[self.finding])
+        """The verdict in short: how exposed the records are, then what pooling adds, and whether what was left out is worse off."""
+        found = f"Exposure {self.grade} · {LABELS[self.finding]}" if self.grade else say.capital(LABELS[self.finding])
+        return f"{found} · what was left out is more exposed" if self.understated else found
 
     @property
     def state(self) -> State:
         """Good only where both are fine: enough stays unknown to whoever knows most, and pooling adds nothing to it."""
         exposed = self.severity is not None and self.severity.rank > FINE
-        return "bad" if exposed else STATES.get(self.finding, "plain")
+        return "bad" if exposed or self.understated else STATES.get(self.finding, "plain")
 
     @property
     def mark(self) -> str:

@@ -43,7 +43,7 @@ def facts(reading: Reading, knowledge: str, cell: MatrixCell) -> list[Fact]:
         Fact("Knowledge", knowledge, False),
         *([Fact("Sweep point", where, False)] if where else []),
         Fact("Worst coalition", copies(cell.coalition, reading.copies_of(cell.scheme, cell.setting.point)), False),
-        Fact("Its level" if alone else "Its levels", levels),
+        *([Fact("Its level" if alone else "Its levels", levels)] if levels else []),
         *(_guessed(cell, cell.guesses) if cell.guesses else []),
         *([Fact("Normalized error", with_error(cell.worst)), Fact("Theory", _theory(cell.worst), False)] if cell.worst else []),
         Fact("Error bar from", f"{shown.error_bar}, {shown.replicates} replicate{'s' if shown.replicates != 1 else ''}", False),

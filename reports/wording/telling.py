@@ -63,6 +63,13 @@ def paying_in_one(name: str, gain: Figure, pooled: Figure, single: Figure | None
     )
 
 
+def paying_to_another(paying: str, who: str, gain: Figure | None) -> str:
+    """Pooling pays to an attack that is not the strongest, whose own gain is not settled."""
+    settled = "which is undecided" if gain is not None and gain.half else "without an error bar"
+    own = "" if gain is None else f"; the strongest attack gains {percent(gain.value)}, {settled}"
+    return f"{paying} That is {who}{own}."
+
+
 class Classes(Numbers):
     """Tells how many records the best guess gets right, against the guess that needs no copy; figures are of ``1 − truth``."""
 

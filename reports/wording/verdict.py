@@ -2,9 +2,9 @@
 
 It speaks of the strongest attack that was measured: the setting whose normalized error over all attributes is lowest for sure; for
 categories, whose guesses give the truth most probability for sure. An adversary who was given attributes in clear has a sentence apart.
-Pooling *pays* when the whole interval of a gain lies above 0, *buys nothing* when every interval ends below the margin,
-and is *undecided* otherwise. Intervals are widened for the number of coalitions looked at (Bonferroni). A
-``no-collusion-gain`` of the scenario about the same scheme has the last word, as its test is the stricter one.
+Pooling *pays* when the whole interval of a gain lies above 0, be it another attack's where the strongest has none, *buys nothing* when
+every interval ends below the margin, and is *undecided* otherwise. Intervals are widened for the number of coalitions looked at
+(Bonferroni). A ``no-collusion-gain`` of the scenario about the same scheme has the last word, as its test is the stricter one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reports.figures.figures import Z95, Figure, braces, clipped, number
 from reports.figures.guesses import guesses, guesses_categories, losses
 from reports.figures.reading import ERROR, EVERYTHING, GAIN, Reading, Setting, adversary_text, best_single, ceiling, lowest
 from reports.figures.spreads import spread_of
-from reports.figures.strongest import EXACT, gain_of, least, lowest_attribute, strongest
+from reports.figures.strongest import EXACT, gain_of, judged, least, lowest_attribute, strongest
 from reports.wording import sentences as say
 from reports.wording import telling
 from reports.wording.card import Exposure, Verdict
@@ -34,7 +34,8 @@ LAW = "noise-follows-law"
 
 def verdicts(reading: Reading) -> list[Verdict]:
     """Return the verdict on every scheme, in the order of the scenario."""
-    return [verdict(reading, scheme) for scheme in reading.schemes]
+    worse = {release.scheme for release in reading.result.releases if release.understated}
+    return [replace(verdict(reading, scheme), understated=scheme in worse) for scheme in reading.schemes]
 
 
 def verdict(reading: Reading, scheme: str) -> Verdict:
@@ -55,7 +56,7 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
     gains = [gain_of(reading, setting, coalition) for coalition in found if len(coalition) > 1]
     decided = _decided(base, found, worst, [gain for gain in gains if gain is not None], numbers)
     if decided.finding in ("no-gain", "undecided"):
-        decided = _paying_in_one(reading, setting, decided) or decided
+        decided = _paying_in_one(reading, setting, decided) or _paying_to_another(reading, setting, decided) or decided
     return heeding(decided, reading.result.expectations, numbers.leaves(worst))
 
 
@@ -118,6 +119,28 @@ def _paying_in_one(reading: Reading, setting: Setting, decided: Verdict) -> Verd
     total = reading.copies_of(setting.scheme, setting.point)
     sentence = telling.paying_in_one(clipped(name, 60), gain, pooled, best_single(errors, gain.coalition), total)
     return replace(decided, finding="gain", sentence=sentence)
+
+
+def _paying_to_another(reading: Reading, setting: Setting, decided: Verdict) -> Verdict | None:
+    """Return the verdict that pooling pays to an attack that is not the strongest, where copies pooled leave it less than one leaves that.
+
+    An attack on rows has no error bar on a large table without replicates, and the best linear attack nearly always has one.
+    """
+    single = lowest(shown for coalition, shown in losses(reading, setting).items() if len(coalition) == 1)
+    here = [one for one in reading.settings(ERROR) if (one.scheme, one.point) == (setting.scheme, setting.point)]
+    others = [one for one in judged(reading, here) if _peers(reading, one, setting)]
+    while single is not None and (other := least(reading, others)) is not None:
+        others = [one for one in others if one != other]
+        found = losses(reading, other)
+        gains = [gain_of(reading, other, coalition) for coalition in found if len(coalition) > 1]
+        worst = lowest(found.values())
+        assert worst is not None  # or the setting would not be among those with a least one
+        bounded = [gain for gain in gains if gain is not None and ceiling(found[gain.coalition]) < single.value]
+        paying = _decided(decided, found, worst, bounded, _teller(reading, other))
+        if paying.finding == "gain":
+            who = clipped(adversary_text(other.knowledge, other.attack), 60)
+            return replace(decided, finding="gain", sentence=telling.paying_to_another(paying.sentence, who, decided.gain))
+    return None
 
 
 def heeding(verdict: Verdict, expectations: list[ExpectationRecord], leaves: str) -> Verdict:

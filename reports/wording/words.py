@@ -89,6 +89,17 @@ def outcome_mark(came: str, *, safe: bool = True) -> str:
     return ("✓" if safe else "·") if came == "holds" else {"nothing expected": "·"}.get(came, "✗")
 
 
+MOST_NOTES = 20
+"""Lines on what copies lack that a report has; results have all of them."""
+
+
+def left_out(result: AuditResult) -> list[str]:
+    """Say what copies lack of the table, and what therefore was audited: a line for each copy and scheme."""
+    found = list(dict.fromkeys(f"{release.scheme}: {note}." for release in result.releases for note in release.notes))
+    more = len(found) - MOST_NOTES
+    return [*found[:MOST_NOTES], *([f"And {more} more such notes: results.json has them."] if more > 0 else [])]
+
+
 def rows_text(result: AuditResult) -> str:
     """Say which table was audited: ``cps, 20,000 rows × 2 attributes``."""
     if not result.data:

@@ -27,6 +27,7 @@ def test_trees_are_shown_the_linear_estimate_the_first_copy_and_differences_by_h
     np.testing.assert_array_equal(features(estimate, copies), [[9, 8, 1, 2, 3, -1, 0, 5]])
 
 
+@pytest.mark.slow
 def test_the_number_of_trees_is_that_of_a_naive_search():
     """Every number of trees by tens, each grown anew and judged on every third record; the first from which more are no better."""
     rng = np.random.default_rng(1)

@@ -17,7 +17,7 @@ from auditor.audit.pooling.boosted import FEWEST_ROWS, boosted_gains, cross_fitt
 from auditor.audit.pooling.difference_features import _walsh
 from auditor.expectations.no_collusion_gain import NoCollusionGain
 from auditor.results.evidence import BoostedGain, Evidence, NoiseGain, Pooling, ReleaseEvidence
-from auditor.schemes.base.noise_law import GaussianNoise
+from auditor.schemes.base.noise_law import GaussianNoise, psd_root, undo_root
 from auditor.schemes.planted import innovations
 
 ROWS = 20_000
@@ -121,6 +121,19 @@ def test_products_of_signs_are_tried_all_at_once():
     np.testing.assert_allclose(_walsh(sums), sums @ hadamard(16))
 
 
+def test_decimals_are_read_in_the_normals_that_a_generator_mixes_over_attributes():
+    """Rows tell a covariance to 1 %, and the third decimal is lost: what undoes the mixing is the law, or without one the data's covariance."""
+    rng = np.random.default_rng(7)
+    x = np.exp(rng.standard_normal((4000, 2)) @ np.array([[1.0, 0.5], [0.0, 0.9]]))
+    g = rng.standard_normal((2, *x.shape))
+    innovations.Decimals().innovations(x, g, rng)
+    law = GaussianNoise(np.minimum.outer([0.3, 0.6], [0.3, 0.6]), np.cov(x.T, bias=True))
+    copies = [x + z for z in np.cumsum(np.sqrt(0.3) * g, axis=0) @ psd_root(law.shape).T]
+    assert max(cross_fitted(x, copies)[0]) < 0.05
+    for stated in (law, None):
+        assert min(boosted_gains([(1, 2)], x, copies, stated)[1, 2].gain) > 0.3
+
+
 def test_copies_on_their_public_grid_are_not_accused_for_what_division_rounds():
     """Decimals finer than the grid were rounding alone, which grows with the value: gains of 1 to 2 %, 5 to 7 standard errors above 0."""
     rng = np.random.default_rng(2)
@@ -139,3 +152,12 @@ def test_honest_releases_are_accused_less_often_than_stated():
             x, copies = release(rows=2000, seed=seed + 50, kind=kind)
             accused += gain_of(x[:, :1], [copy[:, :1] for copy in copies]).p_value(0.0) <= 0.05
     assert accused <= 5
+
+
+def test_what_undoes_a_root_by_hand_in_any_units_and_of_a_total():
+    np.testing.assert_allclose(undo_root(np.diag([4.0, 1e-16])), np.diag([0.5, 1e8]))
+    K = np.cov(np.random.default_rng(1).normal(size=(3, 50)))
+    np.testing.assert_allclose(undo_root(K) @ psd_root(K), np.eye(3), atol=1e-12)
+    parts = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 2.0]])  # a total beside its parts: two normals' worth
+    through = undo_root(parts) @ parts @ undo_root(parts).T
+    np.testing.assert_allclose(np.linalg.eigvalsh(through), [0.0, 1.0, 1.0], atol=1e-9)

@@ -38,6 +38,7 @@ def test_the_bound_exceeds_the_truth_no_more_often_than_it_says():
 
 
 @pytest.mark.parametrize(("k", "trials", "confidence"), [(2, 300, 0.8), (5, 2000, 0.8), (25, 20_000, 0.8), (25, 400, 0.95)])
+@pytest.mark.slow_after_first
 def test_the_bound_corrected_for_the_search_stays_below_the_truth(k, trials, confidence):
     # 1,000 audits of k-ary randomized response at ε = 1: the bound may exceed ε in a share 1 − confidence of them, and 4 standard errors
     rng, runs, above = np.random.default_rng(k * trials), 1000, 0

@@ -13,7 +13,7 @@ from auditor.audit.base.records import CellContext, error_records
 from auditor.audit.numeric.error_bars import from_redraws, reaches
 from auditor.audit.numeric.redraws import REDRAWS, redrawn_moments, wishart
 from auditor.expectations.collusion_gains import Gain, averaged_pairs
-from auditor.expectations.no_collusion_gain import _proved_of
+from auditor.expectations.no_collusion_gain import _beside
 from auditor.numerics.moments import Moments
 from auditor.numerics.statistics import quantile
 from auditor.results.records import uncertainty
@@ -38,6 +38,7 @@ def by_rows(X, law, rng):
 
 
 @pytest.mark.parametrize("name", LAWS)
+@pytest.mark.slow_after_first
 def test_moments_drawn_again_have_the_law_of_rows_drawn_again(name):
     """Mean and covariance of all of them, 4,000 draws of each: 4.5 standard errors, some 500 comparisons, false alarms 1 in 300."""
     rng, law = np.random.default_rng(3), LAWS[name]
@@ -197,7 +198,7 @@ def test_what_one_release_does_not_tell_undoes_no_proof_by_law(monkeypatch):
 
 @pytest.mark.parametrize(("gain", "error", "guard"), [(0.0, math.inf, True), (0.02, math.inf, False), (0.0, 0.001, False)])
 def test_only_a_gain_within_the_margin_and_without_a_bar_is_left_to_the_proof(gain, error, guard):
-    assert _proved_of(Gain("an attack", (1, 2), gain, error, math.inf, 100), 0.01).guard == guard
+    assert _beside(Gain("an attack", (1, 2), gain, error, math.inf, 100), 0.01).guard == guard
 
 
 @pytest.mark.parametrize("expectation", [

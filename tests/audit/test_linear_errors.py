@@ -291,6 +291,7 @@ def test_intervals_cover_theory_95_times_in_100(name, scheme):
     assert all(low <= count <= high for count in hits.values()), hits
 
 
+@pytest.mark.slow
 def test_intervals_of_the_gain_cover_theory_95_times_in_100():
     """Collusion gain of fresh copies on a skewed table; Bin(400, 0.95), 1e-4 each side, gain of all attributes together."""
     X = coverage_table("skewed")

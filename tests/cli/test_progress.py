@@ -66,6 +66,7 @@ def test_the_time_left_is_by_the_pace_of_this_run_alone(capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.slow_after_first
 def test_what_is_told_is_under_way_and_named_as_in_the_scenario(workers: int) -> None:
     events: list[Progress] = []
     run_scenario(read_scenario(SCENARIO, [], None), workers=workers, listener=events.append)

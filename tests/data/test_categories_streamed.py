@@ -103,6 +103,7 @@ def written(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("asked", "form"), every_pair(ASKED, FORMS))
+@pytest.mark.slow_after_first
 def test_the_same_as_in_memory(written, monkeypatch, form, asked):
     request, categories = ASKED[asked]
     same(*both(monkeypatch, written(form), categories=categories, **request))
@@ -116,6 +117,7 @@ def test_the_same_as_in_memory(written, monkeypatch, form, asked):
         ["groups.parquet", "table.csv", "parts-csv/"],
     ),
 )
+@pytest.mark.slow_after_first
 def test_the_same_where_values_are_missing(written, monkeypatch, form, missing, asked):
     request, categories = ASKED[asked]
     path = written(form, 60_000, gaps=True)

@@ -70,6 +70,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize(("asked", "form"), every_pair(ASKED, FORMS))
+@pytest.mark.slow_after_first
 def test_the_same_bytes_as_in_memory(written, small, monkeypatch, form, asked):
     path = written(form)
     large = load(path, **ASKED[asked])
@@ -80,6 +81,7 @@ def test_the_same_bytes_as_in_memory(written, small, monkeypatch, form, asked):
 
 
 @pytest.mark.parametrize(("missing", "form"), every_pair(["drop", "mean"], FORMS))
+@pytest.mark.slow_after_first
 def test_missing_values_are_left_out_or_filled_in_as_in_memory(written, small, monkeypatch, form, missing):
     path = written(form, gaps=True)
     rows = rows_of(form) - 5_000
@@ -160,6 +162,7 @@ def spoilt(what: str) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(("what", "form"), every_pair(["missing", "infinite", "constant", "no values", "range"], FORMS))
+@pytest.mark.slow_after_first
 def test_the_same_refusals_as_in_memory(tmp_path, small, monkeypatch, form, what):
     path = write(spoilt(what), tmp_path, form)
     told = []
@@ -202,6 +205,7 @@ def test_booleans_and_numbers_in_one_csv_column_are_text(tmp_path, small):
 
 
 @pytest.mark.parametrize(("line", "place"), [(0, "line 2 "), (1, "line 140002"), (70_000, "line 70002")])
+@pytest.mark.slow_after_first
 def test_a_record_too_long_late_in_a_csv_file(tmp_path, small, line, place):
     """Wherever it stands in its piece; the first record of all is told as such."""
     path = write(columns(), tmp_path, "table.csv")
@@ -242,6 +246,7 @@ def test_csv_is_never_cut_inside_quotation_marks(tmp_path, small):
     np.testing.assert_array_equal(table.values, frame[["b", "two\nlines"]].to_numpy())
 
 
+@pytest.mark.slow
 def test_marks_that_are_letters_of_a_cell_delay_a_cut_only(tmp_path, small):
     rng = np.random.default_rng(5)
     mark = '"'
@@ -255,6 +260,7 @@ def test_marks_that_are_letters_of_a_cell_delay_a_cut_only(tmp_path, small):
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 @pytest.mark.parametrize("last", [True, False])
 @pytest.mark.parametrize("start", ["", "\ufeff", "\n\n"])
+@pytest.mark.slow_after_first
 def test_line_endings_marks_and_blank_lines(tmp_path, small, ending, last, start):
     frame = columns(60_000)
     path = tmp_path / "t.csv"

@@ -255,10 +255,9 @@ HONEST = [
 @pytest.mark.parametrize("kind", ["skewed", "heavy", "far", "counts", "totals"])
 @pytest.mark.parametrize(("scheme", "levels", "parameters"), HONEST)
 def test_honest_noise_is_left_alone(scheme, levels, parameters, kind):
-    """False alarms: 60 cases of 3 seeds at one in ten thousand each, so one run of this in 55."""
-    for seed in range(3):
-        tests = found(table(kind, 5000), scheme, levels, seed, **parameters)
-        assert judged(tests, resolution=0.5).status == "holds", judged(tests)
+    """False alarms: 60 cases at one in ten thousand each, so one run of this in 165."""
+    tests = found(table(kind, 5000), scheme, levels, 0, **parameters)
+    assert judged(tests, resolution=0.5).status == "holds", judged(tests)
 
 
 def rounded(grid):
@@ -285,12 +284,12 @@ def test_p_values_are_no_smaller_than_they_say():
     p: dict[str, list[float]] = {}
     cases = [("correlated", [0.5, 1.0], {}), ("corner-wave", [0.5, 1.0], {}), ("independent", [0.5, 1.0], {"distribution": "uniform"})]
     X = {kind: table(kind, 1500) for kind in ("skewed", "heavy")}
-    for seed in range(60):
+    for seed in range(30):
         for place, (scheme, levels, parameters) in enumerate(cases):
             for kind in X:
                 for test in found(X[kind], scheme, levels, [1000, 3000, 5000][place] + 2 * seed + (kind == "heavy"), **parameters):
                     p.setdefault(test.statistic, []).append(test.p)
-    assert len(p) == 12
+    assert len(p) == 13
     for statistic, values in p.items():
         assert kstest(values, "uniform", alternative="greater").pvalue > 1e-5, statistic
         assert np.mean(np.array(values) <= 0.01) <= 0.01 + 5 * math.sqrt(0.01 * 0.99 / len(values)), statistic

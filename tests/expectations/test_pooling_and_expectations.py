@@ -183,6 +183,7 @@ def verdict(scheme, levels, expect, **changes):
         ("max-for-min", [0.5, 1.0]),
     ],
 )
+@pytest.mark.slow_after_first
 def test_a_release_made_by_a_wrong_scheme_fails_on_the_data_though_its_law_is_fine(scheme, levels):
     found = verdict(scheme, levels, {"no-collusion-gain": {}})
     assert found.status == "fails"
@@ -191,6 +192,7 @@ def test_a_release_made_by_a_wrong_scheme_fails_on_the_data_though_its_law_is_fi
 
 
 @pytest.mark.parametrize("scheme", ["lie-shared-size", "lie-squared-increment", "lie-noise-by-record"])
+@pytest.mark.slow_after_first
 def test_the_right_covariance_is_not_enough(scheme):
     """Nothing linear gains here, but what the second copy adds foretells the first one's noise, or the record, and trees gain by it."""
     found = verdict(scheme, [0.5, 1.0], {"no-collusion-gain": {}})
@@ -219,6 +221,7 @@ def test_dependence_raises_false_alarms_below_its_level():
 
 
 @pytest.mark.parametrize("attacks", [["llse"], ["ndr"]])
+@pytest.mark.slow_after_first
 def test_a_liar_is_found_though_no_attack_here_would_profit(attacks):
     """Attacks that trust the law weigh only the first copy; the noise itself tells."""
     result = run("one-neighbour", [1.0, 0.5], [{"no-collusion-gain": {}}], attacks=attacks)
@@ -251,6 +254,7 @@ def test_a_filter_keeps_a_leaking_scheme_out():
     assert [record.status for record in result.expectations] == ["holds", "fails"]
 
 
+@pytest.mark.slow
 def test_a_leak_at_one_sweep_point_is_not_outvoted_by_the_next():
     """The law, and the gains, are judged point by point: a leak at two copies of one level, none at two levels."""
     found = verdict("fresh-repeats", [0.5], {"no-collusion-gain": {}}, sweep={"schemes[0].levels": [[0.5, 0.5], [0.5, 1.0]]})
@@ -719,6 +723,7 @@ def test_one_release_says_nothing_of_theory_over_secret_draws():
 
 
 @pytest.mark.parametrize(("shape", "R"), [(0.5, 10), (1.0, 10), (2.0, 16), ("coin", 10), ("coin", 16)])
+@pytest.mark.slow_after_first
 def test_a_true_theory_is_refuted_no_more_often_than_stated(shape, R):
     """Skewed errors and coins, 2,000 times, each replicate with a theory of its own: at most 1 % and three standard errors of that."""
     rng = np.random.default_rng(R)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -59,6 +60,7 @@ def test_there_are_groups_enough_for_a_jackknife(rows, width):
 
 @given(blocks=st.integers(1, 20_000))
 @properties
+@pytest.mark.slow
 def test_what_is_kept_of_a_table_does_not_grow_with_it(blocks):
     """As many groups of moments from ``STRIPES`` blocks on, of as many stripes each; and stripes are whole, in order, and not too long."""
     rows, width = blocks * (BLOCK_VALUES // 100), 100

@@ -47,6 +47,7 @@ def test_a_projection_is_two_thin_products_whether_it_keeps_or_drops_little():
 @pytest.mark.parametrize("width", [1, 2, 3, 100])
 @pytest.mark.parametrize("n", [1, 15, 16, 5000])
 @pytest.mark.parametrize("form", ["mixed", "factored", "one", "nothing"])
+@pytest.mark.slow_after_first
 def test_maps_are_applied_piece_by_piece_as_they_would_be_at_once(form, n, width):
     rng = np.random.default_rng(17)
     centre, offset, copies = rng.standard_normal(width), rng.standard_normal(width), list(rng.standard_normal((3, n, width)))

@@ -170,6 +170,7 @@ def mission_scenario(algorithm, K_X, already_out):
 
 
 @pytest.mark.parametrize(("algorithm", "table"), every_pair(ALGORITHMS, TABLES))
+@pytest.mark.slow
 def test_mission_no_collusion_gain_holds_as_measured_for_every_subset(algorithm, table):
     """By law, by theory and on the data at once, two copies having been out before the rest was asked for."""
     result = auditor.run(mission_scenario(algorithm, TABLES[table], already_out=2))

@@ -484,6 +484,7 @@ def command(tmp_path, act, *options):
     return python("-m", "auditor", "run", "x.yaml", "--format", "json", "--quiet", *options, cwd=tmp_path, env=environment(site))
 
 
+@pytest.mark.slow
 def test_a_thread_left_running_does_not_keep_the_process(tmp_path):
     act = "threading.Thread(target=time.sleep, args=(600,)).start()"
     done = command(tmp_path, act)

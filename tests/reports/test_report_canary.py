@@ -119,6 +119,7 @@ def audited(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.slow_after_first
 def test_nothing_that_a_command_says_is_a_value(audited: Path, values: list[float], name: str) -> None:
     for arguments in COMMANDS[name]:
         shown = command(audited, name, *arguments)

@@ -74,6 +74,7 @@ def pages(request: pytest.FixtureRequest) -> dict[str, Page]:
     return {case: Page(Html().render([request.getfixturevalue(case)])) for case in CASES}
 
 
+@pytest.mark.slow
 def test_chart_rows_are_the_figures_of_the_reading(pages: dict[str, Page], quickstart: AuditResult) -> None:
     block = pages["quickstart"].blocks()["audit-1-map-data"]["columns"]
     schemes, coalitions = block["s"], block["c"]

@@ -243,6 +243,25 @@ def test_wide_or_missing_error_bars_are_undecided_and_said_so(quickstart: AuditR
     assert found.sentence.startswith("Undecided whether pooling pays")
 
 
+@pytest.mark.parametrize(("scheme", "finding"), [("correlated", "gain"), ("corner-wave", "undecided")])
+def test_where_the_strongest_has_no_error_bar_another_attack_may_prove_that_pooling_pays(
+    quickstart: AuditResult, scheme: str, finding: str
+) -> None:
+    """A stronger attack without bars beside llse: what llse leaves of pooled copies is less than that leaves of one, or is not."""
+    added = [
+        record._replace(attack="rows", value=record.value * (0.9 if record.metric == "normalized_error" else 1.0), std_error=None, ci_low=None,
+                        ci_high=None, theory=None)
+        for record in quickstart.measurements
+        if (record.attack, record.metric, record.knowledge) in (("llse", "normalized_error", "perfect"), ("llse", "collusion_gain", "perfect"))
+    ]  # fmt: skip
+    both = quickstart.model_copy(update={"measurements": [*quickstart.measurements, *added], "expectations": []})
+    found = verdict(Reading(both), scheme)
+    assert found.setting is not None
+    assert (found.setting.attack, found.finding) == ("rows", finding)
+    if finding == "gain":
+        assert "That is llse, perfect knowledge; the strongest attack gains" in found.sentence
+
+
 @pytest.mark.parametrize(
     ("status", "error", "finding"),
     [

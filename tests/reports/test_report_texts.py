@@ -77,6 +77,7 @@ def hostile_scenario(quickstart: AuditResult) -> AuditResult:
 
 
 @pytest.mark.parametrize(("case", "width"), every_pair(["odd", *CASES], [40, 80, 160]))
+@pytest.mark.slow_after_first
 def test_the_scenario_is_printed_as_the_page_has_it_and_reads_back(case: str, width: int, request: pytest.FixtureRequest) -> None:
     result = hostile_scenario(request.getfixturevalue("quickstart")) if case == "odd" else request.getfixturevalue(case)
     shown = re.search(r'<pre id="audit-1-scenario-yaml"[^>]*>(.*?)</pre>', Html().render([result]), re.DOTALL)

@@ -46,6 +46,7 @@ def useful(prefixes: AuditResult) -> AuditResult:
 
 
 @pytest.mark.parametrize("case", ORDER_CASES)
+@pytest.mark.slow_after_first
 def test_the_tree_has_a_section_for_every_chart_that_can_be_drawn_and_no_other(case: str, request: pytest.FixtureRequest) -> None:
     """The page draws a chart by the key of its section: what one of them leaves out, the other would show without a heading or a picture."""
     document = audit_document(request.getfixturevalue(case))
@@ -64,6 +65,7 @@ def test_every_writer_writes_every_kind_of_block() -> None:
     assert all(f'"{kind.__name__}":' in (resources.files("reports") / "templates/blocks.html.j2").read_text() for kind in kinds - {tree.Details})
 
 
+@pytest.mark.slow
 def test_every_report_has_the_sections_in_one_order(swept: AuditResult) -> None:
     document, page = audit_document(swept), Html().render([swept])
     titles = [section.title for section in document.sections]

@@ -198,6 +198,7 @@ def holds(text, secret):
 
 
 @pytest.mark.parametrize("rows", [2, 5, FEWEST_RECORDS, 40])
+@pytest.mark.slow_after_first
 def test_no_format_holds_a_record_or_a_moment_of_a_short_file(tmp_path, rows):
     records = people(rows)
     result = audit(tmp_path, records)

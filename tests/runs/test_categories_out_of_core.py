@@ -82,7 +82,7 @@ CASES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-QUICK = ("equal width", "all or nothing")
+QUICK = ("equal width",)
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES])
@@ -153,6 +153,7 @@ def test_what_travels_holds_no_rows(file, large):
     assert max(result for _, result in sizes) < 400_000  # outcomes of three copies, by value and row group
 
 
+@pytest.mark.slow
 def test_copies_of_tables_in_their_files_are_not_kept(file, large, monkeypatch):
     kept = []
     block = making.UniformRelease.block

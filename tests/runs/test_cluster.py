@@ -97,6 +97,7 @@ def without_clock(result) -> dict:
     return found
 
 
+@pytest.mark.slow
 def test_the_same_results_as_here(cluster, document):
     assert without_clock(auditor.run(document, cluster=cluster.address)) == without_clock(auditor.run(document))
 

@@ -40,6 +40,7 @@ DRAWN = {
 
 
 @pytest.mark.parametrize(("scheme", "form"), every_pair(DRAWN, ["csv", "parquet"]))
+@pytest.mark.slow_after_first
 def test_the_values_that_perturb_makes(tmp_path, frame, held, form, scheme):
     parameters = DRAWN[scheme]
     source = tmp_path / "table.parquet"
@@ -55,6 +56,7 @@ def test_the_values_that_perturb_makes(tmp_path, frame, held, form, scheme):
 
 
 @pytest.mark.parametrize(("scheme", "form"), every_pair(["corner-wave", "linearly-dependent", "rotation"], ["csv", "parquet"]))
+@pytest.mark.slow_after_first
 def test_single_precision_rounds_the_same_copies(tmp_path, frame, held, form, scheme):
     """Once, to 32 bits, where there is no grid; where there is, each step to a coarser one, whose multiples 32 bits hold exactly."""
     levels = [0.0] if scheme == "rotation" else LEVELS
@@ -149,6 +151,7 @@ write_copies(sys.argv[1], "corner-wave", [0.25, 1.0], 5, Path(sys.argv[2]), form
 """
 
 
+@pytest.mark.slow
 def test_a_kill_leaves_no_half_file_under_a_final_name(tmp_path, frame):
     source, out = tmp_path / "table.parquet", tmp_path / "out"
     frame.to_parquet(source)
@@ -173,6 +176,7 @@ def test_uniform_copies(tmp_path):
 
 
 @pytest.mark.parametrize(("implementation", "form"), every_pair([None, "process", "bridge", "multi-pert"], ["csv", "parquet"]))
+@pytest.mark.slow_after_first
 def test_the_categories_that_perturb_makes(tmp_path, held, form, implementation):
     """Three blocks of records, each with a stream of its own, whether they are read at once or one after the other."""
     rng = np.random.default_rng(4)

@@ -63,6 +63,7 @@ def signalled(monkeypatch):
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.slow_after_first
 def test_the_first_signal_leaves_a_partial_report_and_resume_makes_it_whole(folder, run, signalled, number, status):
     signalled.update(at=3, signal=number)
     found, out, err = run("first.yaml")
@@ -261,6 +262,7 @@ def test_ctrl_c_while_workers_start_ends_the_program_and_them(folder, started):
     assert all_end(program)
 
 
+@pytest.mark.slow
 def test_a_wrong_request_ends_the_workers_it_would_have_needed(started):
     program = started("-m", "auditor", "run", "no-such.yaml", "--workers", "2")
     out, err = said(program)

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import auditor.runs.copy_files
 from auditor.cli import cli
-from auditor.data import unperturbed_columns as kept
+from auditor.data.formats import as_written as kept
 from auditor.errors import AuditorError
 from auditor.runs.copy_files import write_copies
 

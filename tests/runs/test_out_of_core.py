@@ -86,7 +86,7 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-QUICK = ("linear", "heads", "whole table")
+QUICK = ("whole table",)
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES])
@@ -114,6 +114,7 @@ def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, mo
         assert figures(auditor.run(document, workers=count)) == plain
 
 
+@pytest.mark.slow
 def test_more_blocks_than_groups(file, large, few_redraws, monkeypatch):
     """Of more blocks than ``STRIPES`` several make a stripe, and runs of stripes a group."""
     from auditor.numerics import blocks
@@ -193,6 +194,7 @@ def die(task: int) -> int:
     return task
 
 
+@pytest.mark.slow
 def test_tasks_of_a_killed_worker_are_done_again(tmp_path):
     with workers.Crew(2) as crew:
         found = list(crew.carry_out(die_once, [(str(tmp_path), number) for number in range(8)]))

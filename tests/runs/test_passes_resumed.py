@@ -142,6 +142,7 @@ def test_the_seconds_of_a_part_are_those_of_its_task_whoever_found_it(tmp_path, 
     assert run(True) == 23.0
 
 
+@pytest.mark.slow
 def test_where_nobody_was_given_rows_nothing_is_looked_at_again(document, gathered, monkeypatch):
     document["knowledge"] = ["perfect"]
     undisturbed = auditor.run(document)
@@ -152,6 +153,7 @@ def test_where_nobody_was_given_rows_nothing_is_looked_at_again(document, gather
     assert figures(resumed) == figures(undisturbed)
 
 
+@pytest.mark.slow
 def test_blocks_without_chosen_rows_are_not_read_again(document, gathered, monkeypatch):
     from auditor.data.streamed.rows import FileRows
 
@@ -167,6 +169,7 @@ def test_blocks_without_chosen_rows_are_not_read_again(document, gathered, monke
     assert sum(again[:9]) <= 2
 
 
+@pytest.mark.slow
 def test_the_journal_holds_sums_over_many_rows_and_no_row(document, gathered, table):
     stopped_at(9, document, gathered)
     lines = [line.split(" ", 2) for line in journal().splitlines()]
@@ -182,6 +185,7 @@ def test_the_journal_holds_sums_over_many_rows_and_no_row(document, gathered, ta
         assert not numbers & {f"{value:.9g}" for value in values[:2000].ravel()}
 
 
+@pytest.mark.slow
 def test_a_changed_table_is_gone_through_again(document, gathered, table):
     stopped_at(8, document, gathered)
     (table + 1e-9).to_parquet("table.parquet", row_group_size=9_999)
@@ -189,12 +193,14 @@ def test_a_changed_table_is_gone_through_again(document, gathered, table):
     assert summed(gathered) == [SCHEMES] * STEPS
 
 
+@pytest.mark.slow
 def test_a_whole_run_keeps_no_sums(document, gathered):
     stopped_at(4, document, gathered)
     auditor.run(document, output="audit", resume=True)
     assert not any("." in line.split(" ", 2)[1] for line in journal().splitlines())
 
 
+@pytest.mark.slow
 def test_damaged_sums_are_taken_again(document, gathered):
     stopped_at(8, document, gathered)
     path = next(Path().rglob(NAME))

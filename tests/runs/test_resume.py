@@ -91,6 +91,7 @@ def outcome(name="small", output="audit", status=0):
 
 
 @pytest.mark.parametrize("at", range(TASKS))
+@pytest.mark.slow_after_first
 def test_after_a_crash_only_what_was_not_finished_is_done_and_the_results_are_the_same(folder, run, carried_out, at):
     assert run("small.yaml", "--output", "undisturbed")[0] == 0
     carried_out.clear()
@@ -152,6 +153,7 @@ def test_several_scenarios_are_resumed_each_from_its_own_journal(folder, run, ca
     assert len(carried_out) == 2 * TASKS
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_resumes_what_another_began(folder, run, carried_out):
     run("small.yaml", "--output", "undisturbed")
     carried_out.before = crash(TASKS + 2)
@@ -191,6 +193,7 @@ NAMED = {"one value": "the table", "a noise matrix": "file shape.csv", "pooling"
 
 
 @pytest.mark.parametrize("what", CHANGES)
+@pytest.mark.slow_after_first
 def test_what_changed_is_named_and_everything_it_touches_is_done_again(folder, run, carried_out, what):
     run("small.yaml")
     CHANGES[what]()
@@ -243,6 +246,7 @@ def test_set_is_a_change_like_any_other(folder, run, carried_out):
     ],
     ids=["title", "expectation", "a replicate more", "a scheme more", "a scheme less", "a sweep"],
 )
+@pytest.mark.slow_after_first
 def test_what_a_change_does_not_touch_is_not_done_again(folder, run, carried_out, change, more):
     run("small.yaml")
     write(SCENARIO | change)

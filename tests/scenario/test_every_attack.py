@@ -73,7 +73,9 @@ def test_the_resolved_scenario_names_them_and_reads_the_same() -> None:
 
 def test_what_a_scenario_leaves_out_is_told() -> None:
     assert auditor.run(scenario(attacks=["llse"])).untried == sorted(names() - {"llse"}, key=registry.names("attack").index)
-    assert auditor.run(scenario(attacks=EVERY)).untried == []
+    whole = auditor.run(scenario(attacks=EVERY))
+    assert whole.untried == []
+    assert whole.attack_kinds == {name: registry.get("attack", name).attack_kind for name in names()}
 
 
 @pytest.mark.parametrize(("attacks", "message"), [

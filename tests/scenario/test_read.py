@@ -18,7 +18,7 @@ import auditor
 from auditor.errors import AuditorError, ScenarioError
 from auditor.runs.check import check_data
 from auditor.scenario.json_schema import scenario_schema
-from auditor.scenario.read import at_point, find_scenario, read_scenario, shipped_scenarios
+from auditor.scenario.read import at_point, find_scenario, read_scenario, rebuild, shipped_scenarios
 from auditor.scenario.read_knowledge import parse_knowledge
 
 BASE = {
@@ -590,6 +590,7 @@ def test_a_swept_value_at_fault_is_told_at_the_sweep(tmp_path):
         ("schema", [1], lambda s: 1),
     ],
 )
+@pytest.mark.slow_after_first
 def test_any_path_can_be_swept(path, values, read):
     swept = scenario(
         schemes=[{"name": "corner-wave", "id": "wave", "levels": {"uniform": [0, 1], "count": 4}}],
@@ -673,6 +674,7 @@ FULL = {
 }
 
 
+@pytest.mark.slow
 def test_a_resolved_scenario_reads_as_itself_and_measures_the_same():
     first = auditor.run(FULL)
     again = auditor.run(first.scenario)
@@ -701,7 +703,7 @@ def test_every_default_is_filled_in():
 def test_shipped_scenarios_are_found_by_name_and_read_as_themselves(path):
     shipped = read_scenario(path.stem)
     assert find_scenario(f"{path.stem}.yaml").name == path.name
-    assert read_scenario(shipped.spec()).spec() == shipped.spec()
+    assert rebuild(shipped.spec(), shipped.base, path.stem).spec() == shipped.spec()
 
 
 def test_a_scenario_from_python_may_hold_numpy_values():
@@ -800,6 +802,7 @@ SECTIONS = st.fixed_dictionaries({}, optional={field: VALUES for field in FULL})
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SECTIONS)
+@pytest.mark.slow
 def test_no_document_raises_anything_but_our_own_errors(sections):
     try:
         read = read_scenario({**BASE, **sections})

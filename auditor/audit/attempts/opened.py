@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.release import Release
 from auditor.audit.numeric.error_bars import least_noise
+from auditor.audit.numeric.estimated_noise import estimated_noise
 from auditor.audit.numeric.gather import Stripe
 from auditor.audit.numeric.redraws import Redraws
 from auditor.audit.numeric.row_selection import RowSelection
@@ -71,6 +72,8 @@ class Opened:
             public=release.scheme.public, numbers=tuple(range(1, release.copies + 1)), transformed=release.transformed,
         )  # fmt: skip
         gathered = Gathered(copies, RowSelection(table, scenario.knowledge, scenario.seed, release.key.replicate), stripes)
+        if release.scheme.adds_noise and not release.scheme.makes_copies and joint and gathered.finite:
+            gathered.noise = estimated_noise(gathered.groups, release.moments)
         if stripes is not None:
             release.seconds = gathered.seconds
         return cls(scenario, release, gathered, coalitions, pooling)
@@ -91,6 +94,11 @@ class Opened:
     def law(self) -> NoiseLaw | None:
         """The law of the noise in the copies."""
         return self.gathered.copies.law
+
+    @property
+    def estimated(self) -> bool:
+        """Whether attacks are given a law that nobody states, so that no theory may rest on it."""
+        return self.law is None and self.gathered.law is not None
 
     @property
     def law_within(self) -> NoiseLaw | None:

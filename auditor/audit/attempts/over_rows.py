@@ -45,6 +45,8 @@ def row_errors(
         scale = with_total(variances)
         distortion, others = (rounded_off(with_total(each), scale) for each in (sums.sum(axis=0) / sum(counts), again))
         errors = from_redraws(opened.needed, distortion, others, scale, compared, noisy=any(opened.release.levels))
+    if opened.estimated:
+        return errors
     theory = errors.distortion.theory.copy()
     theory[:, -1] = expected / sum(counts) / variances.size
     return errors.expecting(theory)

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from auditor.audit.numeric.error_bars import Errors, with_total
 from auditor.audit.numeric.error_tally import Tally
+from auditor.audit.numeric.estimated_noise import EstimatedNoise
+from auditor.numerics.statistics import Z_95
 from auditor.results.records import Distribution, ErrorBar, Measurement, Status
 from auditor.types import Array, Coalition
 
@@ -79,6 +81,20 @@ def promise_records(context: CellContext, promises: Mapping[Coalition, Mapping[s
         context.record(metric, coalition, value)
         for coalition, kept in promises.items() for metric, value in kept.items()
     ]  # fmt: skip
+
+
+def noise_records(context: CellContext, noise: EstimatedNoise) -> list[Measurement]:
+    """Return levels with their intervals, distances from schemes' laws, and how far the noise follows the data."""
+    records = []
+    for place, (level, error) in enumerate(zip(noise.levels.tolist(), noise.std_errors.tolist(), strict=True), start=1):
+        metric = f"estimated_level(copy {place})"
+        if np.isfinite(error):
+            interval = max(0.0, level - Z_95 * error), level + Z_95 * error
+            records.append(context.record(metric, (place,), level, error, interval, error_bar="jackknife"))
+        else:
+            records.append(context.record(metric, (place,), level))
+    figures = {f"off_law({name})": distance for name, distance in noise.distances.items()} | {"noise_on_data": noise.dependence}
+    return [*records, *(context.record(name, context.everybody, value) for name, value in figures.items())]
 
 
 def error_records(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from auditor.audit.base.release import Workspace, release_copies, release_levels
+from auditor.audit.base.release import Workspace, make_scheme, release_copies, release_levels
+from auditor.data.common_records import Audited
 from auditor.data.table import Table
 from auditor.numerics.passes import Job
 from auditor.scenario.model import Scenario, SchemeUse
@@ -57,6 +58,11 @@ class ReleaseRequest:
     def copies(self) -> int:
         """How many copies the scheme releases."""
         return release_copies(self.use, self.scenario)
+
+    def audited(self) -> tuple[ReleaseRequest, Audited]:
+        """Return the request for the part of the table that copies are of, and that part."""
+        part = make_scheme(self.use, self.scenario.base, self.table).audited(self.table)
+        return self if part.table is self.table else replace(self, table=part.table), part
 
     @cached_property
     def moments(self) -> TableMoments:

@@ -123,10 +123,14 @@ class Sums:
         Sum of ``1 − P(x)`` over each row group: the reconstruction error, for collusion gains.
     growth : dict
         Largest δ-growth met, by statement.
+    by_group, sizes : dict, ndarray of shape (G,)
+        Where ``apart``: by quantity, sums over each row group, shape (G,); and the records in each.
     """
 
-    def __init__(self, size: int, groups: int) -> None:
-        self.size = size
+    def __init__(self, size: int, groups: int, apart: bool = False) -> None:
+        self.size, self.apart = size, apart
+        self.by_group: dict[str, Array] = {}
+        self.sizes = np.zeros(groups)
         self.means: dict[str, Array] = {}
         self.counts = np.zeros(size)
         self.groups = np.zeros(groups)
@@ -143,7 +147,10 @@ class Sums:
             self.means[name] = self.means[name] + sums if name in self.means else sums
             if name == "reconstruction_probability":
                 self.groups += np.bincount(group, w * (1.0 - v), self.groups.size)
+            if self.apart:
+                self.by_group[name] = np.asarray(self.by_group.get(name, 0.0) + np.bincount(group, w * v, self.sizes.size))
         self.counts = self.counts + np.bincount(x, w, self.size)
+        self.sizes = self.sizes + (np.bincount(group, w, self.sizes.size) if self.apart else 0.0)
         for name, values in found.growth.items():
             self.growth[name] = max(self.growth.get(name, -1.0), float(values[places].max()))
 
@@ -151,8 +158,10 @@ class Sums:
         """Add the sums over the records that follow."""
         for name, sums in other.means.items():
             self.means[name] = self.means[name] + sums if name in self.means else sums
+        for name, groups in other.by_group.items():
+            self.by_group[name] = self.by_group.get(name, 0.0) + groups
         self.counts = self.counts + other.counts
-        self.groups = self.groups + other.groups
+        self.groups, self.sizes = self.groups + other.groups, self.sizes + other.sizes
         for name, growth in other.growth.items():
             self.growth[name] = max(self.growth.get(name, -1.0), growth)
 

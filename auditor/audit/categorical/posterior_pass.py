@@ -85,7 +85,7 @@ class Found:
         for name, parts in other.sums.items():
             mine = self.sums.setdefault(name, {})
             for coalition, sums in parts.items():
-                mine.setdefault(coalition, Sums(sums.size, sums.groups.size)).join(sums)
+                mine.setdefault(coalition, Sums(sums.size, sums.groups.size, sums.apart)).join(sums)
 
 
 @dataclass(frozen=True)
@@ -100,13 +100,16 @@ class MeasureJob(Job[Found]):
         Block by block, ``(group, start, stop)`` of the row groups for the jackknife.
     fitted : dict
     draws : dict
-        The rows known in clear.
+        The rows known in clear, or that a law was learnt from.
+    apart : bool
+        Whether sums of every quantity are kept apart by row group.
     """
 
     size: int
     groups: Sequence[Sequence[tuple[int, int, int]]] = field(repr=False)
     fitted: Mapping[Try, Fitted] = field(repr=False)
     draws: Mapping[str, Draw] = field(repr=False)
+    apart: bool = False
 
     def weight(self, records: int) -> int:
         """A sum by value for each quantity of each attack on each coalition."""
@@ -152,8 +155,9 @@ class MeasureJob(Job[Found]):
         with contained() as failure:
             for coalition, inference in fitted.inferences.items() if name not in into.failed else ():
                 P = inference.checked(readable([block.copy(number) for number in coalition]))
-                sums = into.sums.setdefault(name, {}).setdefault(coalition, Sums(self.size, self._count))
-                sums.add(quantities(P, fitted.frames[coalition]), np.arange(x.size), x, groups)
+                sums = into.sums.setdefault(name, {}).setdefault(coalition, Sums(self.size, self._count, self.apart))
+                weight = None if fitted.hidden is None else self._left(fitted.hidden, block).astype(np.float64)
+                sums.add(quantities(P, fitted.frames[coalition]), np.arange(x.size), x, groups, weight)
         if failure.error is not None:
             into.failed[name] = (failure.status, failure.reason)
 
@@ -187,7 +191,7 @@ class MeasureJob(Job[Found]):
         for name, fitted in self._with(hidden).items():
             if name in into.failed:
                 continue
-            sums = into.sums.setdefault(name, {}).setdefault(coalition, Sums(self.size, self._count))
+            sums = into.sums.setdefault(name, {}).setdefault(coalition, Sums(self.size, self._count, self.apart))
             with contained() as failure:
                 rows = max(64, BLOCK_NUMBERS // self.size)
                 for a in range(0, first.size, rows):

@@ -24,6 +24,7 @@ from auditor.numerics.read_only import readable
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import Copies, UniformScheme, fork
+from auditor.schemes.replacement.estimated_law import EstimatedLaw
 from auditor.schemes.replacement.law import UniformLaw
 from auditor.types import Codes
 
@@ -42,7 +43,7 @@ class UniformRelease:
     Attributes
     ----------
     law : UniformLaw
-        As the scheme states it.
+        As the scheme states it; of copies from files an ``EstimatedLaw`` where nobody does.
     coalitions, needed : list of tuple of int
         Those asked for; and with them every member alone, by size.
     share : callable or None
@@ -61,20 +62,25 @@ class UniformRelease:
         scheme = make_scheme(self.use, self.scenario.base)
         if not isinstance(scheme, UniformScheme):
             raise PluginError("the scheme names the categorical engine and states no law of categories")
-        self.scheme = scheme
-        levels = self.context.levels
-        self.law = scheme.channel(levels, self.data.size)
-        if not isinstance(self.law, UniformLaw) or (len(self.law.levels), self.law.size) != (len(levels), self.data.size):
-            raise PluginError(f"the scheme stated no law of {len(levels)} copies over {self.data.size} values")
-        self.coalitions = expand_all(self.scenario.coalitions, len(levels), self.scenario.seed)
+        self.scheme, M = scheme, self.context.copies
+        scheme.categories = self.data
+        self.law = scheme.channel(self.context.levels, self.data.size)
+        if not isinstance(self.law, UniformLaw) or (len(self.law.levels), self.law.size) != (M, self.data.size):
+            raise PluginError(f"the scheme stated no law of {M} copies over {self.data.size} values")
+        self.coalitions = expand_all(self.scenario.coalitions, M, self.scenario.seed)
         members = {copy for coalition in self.coalitions for copy in coalition}
         self.needed = sorted({(copy,) for copy in members} | set(self.coalitions), key=lambda c: (len(c), c))
         share = self.use.already_out
-        self._early = min(len(levels) - 1, int(share) if isinstance(share, int) else math.floor(share * len(levels)))
+        self._early = min(M - 1, int(share) if isinstance(share, int) else math.floor(share * M))
         self._bounds = row_blocks(self.data.rows, BLOCK_WIDTH)
         self.groups = moment_groups(self.data.rows, BLOCK_WIDTH)
         room = self.data.rows * len(self.singles) * self.data.code_type.itemsize
         self._keep = not self.data.streamed and room <= KEEP_BYTES
+
+    @property
+    def estimated(self) -> bool:
+        """Whether nobody states the law, so that it is estimated from the copies."""
+        return isinstance(self.law, EstimatedLaw)
 
     @property
     def singles(self) -> list[int]:
@@ -111,7 +117,7 @@ class UniformRelease:
 
     def _request(self, x: Codes, index: int, timed: bool) -> tuple[Copies, float]:
         """Ask for every copy of a block in order, those that were out already first; time the rest."""
-        levels, early = self.context.levels, self._early
+        levels, early = self.law.levels, self._early
         copies = self.scheme.copies(x, self.data.size, changed(self.key, block=index))
         for level in levels[:early]:
             copies.skip(level)

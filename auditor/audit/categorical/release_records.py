@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from auditor.audit.base.records import scheme_record
 from auditor.audit.categorical.cell_records import Bar, Cell
+from auditor.audit.categorical.estimated_records import estimated_records
 from auditor.audit.categorical.first_pass import Counted
 from auditor.audit.categorical.marginal_test import marginal_gap, marginal_test
 from auditor.audit.categorical.posterior_measures import (
@@ -21,6 +22,7 @@ from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.pooling.categorical import CoalitionMatching
 from auditor.results.evidence import Pooling
 from auditor.results.records import Measurement
+from auditor.schemes.published_categories import PublishedCategories
 from auditor.schemes.replacement.law import history_size
 from auditor.types import Coalition
 
@@ -34,10 +36,12 @@ def release_records(release: UniformRelease, counted: Counted) -> list[Measureme
         records.append(_history(release, counted.history))
     if scenario.measure("marginal-gap"):
         records += [_marginal_gap(release, counted, number) for number in release.singles]
-    for coalition in release.coalitions:
+    for coalition in release.coalitions if not release.estimated else ():
         records += _bounds(release, coalition)
-    if scenario.measure("empirical-epsilon"):
+    if scenario.measure("empirical-epsilon") and release.scheme.makes_copies:
         records += _empirical_epsilons(release)
+    if isinstance(release.scheme, PublishedCategories):
+        records += estimated_records(release, release.data.codes, release.scheme.held())
     return [*records, *_admissible(release)]
 
 
@@ -103,7 +107,7 @@ def _pairs(release: UniformRelease, counted: Counted, number: int) -> NDArray[np
 
 def _marginal_gap(release: UniformRelease, counted: Counted, number: int) -> Measurement:
     cell = Cell(release.context, None, None, (number,))
-    gap, error = marginal_gap(_pairs(release, counted, number), release.context.levels[number - 1])
+    gap, error = marginal_gap(_pairs(release, counted, number), release.law.levels[number - 1])
     cell.add("marginal_gap", gap, Bar.normal(error, "closed-form"), 0.0)
     return cell.records[0]
 
@@ -111,13 +115,15 @@ def _marginal_gap(release: UniformRelease, counted: Counted, number: int) -> Mea
 def marginal_tests(release: UniformRelease, counted: Counted) -> list[tuple[int, float, float, int]]:
     """Return for every copy that some coalition holds: number, level, p-value of the chi-square test, degrees of freedom."""
     tests = []
-    for number in release.singles:
-        level = release.context.levels[number - 1]
+    for number in release.singles if not release.estimated else ():
+        level = release.law.levels[number - 1]
         tests.append((number, level, *marginal_test(_pairs(release, counted, number), level)))
     return tests
 
 
 def pooling_evidence(release: UniformRelease) -> dict[Coalition, Pooling]:
     """Return the evidence on what pooling buys each coalition of two copies or more."""
-    matching = CoalitionMatching(release.data.rows, release.data.size, release.context.levels, release.go_through)
-    return matching.evidence({c: release.law.of(c).best_is_sufficient() for c in release.needed if len(c) > 1})
+    matching = CoalitionMatching(release.data.rows, release.data.size, release.law.levels, release.go_through)
+    several = [c for c in release.needed if len(c) > 1]
+    says = {c: None if release.estimated else release.law.of(c).best_is_sufficient() for c in several}
+    return matching.evidence(says, proved=release.scheme.makes_copies)

@@ -28,8 +28,8 @@ MOST_RECORDS = 2**16
 
 
 def serial_bars(release: UniformRelease, name: Try, fitted: Fitted, sums: Mapping[Coalition, Sums]) -> dict[Coalition, Bars]:
-    """Return error bars of all that an attack yielded on every coalition; none of a long table, or where replicates tell anyway."""
-    if release.data.rows > MOST_RECORDS or release.scenario.replicates >= FEWEST_REPLICATES:
+    """Return error bars of all that an attack yielded on every coalition; none of a long table or of files, or where replicates tell."""
+    if not release.scheme.makes_copies or release.data.rows > MOST_RECORDS or release.scenario.replicates >= FEWEST_REPLICATES:
         return {}
     again = []
     with contained() as failure:

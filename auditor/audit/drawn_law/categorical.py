@@ -179,9 +179,12 @@ def law_tests(job: LawJob, counted: LawCounts) -> list[LawTest]:
     """Return one test a statistic over all copies; nothing where no copy is held."""
     if not job.drawn:
         return []
-    kept, replaced, rows = _Tests(), _Tests(), _Tests()
+    whole, kept, replaced, rows = _Tests(), _Tests(), _Tests(), _Tests()
     for each in job.drawn:
-        _patterns(each, job.size, counted.counts["pattern", each.copy].reshape(8, OUTCOMES), kept, replaced)
+        patterns = counted.counts["pattern", each.copy].reshape(8, OUTCOMES)
+        of = f"copy {each.source}'s values" if each.source else "the original's values"
+        whole.add(patterns[:, 0].sum(), patterns.sum(), _chance(each, job.size), f"the share that copy {each.copy} keeps of {of}")
+        _patterns(each, job.size, patterns, kept, replaced)
         parts = ("three", GROUPS, each.retention), ("pair", PAIR_GROUPS, each.retention), ("own", PAIR_GROUPS, each.level)
         for kind, most, chance in parts:
             if (kind, each.copy) in counted.counts:
@@ -191,8 +194,24 @@ def law_tests(job: LawJob, counted: LawCounts) -> list[LawTest]:
         rows.add(pairs[:, 1], pairs.sum(axis=1), each.level + (1.0 - each.level) / job.size,
                  f"the share of values that copy {each.copy} keeps, given that of the row before,")  # fmt: skip
     n = min(job.rows, MOST_ROWS)
-    tests = [kept.as_one_test("values kept", n), replaced.as_one_test("replacements", n), rows.as_one_test("neighbouring rows", n)]
-    return [*tests, *_segments(job, counted)]
+    retention = whole.as_one_test("retention", n)._replace(telling=_telling(job), departure="a share kept of what is to be redrawn")
+    split = [kept.as_one_test("values kept", n), replaced.as_one_test("replacements", n), rows.as_one_test("neighbouring rows", n)]
+    return [retention, *split, *_segments(job, counted)]
+
+
+def _chance(each: Drawn, size: int) -> float:
+    """Return the chance ``k = p + (1 − p)/s`` that a copy has the value that it is drawn from."""
+    return each.retention + (1.0 - each.retention) / size
+
+
+def _telling(job: LawJob) -> float:
+    """Return by how many deviations over √rows the share kept moves at least, for each value to be redrawn that is kept instead.
+
+    A share ε of these kept moves k by ``ε (1 − p)(1 − 1/s)``; its deviation is ``√(k(1 − k)/n)``. Split by values and by what the
+    other copies show, no count has the rows to see a tenth; so all are counted together as well.
+    """
+    moves = [(k, (1.0 - each.retention) * (1.0 - 1.0 / job.size)) for each in job.drawn if 0.0 < (k := _chance(each, job.size)) < 1.0]
+    return min((shift / math.sqrt(k * (1.0 - k)) for k, shift in moves if shift > 0), default=1.0)
 
 
 class _Tests:

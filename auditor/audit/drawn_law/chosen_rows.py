@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from auditor.types import Array
 
-EPS = float(np.finfo(np.float64).eps)
+EPS, EPS_SINGLE = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
 ROUNDING = 8 * EPS
 """Of a value of the noise, beside the largest of the data's and the copies' values: what few additions leave."""
 VALUES_AT_MOST = 2**18
@@ -21,10 +21,11 @@ VALUES_AT_MOST = 2**18
 FEWEST_ROWS, MOST_ROWS = 2**12, 2**17
 MOST_COORDINATES = 256
 """Copies times attributes that are looked at row by row."""
+MOST_DIGITS = 12
 RUN = 64
 """Rows that are looked at in one run, so that neighbours are among them."""
-GRID_ROWS = 256
-"""Rows that tell the grid that copies lie on."""
+GRID_ROWS, FEWEST_OF_GRID = 256, 32
+"""Rows that tell the grid that copies lie on; the fewest that tell one by the distances of values."""
 
 
 class Rows(NamedTuple):
@@ -76,21 +77,59 @@ def rows_of(blocks: Iterable[tuple[Array, Sequence[Array]]], chosen: Sequence[in
 
 
 def grids(values: Array) -> Array:
-    """Return the spacing of the grid of whole, decimal or binary fractions that each column lies on, 0 for 0 alone, shape (k,)."""
+    """Return the spacing of the grid that each column lies on, 0 for 0 alone, shape (k,).
+
+    Found are grids of whole, decimal and binary fractions, and any grid of so few points that neighbours on it occur, each but for the
+    last bit of the column's largest value, as sums and products leave it. Single precision and a number of significant digits count as
+    the grid that the largest value is on.
+    """
     values = values[:GRID_ROWS]  # of few rows it may be found coarser than it is, never finer
     mantissa, exponent = np.frexp(values)
     whole = (mantissa * 2.0**53).astype(np.int64)
     lowest = np.where(whole == 0, np.inf, np.ldexp((whole & -whole).astype(np.float64), exponent - 53)).min(axis=0)
-    spacing = np.where(np.isinf(lowest), 0.0, lowest)
+    largest = np.abs(values).max(axis=0)
+    eps = np.where((np.ldexp(mantissa, 24) % 1.0 == 0.0).all(axis=0), EPS_SINGLE, EPS)
+    spacing = np.where(np.isinf(lowest), 0.0, np.maximum.reduce([lowest, eps / 2.0 * largest, _last_digit(values)]))
     for digits in range(10):
-        for column in np.flatnonzero(_on(values, digits)).tolist():
-            step = float(np.gcd.reduce(np.rint(values[:, column] * 10.0**digits).astype(np.int64)))
-            spacing[column] = max(spacing[column], step / 10.0**digits)
+        steps = _whole(np.clip(values, -(2.0**60), 2.0**60) * 10.0**digits, eps)
+        spacing = np.maximum(spacing, np.gcd.reduce(steps, axis=0) / 10.0**digits)
+    for column in range(values.shape[1] if len(values) >= FEWEST_OF_GRID else 0):
+        spacing[column] = max(spacing[column], _coarse(values[:, column], 4.0 * eps[column] * largest[column]))
     return np.asarray(spacing)
 
 
-def _on(values: Array, digits: int) -> NDArray[np.bool_]:
-    """Return which columns are whole multiples of ``10^−digits``, but for the last bit."""
-    scaled = values * 10.0**digits
-    near = np.abs(scaled - np.rint(scaled)) <= 2 * EPS * np.abs(scaled)
-    return np.asarray((near & (np.abs(scaled) < 2.0**45)).all(axis=0))
+def _whole(scaled: Array, eps: Array) -> NDArray[np.int64]:
+    """Return columns of whole numbers, but for their last bits, as such, and 0 for all others; shape as given.
+
+    Values of which the last bit is no small part of a whole number are passed over, and are 0 too.
+    """
+    rounding = 4.0 * eps * np.abs(scaled) + 64 * EPS * np.abs(scaled).max(axis=0)
+    known = rounding < 2.0**-5
+    near = np.abs(scaled - np.rint(scaled)) <= rounding
+    on = (near | ~known).all(axis=0) & (known.sum(axis=0) >= min(len(scaled), FEWEST_OF_GRID))
+    return np.where(on & known, np.rint(scaled), 0.0).astype(np.int64)
+
+
+def _last_digit(values: Array) -> Array:
+    """Return what the last significant decimal digit is worth in each column's largest value; 0 of more than ``MOST_DIGITS``."""
+    size = np.abs(values)
+    decade = np.floor(np.log10(np.where(size > 0, size, 1.0)))
+    worth = np.zeros(values.shape[1])
+    for digits in range(MOST_DIGITS, 0, -1):
+        scaled = size / 10.0 ** np.clip(decade - digits + 1, -300, 300)
+        so_few = (np.abs(scaled - np.rint(scaled)) <= 8.0 * EPS * scaled).all(axis=0)
+        worth = np.where(so_few, 10.0 ** np.clip(decade.max(axis=0) - digits + 1, -300, 300), worth)
+    return np.asarray(worth)
+
+
+def _coarse(column: Array, rounding: float) -> float:
+    """Return the least distance of two values, if all lie in multiples of it from the least one; else 0."""
+    apart = np.sort(column) - column.min()
+    gaps = np.diff(apart)
+    real = gaps > rounding
+    if not real.any():
+        return 0.0
+    step = float(gaps[real].min())
+    step = apart[-1] / max(1.0, round(apart[-1] / step))  # known better by all of the range
+    off = np.abs(apart / step - np.rint(apart / step))
+    return float(step) if off.max() <= 2.0**-5 else 0.0

@@ -19,6 +19,7 @@ nothing of them, as noise that follows its law is independent of them.
 | ``neighbouring rows`` | noise that hangs on the row before, in any copy | ``Σ g_i h_{i+1} / ‖g‖`` over pairs that share no row: N(0, 1) |
 | ``dependence on the data`` | noise whose size or sign goes with the data | ``Σ a_i g_i / ‖a‖`` with a any function of the data: N(0, 1) |
 | ``joint law`` | noise of several copies or attributes whose sizes go together | correlations of u and w: t |
+| ``low digits`` | another copy's noise, or the record, in the digits of a copy (``auditor.audit.drawn_law.low_digits``) | a bound |
 | ``no noise by law`` | noise in combinations that have none | none is allowed beyond rounding |
 
 Values known to no better than the copies' grid, or their last bit, are taken as off by that much. *Not checked*: rows not looked at.
@@ -44,6 +45,7 @@ from auditor.audit.drawn_law.column_tests import (
     size_test,
 )
 from auditor.audit.drawn_law.columns import DENSITY, FINE, Columns, combinations, length_of, over, scores, within_copies
+from auditor.audit.drawn_law.low_digits import low_digits_test
 from auditor.audit.drawn_law.moments import HARDLY_ANY, whitening
 from auditor.results.evidence import LawTest
 from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw
@@ -82,7 +84,7 @@ def row_tests(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[
     g, w = every.score, scores(size)
     tests += [
         distribution_test(every, law), size_test(every, size, law), _without_noise(law, rows, chosen), _equal(law, rows, names, chosen),
-        repeats_test(own, joint, law), neighbours_test(g, w), on_the_data_test(rows.x, g, w),
+        repeats_test(own, joint, law), neighbours_test(g, w), on_the_data_test(rows.x, g, w), low_digits_test(law, rows, chosen),
     ]  # fmt: skip
     tests += [] if joint is None else [joint_test(joint.t, w[:, len(own.names) : -1])]
     return [test for test in tests if test is not None]

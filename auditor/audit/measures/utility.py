@@ -81,7 +81,7 @@ def target_of(scenario: Scenario, table: Table) -> Labels:
     if target_name(scenario) in table.attributes:
         return table.values[:, table.attributes.index(target_name(scenario))]
     base = None if scenario.base is None else str(scenario.base)
-    return _target(json.dumps(scenario.data.spec(), sort_keys=True), target_name(scenario), base, scenario.seed)
+    return table.cut_out(_target(json.dumps(scenario.data.spec(), sort_keys=True), target_name(scenario), base, scenario.seed))
 
 
 @lru_cache(maxsize=4)
@@ -89,7 +89,7 @@ def _target(spec: str, target: str, base: str | None, seed: int) -> Labels:
     data = json.loads(spec)
     options = {key: data.pop(key, None) for key in ("columns", "rows", "missing", "order")}
     source = data.pop("source")
-    for key in ("standardize", "disclosure", "bin", "categorical", "hierarchies"):  # done to the table, and not to a class beside it
+    for key in ("standardize", "disclosure", "bin", "categorical", "hierarchies", "key"):  # done to the table, and not to a class beside it
         data.pop(key, None)
     folder = None if base is None else Path(base)
     return load_target(source, target, **options, parameters=data, rng=stream(seed, "data"), base=folder)

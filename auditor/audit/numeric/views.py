@@ -15,6 +15,7 @@ import numpy as np
 from auditor.adversary.given import NOTHING, ExactMoments, Given, SampleMoments, UnpairedRecords
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownAttributes, KnownSample, Perfect, UnmatchedRecords
 from auditor.adversary.view import View
+from auditor.audit.numeric.estimated_noise import EstimatedNoise
 from auditor.audit.numeric.gather import Stripe, key_of
 from auditor.audit.numeric.moment_pass import MomentJob, NumberBlock
 from auditor.audit.numeric.row_selection import RowSelection
@@ -94,6 +95,8 @@ class Gathered:
         Of ``[X, Y_1 … Y_M]``, by row group (``auditor.numerics.blocks.moment_groups``).
     finite : bool
         Whether copies of other columns, which are in no moments, hold finite numbers only.
+    noise : EstimatedNoise or None
+        What original and copies say of the noise of copies from files; to be set before any view is asked for.
     """
 
     def __init__(self, copies: ReleasedCopies, rows: RowSelection, stripes: Iterable[Stripe] | None = None, late: bool = False) -> None:
@@ -104,6 +107,12 @@ class Gathered:
         self._chosen, self.finite, self.seconds = whole.chosen, whole.finite, whole.seconds
         self.groups = [whole.groups[number] for number in sorted(whole.groups)]
         self._views: dict[str, View] = {}
+        self.noise: EstimatedNoise | None = None
+
+    @property
+    def law(self) -> NoiseLaw | None:
+        """The law that attacks are given: the one that is stated, else the one that was estimated, if there is one."""
+        return self.noise.law if self.copies.law is None and self.noise is not None else self.copies.law
 
     def view(self, knowledge: Knowledge) -> View:
         """Return the view of an adversary that holds every copy."""
@@ -114,7 +123,7 @@ class Gathered:
                 copies=copies.numbers,
                 levels=copies.levels,
                 knowledge=knowledge,
-                law=copies.law,
+                law=self.law,
                 centre=copies.moments.mean,
                 released=Awaited(lambda: self._released_alone(knowledge))
                 if self._late

@@ -22,6 +22,7 @@ cipher's output is such a code.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from threadpoolctl import threadpool_limits
 from auditor.audit.pooling.difference_features import Differences, in_own_deviations
 from auditor.audit.pooling.noise_dependence import noise_levels
 from auditor.results.evidence import BoostedGain
-from auditor.schemes.base.noise_law import NoiseLaw, makes_useless, one_suffices
+from auditor.schemes.base.noise_law import NoiseLaw, makes_useless, one_suffices, undo_root
 from auditor.types import Array, Coalition
 
 MOST_ROWS, FEWEST_ROWS = 20_000, 1_000
@@ -79,7 +80,8 @@ def boosted_gains(coalitions: Sequence[Coalition], x: Array, copies: Sequence[Ar
     ordered = {one: sorted(one, key=lambda copy: (levels[copy - 1], copy)) for one in wide}
     within = {one: _widest(one, ordered) for one in wide}
     fitted = sorted(set(within.values()), key=lambda one: (-len(one), one))[: min(MOST_FITS, MOST_TARGETS // x.shape[1])]
-    gains = {one: _gain(ordered[one], x, copies, MOST_ROWS // max(1, len(fitted) - 1 if place else 1)) for place, one in enumerate(fitted)}
+    few = MOST_ROWS // max(1, len(fitted) - 1)
+    gains = {one: _gain(ordered[one], x, copies, law, few if place else MOST_ROWS) for place, one in enumerate(fitted)}
     return {one: gains[within[one]] for one in wide if within[one] in gains}
 
 
@@ -95,15 +97,26 @@ def _widest(coalition: Coalition, ordered: Mapping[Coalition, list[int]]) -> Coa
     return max(holding, key=lambda one: (len(one), one))
 
 
-def _gain(members: Sequence[int], x: Array, copies: Sequence[Array], rows: int) -> BoostedGain:
+def _gain(members: Sequence[int], x: Array, copies: Sequence[Array], law: NoiseLaw | None, rows: int) -> BoostedGain:
     """Return the gain of some copies, the best one first, over that one."""
     N = x.shape[1]
     kept = np.unique(np.linspace(0, len(members) - 1, min(len(members), max(2, 1 + MOST_COLUMNS // N))).astype(np.intp))
     members = [members[place] for place in kept]
     rows = max(FEWEST_ROWS, min(rows, WORK // (N * (N * len(members) + 12))))
     chosen = _runs(len(x), rows)
-    gain, error = cross_fitted(x[chosen], [copies[copy - 1][chosen] for copy in members])
+    undo = [_undo(x, law, before, copy) for before, copy in pairwise(members)]
+    gain, error = cross_fitted(x[chosen], [copies[copy - 1][chosen] for copy in members], undo)
     return BoostedGain(members[0], tuple(sorted(members)), tuple(gain.tolist()), tuple(error.tolist()), len(chosen))
+
+
+def _undo(x: Array, law: NoiseLaw | None, before: int, copy: int) -> Array:
+    """Return the inverse of the root that the difference of two copies is drawn with by law; without one, as if it had the data's shape."""
+    if law is None:
+        K = np.atleast_2d(np.cov(x.T, bias=True))
+    else:
+        N, of_two = law.width, law.of([before, copy]).covariance
+        K = of_two[:N, :N] - of_two[:N, N:] - of_two[N:, :N] + of_two[N:, N:]
+    return undo_root(K)
 
 
 def _runs(length: int, wanted: int) -> NDArray[np.intp]:
@@ -112,7 +125,7 @@ def _runs(length: int, wanted: int) -> NDArray[np.intp]:
     return blocks[np.linspace(0, len(blocks) - 1, max(1, min(len(blocks), wanted // RUN))).astype(np.intp)].ravel()
 
 
-def cross_fitted(x: Array, copies: Sequence[Array]) -> tuple[Array, Array]:
+def cross_fitted(x: Array, copies: Sequence[Array], undo: Sequence[Array] = ()) -> tuple[Array, Array]:
     """Return gains by attribute and their standard errors, shapes (N,); 0 where the best copy leaves nothing unknown.
 
     Parameters
@@ -120,12 +133,14 @@ def cross_fitted(x: Array, copies: Sequence[Array]) -> tuple[Array, Array]:
     x : ndarray of shape (n, N)
     copies : sequence of ndarrays of shape (n, N)
         The best one first, then by level.
+    undo : sequence of ndarrays of shape (N, N)
+        As of ``Differences``.
     """
     Z, Y = copies[0] - x, in_own_deviations(copies[0])
     design = np.column_stack([np.ones(len(Y)), Y])
     left = Z - design @ np.linalg.lstsq(design, Z, rcond=None)[0]
     unknown = left.std(axis=0) > KNOWN * np.maximum(Z.std(axis=0), x.std(axis=0))
-    differences = Differences(copies, Z.std(axis=0))
+    differences = Differences(copies, Z.std(axis=0), undo)
     if not unknown.any() or not differences.steps.shape[1]:
         return np.zeros(x.shape[1]), np.zeros(x.shape[1])
     pooled, others = _squared_errors(np.where(unknown, in_own_deviations(left), 0.0), Y, differences)

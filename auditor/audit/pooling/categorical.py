@@ -169,20 +169,23 @@ class CoalitionMatching:
         self._rows, self._size, self._levels, self._go_through = rows, size, levels, go_through
         self._count = min(JACKKNIFE_GROUPS, rows)
 
-    def evidence(self, coalitions: Mapping[Coalition, bool]) -> dict[Coalition, Pooling]:
-        """Return what pooling buys coalitions of two copies or more, each given with whether, by law, its best copy says all there is."""
+    def evidence(self, coalitions: Mapping[Coalition, bool | None], proved: bool = True) -> dict[Coalition, Pooling]:
+        """Return what pooling buys coalitions of two copies or more, each given with whether, by law, its best copy says all there is.
+
+        None where no law is stated; ``proved`` is whether a law that is stated is the copies' own, as it is not of files.
+        """
         if self._size < 2:
             none = {c: (MatchingGain("patterns", c, *NOTHING, guard=False),) for c in coalitions}
-            return {c: Pooling(says, (), (), 1, matching=none[c]) for c, says in coalitions.items()}
+            return {c: Pooling(says, (), (), 1, matching=none[c], proved=proved) for c, says in coalitions.items()}
         orders = {c: tuple(sorted(c, key=lambda copy: (-self._levels[copy - 1], copy))) for c in coalitions}
         matching: dict[Coalition, list[MatchingGain]] = {c: [] for c in coalitions}
         self._narrow(orders, matching)
         wide = {c: threes_of(orders[c]) for c, says in coalitions.items()
-                if says and not any(one.how == "patterns" and not one.guard for one in matching[c])}  # fmt: skip
+                if says is not False and not any(one.how == "patterns" and not one.guard for one in matching[c])}  # fmt: skip
         found = self._threes({three for threes in wide.values() for three in threes})
         for c, threes in wide.items():
             matching[c] += [MatchingGain("threes", three, *found[three], guard=False) for three in threes]
-        return {c: Pooling(says, (), (), 1, matching=tuple(one for one in matching[c] if not np.isnan(one.gain)))
+        return {c: Pooling(says, (), (), 1, matching=tuple(one for one in matching[c] if not np.isnan(one.gain)), proved=proved)
                 for c, says in coalitions.items()}  # fmt: skip
 
     def _narrow(self, orders: Mapping[Coalition, Coalition], matching: Mapping[Coalition, list[MatchingGain]]) -> None:

@@ -97,18 +97,23 @@ class Differences:
         The best one first, then by level.
     noise : ndarray of shape (N,)
         Standard deviations of the best one's noise.
+    undo : sequence of ndarrays of shape (N, N)
+        What makes independent normals of each step by the law, exactly: digits that a generator wrote there are lost where the rows
+        tell a covariance to 1 %.
     """
 
-    def __init__(self, copies: Sequence[Array], noise: Array) -> None:
+    def __init__(self, copies: Sequence[Array], noise: Array, undo: Sequence[Array] = ()) -> None:
         steps = [_apart(copy, later) for copy, later in pairwise(copies)]
         self.steps = _varying(np.hstack(steps))
         """Of each copy from the one before, in units of their deviations, shape (n, s)."""
         own = np.hstack([whitened(step) for step in steps]) if noise.size > 1 else np.empty((len(steps[0]), 0))
         far = [_apart(copies[0], copy) for copy in copies[2:]]
-        self._series = np.hstack([self.steps, _varying(np.hstack([own, *far]))])
+        drawn = np.hstack([step @ U.T for step, U in zip(steps, undo, strict=False)]) if undo else np.empty((len(own), 0))
+        self._series = np.hstack([self.steps, _varying(np.hstack([own, *far, drawn]))])
         later = [*copies[1:], steps[0], *far]
         unit = np.tile(_first_decimal(np.vstack([noise, *(step.std(axis=0) for step in steps)])), len(later))
         decimals = [_decimals(np.hstack(later), unit * 10.0**-k) for k in range(DECIMALS)]
+        decimals += [_decimals(drawn, np.full(drawn.shape[1], 10.0**-k)) for k in range(1, DECIMALS)]
         columns = self._series, np.abs(self._series), *self._together(noise.size), *decimals
         self._columns = np.concatenate([part.T for part in columns])
         self._bins = np.stack([_bins(column) for column in self._columns])

@@ -36,11 +36,14 @@ class Attribute:
         Its values, in order; for a binned column the bins as text.
     scores : ndarray of shape (s,) or None
         A number for each value: the value itself, or the middle of its bin; None when there is none.
+    edges : ndarray of shape (s + 1,) or None
+        Of a binned column, between its bins.
     """
 
     name: str
     labels: tuple[Any, ...] = field(repr=False)
     scores: Array | None = field(repr=False, default=None)
+    edges: Array | None = field(repr=False, default=None)
 
     @property
     def size(self) -> int:
@@ -264,7 +267,7 @@ def bins_between(name: str, edges: Array) -> Attribute:
     """
     if edges.size < 2 or not (np.diff(edges) > 0).all():
         raise DataError(f"column {quoted(name)} cannot be cut into bins: it has too few different values")
-    return Attribute(name, tuple(f"bin {k}" for k in range(1, edges.size)), (edges[:-1] + edges[1:]) / 2)
+    return Attribute(name, tuple(f"bin {k}" for k in range(1, edges.size)), (edges[:-1] + edges[1:]) / 2, edges)
 
 
 def bin_codes(values: Array, edges: Array) -> NDArray[np.intp]:

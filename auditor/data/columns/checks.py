@@ -15,6 +15,8 @@ from auditor.errors import DataError
 from auditor.text.column_names import counted, listed, quoted
 
 Missing = Literal["refuse", "drop", "mean"]
+Gaps = Literal["refuse", "drop", "mean", "keep"]
+"""What may be done about missing values; of copies they are kept, as NaN: what a copy does not say is no fault of its."""
 
 FEWEST_STEPS = 8
 """Steps of a double, at the size of a column's values, in its standard deviation; with fewer, rounding shows in moments and copies."""
@@ -202,10 +204,11 @@ class Survey:
             return f"{column} holds numbers stored as text; store them as numbers"
         return f"{column} holds text, not numbers ({self._text.where(j, 'such cell')})"
 
-    def check_values(self, missing: Missing) -> None:
+    def check_values(self, missing: Gaps) -> None:
         """Raise `DataError` when values are infinite, or missing and may not be."""
         _each(self.names, self.infinite.count > 0, lambda j: f"has {self.infinite.where(j, 'infinite value')}")
-        _each(self.names, self.missing.count >= self.rows, lambda j: "has no values at all")
+        if missing != "keep":
+            _each(self.names, self.missing.count >= self.rows, lambda j: "has no values at all")
         if missing == "refuse":
             _each(self.names, self.missing.count > 0, lambda j: f"has {self.missing.where(j, 'missing value')}", MISSING_REMEDY)
 

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pandas as pd
 
 from auditor.errors import DataError
-from auditor.text.column_names import counted, nearest, quoted
-
-
-def check_order_column(order: str, known: Sequence[str]) -> None:
-    """Raise `DataError` when there is no such column among those known."""
-    named = [name for name in known if name]
-    if order not in named:
-        raise DataError(f"there is no column {quoted(order)}{nearest(order, named)}", ("order",))
+from auditor.text.column_names import counted, quoted
 
 
 def in_order_of(frame: pd.DataFrame, order: str) -> pd.DataFrame:

@@ -171,9 +171,10 @@ def csv_records(path: Path) -> Iterator[list[str]]:
     head = csv_head(path)
     with path.open("rb") as file:
         file.seek(head.stop)
-        for record in csv.reader(io.TextIOWrapper(file, encoding="utf-8", newline="")):
-            if len(head.names) == 1 or len(record) > 1 or "".join(record).strip():
-                yield record or [""]
+        with io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
+            for record in csv.reader(text):
+                if len(head.names) == 1 or len(record) > 1 or "".join(record).strip():
+                    yield record or [""]
 
 
 def _is_text(path: Path) -> None:

@@ -76,6 +76,10 @@ class GaussianNoise:
         index = np.asarray(copies, dtype=np.intp) - 1
         return replace(self, level_covariance=self.level_covariance[np.ix_(index, index)])
 
+    def of_attributes(self, columns: NDArray[np.intp]) -> GaussianNoise:
+        """Return the law of some attributes alone, by their places, in a part of the data, whose own covariance it no longer follows."""
+        return replace(self, shape=self.shape[np.ix_(columns, columns)], follows_data=False)
+
     @property
     def excess_kurtosis(self) -> float:
         """Fourth cumulant of a component of u: 0 for Gaussian noise, −6/5 for uniform."""
@@ -130,6 +134,11 @@ class DenseNoise:
         index = attribute_index(copies, self.width)
         return DenseNoise(self.covariance[np.ix_(index, index)], self.width)
 
+    def of_attributes(self, columns: NDArray[np.intp]) -> DenseNoise:
+        """Return the law of some attributes alone, by their places, in a part of the data, whose own covariance it no longer follows."""
+        index = (np.arange(self.copies)[:, None] * self.width + columns).ravel()
+        return DenseNoise(self.covariance[np.ix_(index, index)], len(columns))
+
 
 NoiseLaw = GaussianNoise | DenseNoise
 
@@ -146,6 +155,15 @@ def psd_root(K: Array) -> Array:
         return size[:, None] * psd_root(correlations)
     values, vectors = np.linalg.eigh(K)
     return np.asarray((vectors * np.sqrt(np.clip(values, 0.0, None))) @ vectors.T)
+
+
+def undo_root(K: Array) -> Array:
+    """Return the inverse of ``psd_root(K)``, which brings what was drawn with covariance K to its independent normals, shape (N, N).
+
+    Where K is singular, the pseudo-inverse, in units of each attribute.
+    """
+    size = np.sqrt(np.where(np.diag(K) > 0, np.diag(K), 1.0))
+    return np.asarray(np.linalg.pinv(psd_root(K) / size[:, None], rcond=1e-5) / size)
 
 
 def earliest_is_sufficient(law: NoiseLaw, copies: Sequence[int], tolerance: float = 1e-9) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar, overload
 
 import numpy as np
 
+from auditor.data.common_records import Audited
 from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, PluginError, did_you_mean
@@ -180,6 +181,16 @@ class Scheme(Plugin):
         AuditorError
             Saying what was expected.
         """
+
+    def audited(self, table: Table) -> Audited:
+        """Return the part of a table that copies are of, which is audited: all of it, unless copies that are there already lack some.
+
+        Raises
+        ------
+        AuditorError
+            Nothing is left.
+        """
+        return Audited(table)
 
     @property
     def distribution(self) -> str | None:

@@ -1,0 +1,94 @@
+"""What the audit of one release takes in time, added up before it is run: drawing, passes over the rows, attacks, learners.
+
+Every kind of work has a constant, measured once on one core of some 2.5 GHz; an attack states its own (``Attack.cost``). The sum is meant
+to tell seconds from minutes: for nearly all scenarios that ship it is within a factor of three of what was measured. *Not counted*: what
+a plugin of another's takes beyond the cost that it states, and waiting for disks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from auditor import registry
+from auditor.adversary.attack import Attack, LinearAttack
+from auditor.adversary.coalitions import expand_all
+from auditor.adversary.knowledge import Knowledge, Perfect
+from auditor.audit.numeric.redraws import REDRAWS
+from auditor.audit.pooling.boosted import FEWEST_ROWS, MOST_FITS, MOST_ROWS, MOST_TARGETS, WORK
+from auditor.numerics.blocks import BLOCK_VALUES
+from auditor.process.containment import contained
+from auditor.results.evidence import ROW_REDRAWS
+from auditor.results.records import FEWEST_REPLICATES
+from auditor.scenario.model import PluginUse, Scenario, SchemeUse
+from auditor.scenario.read_plugins import applies
+
+RELEASE = 2e-3
+"""Of a release: its law, its tests, its evidence."""
+NORMAL = 1.2e-8
+"""To draw and add one normal variate (NUMBERS: 7.5 ns to draw, 1.1 to 1.2 times that in all)."""
+READ, PRODUCT = 1.5e-7, 1e-9
+"""To make or read a value of the table and test what was drawn for it; and to add one product to the second moments."""
+ATTEMPT, COALITION, SOLVE = 1e-3, 5e-5, 3e-9
+"""A linear attack on a release, records included; each of its coalitions, in each draw; and each entry of its matrix that is solved for."""
+TREE, TREE_VALUE = 0.05, 6e-7
+"""Boosted trees for one attribute of a coalition, twice over, and each value of a column that they are shown."""
+RECORD, CHANCE = 1.5e-7, 2e-9
+"""Upper figures for one record of one coalition's categories: counting it, and one value's chance in its posterior."""
+GEOMETRY, MODEL = 0.08, 0.3
+"""Distances and clusters of one copy; and a model of the ``utility`` section, cross-validated, on a copy."""
+
+
+def numeric_seconds(here: Scenario, use: SchemeUse, rows: int, width: int, copies: int) -> tuple[float, float]:
+    """Return seconds for a release of numbers, in every replicate, and besides in the first, which alone is shown to learners."""
+    drawn = NORMAL * rows * width * copies
+    passes = drawn + READ * rows * width * (copies + 1) + PRODUCT * rows * (width * (copies + 1)) ** 2
+    draws = 1 if here.replicates >= FEWEST_REPLICATES or rows * width > BLOCK_VALUES else 1 + ROW_REDRAWS
+    seconds = RELEASE + passes
+    for attack, knowledge, coalitions in tries(here, use, copies):
+        if isinstance(attack, LinearAttack):
+            again = 1 if isinstance(knowledge, Perfect) or not attack.knowledge or here.replicates >= FEWEST_REPLICATES else 1 + REDRAWS
+            seconds += ATTEMPT + (COALITION + SOLVE * width**3) * coalitions * again
+        else:
+            seconds += draws * (coalitions * (attack.cost.fit + attack.cost.value * rows * width) + drawn)
+    seconds += GEOMETRY * copies * (here.measure("geometry") is not None)
+    seconds += MODEL * copies * len(here.utility.models) if here.utility is not None else 0.0
+    return seconds, tree_seconds(here, rows, width, copies)
+
+
+def tree_seconds(here: Scenario, rows: int, width: int, copies: int) -> float:
+    """Return what boosted trees take that look for gains from pooling, where an expectation asks what that buys."""
+    asked = any(judged.expectation.needs_pooling for judged in here.judged)
+    fits = min(copies - 1, MOST_FITS, MOST_TARGETS // max(1, width)) if asked and rows >= FEWEST_ROWS else 0
+    shown = width * (width * copies + 12)
+    taken = min(rows, MOST_ROWS, max(FEWEST_ROWS, WORK // shown))
+    return fits * TREE * width + min(fits, 2) * TREE_VALUE * taken * shown
+
+
+def categorical_seconds(here: Scenario, use: SchemeUse, rows: int, size: int, copies: int) -> float:
+    """Return seconds for a release of so many records of categories, which have so many values, in every replicate."""
+    draws = 1 if here.replicates >= FEWEST_REPLICATES else 1 + ROW_REDRAWS
+    seconds = RELEASE + NORMAL * rows * copies + READ * rows * (copies + 1)
+    for attack, _, coalitions in tries(here, use, copies):
+        each = draws * (attack.cost.fit + attack.cost.value * rows) if attack.serial else rows * (RECORD + CHANCE * size)
+        seconds += ATTEMPT + coalitions * each
+    return seconds
+
+
+def tries(here: Scenario, use: SchemeUse, copies: int) -> Iterator[tuple[Attack, Knowledge, int]]:
+    """Yield every attack with the states of knowledge that it can use against a scheme, and how many coalitions are looked at for it."""
+    family = registry.get("scheme", use.name).family
+    asked = expand_all(here.coalitions, copies, here.seed)
+    for one in here.attacks:
+        attack = _made(one)
+        tried = [coalition for coalition in asked if one.tries(coalition, copies)]
+        needed = len({(copy,) for coalition in tried for copy in coalition} | set(tried))
+        for knowledge in here.knowledge if attack is not None else ():
+            if attack is not None and applies(attack, family, knowledge):
+                yield attack, knowledge, needed
+
+
+def _made(use: PluginUse) -> Attack | None:
+    with contained():
+        attack: Attack = registry.get("attack", use.name)(use.parameters).form()
+        return attack
+    return None

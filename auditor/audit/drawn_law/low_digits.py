@@ -1,0 +1,235 @@
+"""Low digits of copies and of their differences: of honest noise they are uniform, and say nothing of anything else.
+
+A generator that writes one copy's noise, or the record, into the digits of another copy keeps every covariance and every histogram.
+
+| symbol | meaning |
+| --- | --- |
+| ``e_j`` | copy j's innovation ``Z_j − E[Z_j | copies of less noise]``, whitened: independent N(0, I) by a Gaussian law |
+| ``c`` | a column that whoever holds the copies has: ``Y_j``, a difference from copies of less noise, or that whitened by the law |
+| ``s`` | deviation of the part of c that ``e_j`` alone moves |
+| ``f`` | a frequency: ``f c mod 1`` are the digits of c after those worth ``1/f``; ``f s ≥ 1``, and 1/f is 8 grains of c or more |
+| ``w`` | ``exp(2πi k v)``, k = 1, 2, less its mean; v is ``Φ(e_i)`` of a copy of less noise, or a record's rank |
+| ``t`` | ``|Σ w exp(2πi f c)|² / Σ |w|²`` over rows |
+
+Given everything but ``e_j``, ``f c mod 1`` is uniform but for ``exp(−2π² f² s²) ≤ 3e-9``. Of a uniform phase θ and any complex λ,
+``E exp(Re λ e^{iθ}) = I_0(|λ|) ≤ exp(|λ|²/4)``; integrated over λ from a normal distribution, ``E exp(b t) ≤ 1/(1 − b)`` for b < 1, and so
+``P(t ≥ a) ≤ a e^{1−a}``, at any number of rows.
+
+Frequencies are those of decimals, of c in the data's units and in the law's; of differences all up to some thousands to a unit of s, by a
+Fourier transform with k = 1. *Not checked*: finer digits in another base, rows beyond those looked at, and noise that is not Gaussian.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.fft import fft
+from scipy.special import ndtr
+from scipy.stats import rankdata
+
+from auditor.audit.drawn_law.chosen_rows import Rows
+from auditor.results.evidence import LawTest
+from auditor.schemes.base.noise_law import NoiseLaw, undo_root
+from auditor.types import Array, Indices
+
+ROWS, GRID, DECADES = 2**14, 2**17, 9
+"""Rows looked at; points of the grid for the Fourier transform; powers of ten, from the first below a deviation."""
+MOST_COLUMNS, MOST_WEIGHTS, MOST_SWEPT = 32, 12, 48
+"""Columns c, functions w of each, and pairs of both that go through the Fourier transform, evenly among all: a tenth of a second."""
+NEW = 1e-6
+"""Share of a copy's noise variance from which on what others do not foretell is an innovation, and no rounding."""
+MOST_COORDINATES = 64
+"""Copies times attributes looked at, if there are more than two copies."""
+FEWEST_SWEPT = 1000
+"""Rows from which on the Fourier transform is worth its time: of fewer, correlations below 0.2 could hide in it."""
+PAIRED = 3
+"""Attributes of which sums and differences of two are columns too; of more there are too many."""
+
+
+class Innovation(NamedTuple):
+    """What is new in the copy at place j: ``B z`` is its noise less its regression on copies of less noise, with covariance ``C``.
+
+    Attributes
+    ----------
+    place : int
+    before : tuple of int
+        Places of copies of less noise.
+    B : ndarray of shape (N, M·N)
+    C : ndarray of shape (N, N)
+    whiten : ndarray of shape (N, N)
+        Inverse of the root by which schemes draw from C.
+    """
+
+    place: int
+    before: tuple[int, ...]
+    B: Array
+    C: Array
+    whiten: Array
+
+
+class Column(NamedTuple):
+    """A column ``c/s``, shape (n,): what it is, its copy's place, ``f s`` of decimals, the largest that is seen, and whether to sweep."""
+
+    values: Array
+    name: str
+    place: int
+    decimals: Array
+    finest: float
+    swept: bool
+
+
+class Weight(NamedTuple):
+    """``w`` over its length, shape (n,), its ``k``, and what it tells of."""
+
+    values: NDArray[np.complex64]
+    k: int
+    name: str
+
+
+class Largest(NamedTuple):
+    """The largest ``t`` of so many tests: at which frequency ``f s``, of which column and weight."""
+
+    t: float
+    tests: int
+    frequency: float
+    column: str
+    weight: str
+
+
+def low_digits_test(law: NoiseLaw, rows: Rows, chosen: Sequence[int]) -> LawTest | None:
+    """Return the test that digits of copies and of their differences go with no other noise and no record; None where none are seen.
+
+    Parameters
+    ----------
+    law : NoiseLaw
+        Of the noise in the copies chosen.
+    rows : Rows
+    chosen : sequence of int
+        Numbers of the copies, M of them.
+    """
+    if law.distribution != "gaussian":
+        return None
+    every, N = math.ceil(len(rows.x) / ROWS), rows.x.shape[1]
+    places = _evenly(range(law.copies), max(2, MOST_COORDINATES // N))
+    law, chosen = law.of([place + 1 for place in places]), [chosen[place] for place in places]
+    rows = Rows(rows.x[::every], rows.noise[::every, places], rows.grain[places])
+    new = innovations(law.covariance, N)
+    columns = _evenly([column for one in new for column in _columns(one, rows, chosen)], MOST_COLUMNS)
+    weights = _weights(new, rows, chosen)
+    found = [*_at_decimals(columns, weights), *(_swept(columns, weights) if len(rows.x) >= FEWEST_SWEPT else ())]
+    tests = sum(one.tests for one in found)
+    if not tests:
+        return None
+    t, _, frequency, column, weight = max(found, key=lambda one: one.t)
+    where = f"a correlation of digits of {column} ({frequency:.4g} units to a deviation) with {weight} is"
+    return LawTest("low digits", min(1.0, tests * tail(t)), tests, len(rows.x), math.sqrt(t / len(rows.x)), 0.0, where, math.sqrt(2.0))
+
+
+def tail(a: float) -> float:
+    """Return the bound on ``P(t ≥ a)``."""
+    return a * math.exp(1.0 - a) if a > 1.0 else 1.0
+
+
+def innovations(K: Array, N: int) -> list[Innovation]:
+    """Return the innovations of copies with noise covariance K, shape (M·N, M·N), least noise first; copies without are left out."""
+    own = np.diag(K).reshape(-1, N)
+    usual = np.sqrt(np.where(own > 0, own, 1.0)).ravel()
+    found: list[Innovation] = []
+    for place in np.argsort(own.sum(axis=1), kind="stable").tolist():
+        before = tuple(one.place for one in found)
+        here, there = (_coordinates(places, N) for places in ((place,), before))
+        R = K / np.outer(usual, usual)  # regressed in units of each coordinate: a salary's noise must not drown a share's
+        B = np.zeros((N, len(K)))
+        B[:, here] = np.eye(N)
+        if before:
+            slope = R[np.ix_(here, there)] @ np.linalg.pinv(R[np.ix_(there, there)], rcond=1e-10, hermitian=True)
+            B[:, there] = -slope * usual[here][:, None] / usual[there]
+        C = B @ K @ B.T
+        if (np.diag(C) > NEW * own[place]).any():
+            found.append(Innovation(place, before, B, C, undo_root(C)))
+    return found
+
+
+def _coordinates(places: Sequence[int], N: int) -> Indices:
+    return (np.asarray(places, dtype=np.intp)[:, None] * N + np.arange(N)).ravel()
+
+
+def _columns(new: Innovation, rows: Rows, chosen: Sequence[int]) -> Iterator[Column]:
+    """Yield what is read from one copy and those of less noise."""
+    n, M, N = rows.noise.shape
+    unit, W, differs = np.eye(N), new.whiten, bool(new.before)
+    pairs = np.array([unit[a] + sign * unit[b] for a, b in combinations(range(N if N <= PAIRED else 0), 2) for sign in (1, -1)])
+    pairs = pairs.reshape(-1, N)
+    copy = f"copy {chosen[new.place]}"
+    what = f"what {copy} adds to those of less noise" if differs else copy
+    maps = [(what, unit, new.B, differs), (what, W, new.B, differs and N > 1), (what, pairs, new.B, False), (what, pairs @ W, new.B, False)]
+    if differs:
+        itself, first = np.zeros((2, N, M * N))
+        itself[:, _coordinates([new.place], N)] = unit
+        first[:, _coordinates([new.before[0]], N)] = unit
+        maps += [(copy, unit, itself, False), (f"{copy} less copy {chosen[new.before[0]]}", unit, itself - first, False)]
+    for name, T, V, swept in maps:
+        s = np.sqrt(np.clip(np.einsum("an,nm,am->a", T, new.C, T), 0.0, None))
+        A = T @ V
+        grain = np.abs(A) @ rows.grain.ravel()
+        values = rows.noise.reshape(n, -1) @ A.T + rows.x @ A.reshape(len(T), M, N).sum(axis=1).T
+        for a in np.flatnonzero(s > 8.0 * grain).tolist():
+            decimals = s[a] * 10.0 ** (math.ceil(-math.log10(s[a])) + np.arange(DECADES))
+            finest = s[a] / (8.0 * grain[a]) if grain[a] > 0 else math.inf
+            yield Column(values[:, a] / s[a], name, new.place, decimals[decimals <= finest], finest, swept)
+
+
+def _weights(new: Sequence[Innovation], rows: Rows, chosen: Sequence[int]) -> dict[int, list[Weight]]:
+    """Return, by a copy's place, the functions w of the record and of the innovations in copies of less noise."""
+    flat, before = rows.noise.reshape(len(rows.x), -1), _of("the record", rankdata(rows.x, axis=0) / len(rows.x))
+    found = {}
+    for one in new:
+        found[one.place] = _evenly(before, MOST_WEIGHTS)
+        before = before + _of(f"the noise new in copy {chosen[one.place]}", ndtr(flat @ (one.whiten @ one.B).T))
+    return found
+
+
+def _of(name: str, v: Array) -> list[Weight]:
+    w = np.exp(2j * np.pi * np.hstack([v, 2.0 * v]))
+    w -= w.mean(axis=0)
+    length = np.sqrt((np.abs(w) ** 2).sum(axis=0))
+    varies = np.flatnonzero(length > 1e-6 * math.sqrt(len(w)))
+    return [Weight((w[:, a] / length[a]).astype(np.complex64), 1 + a // v.shape[1], name) for a in varies.tolist()]
+
+
+def _evenly(some: Sequence[Any], most: int) -> list[Any]:
+    """Return at most so many of them, evenly among all."""
+    return [some[place] for place in sorted({round(p) for p in np.linspace(0, len(some) - 1, min(len(some), most)).tolist()})]
+
+
+def _at_decimals(columns: Sequence[Column], weights: Mapping[int, Sequence[Weight]]) -> Iterator[Largest]:
+    for column in columns:
+        others = weights[column.place]
+        if others and column.decimals.size:
+            turns = np.outer(column.decimals, column.values)
+            angle = (2.0 * np.pi * (turns - np.floor(turns))).astype(np.float32)
+            W = np.stack([weight.values for weight in others], axis=1)
+            up, down = np.cos(angle) @ W, np.sin(angle) @ W  # digits that rise with v, and that fall
+            t = np.maximum(np.abs(up + 1j * down), np.abs(up - 1j * down)) ** 2
+            place, which = np.unravel_index(int(t.argmax()), t.shape)
+            yield Largest(float(t.max()), 2 * t.size, float(column.decimals[place]), column.name, others[int(which)].name)
+
+
+def _swept(columns: Sequence[Column], weights: Mapping[int, Sequence[Weight]]) -> Iterator[Largest]:
+    fine = [column for column in columns if column.swept and np.ptp(column.values) > 0]
+    pairs = [(column, weight) for column in fine for weight in weights[column.place] if weight.k == 1]
+    for column, weight in _evenly(pairs, MOST_SWEPT):
+        low, span = column.values.min(), np.ptp(column.values)
+        place = ((column.values - low) * ((GRID - 1) / span)).astype(np.intp)
+        first, last = math.ceil(span), int(min(GRID // 2 - 1, column.finest * span))  # a wave of f s has f s · span cycles over the grid
+        if first <= last:
+            on_grid = np.bincount(place, weight.values.real, GRID) + 1j * np.bincount(place, weight.values.imag, GRID)
+            waves = np.abs(fft(on_grid.astype(np.complex64), overwrite_x=True))
+            both = np.maximum(waves[first : last + 1], waves[-first : -last - 1 : -1])
+            cycles = first + int(both.argmax())
+            yield Largest(float(both.max()) ** 2, 2 * both.size, cycles / span, column.name, weight.name)

@@ -1,0 +1,143 @@
+"""The noise of copies from files, estimated from original and copies: each one's level, and the scheme whose law is nearest.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``Z_i`` | ``Y_i − X``; moments of ``[X, Y_1 … Y_M]`` hold those of ``[X, Z_1 … Z_M]`` | (n, N) |
+| ``K̂`` | covariance of all Z, divisor n | (MN, MN) |
+| ``σ̂_i²`` | level of copy i: mean over attributes of ``var(Z_ij) / var(X_j)``; standard error by a jackknife over row groups | scalar |
+| ``d(K)`` | largest ``|K̂ − K|`` over the standard deviations of both noises: how far copies are from a law | scalar |
+| ``r`` | largest correlation of an attribute with any of the noise | scalar |
+
+Attacks that need a law get the nearest scheme's shape with a covariance across copies estimated beside it,
+
+    ``Σ̂_ij = tr(K̂_ij K_0⁺) / rank K_0``
+
+where that is as near as chance lets it be, or as `NEAR`; else ``K̂`` itself. That is an insider's knowledge: whoever made the copies has
+it, recipients have less. Where the noise depends on the data (``r``: rounded, top-coded or shrunk copies) there is no noise law to give,
+and none is.
+
+An estimate is no proof: nobody states this law, so no closed form is held against it and no claim follows from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from auditor import registry
+from auditor.numerics.moments import Moments
+from auditor.numerics.statistics import jackknife_error
+from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise, NoiseLaw
+from auditor.schemes.base.scheme import TableMoments
+from auditor.types import Array
+
+SCHEMES = ("independent", "correlated", "linearly-dependent", "corner-wave")
+"""Whose law copies may follow."""
+NEAR = 0.05
+"""Of its deviations, by which noise may differ from a law that attacks are given in its place."""
+CHANCE = 6.0
+"""Times ``1/√n`` by which it may differ if records are so few that chance does more: 4.2 standard errors of a variance, √(2/n) each."""
+DEPENDENT, SURE = 0.02, 5.0
+"""Correlation of noise with the data that matters, and standard errors by which it must be seen."""
+MOST_NUMBERS = 2_000
+"""Copies times attributes up to which covariances of all noise are compared: 32 megabytes each."""
+
+
+@dataclass(frozen=True)
+class EstimatedNoise:
+    """What original and copies say of the noise.
+
+    Attributes
+    ----------
+    levels, std_errors : ndarrays of shape (M,)
+    distances : dict of str to float
+        ``d`` by scheme.
+    dependence : float
+        ``r``.
+    law : NoiseLaw or None
+        What attacks are given where nobody states a law; None where the noise depends on the data.
+    """
+
+    levels: Array
+    std_errors: Array
+    distances: Mapping[str, float]
+    dependence: float
+    law: NoiseLaw | None = field(repr=False)
+
+
+def estimated_noise(groups: Sequence[Moments], table: TableMoments) -> EstimatedNoise | None:
+    """Return what moments of ``[X, Y_1 … Y_M]`` by row group say of the noise; None of too many copies and attributes.
+
+    Every attribute must vary.
+    """
+    N, whole = table.mean.size, Moments.merge(groups)
+    if not N < whole.size <= MOST_NUMBERS + N or whole.count < 2:
+        return None
+    K = with_noise(whole.covariance(), N)
+    variances, K_Z = np.diag(table.covariance), K[N:, N:]
+    levels = noise_levels(K_Z, variances)
+    others = [whole - group for group in groups if group.count < whole.count]
+    left_out = [noise_levels(with_noise(rest.covariance(), N)[N:, N:], variances) for rest in others]
+    errors = jackknife_error(np.array(left_out)) if len(left_out) > 1 else np.full(levels.size, np.nan)
+    deviation = np.sqrt(np.clip(np.diag(K_Z), 0.0, None))
+    laws = {name: _law(name, levels if name != "independent" else _white_levels(K_Z, variances), table) for name in SCHEMES}
+    distances = {name: _distance(K_Z, law.covariance, deviation) for name, law in laws.items()}
+    r = _largest(K[:N, N:], np.outer(np.sqrt(variances), deviation))
+    dependent = r > max(DEPENDENT, SURE / np.sqrt(whole.count))
+    return EstimatedNoise(levels, errors, distances, r, None if dependent else _nearest(K_Z, laws, distances, whole.count))
+
+
+def with_noise(K: Array, N: int) -> Array:
+    """Return the covariance of ``[X, Y_1 − X, …, Y_M − X]`` from that of ``[X, Y_1, …, Y_M]``.
+
+    Examples
+    --------
+    >>> with_noise(np.array([[1.0, 1.0], [1.0, 1.5]]), 1).tolist()
+    [[1.0, 0.0], [0.0, 0.5]]
+    """
+    D = K.copy()
+    M = len(K) // N - 1
+    D[N:] -= np.tile(D[:N], (M, 1))
+    D[:, N:] -= np.tile(D[:, :N], (1, M))
+    return np.asarray((D + D.T) / 2.0)
+
+
+def noise_levels(K_Z: Array, variances: Array) -> Array:
+    """Return ``σ̂_i²``, the mean of ``var(Z_ij) / var(X_j)`` over attributes, shape (M,)."""
+    return np.asarray((np.clip(np.diag(K_Z), 0.0, None).reshape(-1, variances.size) / variances).mean(axis=1))
+
+
+def _white_levels(K_Z: Array, variances: Array) -> Array:
+    """Return ``tr K_Zi / tr K_X``: white noise has the same variance in every attribute, so that ratios weigh as variances do."""
+    return np.asarray(np.clip(np.diag(K_Z), 0.0, None).reshape(-1, variances.size).sum(axis=1) / variances.sum())
+
+
+def _law(name: str, levels: Array, table: TableMoments) -> GaussianNoise:
+    cls: Any = registry.get("scheme", name)
+    law = cls(cls.Parameters()).law(tuple(levels.tolist()), table)
+    assert isinstance(law, GaussianNoise)
+    return law
+
+
+def _distance(K_Z: Array, K: Array, deviation: Array) -> float:
+    return _largest(K_Z - K, np.outer(deviation, deviation))
+
+
+def _largest(off: Array, scale: Array) -> float:
+    """Return the largest of numbers over their scales; 0 where there is no noise."""
+    return float(np.divide(np.abs(off), scale, out=np.zeros_like(off), where=scale > 0).max(initial=0.0))
+
+
+def _nearest(K_Z: Array, laws: Mapping[str, GaussianNoise], distances: Mapping[str, float], rows: int) -> NoiseLaw:
+    """Return the covariance across copies with the nearest scheme's shape, if that is near enough; else ``K̂``."""
+    near = laws[min(distances, key=lambda name: distances[name])]
+    N, M = near.width, near.copies
+    inverse = np.linalg.pinv(near.shape, hermitian=True)
+    Sigma = np.einsum("iajb,ba->ij", K_Z.reshape(M, N, M, N), inverse) / max(1, np.linalg.matrix_rank(near.shape, hermitian=True))
+    found = GaussianNoise((Sigma + Sigma.T) / 2.0, near.shape, near.follows_data)
+    deviation = np.sqrt(np.clip(np.diag(K_Z), 0.0, None))
+    near_enough = max(NEAR, CHANCE / np.sqrt(rows))
+    return found if _distance(K_Z, found.covariance, deviation) <= near_enough else DenseNoise(K_Z, N)

@@ -1,0 +1,104 @@
+"""The identifiers of records, by which a copy's records are found in the original: compared, and never shown.
+
+A key is a whole number or text. Where all keys of both files are whole numbers they are compared as numbers, so that ``007`` and ``7.0``
+are one record; otherwise as they are written, but for blanks around them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from auditor.errors import DataError
+from auditor.text.column_names import counted, quoted
+
+WHOLE = re.compile(r"([+-]?)0*([0-9]+?)(?:\.0*)?")
+"""A whole number: its sign, and its digits without leading zeros; of any length, which a float would round."""
+
+
+@dataclass(frozen=True)
+class RecordKeys:
+    """One key for each record, no two alike.
+
+    Attributes
+    ----------
+    name : str
+        The column's.
+    cells : ndarray of shape (n,)
+        Text.
+    """
+
+    name: str
+    cells: NDArray[np.object_] = field(repr=False)
+
+    @cached_property
+    def whole(self) -> NDArray[np.object_] | None:
+        """The keys as whole numbers are written, shape (n,); None if they are none, or no longer all different."""
+        found = [WHOLE.fullmatch(cell) for cell in self.cells]
+        spelt = [match.expand(r"\1\2").removeprefix("+") for match in found if match]
+        return _objects(spelt) if len(set(spelt)) == len(self.cells) else None
+
+    def some(self, rows: NDArray[Any]) -> RecordKeys:
+        """Return the keys of some records."""
+        return RecordKeys(self.name, self.cells[rows])
+
+    def fingerprint(self) -> str:
+        """Return a SHA-256 over name and keys."""
+        return hashlib.sha256(repr((self.name, self.cells.tolist())).encode(errors="surrogatepass")).hexdigest()
+
+    def places_in(self, original: RecordKeys) -> NDArray[np.intp]:
+        """Return where each record stands in the original, shape (n,); −1 for one that it has not."""
+        mine, theirs = self.whole, original.whole
+        if mine is None or theirs is None:
+            mine, theirs = self.cells, original.cells
+        return np.asarray(pd.Index(theirs, dtype=object).get_indexer(pd.Index(mine, dtype=object)), dtype=np.intp)
+
+
+def record_keys(name: str, column: pd.Series[Any]) -> RecordKeys:
+    """Return a column's values as keys.
+
+    Raises
+    ------
+    DataError
+        Keys are blank, repeat, or are neither whole numbers nor text. No message holds a value.
+    """
+    column_name, texts = f"key column {quoted(name)}", _objects([_text(cell) for cell in column.tolist()])
+    _refuse(np.array([text == "" for text in texts]), f"{column_name} has", "blank cell", "every record needs a key of its own")
+    _refuse(np.array([text is None for text in texts]), f"{column_name} has", "cell", "neither whole numbers nor text, which keys must be")
+    repeated = pd.Series(texts).duplicated().to_numpy()
+    _refuse(repeated, f"{column_name} repeats: it has", "record", "with the key of an earlier one; every record needs a key of its own")
+    return RecordKeys(name, texts)
+
+
+def _text(cell: Any) -> str | None:
+    """Return a key as text; nothing for a blank, and None for what is no key."""
+    if isinstance(cell, str):
+        return cell.strip()
+    if cell is None or cell is pd.NA or cell != cell:
+        return ""
+    if isinstance(cell, bool) or not isinstance(cell, (int, float, Decimal)):
+        return None
+    return str(int(cell)) if math.isfinite(cell) and cell == int(cell) else None
+
+
+def _refuse(wrong: NDArray[np.bool_], has: str, noun: str, why: str) -> None:
+    if wrong.any():
+        number, first = int(wrong.sum()), int(np.argmax(wrong)) + 1
+        where = f"{counted(number, noun)}, {'in' if number == 1 else 'the first in'} data row {first:,}"
+        raise DataError(f"{has} {where}: {why}", ("key",))
+
+
+def _objects(cells: Sequence[Any]) -> NDArray[np.object_]:
+    found = np.empty(len(cells), dtype=object)
+    found[:] = cells
+    return found

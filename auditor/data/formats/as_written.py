@@ -1,0 +1,54 @@
+"""Cells of a file as they are written: of CSV the text (``007`` is no number), of Parquet the values with their type; a batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+from auditor.data.formats import readers as reading
+from auditor.data.formats.parts import BATCH_ROWS, Piece
+
+
+def frames_as_written(files: Sequence[Path], columns: list[str]) -> Iterator[pd.DataFrame]:
+    """Yield some columns of files that follow one another, in the order they are wanted.
+
+    Raises
+    ------
+    DataError
+        A file cannot be read.
+    """
+    for path in files:
+        with reading.reader_errors(path):
+            yield from _text(path, columns) if path.suffix.lower() == ".csv" else _typed(path, columns)
+
+
+def column_as_written(pieces: Iterable[Piece], column: str) -> list[Any]:
+    """Return one column of all records of the files that pieces are of."""
+    files = list(dict.fromkeys(Path(piece.path) for piece in pieces))
+    return [cell for frame in frames_as_written(files, [column]) for cell in frame[column].tolist()]
+
+
+def _text(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
+    names = reading.csv_head(path).names
+    places = [names.index(column) for column in columns]
+    batch: list[list[str]] = []
+    for record in reading.csv_records(path):
+        batch.append([record[place] if place < len(record) else "" for place in places])
+        if len(batch) == BATCH_ROWS:
+            yield pd.DataFrame(batch, columns=columns, dtype="str")
+            batch = []
+    if batch:
+        yield pd.DataFrame(batch, columns=columns, dtype="str")
+
+
+def _typed(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
+    with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as file:
+        wanted = None if any("." in name for name in columns) else columns  # a dot means a nested field to the reader
+        for batch in file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False):
+            chosen = batch.select(columns)
+            chosen.validate(full=True)  # as in `auditor.data.formats.parts`: text that is not UTF-8
+            yield chosen.replace_schema_metadata(None).to_pandas(types_mapper=pd.ArrowDtype)

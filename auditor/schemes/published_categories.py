@@ -1,0 +1,196 @@
+"""Published categorical copies: files that were made elsewhere by any randomised response or PRAM, audited as they are.
+
+A copy's law is a transition matrix, the chance of every value it may show by the original's. With ``levels`` and ``law`` it is the one
+that is stated, and the drawn values are compared with it. Without a law it is estimated from original and copies
+(``auditor.schemes.replacement.estimated_law``), which is what an insider could know; half of the records teach it, and the attacks are
+measured on the other half, in turn.
+
+A scenario that names categories (``categorical:`` or ``bin:``) and the scheme ``published`` means this one, unless the law that it states
+is of added noise.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, field_validator
+from scipy.special import chdtrc
+
+from auditor import registry
+from auditor.data.code_copies import read_codes
+from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
+from auditor.data.request import DataUse
+from auditor.data.table import Table
+from auditor.errors import AuditorError, AuditorWarning
+from auditor.numerics.blocks import row_blocks
+from auditor.registry import PluginParameters, register
+from auditor.results.files import located
+from auditor.schemes.base.scheme import Key
+from auditor.schemes.replacement.base import Copies, UniformScheme, categories_of
+from auditor.schemes.replacement.estimated_law import MOST_VALUES, EstimatedLaw, learnt
+from auditor.schemes.replacement.law import UniformLaw
+from auditor.text.column_names import quoted
+from auditor.types import Coalition, Codes
+
+LAWS = ("uniform", "uniform-multilevel")
+UNRELATED = 1e-4
+"""Chance of a relation as strong among unrelated rows, above which nothing shows that a copy's rows are the original's."""
+FEWEST_SHUFFLED = 30
+"""Records from which on equal frequencies of all values, and no relation, are no chance."""
+MOST_GROUPED = 64
+"""Values that a relation is sought among; those of a larger domain are taken modulo that."""
+
+
+@register
+class PublishedCategories(UniformScheme):
+    """Categorical copies from files, made elsewhere: audited as they are, with a stated law or one estimated from them."""
+
+    name = "published-categories"
+    claims = "Whatever its makers say; the audit takes nobody's word."
+    assumes = "Each file holds the same records as the data, row by row: tested unless `aligned` vouches for it."
+    needs_levels = False
+    makes_copies = False
+    multilevel = False
+    reference = "xiao2009, eq. 1"
+    trial = MappingProxyType({"copies": ["a.csv"], "law": {"scheme": "uniform"}})
+
+    class Parameters(PluginParameters):
+        """Where the copies are, and what is said of them."""
+
+        copies: list[str] = Field(description="paths of .csv or .parquet files, in order of release", min_length=1, max_length=10_000)
+        law: dict[str, Any] | None = Field(
+            None, description="{scheme: uniform} or {scheme: uniform-multilevel}; levels, retention probabilities, are then needed"
+        )
+        aligned: bool = Field(False, description="whether you vouch that rows are the original's, and what looks otherwise is not refused")
+
+        @field_validator("law")
+        @classmethod
+        def _one_law(cls, law: dict[str, Any] | None) -> dict[str, Any] | None:
+            if law is not None and (set(law) != {"scheme"} or law["scheme"] not in LAWS):
+                raise ValueError("must be {scheme: uniform} or {scheme: uniform-multilevel}; any other is estimated if it is left out")
+            return law
+
+    def count(self, levels: Sequence[float]) -> int:
+        """Return how many files there are; levels need not be known."""
+        return len(self.parameters.copies)
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        """Refuse levels that are neither left out nor a retention probability for each copy."""
+        if self.parameters.law is not None and not levels:
+            raise AuditorError("a law by scheme needs the copies' levels, their retention probabilities")
+        if levels and len(levels) != len(self.parameters.copies):
+            raise AuditorError(f"{len(self.parameters.copies)} copies need as many levels; got {len(levels)}")
+        super().check_levels(levels)
+
+    def check_table(self, table: Table, asked: DataUse) -> None:
+        """Refuse copies whose records or values are not the table's; warn where nothing shows that rows are in its order."""
+        self.categories = data = categories_of(table)
+        if asked.order is not None:
+            raise AuditorError("published copies are in the original's own order: sort all files alike, and leave `data.order` out")
+        if asked.missing == "drop" and asked.rows is not None:
+            raise AuditorError("with `rows` and `missing: drop` together nobody can tell which records the copies still match")
+        if self.parameters.law is None and data.size > MOST_VALUES:
+            fewer = "take fewer columns or wider bins, or state the law"
+            raise AuditorError(f"the law of copies is estimated over at most {MOST_VALUES:,} values; the domain has {data.size:,}: {fewer}")
+        why = "; `missing: drop` left records of the original out, and a copy must lack the same ones" if asked.missing == "drop" else ""
+        for name in self.parameters.copies:
+            copy = read_codes(self._find(name), data, exact=asked.rows is None, why=why)
+            if not self.parameters.aligned:
+                _check_alignment(name, data, copy)
+
+    def channel(self, levels: Sequence[float], size: int) -> UniformLaw:
+        """Return the stated law, or the one that all records teach."""
+        stated = self.parameters.law
+        return self.learnt() if stated is None else UniformLaw(tuple(levels), size, stated["scheme"] == LAWS[1])
+
+    def learnt(self, rows: NDArray[np.integer[Any]] | None = None, coalitions: Sequence[Coalition] = ()) -> EstimatedLaw:
+        """Return the law that some records teach, or all: of pairs of copies only those that some coalition's law is made of."""
+        data, some = self._data, slice(None) if rows is None else rows
+        copies = {number: copy[some] for number, copy in enumerate(self.held(), start=1)}
+        return learnt(data.codes[some], copies, [attribute.size for attribute in data.attributes], coalitions)
+
+    def copies(self, original: Codes, size: int, key: Key) -> Copies:
+        """Return what hands out the files' values in the place of draws."""
+        start, stop = row_blocks(self._data.rows, BLOCK_WIDTH)[key.block]
+        return FileCopies(original, size, key, [copy[start:stop] for copy in self.held()])
+
+    @property
+    def _data(self) -> CategoricalTable:
+        if self.categories is None:
+            raise AuditorError("published copies can be audited by a scenario only: there is nothing to perturb")
+        return self.categories
+
+    def held(self) -> list[Codes]:
+        """Return all copies, which stay in memory for the passes that follow; those of one release do."""
+        data, paths = self._data, [self._find(name) for name in self.parameters.copies]
+        key = (data.fingerprint(), *((str(path.resolve()), path.stat().st_mtime_ns) for path in paths))
+        if key not in _read:
+            _read.clear()
+            _read[key] = [read_codes(path, data) for path in paths]
+        return _read[key]
+
+    def _find(self, name: str) -> Path:
+        for path in located(name, self.base):
+            if path.is_file():
+                return path
+        raise AuditorError(f"copies: no such file: {quoted(name)}")
+
+
+_read: dict[Any, list[Codes]] = {}
+"""By the original's fingerprint, and the files; of one release."""
+
+
+class FileCopies(Copies):
+    """The copies of one block of records, as files hold them."""
+
+    def __init__(self, original: Codes, size: int, key: Key, held: Sequence[Codes]) -> None:
+        super().__init__(original, size, key)
+        self._held = held
+
+    def _draw(self, level: float, key: Key) -> Codes:
+        return self.copy(len(self.levels))
+
+    def copy(self, number: int) -> Codes:
+        """Return copy ``number``."""
+        return self._held[number - 1]
+
+
+def as_categories(use: Any, data: Any) -> Any:
+    """Return an entry of ``schemes`` as one of this scheme, if it names `published`, data has categories, and no added noise is stated."""
+    named = isinstance(use, Mapping) and use.get("name") == "published" and isinstance(data, Mapping)
+    if not named or not (data.get("categorical") or data.get("bin")) or _adds_noise(use.get("law")):
+        return use
+    return {**use, "name": PublishedCategories.name, "id": use.get("id", "published")}
+
+
+def _adds_noise(law: Any) -> bool:
+    """Whether a law is stated, and not one of categories."""
+    return isinstance(law, Mapping) and ("covariance" in law or getattr(_scheme(law.get("scheme")), "adds_noise", False))
+
+
+def _scheme(name: Any) -> Any:
+    return registry.get("scheme", name) if name in registry.names("scheme") else None
+
+
+def _check_alignment(name: str, data: CategoricalTable, copy: Codes) -> None:
+    """Raise `AuditorError` for a shuffled copy; warn where nothing relates a copy to the original, as at a retention of 0."""
+    x, y = data.codes.astype(np.intp) % MOST_GROUPED, copy.astype(np.intp) % MOST_GROUPED
+    counts = np.bincount(x * MOST_GROUPED + y, minlength=MOST_GROUPED**2).reshape(MOST_GROUPED, MOST_GROUPED)
+    counts = counts[counts.any(axis=1)][:, counts.any(axis=0)]
+    expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / data.rows
+    freedom = (counts.shape[0] - 1) * (counts.shape[1] - 1)
+    if freedom == 0 or chdtrc(freedom, ((counts - expected) ** 2 / expected).sum()) < UNRELATED:
+        return
+    vouch = "set `aligned: true` if you know that they are the same records in the same order"
+    same = (np.bincount(data.codes, minlength=data.size) == np.bincount(copy, minlength=data.size)).all()
+    if data.rows >= FEWEST_SHUFFLED and same:
+        cause = "hold the original's values in another order: shuffled, or sorted by something else"
+        raise AuditorError(f"{quoted(Path(name).name)}: the copy's rows {cause}; put them in the original's order, or {vouch}")
+    problem = f"{quoted(Path(name).name)}: nothing shows that the copy's rows are the original's, in its order"
+    warnings.warn(AuditorWarning(f"{problem}: it may tell nothing of them, or be in another order; {vouch}"), stacklevel=2)

@@ -1,0 +1,154 @@
+"""The law of categorical copies that nobody states: estimated from records whose originals and copies are both known.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``p`` | retention of the nearest uniform law, by maximum likelihood: ``(m − 1/s)/(1 − 1/s)``, m the share of records unchanged | scalar |
+| ``T_i[x, y]`` | chance that copy i shows y of x: ``(n_xy + w·U[x, y]) / (n_x + w)``, w records by ``U``, the uniform law at p | (s, s) |
+| ``P(y_j | x, y_i)`` | chance that copy j shows y_j where copy i shows y_i (``auditor.schemes.replacement.pair_law``) | (s, s, s) |
+
+Copies hang together as a tree: in falling order of retention every copy depends, given the original, on that one before it which foretells
+it best, so that of a coalition's copies
+
+    ``P(y_1, …, y_k | x) = T_1[x, y_1] · Π P(y_i | x, y_{parent of i})``
+
+It holds copies that are independent given the original, and copies of which each was made from an earlier one: a chain, as a multilevel
+release is, or all from the best. Were such copies taken as independent, the pooled belief would be surer than it may be, and pooling would
+seem to pay. Where there are fewer than `FEWEST_PER_CELL` records for each of the s² cells of several attributes' product, each attribute
+is taken as perturbed by itself.
+
+An estimated law is what an insider could know at best. It proves nothing: it follows the very copies it was estimated from, so that only
+records beside those it was learnt from tell what it is worth. *Not learnt*: what shows in three copies at once, and in no two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.schemes.replacement.law import UniformLaw, transition_matrix
+from auditor.schemes.replacement.pair_law import BY_LAW, PairLaw, learnt_pair
+from auditor.types import Array, Coalition, Codes
+
+FEWEST_PER_CELL = 10
+"""Records for each cell of a table of counts from which on it is learnt: a chance is then known to a third of itself, on average."""
+MOST_VALUES = 1_000
+"""Values in a domain whose chances are estimated: eight megabytes a copy."""
+MOST_PARENTS = 8
+"""Copies that another may depend on: the best of a coalition, and those nearest above it by retention."""
+Pair = tuple[int, int]
+Values = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatedLaw(UniformLaw):
+    """The law of one tuple's copies given its value, as estimated; ``levels`` are the retentions of the nearest uniform laws.
+
+    Attributes
+    ----------
+    members : tuple of int
+        Numbers of the copies, in the order of the levels.
+    transitions : dict of int to ndarray of shape (s, s)
+        ``T_i`` by copy number.
+    pairs : dict of (int, int) to PairLaw
+        By the numbers of two copies, that of higher retention first.
+    """
+
+    members: Coalition = ()
+    transitions: Mapping[int, Array] = field(default_factory=dict, repr=False)
+    pairs: Mapping[Pair, PairLaw] = field(default_factory=dict, repr=False)
+
+    def of(self, copies: Sequence[int]) -> EstimatedLaw:
+        """Return the law of a coalition, by places from 1 among these copies."""
+        levels, members = tuple(self.levels[copy - 1] for copy in copies), tuple(self.members[copy - 1] for copy in copies)
+        return replace(self, levels=levels, members=members)
+
+    def transition_matrix(self, source: int | None, target: int, prior: Array | None = None) -> Array:
+        """Return the chances of copy ``target`` given copy ``source``, or the original if None; see ``UniformLaw``."""
+        return self.transitions[self.members[target - 1]] if source is None else super().transition_matrix(source, target, prior)
+
+    def likelihood(self, copies: Sequence[Codes]) -> Array:
+        """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s), from each copy's values, shape (b,)."""
+        order, place = [self.members[place] for place in self.descending], {copy: k for k, copy in enumerate(self.members)}
+        found = self.transitions[order[0]].T[copies[place[order[0]]]]
+        for copy in order[1:]:
+            parents = [(other, copy) for other in possible_parents(order, copy) if (other, copy) in self.pairs]
+            pair = max(parents, key=lambda two: self.pairs[two].strength, default=None)
+            own = copies[place[copy]]
+            found = found * (self.transitions[copy].T[own] if pair is None else self.pairs[pair].chances(copies[place[pair[0]]], own))
+        return np.asarray(found)
+
+    def given_original(self) -> Array:
+        """Return ``P(y_1, …, y_k | x)``, shape (s, …, s) with x first: ``s^(k+1)`` numbers."""
+        outcomes = np.indices((self.size,) * len(self.levels)).reshape(len(self.levels), -1)
+        return np.asarray(self.likelihood(list(outcomes)).T.reshape((self.size,) * (len(self.levels) + 1)))
+
+    def epsilon(self) -> float:
+        """Return infinity: chances that were estimated bound nothing."""
+        return math.inf
+
+    def best_is_sufficient(self) -> bool:
+        """Return False: an estimate proves nothing."""
+        return False
+
+
+def learnt(x: Codes, copies: Mapping[int, Codes], shape: Sequence[int], coalitions: Iterable[Coalition] = ()) -> EstimatedLaw:
+    """Return the law of some copies, estimated from records.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n,)
+        Codes of the originals.
+    copies : dict of int to ndarrays of shape (n,)
+        Codes of each copy, by its number.
+    shape : sequence of int
+        Values of each attribute; their product is the domain's size.
+    coalitions : iterable of tuples of int
+        Whose copies' dependence on one another is to be learnt.
+    """
+    size, members = math.prod(shape), tuple(copies)
+    levels = {copy: estimated_retention(x, y, size) for copy, y in copies.items()}
+    law = EstimatedLaw(tuple(levels.values()), size, False, members, {copy: transitions(x, y, shape) for copy, y in copies.items()})
+    wanted = dict.fromkeys(two for coalition in coalitions for two in _possible_pairs(law, coalition))
+    table = FEWEST_PER_CELL * size**3 <= x.size
+    return replace(law, pairs={(i, j): learnt_pair(x, copies[i], copies[j], law.transitions[j], table) for i, j in wanted})
+
+
+def possible_parents(order: Sequence[int], copy: int) -> list[int]:
+    """Return the copies, of a coalition by falling retention, that one of them may depend on."""
+    before = list(order[: order.index(copy)])
+    return list(dict.fromkeys([*before[:1], *before[1 - MOST_PARENTS :]]))
+
+
+def _possible_pairs(law: EstimatedLaw, coalition: Coalition) -> list[Pair]:
+    """Return every copy of a coalition with each that it may depend on."""
+    order = [law.members[place] for place in law.descending if law.members[place] in coalition]
+    return [(other, copy) for copy in order[1:] for other in possible_parents(order, copy)]
+
+
+def transitions(x: Values, y: Values, shape: Sequence[int]) -> Array:
+    """Return ``T[x, y] = (n_xy + w·U[x, y]) / (n_x + w)``, shape (s, s); of too few records that of each attribute, multiplied."""
+    size = math.prod(shape)
+    if len(shape) > 1 and FEWEST_PER_CELL * size**2 > x.size:
+        each = zip(np.unravel_index(x, tuple(shape)), np.unravel_index(y, tuple(shape)), shape, strict=True)
+        matrices = [transitions(a, b, (values,)) for a, b, values in each]
+        return reduce(lambda T, other: np.asarray(np.kron(T, other)), matrices)
+    U = transition_matrix(estimated_retention(x, y, size), size)
+    counts = np.bincount(x.astype(np.intp) * size + y, minlength=size**2).reshape(size, size)
+    return np.asarray((counts + BY_LAW * U) / (counts.sum(axis=1, keepdims=True) + BY_LAW))
+
+
+def estimated_retention(x: Values, y: Values, size: int) -> float:
+    """Return the maximum-likelihood retention from r matched pairs: ``(m − 1/s)/(1 − 1/s)`` for the share m that agree.
+
+    Kept off 1 by half a record: r agreements do not prove that the next will agree.
+    """
+    if size == 1:
+        return 0.0
+    agree = float(np.mean(x == y))
+    return min(max(0.0, (agree - 1 / size) / (1 - 1 / size)), 1.0 - 0.5 / (x.size + 1))

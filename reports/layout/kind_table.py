@@ -1,0 +1,39 @@
+"""The strongest attack of each kind as a table, and which kinds were not tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from auditor.results.model import AuditResult
+from reports.figures.figures import braces, clipped, number, with_error
+from reports.figures.gaps import untried_text
+from reports.figures.kinds import Strongest, strongest_by_kind, untried_kinds
+from reports.figures.reading import Reading
+from reports.layout.document import Block, Fold, Items, Name, Paragraph, Row, Table
+from reports.wording.sentences import share
+
+LEAD = "Of those who hold most copies: normalized error over all attributes, its theory, and the attribute that is rebuilt best."
+HEADS = ("attack, knowledge", "copies", "leaves unknown", "theory", "most exposed")
+
+
+def kinds(reading: Reading) -> list[Block]:
+    """Return the table; nothing where attacks of fewer than two kinds were measured."""
+    rows = [Row(one.kind, _cells(one), group=one.setting.scheme) for one in strongest_by_kind(reading)]
+    return [Paragraph(LEAD, "lead"), Table("kind", HEADS, rows, "plain", group="scheme")] if rows else []
+
+
+def untried(result: AuditResult) -> Sequence[Block]:
+    """Return a sentence that names the kinds not tried, and the attacks in a fold; nothing where every attack that applies was tried."""
+    by_kind, more = untried_kinds(result)
+    lines = [*by_kind.items(), *([("of kinds that were tried", more)] if more else [])]
+    names = Items([(f"{kind}: ", Name(", ".join(attacks))) for kind, attacks in lines])
+    fold = Fold("Attacks that apply and were not tried", [names], open=False)
+    return [Paragraph(untried_text(by_kind, more), "note"), fold] if lines else []
+
+
+def _cells(one: Strongest) -> tuple[str, ...]:
+    shown = f"{share(one.shown)} {one.found}" if one.found else with_error(one.shown)
+    theory = "–" if one.shown.theory is None else share(one.shown._replace(value=one.shown.theory, low=None, high=None))
+    theory = theory if one.found or one.shown.theory is None else number(one.shown.theory, one.shown.half)
+    exposed = f"{clipped(one.exposed[0], 24)}\n{with_error(one.exposed[1])}" if one.exposed else "–"
+    return f"{one.setting.attack}\n{one.setting.knowledge}", braces(one.shown.coalition), shown, theory, exposed

@@ -1,0 +1,86 @@
+"""The estimate of time: added up by hand for a few cells, and more of whatever takes time is more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from auditor import registry
+from auditor.audit import cost
+from auditor.audit.cost import categorical_seconds, numeric_seconds, tree_seconds, tries
+from auditor.audit.numeric.redraws import REDRAWS
+from auditor.results.evidence import ROW_REDRAWS
+from auditor.runs.plan import outline
+from auditor.scenario.model import Scenario
+from auditor.scenario.read import read_scenario
+
+ROWS, WIDTH, COPIES = 2000, 2, 3
+
+
+def scenario(**changes: Any) -> Scenario:
+    numbers = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": ROWS}
+    whole = {"data": numbers, "schemes": [{"name": "corner-wave", "levels": [0.3, 0.6, 1.0]}], "coalitions": ["singles", "all"],
+             "attacks": ["llse"], "replicates": 5}  # fmt: skip
+    return read_scenario(whole | changes)
+
+
+def seconds(rows: int = ROWS, copies: int = COPIES, **changes: Any) -> float:
+    here = scenario(**changes)
+    return numeric_seconds(here, here.schemes[0], rows, WIDTH, copies)[0]
+
+
+def test_a_linear_attack_is_the_passes_and_a_solve_for_each_coalition() -> None:
+    drawn, read = ROWS * WIDTH * COPIES * cost.NORMAL, ROWS * WIDTH * (COPIES + 1) * cost.READ
+    products = ROWS * (WIDTH * (COPIES + 1)) ** 2 * cost.PRODUCT
+    solves = cost.ATTEMPT + 4 * (cost.COALITION + cost.SOLVE * WIDTH**3)  # three single copies, and all
+    assert seconds() == pytest.approx(cost.RELEASE + drawn + read + products + solves)
+
+
+def test_an_attack_over_rows_adds_its_fits_and_again_for_every_other_draw() -> None:
+    stated, drawn = registry.get("attack", "map-estimate").cost, ROWS * WIDTH * COPIES * cost.NORMAL
+    one = 4 * (stated.fit + stated.value * ROWS * WIDTH) + drawn
+    assert seconds(attacks=["llse", "map-estimate"]) - seconds() == pytest.approx(one)
+    alone = seconds(attacks=["llse", "map-estimate"], replicates=1) - seconds(replicates=1)
+    assert alone == pytest.approx((1 + ROW_REDRAWS) * one)
+
+
+def test_weights_that_were_estimated_are_solved_for_in_every_draw() -> None:
+    known, estimated = seconds(replicates=1), seconds(replicates=1, knowledge=[{"estimated": {"rows": 100}}])
+    assert estimated - known == pytest.approx(REDRAWS * 4 * (cost.COALITION + cost.SOLVE * WIDTH**3))
+
+
+def test_coalitions_are_those_that_the_attack_is_tried_on_and_their_members() -> None:
+    here = scenario(coalitions=["subsets"], attacks=["llse", {"name": "map-estimate", "coalitions": [[1, 2]]}])
+    assert [(attack.name, count) for attack, _, count in tries(here, here.schemes[0], COPIES)] == [("llse", 7), ("map-estimate", 3)]
+
+
+def test_what_does_not_apply_takes_nothing() -> None:
+    assert seconds(attacks=["llse", "ica", "known-io-boosting", "homogeneity"]) == seconds()
+
+
+def test_trees_are_taught_where_an_expectation_asks_what_pooling_buys() -> None:
+    asked = scenario(expect=[{"no-collusion-gain": {}}])
+    assert tree_seconds(scenario(), ROWS, WIDTH, COPIES) == 0
+    assert tree_seconds(asked, ROWS, WIDTH, 1) == tree_seconds(asked, 500, WIDTH, COPIES) == 0
+    few, many = (tree_seconds(asked, rows, WIDTH, COPIES) for rows in (ROWS, 10**9))
+    assert 0 < few < many < 10  # a bounded number of rows is looked at
+
+
+def test_more_rows_copies_and_replicates_take_longer() -> None:
+    assert seconds(rows=10 * ROWS) > seconds()
+    assert seconds(copies=5, schemes=[{"name": "corner-wave", "levels": [1.0, 2.0, 3.0, 4.0, 5.0]}]) > seconds()
+
+
+def test_an_attack_along_the_rows_of_categories_is_made_again_in_other_draws() -> None:
+    chain = {"source": "markov-chain", "values": 4, "rows": ROWS, "categorical": ["state"]}
+    made = {"data": chain, "schemes": [{"name": "uniform", "levels": [0.3, 0.4]}], "coalitions": ["singles"], "replicates": 1}
+    here, alone = (scenario(**made, attacks=attacks) for attacks in (["posterior", "serial-posterior"], ["posterior"]))
+    both, less = (categorical_seconds(one, one.schemes[0], ROWS, 4, 2) for one in (here, alone))
+    stated = registry.get("attack", "serial-posterior").cost
+    assert both - less == pytest.approx(cost.ATTEMPT + 2 * (1 + ROW_REDRAWS) * (stated.fit + stated.value * ROWS))
+
+
+def test_the_plan_says_minutes_where_it_takes_minutes() -> None:
+    assert " minutes on one core" in outline(scenario(attacks=["mixture-estimate", "map-estimate"], coalitions=["subsets"], replicates=1000))
+    assert " s on one core" in outline(scenario())

@@ -1,0 +1,155 @@
+"""Levels and nearest law of copies from files: by hand, against the law that drew them, and what may not follow from an estimate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import auditor
+from auditor.audit.numeric.estimated_noise import SCHEMES, estimated_noise, noise_levels, with_noise
+from auditor.numerics.moments import Moments
+from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise
+from auditor.schemes.base.scheme import TableMoments
+
+LEVELS = (0.3, 0.6, 0.45)
+
+
+def people(rows, seed=0):
+    rng = np.random.default_rng(seed)
+    mixed = rng.normal(size=(rows, 3)) @ np.array([[1.0, 0.6, 0.2], [0.0, 0.8, 0.5], [0.0, 0.0, 0.7]])
+    return pd.DataFrame(mixed * [1.0, 10.0, 200.0] + 50.0, columns=["a", "b", "c"])
+
+
+def estimate(X, copies, groups=16):
+    values = np.hstack([X, *copies]) - np.tile(X.mean(axis=0), len(copies) + 1)
+    parts = [Moments.of(part) for part in np.array_split(values, groups)]
+    return estimated_noise(parts, TableMoments(X.mean(axis=0), np.cov(X.T, bias=True), len(X)))
+
+
+def drawn(X, scheme, levels=LEVELS, seed=1):
+    return [copy.to_numpy() for copy in auditor.perturb(X, scheme, list(levels), seed=seed).copies]
+
+
+def test_the_noise_s_covariance_by_hand_and_by_its_definition():
+    rng = np.random.default_rng(2)
+    X, Z = rng.normal(size=(50, 2)), rng.normal(size=(50, 4))
+    both = np.cov(np.hstack([X, X + Z[:, :2], X + Z[:, 2:]]).T, bias=True)
+    np.testing.assert_allclose(with_noise(both, 2), np.cov(np.hstack([X, Z]).T, bias=True), atol=1e-12)
+    assert noise_levels(np.diag([1.0, 4.0, 2.0, 2.0]), np.array([2.0, 4.0])).tolist() == [0.75, 0.75]
+
+
+@pytest.mark.parametrize("scheme", [name for name in SCHEMES if name != "independent"])
+def test_levels_and_the_scheme_that_drew_copies_are_found(scheme):
+    """20,000 rows: the standard error of a level is at most σ² √(2/n) = 1 % of it; five of them, and 6 % of a covariance."""
+    X = people(20_000)
+    found = estimate(X.to_numpy(), drawn(X, scheme))
+    np.testing.assert_allclose(found.levels, LEVELS, rtol=0.05)
+    assert (np.abs(found.levels - LEVELS) < 5 * found.std_errors).all()
+    assert (found.std_errors < 0.02 * found.levels).all()
+    assert min(found.distances, key=lambda name: found.distances[name]) == scheme
+    assert found.distances[scheme] < 0.06
+    assert isinstance(found.law, GaussianNoise)
+    assert found.law.follows_data
+
+
+def test_white_noise_is_found_by_its_trace_whatever_the_columns_sizes():
+    X = people(5_000)
+    found = estimate(X.to_numpy(), drawn(X, "independent"))
+    assert min(found.distances, key=lambda name: found.distances[name]) == "independent"
+    assert found.law is not None
+    assert not found.law.follows_data
+
+
+def test_noise_of_no_scheme_keeps_its_own_covariance():
+    X, rng = people(5_000).to_numpy(), np.random.default_rng(3)
+    Z = rng.normal(size=(5_000, 3)) * [1.0, 0.1, 20.0]
+    found = estimate(X, [X + Z, X + Z[:, [1, 0, 2]] * 2])
+    assert isinstance(found.law, DenseNoise)
+    K = np.cov(np.hstack([Z, Z[:, [1, 0, 2]] * 2]).T, bias=True)
+    np.testing.assert_allclose(found.law.covariance, K, atol=1e-9 * np.abs(K).max())
+    assert min(found.distances.values()) > 0.3
+
+
+@pytest.mark.parametrize("change", [lambda X: np.minimum(X, np.median(X, axis=0)), lambda X: 0.5 * X, lambda X: X.round(-1)],
+                         ids=["top-coded", "shrunk", "rounded"])  # fmt: skip
+def test_what_depends_on_the_data_is_no_noise_law(change):
+    X = people(2_000).to_numpy()
+    found = estimate(X, [change(X)])
+    assert found.dependence > 0.2
+    assert found.law is None
+
+
+def test_a_copy_that_is_the_original_has_no_noise():
+    X = people(500).to_numpy()
+    found = estimate(X, [X, X])
+    assert found.levels.tolist() == [0.0, 0.0]
+    assert set(found.distances.values()) == {0.0}
+    assert found.dependence == 0.0
+
+
+def test_one_group_of_rows_tells_no_error_and_too_many_columns_nothing(monkeypatch):
+    X = people(20).to_numpy()
+    assert np.isnan(estimate(X, drawn(pd.DataFrame(X, columns=["a", "b", "c"]), "corner-wave"), groups=1).std_errors).all()
+    monkeypatch.setattr("auditor.audit.numeric.estimated_noise.MOST_NUMBERS", 5)
+    assert estimate(X, [X, X]) is None
+
+
+# -- in an audit ---------------------------------------------------------------------------------------------------------
+
+
+def audit(folder, copies, expect=(), attacks=("llse",), knowledge=("perfect",), **more):
+    return auditor.run({
+        "seed": 1, "data": {"source": str(folder / "x.csv")}, "attacks": list(attacks), "coalitions": ["subsets"], "knowledge": list(knowledge),
+        "schemes": [{"name": "published", "copies": [str(folder / copy) for copy in copies], **more}], "expect": list(expect),
+    })  # fmt: skip
+
+
+def put(folder, X, copies):
+    X.to_csv(folder / "x.csv", index=False)
+    for number, copy in enumerate(copies, start=1):
+        pd.DataFrame(copy, columns=X.columns).to_csv(folder / f"y{number}.csv", index=False)
+    return [f"y{number}.csv" for number in range(1, len(copies) + 1)]
+
+
+def test_attacks_that_need_a_law_run_with_the_estimate_and_nothing_is_proved_by_it(tmp_path):
+    X = people(4_000)
+    names = put(tmp_path, X, drawn(X, "corner-wave", LEVELS[:2]))
+    expect = ["no-collusion-gain", "matches-theory", "noise-follows-law"]
+    result = audit(tmp_path, names, expect, ("llse", "bayes-estimate", "map-estimate"))
+    verdict = {record.expectation: record for record in result.expectations}
+    assert verdict["matches-theory"].status == verdict["noise-follows-law"].status == "undecided"
+    assert "by law: none is stated" in verdict["no-collusion-gain"].why or verdict["no-collusion-gain"].status == "undecided"
+    assert verdict["no-collusion-gain"].status != "fails"
+    assert {record.reason for record in result.measurements if record.status != "ok"} == set()
+    assert all(record.theory is None for record in result.measurements)
+    stated = audit(tmp_path, names, (), levels=list(LEVELS[:2]), law={"scheme": "corner-wave"})
+    one, other = (next(r for r in each.measurements if r.metric == "normalized_error" and r.attack == "llse" and r.attribute == "*"
+                       and r.coalition == (1, 2)) for each in (result, stated))  # fmt: skip
+    assert one.value == pytest.approx(other.value, rel=0.01)  # the estimate is as good as the law
+    assert (one.error_bar, other.error_bar) == ("jackknife", "closed-form")
+
+
+def test_copies_of_one_draw_scaled_are_rebuilt_exactly_with_the_estimated_law(tmp_path):
+    X = people(300)
+    result = audit(tmp_path, put(tmp_path, X, drawn(X, "linearly-dependent", LEVELS[:2])), ["no-collusion-gain"])
+    assert result.expectations[0].status == "fails"
+    pooled = next(r for r in result.measurements if r.metric == "normalized_error" and r.coalition == (1, 2) and r.attribute == "*")
+    assert pooled.value < 1e-9
+
+
+def test_by_how_much_a_learnt_law_may_flatter_is_no_reason_to_refute():
+    from auditor.expectations.collusion_gains import Gain
+
+    gain = Gain("llse", (1, 2), 0.03, 0.002, 31, 150)
+    assert gain.p_values(0.01)[1] < 1e-6
+    assert Gain("llse", (1, 2), 0.03, 0.002, 31, 150, flattered=0.025).p_values(0.01)[1] > 0.9
+
+
+def test_top_coded_copies_come_without_a_law_as_before(tmp_path):
+    X = people(500)
+    result = audit(tmp_path, put(tmp_path, X, [np.minimum(X.to_numpy(), X.median().to_numpy())]))
+    assert {(r.status, r.reason) for r in result.measurements if r.attack} == {
+        ("not-applicable", "needs the law of the noise, which these copies come without")
+    }
+    assert next(r.value for r in result.measurements if r.metric == "noise_on_data") > 0.5

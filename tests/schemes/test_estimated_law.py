@@ -1,0 +1,122 @@
+"""The law of categorical copies as estimated: by hand, against naive counts, and that it finds each law it can hold again."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from attacks.posterior import prior_of_chances
+from auditor.audit.categorical.estimated_records import off_law, off_uniform, retention
+from auditor.audit.categorical.redraws import simulated
+from auditor.schemes.replacement.estimated_law import learnt, transitions
+from auditor.schemes.replacement.law import UniformLaw, transition_matrix
+from auditor.schemes.replacement.pair_law import BY_LAW, learnt_pair
+
+PRIOR = np.array([0.4, 0.3, 0.2, 0.1])
+
+
+def release(levels, size=4, multilevel=True, rows=40_000, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.choice(size, rows, p=PRIOR[:size] / PRIOR[:size].sum()).astype(np.uint8)
+    return x, simulated(UniformLaw(levels, size, multilevel), x, rng)
+
+
+def test_chances_by_hand():
+    """Three records of x = 0, of which two keep it; of the uniform law at (m − 1/2)/(1/2) there are w more records."""
+    x, y = np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1])
+    U = transition_matrix((0.75 - 0.5) / 0.5, 2)
+    found = transitions(x, y, [2])
+    assert found[0] == pytest.approx((np.array([2, 1]) + BY_LAW * U[0]) / (3 + BY_LAW))
+    assert found[1] == pytest.approx((np.array([0, 1]) + BY_LAW * U[1]) / (1 + BY_LAW))
+
+
+def test_few_records_of_several_attributes_teach_each_attribute_by_itself():
+    rng = np.random.default_rng(1)
+    x, y = rng.integers(0, 12, (2, 300))
+    a, b = (np.unravel_index(part, (3, 4)) for part in (x, y))
+    separate = np.kron(transitions(a[0], b[0], [3]), transitions(a[1], b[1], [4]))
+    np.testing.assert_array_equal(transitions(x, y, [3, 4]), separate)
+    assert not np.allclose(transitions(x, y, [12]), separate)
+
+
+@pytest.mark.parametrize("table", [True, False])
+def test_chances_given_another_copy_sum_to_1_and_equal_the_formula_written_out(table):
+    x, (y_i, y_j) = release((0.5, 0.3), rows=500)
+    T = transitions(x, y_j, [4])
+    pair = learnt_pair(x, y_i, y_j, T, table)
+    values = [np.array(part, dtype=np.uint8) for part in zip(*itertools.product(range(4), repeat=2), strict=True)]
+    chances = pair.chances(*values).T.reshape(4, 4, 4)
+    np.testing.assert_allclose(chances.sum(axis=2), 1.0, atol=1e-12)
+
+    def naive(x_, i, j):
+        kind = (0 if j == x_ else 1) if i == x_ else 2 if j == x_ else 3 if i == j else 4
+        return T[x_, j] * pair.ratios[kind]
+
+    for x_, i, j in itertools.product(range(4), repeat=3):
+        by_pattern = naive(x_, i, j) / sum(naive(x_, i, y) for y in range(4))
+        seen = (x == x_) & (y_i == i)
+        expected = ((seen & (y_j == j)).sum() + BY_LAW * by_pattern) / (seen.sum() + BY_LAW) if table else by_pattern
+        assert chances[x_, i, j] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("multilevel", [True, False])
+def test_it_finds_the_law_that_copies_were_drawn_by(multilevel):
+    """40,000 records: a cell's chance has a standard error of 0.006 at most where 2,000 records are; the rarest pair has fewer."""
+    levels = (0.3, 0.6, 0.45)
+    x, copies = release(levels, multilevel=multilevel)
+    law = learnt(x, dict(enumerate(copies, start=1)), [4], [(1, 2, 3)])
+    assert law.levels == pytest.approx(levels, abs=5 * 0.0036)
+    exact = UniformLaw(levels, 4, multilevel)
+    joint = [np.einsum("x,x...->x...", PRIOR, each.given_original()) for each in (law, exact)]
+    np.testing.assert_allclose(joint[0].sum(), 1.0, atol=1e-12)
+    assert np.abs(joint[0] - joint[1]).sum() / 2 < 0.02  # total variation: about √(cells/n)/2 = 0.01 by chance
+
+
+def test_copies_that_were_all_made_from_the_best_hang_on_it():
+    """Were copy 3 taken as a copy of 2, or as independent, the pooled belief would be surer than the best copy's."""
+    rng = np.random.default_rng(2)
+    x, (best,) = release((0.7,), rows=20_000)
+    copies = {1: best} | {k: simulated(UniformLaw((p,), 4, False), best, rng)[0] for k, p in ((2, 0.8), (3, 0.6))}
+    law = learnt(x, copies, [4], [(1, 2, 3)])
+    belief = PRIOR * law.likelihood(list(copies.values()))
+    alone = PRIOR * law.of([1]).likelihood([best])
+    sure = [np.mean(each.max(axis=1) / each.sum(axis=1)) for each in (belief, alone)]
+    assert sure[0] == pytest.approx(sure[1], abs=0.01)
+
+
+@pytest.mark.parametrize(("size", "rows"), [(1, 50), (2, 3), (30, 40)])
+def test_it_is_a_law_of_few_records_and_of_one_value(size, rows):
+    rng = np.random.default_rng(3)
+    x, *copies = rng.integers(0, size, (3, rows)).astype(np.uint8)
+    law = learnt(x, {1: copies[0], 2: copies[1]}, [size], [(1, 2)])
+    found = law.likelihood(copies)
+    assert found.shape == (rows, size)
+    assert (found > 0).all() or size == 1
+    np.testing.assert_allclose(law.given_original().reshape(size, -1).sum(axis=1), 1.0, atol=1e-9)
+
+
+def test_a_copy_that_is_the_original_says_nearly_all_and_one_that_avoids_it_is_learnt_too():
+    x = np.arange(1_000, dtype=np.uint8) % 4
+    same, moved = (learnt(x, {1: y.astype(np.uint8)}, [4]) for y in (x, (x + 1) % 4))
+    assert np.diag(same.transitions[1]).min() > 0.999
+    assert retention(x, (x + 1) % 4, 4)[0] == pytest.approx(-1 / 3)
+    assert all(moved.transitions[1][k, (k + 1) % 4] > 0.9 for k in range(4))
+
+
+@pytest.mark.parametrize("by_likelihood", [True, False])
+def test_the_prior_under_any_matrix_is_the_one_that_made_the_shares(by_likelihood):
+    T = np.array([[0.7, 0.2, 0.1], [0.0, 0.8, 0.2], [0.3, 0.3, 0.4]])
+    q = np.array([0.5, 0.5, 0.0])
+    np.testing.assert_allclose(prior_of_chances(1000.0 * q @ T, T, by_likelihood), q, atol=2e-3)
+
+
+def test_figures_of_the_nearest_law():
+    levels = (0.3, 0.6)
+    for multilevel in (True, False):
+        x, copies = release(levels, multilevel=multilevel)
+        assert off_law(x, copies, 4, multilevel) < 0.015  # five standard errors of a share of 40,000 records
+        assert off_law(x, copies, 4, not multilevel) > 0.05
+        assert off_uniform(x, copies[0], 4) < 0.04  # five of the chance of the rarest value, of which there are 4,000
+    assert off_uniform(x, (x + 1).astype(np.uint8) % 4, 4) == pytest.approx(0.75)

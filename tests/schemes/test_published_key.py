@@ -1,0 +1,225 @@
+"""Copies joined to the original by a key column: what a join with pandas leaves is what is audited, and no key is ever shown."""
+
+from __future__ import annotations
+
+import html
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import auditor
+from auditor import registry
+from auditor.data.columns.record_keys import RecordKeys, record_keys
+from auditor.errors import AuditorError, AuditorWarning, DataError
+
+ROWS = 120
+SECRET = "K4N4RY"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An original, two copies of it that are shuffled and lack records, and one that has records of its own."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(16)
+    X = pd.DataFrame(rng.normal(size=(ROWS, 2)) @ [[1.0, 20.0], [0.0, 40.0]], columns=["a", "b"])
+    keys = pd.Series([f"{SECRET}{i:03d}" for i in range(ROWS)], name="id")
+    X.assign(id=keys).to_csv("x.csv", index=False)
+    for number, copy in enumerate(auditor.perturb(X, "corner-wave", [0.3, 0.6], seed=1).copies, start=1):
+        kept = copy.assign(id=keys).sample(n=ROWS - 10 * number, random_state=number)
+        foreign = kept.head(3).assign(id=[f"{SECRET}-{i}" for i in range(3)])
+        pd.concat([kept, foreign] if number == 2 else [kept]).to_csv(f"y{number}.csv", index=False)
+    return tmp_path
+
+
+def scenario(*copies, data=None, **scheme):
+    return {
+        "data": {"source": "x.csv"} | (data or {}), "attacks": ["ndr"], "coalitions": ["subsets"],
+        "schemes": [{"name": "published", "copies": list(copies)} | scheme],
+    }  # fmt: skip
+
+
+def figures(result):
+    return {(r.attack, r.coalition, r.attribute, r.metric): (r.value, r.std_error) for r in result.measurements}
+
+
+def write_joined():
+    """Write what pandas' own join leaves of original and copies, row by row."""
+    X, *copies = (pd.read_csv(name).set_index("id") for name in ("x.csv", "y1.csv", "y2.csv"))
+    common = [key for key in X.index if all(key in copy.index for copy in copies)]
+    for name, frame in zip(("x", "y1", "y2"), (X, *copies), strict=True):
+        frame.loc[common, ["a", "b"]].to_csv(f"{name}-joined.csv", index=False)
+    return len(common)
+
+
+@pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
+def test_what_is_audited_is_what_a_join_leaves(folder):
+    rows = write_joined()
+    joined = auditor.run(scenario("y1.csv", "y2.csv", key="id"))
+    by_row = auditor.run(scenario("y1-joined.csv", "y2-joined.csv", data={"source": "x-joined.csv"}))
+    assert figures(joined) == figures(by_row)
+    assert joined.releases[0].notes[:4] == [
+        "'y1.csv': lacks 10 of the original's 120 records", "'y2.csv': lacks 20 of the original's 120 records",
+        "'y2.csv': has 3 records that the original has not, which are left out",
+        f"audited are {rows} of 120 records, those that the original and all copies have in full",
+    ]  # fmt: skip
+    assert [one.name for one in joined.data[0].attributes] == ["a", "b"]
+
+
+def test_what_copies_lack_is_told_beforehand_and_in_the_report(folder):
+    for name in ("x.csv", "y2.csv"):
+        pd.read_csv(name).rename(columns={"id": "<script>id"}).to_csv(name, index=False)
+    with pytest.warns(AuditorWarning) as warned:
+        result = auditor.run(scenario("y2.csv", key="<script>id"))
+    notes = ("'y2.csv': lacks 20 of the original's 120 records", "audited are 100 of 120 records, those that the original and all copies have in full")
+    assert set(notes) <= {str(each.message) for each in warned}
+    for form in ("table", "markdown", "html"):
+        text = registry.get("renderer", form)().render([result])
+        shown = " ".join(html.unescape(text).split())
+        assert all(note in shown for note in notes)
+        assert SECRET not in text
+        assert form != "html" or "<script>id" not in text
+    assert SECRET not in result.model_dump_json()
+
+
+@pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
+def test_the_key_may_be_said_with_the_data_or_with_the_copies(folder):
+    with_copies, with_data = auditor.run(scenario("y1.csv", key="id")), auditor.run(scenario("y1.csv", data={"key": "id"}))
+    assert figures(with_copies) == figures(with_data)
+    assert with_copies.scenario["data"]["key"] == with_data.scenario["schemes"][0]["key"] == "id"
+
+
+@pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
+def test_the_law_is_that_of_the_whole_original(folder):
+    """Both copies lack the largest values: noise shaped like what is left would be far too small."""
+    X = pd.read_csv("x.csv")
+    K_X = X[["a", "b"]].cov(ddof=0).to_numpy()
+    large = X.loc[X["b"].abs() > 40, "id"]
+    copy = pd.read_csv("y1.csv")
+    copy[~copy["id"].isin(large)].to_csv("trimmed.csv", index=False)
+    found = auditor.run(scenario("trimmed.csv", key="id", levels=[0.3], law={"scheme": "corner-wave"}))
+    theory = {r.attribute: r.theory for r in found.measurements if (r.attack, r.metric) == ("ndr", "distortion")}
+    np.testing.assert_allclose([theory["a"], theory["b"]], 0.3 * np.diag(K_X), rtol=1e-12)
+
+
+def test_shuffled_copies_are_told_of_the_key(folder):
+    X = pd.read_csv("x.csv")
+    X.sample(frac=1, random_state=1).to_csv("shuffled.csv", index=False)
+    with pytest.raises(AuditorError, match=r"shuffled.*join files with `key: COLUMN`"):
+        auditor.run(scenario("shuffled.csv", data={"columns": ["a", "b"]}))
+    X.head(50).to_csv("short.csv", index=False)
+    with pytest.raises(AuditorError, match=r"rows must match one to one; or join files with `key: COLUMN`"):
+        auditor.run(scenario("short.csv", data={"columns": ["a", "b"]}))
+
+
+def test_keys_of_other_records_are_refused_though_they_match(folder):
+    copy = pd.read_csv("x.csv")
+    copy.assign(id=copy["id"].sample(frac=1, random_state=3).to_numpy()).to_csv("wrong.csv", index=False)
+    with pytest.raises(AuditorError, match="although joined by their keys"):
+        auditor.run(scenario("wrong.csv", key="id"))
+
+
+WRONG = {
+    "is no column": ("y", lambda frame: frame.rename(columns={"id": "<script>"}), "there is no key column 'id'"),
+    "repeats": ("y", lambda frame: frame.assign(id=frame["id"].where(frame.index != 7, frame["id"][3])), "repeats: it has 1 record, in data row 8"),
+    "is blank": ("y", lambda frame: frame.assign(id=frame["id"].where(frame.index > 1, " ")), "has 2 blank cells, the first in data row 1"),
+    "is blank in the original": ("x", lambda frame: frame.assign(id=frame["id"].where(frame.index != 4)), "has 1 blank cell, in data row 5"),
+    "repeats in the original": ("x", lambda frame: frame.assign(id=SECRET), "repeats: it has 119 records, the first in data row 2"),
+    "is no column of the original": ("x", lambda frame: frame.drop(columns="id"), "data.key cannot be used: there is no column 'id'|no column 'id'"),
+    "has nothing in common": ("y", lambda frame: frame.assign(id=range(len(frame))), r"have 0 records in common and in full.*'y.csv' has none of the original's"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_key_that_is_none_is_refused_without_being_shown(folder, case):
+    name, change, message = WRONG[case]
+    frame = pd.read_csv("x.csv")
+    frame.to_csv("y.csv", index=False)
+    change(frame).to_csv(f"{name}.csv", index=False)
+    with pytest.raises(AuditorError, match=message) as caught:
+        auditor.run(scenario("y.csv", key="id"))
+    assert SECRET not in str(caught.value)
+
+
+def test_a_scenario_has_one_key_and_does_not_audit_it(folder):
+    with pytest.raises(AuditorError, match="must name one key column for the whole scenario; here are 'id', 'a'"):
+        auditor.run(scenario("y1.csv", data={"key": "id"}, key="a"))
+    with pytest.raises(AuditorError, match="name the key 'b', which is audited"):
+        auditor.run(scenario("y1.csv", data={"columns": ["a", "b"]}, key="b"))
+    with pytest.raises(AuditorError, match=r"data.key must be a column's name; got 3"):
+        auditor.run(scenario("y1.csv", data={"key": 3}))
+
+
+@pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_key_may_have_any_name_and_be_a_number_in_any_spelling(folder, form):
+    for name, keys in (("x", [f"{i:05d}" for i in range(ROWS)]), ("y1", None), ("y2", None)):
+        frame = pd.read_csv(f"{name}.csv")
+        numbers = frame["id"].str.extract(r"(\d+)$")[0].astype(int) + 10_000 * frame["id"].str.contains("-")
+        column = pd.Series(keys) if keys else numbers.astype(float if name == "y1" else int)
+        frame = frame.drop(columns="id").assign(**{"<script>": column})
+        frame.to_csv(f"n{name}.csv", index=False) if form == "csv" else frame.to_parquet(f"n{name}.parquet")
+    data = {"source": f"nx.{form}"}
+    found = auditor.run(scenario(f"ny1.{form}", f"ny2.{form}", data=data, key="<script>"))
+    by_text = auditor.run(scenario("y1.csv", "y2.csv", key="id"))
+    assert figures(found) == figures(by_text)
+    assert [note.replace(f"ny1.{form}", "y1.csv").replace(f"ny2.{form}", "y2.csv") for note in found.releases[0].notes] == by_text.releases[0].notes
+
+
+@pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
+def test_rows_order_and_dropped_records_go_with_their_keys(folder):
+    X = pd.read_csv("x.csv")
+    X.assign(b=X["b"].where(X.index != 3), day=range(ROWS, 0, -1)).to_csv("holes.csv", index=False)
+    data = {"source": "holes.csv", "missing": "drop", "rows": 80, "order": "day"}
+    found = auditor.run(scenario("y1.csv", data=data, key="id"))
+    X.head(80).drop(index=3).to_csv("dropped.csv", index=False)
+    wanted = auditor.run(scenario("y1.csv", data={"source": "dropped.csv"}, key="id"))
+    measured, expected = ({key: value for key, (value, _) in figures(result).items()} for result in (found, wanted))
+    assert measured == pytest.approx(expected, rel=1e-9)
+    assert found.releases[0].notes == wanted.releases[0].notes
+
+
+@pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
+def test_a_model_learns_from_the_records_in_common(folder):
+    X = pd.read_csv("x.csv")
+    X.assign(sort=np.where(X["a"] > 0, "up", "down")).to_csv("x.csv", index=False)
+    utility = {"utility": {"target": "sort", "models": ["decision-tree"], "folds": 3}}
+    result = auditor.run(scenario("y1.csv", data={"columns": ["a", "b"]}, key="id") | utility)
+    assert next(r.value for r in result.measurements if r.metric == "utility_decision_tree") > 0.5
+
+
+def test_knowledge_beyond_the_records_in_common_is_refused_before_the_run(folder):
+    with pytest.raises(AuditorError, match="known-records"), pytest.warns(AuditorWarning):
+        auditor.run(scenario("y2.csv", key="id") | {"knowledge": [{"known-records": 110}]})
+
+
+# -- keys by themselves ------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(-(10**30), 10**30), unique=True, max_size=30), st.randoms())
+@settings(max_examples=40, deadline=None)
+def test_whole_numbers_of_any_size_are_found_however_they_are_spelt(numbers, random):
+    spelt = [f"{'-' if n < 0 else random.choice(['', '+'])}{'0' * random.randint(0, 3)}{abs(n)}{random.choice(['', '.0'])}" for n in numbers]
+    places = list(range(len(numbers)))
+    random.shuffle(places)
+    original, copy = RecordKeys("k", cells([str(n) for n in numbers])), RecordKeys("k", cells([spelt[place] for place in places]))
+    assert copy.places_in(original).tolist() == places
+
+
+def cells(values):
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
+
+
+def test_keys_that_are_not_all_numbers_are_compared_as_they_are_written():
+    original = record_keys("k", pd.Series(["007", "7", "A1"]))
+    assert record_keys("k", pd.Series(["A1", " 7 ", "07"])).places_in(original).tolist() == [2, 1, -1]
+
+
+@pytest.mark.parametrize("column", [[1.5, 2.0], [True, False], [pd.Timestamp("2026-01-01"), 2], [[1], [2]], [float("inf"), 1.0]])
+def test_what_is_neither_a_whole_number_nor_text_is_no_key(column):
+    with pytest.raises(DataError, match=r"key column 'k' has [12] cells?, .*in data row 1: neither whole numbers nor text"):
+        record_keys("k", pd.Series(column, dtype=object))
