@@ -47,7 +47,7 @@ class DistributionAnalysis(RowAttack):
 
     name = "distribution-analysis"
     attack_kind = "per attribute"
-    cost = Cost(5e-3, 5e-6)
+    cost = Cost(5e-3, 2e-6)
     reference = "liu2008, section 3.6"
     assumes = "The adversary knows the law of the noise, and that records are independent draws of one distribution."
     wins = "Wins on clustered attributes and bounded noise; on normal data it is udr with an estimated prior."

@@ -61,7 +61,7 @@ class MixtureEstimate(RowAttack):
     """Posterior mean of all attributes together under a mixture of normals learnt from the copies alone (extreme deconvolution)."""
 
     name = "mixture-estimate"
-    cost = Cost(0.03, 1.5e-5)
+    cost = Cost(0.01, 1.2e-5)
     reference = "bovy2011, eq. 16"
     assumes = "The adversary knows the law of the noise, which is Gaussian; the prior is learnt from the copies."
     wins = (

@@ -52,11 +52,15 @@ class PartialDisclosure(LinearAttack):
         return Affine(W, (kept - V) @ mu, known=V)
 
 
-def given(K_X: Array, known: NDArray[np.intp]) -> tuple[Array, Array]:
+def given(K_X: Array, known: NDArray[np.intp], noise: Array | None = None) -> tuple[Array, Array]:
     """Return ``B``, shape (N, |K|), and ``K_{X|K}``, shape (N, N), for the places of the known attributes.
 
-    ``K_X`` may be singular: a total is then known with its parts.
+    ``K_X`` may be singular: a total is then known with its parts. What is known may have noise of its own, of these variances, shape
+    (|K|,): then ``B = K_XK (K_KK + diag(noise))⁻¹``, and ``K_{X|K} = K_X − B K_KX`` is of no attribute 0.
     """
+    if noise is not None and noise.any():
+        B = regression(K_X[:, known], K_X[np.ix_(known, known)] + np.diag(noise))
+        return B, clip_to_psd(K_X - B @ K_X[known], K_X)
     B = regression(K_X[:, known], K_X[np.ix_(known, known)])
     B[known] = np.eye(len(known))
     conditional = clip_to_psd(K_X - B @ K_X[known], K_X)

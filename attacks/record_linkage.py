@@ -9,21 +9,28 @@ attributes that are not known helps as well, where it is correlated with that of
 | ``ȳ, Sigma_r`` | the copies' combination of least noise, and the covariance of its noise | (N,), (N, N) | ``attacks.mixture_estimate`` |
 | ``m, K_{X|K}`` | ``mu_X + B (x_K − mu_K)`` and its covariance, given the known | (N,), (N, N) | ``attacks.partial_disclosure`` |
 | odds | ``N(ȳ; m, K_{X|K} + Sigma_r) / N(ȳ; mu_X, K_X + Sigma_r)`` | scalar | fellegi1969 |
-| distance | ``(ȳ_K − x_K)ᵀ Sigma_r,KK⁻¹ (ȳ_K − x_K)``: Mahalanobis, on the known attributes alone | scalar | |
+| distance | ``(ȳ_K − x_K)ᵀ (Sigma_r,KK + D)⁻¹ (ȳ_K − x_K)``: Mahalanobis, on the known attributes alone | scalar | |
+| ``D`` | covariance of the noise in the adversary's own values: ``x_K`` is then the true ones with that noise; diagonal | (|K|, |K|) | |
+| assignment | ``argmax_σ Σ_t log odds(t, σ(t))`` over all ways to give each target a row of its own | | |
 
 On normal data the row of highest odds is the one most likely to be the target's, so no rule names more rows rightly; a distance knows
 nothing of how common a row is. Under noise that hides all, every row is as good a guess as any: one of n. Without noise a record is named
 unless another has the same known values. The estimate beside it is ``llse``'s of the row named, when it is named rightly; a row that is
 named tells all of its other attributes as well as its copies do.
 
-Wins with little noise on several known attributes; fails under noise as large as the data. That the adversary's known values are exact is
-assumed, as ``known-attributes`` has it.
+Who knows all people of a table need not name them one by one: two of them are never one row. On normal data the assignment of largest total
+log odds is the likeliest way to pair all people with all rows, as what rows are likely as anybody's cancels. With few targets among many
+rows it is next to nothing better than the odds.
+
+Wins with little noise on several known attributes; fails under noise as large as the data, be it the copies' or the adversary's own. The
+adversary's values are exact, as ``known-attributes`` has it, unless ``noise`` says otherwise; that noise is normal and independent, as the
+audit draws it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -34,18 +41,24 @@ from attacks.partial_disclosure import given
 from auditor.numerics.linear_algebra import in_own_units, regression
 from auditor.plugin import (
     Array,
+    AuditorError,
     Indices,
     KnownAttributes,
     NotApplicable,
     PluginParameters,
     Reconstruction,
     RowAttack,
+    Table,
     View,
     register,
 )
 
 FINEST = 1e-14
 """Least variance of a difference, in the data's own: a ten-millionth of a deviation, as far as covariances in doubles tell."""
+
+MOST_ROWS = 20_000
+"""Rows of a table whose people an assignment names: of the largest, every hundredth is a target."""
+Share = Annotated[float, Field(ge=0, le=1e6)]
 
 
 @register
@@ -66,21 +79,43 @@ class RecordLinkage(RowAttack):
         """How rows are compared."""
 
         by: Literal["odds", "distance"] = Field("odds", description="posterior odds, or Mahalanobis distance on the known attributes alone")
+        noise: Share | dict[str, Share] = Field(
+            0.0, description="variance of the noise in what is known of targets, as a share of the attribute's: of all of them, or by name"
+        )
+        assignment: bool = Field(False, description="name all targets at once, each row once at most; tables of at most 20,000 rows")
+
+    def check_table(self, table: Table) -> None:
+        """Refuse noise of attributes that the table does not have."""
+        noise = self.parameters.noise
+        unknown = sorted(set(noise) - set(table.attributes)) if isinstance(noise, dict) else []
+        if unknown:
+            raise AuditorError(f"noise: the table has no attribute {unknown[0]!r}; it has {', '.join(table.attributes)}")
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the comparison of targets with rows; it needs no row of the copies, only the law."""
         if view.known_law.distribution != "gaussian":
             raise NotApplicable("its odds are those of Gaussian noise, and this noise is uniform")
+        if self.parameters.assignment and view.released.count > MOST_ROWS:
+            raise NotApplicable("an assignment weighs all rows against all targets at once, at most 20,000 rows of them")
         W, known = least_noise(view), view.known_columns
         mu, K_X = view.data_moments
+        own = self._own_noise([view.attributes[place] for place in known]) * np.diag(K_X)[known]
         Sigma_r = W @ view.known_law.covariance @ W.T
         combination = Combination(W, view.centre, mu, regression(K_X, K_X + Sigma_r))
         if self.parameters.by == "distance":
             R = np.zeros((len(known), view.width))
-            R[:, known] = whitening(Sigma_r[np.ix_(known, known)], K_X[np.ix_(known, known)])
-            return Comparison(combination, known, np.eye(view.width)[:, known], R, np.zeros((0, view.width)))
-        B, conditional = given(K_X, known)
-        return Comparison(combination, known, B, whitening(conditional + Sigma_r, K_X), whitening(K_X + Sigma_r, K_X))
+            R[:, known] = whitening(Sigma_r[np.ix_(known, known)] + np.diag(own), K_X[np.ix_(known, known)])
+            comparison = Comparison(combination, known, np.eye(view.width)[:, known], R, np.zeros((0, view.width)))
+        else:
+            B, conditional = given(K_X, known, own)
+            comparison = Comparison(combination, known, B, whitening(conditional + Sigma_r, K_X), whitening(K_X + Sigma_r, K_X))
+        comparison.known_noise, comparison.assigns = np.sqrt(own) if own.any() else None, self.parameters.assignment
+        return comparison
+
+    def _own_noise(self, names: Sequence[str]) -> Array:
+        """Return the noise in what is known, as shares of the attributes' variances, shape (|K|,)."""
+        noise = self.parameters.noise
+        return np.array([noise.get(name, 0.0) if isinstance(noise, dict) else noise for name in names], dtype=np.float64)
 
 
 def whitening(M: Array, K_X: Array) -> Array:

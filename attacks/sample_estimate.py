@@ -69,7 +69,7 @@ class SampleEstimate(RowAttack):
 
     name = "sample-estimate"
     attack_kind = "with a sample"
-    cost = Cost(5e-3, 4e-6)
+    cost = Cost(2e-3, 3.5e-6)
     reference = "robbins1956"
     knowledge = (KnownSample.name, UnmatchedRecords.name, KnownRecords.name)
     assumes = "The adversary knows the law of the noise, which is Gaussian, and has records of the same population."

@@ -61,7 +61,7 @@ class SerialFilter(RowAttack):
 
     name = "serial-filter"
     attack_kind = "serial"
-    cost = Cost(5e-3, 2.5e-6)
+    cost = Cost(3e-3, 2e-6)
     serial = True
     reference = "wiener1949"
     knowledge = (Perfect.name, Estimated.name)

@@ -102,7 +102,7 @@ class ReconstructedPrior(RowAttack):
     """Posterior means under distributions estimated from the copies; any knowledge will do."""
 
     name = UnivariateReconstruction.name
-    cost = Cost(0.01, 1e-5)
+    cost = Cost(0.01, 4e-6)
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return posterior means with the priors estimated from the coalition's copies."""

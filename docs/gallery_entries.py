@@ -430,6 +430,7 @@ BEYOND = tuple(
                 "Who knows age and salary of 2,000 people names two in five of their rows under noise of a thousandth of the variance, "
                 "every second one with another fresh copy, and hardly any under noise as large as the data.",
                 "A second corner-wave copy names nobody else.",
+                "Named all at once, no two in one row, more of them are found; from values with an error of their own, fewer.",
             ),
             "Share of the targets whose row is named rightly",
             "measures",

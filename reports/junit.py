@@ -10,12 +10,16 @@ from auditor.registry import register
 from auditor.results.model import AuditResult
 from auditor.results.renderer import Renderer, clean
 from reports.figures.reading import Gap, Reading, adversary_text
+from reports.wording.verdict import verdicts
 from reports.wording.words import Check, check, partial_text
 
 
 @register
 class Junit(Renderer):
-    """One test case an expectation, its reason as the failure's text; a failed cell is an error, and so is an audit that was stopped."""
+    """One test case an expectation, its reason as the failure's text; a failed cell is an error, and so is an audit that was stopped.
+
+    How exposed the records are, scheme by scheme, is a property of the suite: it holds whatever was expected.
+    """
 
     name = "junit"
     suffix: ClassVar[str] = ".xml"
@@ -42,6 +46,9 @@ def _suite(result: AuditResult) -> Element:
         "errors": str(len(failed) + stopped), "skipped": str(skipped),
         "time": f"{result.provenance.duration:.3f}", "timestamp": clean(result.provenance.start),
     })  # fmt: skip
+    properties = SubElement(suite, "properties")
+    for verdict in verdicts(Reading(result)):
+        SubElement(properties, "property", {"name": clean(verdict.scheme), "value": clean(f"{verdict.label}. {verdict.text}")})
     for record in result.expectations:
         _expectation(suite, result, check(record))
     for gap in failed:

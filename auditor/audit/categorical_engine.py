@@ -17,7 +17,7 @@ from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perf
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical.belief_gap import Gap, GapJob, belief_gap
-from auditor.audit.categorical.cell_records import Bar, Bars, Cell, cell_records, closed_bars, gain_record
+from auditor.audit.categorical.cell_records import FILES, ONE_RELEASE, Bar, Bars, Cell, cell_records, closed_bars, gain_record
 from auditor.audit.categorical.first_pass import CountJob
 from auditor.audit.categorical.halves import Half, halves_of, jackknifed, put_together
 from auditor.audit.categorical.posterior_measures import Frame, Sums
@@ -69,7 +69,7 @@ class CategoricalEngine:
         """Return the release, its copies not drawn yet."""
         data, use, context = categories_of(request.table), request.use, self.context(request, request.levels, request.copies)
         seed = noise_seed(request.scenario.data.source, request.scenario.seed, request.table.fingerprint())
-        return UniformRelease(request.scenario, data, use, context, Key(seed, use.id, request.replicate), request.share)
+        return UniformRelease(request.scenario, data, use, context, Key(seed, use.id, request.replicate), request.share, request.table)
 
     def audit(
         self, request: ReleaseRequest, context: CellContext, coalitions: list[Coalition], evidence: ReleaseEvidence
@@ -230,7 +230,8 @@ class AttackSession:
         return {}
 
     def _cell(self, attack: str, knowledge: Knowledge, coalition: Coalition, found: Mapping[Coalition, Measured]) -> list[Measurement]:
-        cell, measured = Cell(self.release.context, attack, knowledge.label, coalition), found[coalition]
+        why = ONE_RELEASE if self.release.scheme.makes_copies else FILES
+        cell, measured = Cell(self.release.context, attack, knowledge.label, coalition, why), found[coalition]
         data = self.release.data
         stated = isinstance(knowledge, Perfect) and not self.release.estimated
         odds = self.release.law.of(coalition).odds() if stated else None

@@ -1,8 +1,8 @@
 """What the audit of one release takes in time, added up before it is run: drawing, passes over the rows, attacks, learners.
 
 Every kind of work has a constant, measured once on one core of some 2.5 GHz; an attack states its own (``Attack.cost``). The sum is meant
-to tell seconds from minutes: for nearly all scenarios that ship it is within a factor of three of what was measured. *Not counted*: what
-a plugin of another's takes beyond the cost that it states, and waiting for disks.
+to tell seconds from minutes: for scenarios that ship it is within a factor of 2.7 of what was measured, but for one that makes thousands
+of guesses. *Not counted*: what a plugin of another's takes beyond the cost that it states, and waiting for disks.
 """
 
 from __future__ import annotations
@@ -30,12 +30,16 @@ READ, PRODUCT = 1.5e-7, 1e-9
 """To make or read a value of the table and test what was drawn for it; and to add one product to the second moments."""
 ATTEMPT, COALITION, SOLVE = 1e-3, 5e-5, 3e-9
 """A linear attack on a release, records included; each of its coalitions, in each draw; and each entry of its matrix that is solved for."""
+LEARNT, APPLIED = 20_000, 1e-7
+"""Rows that attacks learn from at most, about; and what a value takes that is estimated and not learnt from."""
 TREE, TREE_VALUE = 0.05, 6e-7
 """Boosted trees for one attribute of a coalition, twice over, and each value of a column that they are shown."""
-RECORD, CHANCE = 1.5e-7, 2e-9
-"""Upper figures for one record of one coalition's categories: counting it, and one value's chance in its posterior."""
-GEOMETRY, MODEL = 0.08, 0.3
-"""Distances and clusters of one copy; and a model of the ``utility`` section, cross-validated, on a copy."""
+CODE, RECORD, CHANCE = 4e-8, 1.3e-7, 1.5e-9
+"""To make a code of a copy of categories; and for one record of one coalition, to count it, and one value's chance in its posterior."""
+GEOMETRY = 0.06
+"""Distances and clusters of one copy."""
+FOLD, FOLD_ROW = 1e-3, 3e-6
+"""A model of the ``utility`` section on one fold of a copy, and each record of it."""
 
 
 def numeric_seconds(here: Scenario, use: SchemeUse, rows: int, width: int, copies: int) -> tuple[float, float]:
@@ -49,10 +53,17 @@ def numeric_seconds(here: Scenario, use: SchemeUse, rows: int, width: int, copie
             again = 1 if isinstance(knowledge, Perfect) or not attack.knowledge or here.replicates >= FEWEST_REPLICATES else 1 + REDRAWS
             seconds += ATTEMPT + (COALITION + SOLVE * width**3) * coalitions * again
         else:
-            seconds += draws * (coalitions * (attack.cost.fit + attack.cost.value * rows * width) + drawn)
+            seconds += draws * (coalitions * fit_seconds(attack, rows, width) + drawn)
     seconds += GEOMETRY * copies * (here.measure("geometry") is not None)
-    seconds += MODEL * copies * len(here.utility.models) if here.utility is not None else 0.0
+    if here.utility is not None:
+        seconds += copies * len(here.utility.models) * here.utility.folds * (FOLD + FOLD_ROW * rows)
     return seconds, tree_seconds(here, rows, width, copies)
+
+
+def fit_seconds(attack: Attack, rows: int, width: int) -> float:
+    """Return what an attack takes that is fitted to one coalition's copies, and run over all rows."""
+    learnt = min(rows, LEARNT)
+    return width * (attack.cost.fit + attack.cost.row * learnt + APPLIED * (rows - learnt))
 
 
 def tree_seconds(here: Scenario, rows: int, width: int, copies: int) -> float:
@@ -67,9 +78,9 @@ def tree_seconds(here: Scenario, rows: int, width: int, copies: int) -> float:
 def categorical_seconds(here: Scenario, use: SchemeUse, rows: int, size: int, copies: int) -> float:
     """Return seconds for a release of so many records of categories, which have so many values, in every replicate."""
     draws = 1 if here.replicates >= FEWEST_REPLICATES else 1 + ROW_REDRAWS
-    seconds = RELEASE + NORMAL * rows * copies + READ * rows * (copies + 1)
+    seconds = RELEASE + CODE * rows * (copies + 1)
     for attack, _, coalitions in tries(here, use, copies):
-        each = draws * (attack.cost.fit + attack.cost.value * rows) if attack.serial else rows * (RECORD + CHANCE * size)
+        each = draws * fit_seconds(attack, rows, 1) if attack.serial else rows * (RECORD + CHANCE * size)
         seconds += ATTEMPT + coalitions * each
     return seconds
 

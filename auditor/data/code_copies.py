@@ -1,9 +1,9 @@
-"""Reads a copy of categories from a file: the codes that its values have in the original's domain."""
+"""Reads a copy of categories from a file: the codes that its values have in the original's domain, record by record of the original."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,16 +11,24 @@ from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import Attribute, CategoricalTable, bin_codes, joined
 from auditor.data.columns.checks import kind_of
+from auditor.data.columns.record_keys import RecordKeys
+from auditor.data.copies import JOIN_REMEDY, places_by_key
+from auditor.data.formats import readers as reading
 from auditor.data.load import read_columns
 from auditor.errors import AuditorError
 from auditor.text.column_names import counted, quoted
 from auditor.types import Codes
 
-COMPLETE_REMEDY = "a copy's records must match the original's one to one: leave those records out of the original and of every copy"
+
+class CodeCopy(NamedTuple):
+    """A copy's codes, and which of the original's records it has with every answer; both of shape (n,)."""
+
+    codes: Codes
+    full: NDArray[np.bool_]
 
 
-def read_codes(path: Path, data: CategoricalTable, exact: bool = False, why: str = "") -> Codes:
-    """Return a copy's codes, shape (n,).
+def read_codes(path: Path, data: CategoricalTable, keys: RecordKeys | None = None, exact: bool = False, why: str = "") -> CodeCopy:
+    """Return a copy in the original's records.
 
     Parameters
     ----------
@@ -28,46 +36,60 @@ def read_codes(path: Path, data: CategoricalTable, exact: bool = False, why: str
         A file that has the categorical columns of the original, whatever else it has.
     data : CategoricalTable
         The original; of a binned column a copy may hold numbers, which are cut into the same bins, or the bins' names.
+    keys : RecordKeys, optional
+        The original's, which records are joined by. Without them the copy's first records are the original's, in its order.
     exact : bool
-        Whether the file may have no more rows than the original.
+        Whether the file may then have no more rows than the original.
     why : str
         What may have made another number of rows, for whoever reads that.
 
     Raises
     ------
     AuditorError
-        The file is missing, lacks a column, a value or a row, or holds a value outside the domain. No message holds a value.
+        The file is missing or lacks a column, has another number of rows, no keys, or a value outside the domain. No message holds a value.
     """
     try:
         frame = read_columns(str(path), list(data.names))
+        places = np.arange(len(frame)) if keys is None else places_by_key(path, keys, keys.name, reading.header(path))
     except AuditorError as error:
         problem = str(error)
         raise AuditorError(problem if problem.startswith(path.name) else f"{path.name}: {problem}") from None
-    if len(frame) < data.rows or (exact and len(frame) > data.rows):
-        raise AuditorError(f"{path.name}: has {len(frame):,} rows where the original has {data.rows:,}; rows must match one to one{why}")
-    frame = frame.iloc[: data.rows]
-    return joined(data.attributes, [_codes(path, frame[attribute.name], attribute) for attribute in data.attributes])
+    if keys is None and (len(frame) < data.rows or (exact and len(frame) > data.rows)):
+        unequal = f"{path.name}: has {len(frame):,} rows where the original has {data.rows:,}; rows must match one to one{why}"
+        raise AuditorError(f"{unequal}; or {JOIN_REMEDY}")
+    columns = [_codes(path, frame[attribute.name], attribute) for attribute in data.attributes]
+    full = np.logical_and.reduce([column >= 0 for column in columns])
+    found = np.flatnonzero(full & (places >= 0) & (places < data.rows))
+    copy = CodeCopy(np.zeros(data.rows, dtype=data.code_type), np.zeros(data.rows, dtype=bool))
+    copy.codes[places[found]] = joined(data.attributes, [column[found] for column in columns])
+    copy.full[places[found]] = True
+    return copy
 
 
 def _codes(path: Path, column: pd.Series[Any], attribute: Attribute) -> NDArray[np.intp]:
-    """Return one column's codes.
+    """Return one column's codes, shape (records,); −1 where there is no answer.
 
     Raises
     ------
     AuditorError
         Naming file and column, and how many records are at fault.
     """
-    where = f"{path.name}: column {quoted(attribute.name)}"
-    if column.isna().any():
-        raise AuditorError(f"{where} lacks a value in {counted(int(column.isna().sum()), 'record')}; {COMPLETE_REMEDY}")
-    if attribute.edges is not None and kind_of(column) == "numbers":
-        return bin_codes(column.to_numpy(dtype=np.float64), attribute.edges)
-    codes = pd.Index(attribute.labels).get_indexer(pd.Index(column.astype(object)))
+    codes, given = np.full(len(column), -1, dtype=np.intp), column.notna().to_numpy()
+    codes[given] = _codes_of(column[given], attribute)
+    outside = int((codes[given] < 0).sum())
+    if outside:
+        where = f"{path.name}: column {quoted(attribute.name)} has {counted(outside, 'record')} outside the original's domain"
+        raise AuditorError(f"{where}; declare every value that a copy may show, as `categorical: {{{attribute.name}: [...]}}`")
+    return codes
+
+
+def _codes_of(answers: pd.Series[Any], attribute: Attribute) -> NDArray[np.intp]:
+    """Return codes of answers; −1 outside the domain."""
+    if attribute.edges is not None and kind_of(answers) == "numbers":
+        return bin_codes(answers.to_numpy(dtype=np.float64), attribute.edges)
+    codes = pd.Index(attribute.labels).get_indexer(pd.Index(answers.astype(object)))
     # A reader takes the digits of one file for numbers and those of another, where one value is no number, for text.
     as_text = pd.Index([str(label) for label in attribute.labels])
     if (codes < 0).any() and as_text.is_unique:
-        codes = np.where(codes < 0, as_text.get_indexer(pd.Index(column.astype(str))), codes)
-    if (codes < 0).any():
-        remedy = f"declare every value that a copy may show, as `categorical: {{{attribute.name}: [...]}}`"
-        raise AuditorError(f"{where} has {counted(int((codes < 0).sum()), 'record')} outside the original's domain; {remedy}")
+        codes = np.where(codes < 0, as_text.get_indexer(pd.Index(answers.astype(str))), codes)
     return np.asarray(codes, dtype=np.intp)

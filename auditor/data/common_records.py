@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -70,6 +70,20 @@ def common_part(table: Table, copies: Sequence[Copy]) -> Audited:
     notes.append(f"audited are {kept}, those that the original and all copies have in full{which}")
     rest = [found for copy in copies for found in _not_audited(copy, table, rows, columns)]
     return Audited(part, (*notes, *(f"{note}{LESS if bare else ''}" for note, bare in rest)), any(bare for _, bare in rest))
+
+
+def remembered(key: Hashable, find: Callable[[], Audited]) -> Audited:
+    """Return what was found under a key, which says all that it depends on; of the last few, as every step of an audit asks for it."""
+    if key not in _remembered:
+        _remembered.update({key: find()})
+        while len(_remembered) > REMEMBERED:
+            del _remembered[next(iter(_remembered))]
+    return _remembered[key]
+
+
+_remembered: dict[Hashable, Audited] = {}
+REMEMBERED = 4
+"""As many tables as a process keeps of scenarios."""
 
 
 def _too_few(found: int, copies: Sequence[Copy]) -> str:

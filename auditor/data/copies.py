@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from auditor.data.clean import Asked, numbers_of_pieces
 from auditor.data.columns.checks import check_variance
-from auditor.data.columns.record_keys import record_keys
+from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.formats import readers as reading
 from auditor.data.formats.as_written import column_as_written
 from auditor.data.formats.parts import pieces_of
@@ -89,7 +89,7 @@ def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = Fa
             raise DataError(f"a copy is a file of kind {' or '.join(reading.SUFFIXES)}")
         known = reading.header(path)
         values = _numbers(path, table.attributes, known)
-        places = np.arange(len(values)) if key is None else _places(path, table, key, known)
+        places = np.arange(len(values)) if key is None else places_by_key(path, table.keys, key, known)
     except AuditorError as error:
         raise AuditorError(str(error) if str(error).startswith(path.name) else f"{path.name}: {error}") from None
     if key is None and (len(values) < table.rows or (exact and len(values) > table.rows)):
@@ -118,9 +118,9 @@ def _numbers(path: Path, names: tuple[str, ...], known: Sequence[str]) -> Array:
     return values
 
 
-def _places(path: Path, table: Table, key: str, known: Sequence[str]) -> NDArray[np.intp]:
+def places_by_key(path: Path, keys: RecordKeys | None, key: str, known: Sequence[str]) -> NDArray[np.intp]:
     """Return where each record of the copy stands in the original; −1 for one that it has not."""
-    assert table.keys is not None, "a scenario's data have the key of its schemes"
+    assert keys is not None, "a scenario's data have the key of its schemes"
     if key not in known:
         raise DataError(f"there is no key column {quoted(key)}{nearest(key, filter(None, known))}")
-    return record_keys(key, pd.Series(column_as_written(pieces_of(path), key), dtype=object)).places_in(table.keys)
+    return record_keys(key, pd.Series(column_as_written(pieces_of(path), key), dtype=object)).places_in(keys)

@@ -153,5 +153,5 @@ class Table:
         if self.categorical is not None:
             digest.update(self.categorical.fingerprint().encode())
         if self.keys is not None:
-            digest.update(self.keys.fingerprint().encode())
+            digest.update(self.keys.digest.encode())
         return digest.hexdigest()

@@ -4,11 +4,13 @@
 is bounded in every attribute, for every attack and coalition measured (or those that the filter names): a mean over attributes would hide
 the one that is rebuilt. Of an adversary who was given attributes in clear the others are judged, as those are nobody's work.
 
-It holds against the attacks that were tried, and says how many these are; no figure bounds what another attack would do.
+It holds against the attacks that were tried, and says how many these are; no figure bounds what another attack would do. Of copies from
+files that lack records, cells or columns the rest is audited; a lower bound is undecided where what was left out is less perturbed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import MappingProxyType
 
 from pydantic import Field, model_validator
@@ -62,7 +64,18 @@ class Exposure(Expectation):
             return Judgement("undecided", "no attack that the filter admits gave an error of an attribute", None, bound)
         judged = judge_bounds(list(cells(found).values()), asked.at_least, asked.at_most, bound, "share unknown")
         attacks = len({record.attack for record in found})
-        return Judgement(judged.status, f"{judged.why}; {attacks} attack{'s' * (attacks > 1)} tried", judged.observed, judged.bound)
+        why, barer = f"{judged.why}; {attacks} attack{'s' * (attacks > 1)} tried", _barer(evidence, found)
+        if judged.status == "holds" and asked.at_least is not None and barer:
+            why = f"of what copies have in common and in full {why}; what was left out of {', '.join(barer)} is less perturbed than that"
+            return Judgement("undecided", why, judged.observed, judged.bound)
+        return Judgement(judged.status, why, judged.observed, judged.bound)
+
+
+def _barer(evidence: Evidence, found: Sequence[Measurement]) -> list[str]:
+    """Return the schemes that some records are of, and whose records or columns beyond those audited are more exposed."""
+    judged = {(str(record.sweep), record.scheme) for record in found}
+    worse = [release for release in evidence.releases if release.understated and (str(release.sweep), release.scheme) in judged]
+    return list(dict.fromkeys(release.scheme for release in worse))
 
 
 def _given(record: Measurement) -> bool:

@@ -8,12 +8,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from auditor.numerics.statistics import holm, two_sided
+from auditor.numerics.statistics import Z_95, holm, two_sided
 from auditor.results.metrics import METRICS, base
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement, cells, pooled, uncertainty
 
 LEVEL = 0.05
+NOTICED = 0.01
+"""Share of an exposure by which another attack must better it to be worse news, where error bars do not tell."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Comparison:
         Cells that leak more, or less, beyond their error bars; the largest change first.
     verdicts, broken : list of str
         Expectations that hold now and did not; and what else got worse: expectations that held and do not, cells that are no longer
-        measured, an audit that is partial or has no cell in common with the old one.
+        measured, an audit that is partial or has no cell in common with the old one, attributes that are more exposed to what is new.
     new, missing : list of str
         Cells that only the new, or only the old, audit has; expectations, too.
     compared : int
@@ -69,6 +71,8 @@ class Comparison:
         Expectations that only the new, or only the old, audit states, each with its outcome.
     refuted : int
         How many expectations of `broken` held, or were undecided, and are worse now.
+    exposed : int
+        How many of `broken`, the last, are attributes that an attack which the old audit did not try rebuilds better than any it tried.
     old, now : str
         What the audits are called and when they ran.
     data : str
@@ -90,6 +94,7 @@ class Comparison:
     stated_new: list[str] = field(default_factory=list)
     stated_old: list[str] = field(default_factory=list)
     refuted: int = 0
+    exposed: int = 0
     data: str = ""
 
     @property
@@ -132,12 +137,13 @@ def compare_results(old: AuditResult, new: AuditResult) -> Comparison:
     changes = _changes(shared, ok_before, ok_after)
     lost = _lost((group, after[key]) for key, group in ok_before.items() if key in after and key not in ok_after)
     better, broken = _verdicts(old, new)
+    exposed = _more_exposed(ok_before, ok_after)
     stated_new, stated_old = _stated(new, old), _stated(old, new)
     return Comparison(
         worsened=[change for change in changes if change.worse],
         improved=[change for change in changes if not change.worse],
         verdicts=better,
-        broken=[*broken, *map(_lost_text, lost.items()), *_stopped(new), *_strangers(ok_before, shared, lost)],
+        broken=[*broken, *map(_lost_text, lost.items()), *_stopped(new), *_strangers(ok_before, shared, lost), *exposed],
         new=[*_distinct(group for key, group in after.items() if key not in before), *stated_new],
         missing=[*_distinct(group for key, group in before.items() if key not in after), *stated_old],
         compared=len(shared),
@@ -149,6 +155,7 @@ def compare_results(old: AuditResult, new: AuditResult) -> Comparison:
         stated_new=stated_new,
         stated_old=stated_old,
         refuted=len(broken),
+        exposed=len(exposed),
         data=_same_data(old, new),
     )
 
@@ -176,6 +183,37 @@ def _stopped(result: AuditResult) -> list[str]:
 def _strangers(before: Cells, shared: list[tuple[Any, ...]], lost: dict[str, int]) -> list[str]:
     """Two audits of different things have not shown that nothing got worse either: the wrong file, or every name changed."""
     return ["no cell of the old audit is in the new one: nothing was compared"] if before and not shared and not lost else []
+
+
+def _more_exposed(before: Cells, after: Cells) -> list[str]:
+    """Say where what only the new audit tried leaves less of an attribute unknown than anything that the old one measured.
+
+    An attack that was not tried before shows no change of any cell; a release is as exposed as the strongest attack finds it all the same.
+    """
+    strongest = _strongest(before)
+    lines = []
+    for place, group in _strongest({key: group for key, group in after.items() if key not in before}).items():
+        if place in strongest:
+            (left, error), (was, was_error) = pooled(group), pooled(strongest[place])
+            reach = Z_95 * math.hypot(error or 0.0, was_error or 0.0)
+            if was - left > max(reach, NOTICED * was):
+                lines.append(
+                    f"{_label(group[0])}: leaves {100 * left:.3g} % of the variance unknown, and was not tried; "
+                    f"the strongest that was leaves {100 * was:.3g} % ({_label(strongest[place][0])})"
+                )
+    return lines
+
+
+def _strongest(measured: Cells) -> dict[tuple[Any, ...], list[Measurement]]:
+    """Return the cell that leaves least of any one attribute unknown, by sweep point and scheme; of adversaries who were given none."""
+    found: dict[tuple[Any, ...], list[Measurement]] = {}
+    for key, group in measured.items():
+        record = group[0]
+        if record.metric == "normalized_error" and record.attribute != "*" and not str(record.knowledge).startswith("known-attributes"):
+            place = key[0], record.scheme
+            if place not in found or pooled(group)[0] < pooled(found[place])[0]:
+                found[place] = group
+    return found
 
 
 def _lost(pairs: Iterable[tuple[list[Measurement], list[Measurement]]]) -> dict[str, int]:

@@ -84,13 +84,13 @@ def plan_lines(scenario: Scenario) -> list[Line]:
         here = at_point(scenario, point)
         where = ", ".join(f"{path}={value}" for path, value in point.items())
         for use in here.schemes:
-            copies = release_copies(use, here)
+            copies, replicates = release_copies(use, here), here.replicates_of(use)
             coalitions = len(expand_all(here.coalitions, copies, here.seed))
-            cells = coalitions * len(here.knowledge) * len(here.attacks) * here.replicates
+            cells = coalitions * len(here.knowledge) * len(here.attacks) * replicates
             work = engine_of(use).workload(here, table, use, copies, coalitions)
             lines.append(Line(
                 where=f"{use.id}{f' at {where}' if where else ''}", rows=table.rows, width=work.width, copies=copies,
-                replicates=here.replicates, coalitions=coalitions, cells=cells,
-                values=work.values * here.replicates, memory=INTERPRETER + work.memory, work=work.seconds * here.replicates + work.once,
+                replicates=replicates, coalitions=coalitions, cells=cells,
+                values=work.values * replicates, memory=INTERPRETER + work.memory, work=work.seconds * replicates + work.once,
             ))  # fmt: skip
     return lines

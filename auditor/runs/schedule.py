@@ -36,11 +36,11 @@ def plan(scenario: Scenario, points: Sequence[dict[str, Any]]) -> Iterator[Task]
         here = at_point(scenario, point)
         table, _ = table_of(here)
         place = Place(scenario.document, None if scenario.base is None else str(scenario.base), scenario.name, tuple(point.items()))
-        numbers = range(1, here.replicates + 1)
-        share = 1 if table.streamed else math.ceil(here.replicates / TASKS_PER_SCHEME)
         for scheme, released in enumerate(here.schemes):
+            replicates = here.replicates_of(released)
+            numbers, share = range(1, replicates + 1), 1 if table.streamed else math.ceil(replicates / TASKS_PER_SCHEME)
             pooling = any(use.asks_pooling(released.id, point) for use in scenario.judged)
-            for first in range(0, here.replicates, share):
+            for first in range(0, replicates, share):
                 yield Task(place, scheme, tuple(numbers[first : first + share]), pooling, table if table.streamed else None)
 
 

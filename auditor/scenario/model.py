@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from auditor import registry
 from auditor.adversary.coalitions import Coalitions
 from auditor.adversary.knowledge import Knowledge
 from auditor.data.request import DataUse
@@ -194,6 +195,10 @@ class Scenario:
     def sweep_points(self) -> list[dict[str, Any]]:
         """Return every combination of swept values, path → value; one empty point when nothing is swept."""
         return [dict(zip(self.sweep, values, strict=True)) for values in product(*self.sweep.values())]
+
+    def replicates_of(self, use: SchemeUse) -> int:
+        """Return how often a scheme is audited: copies from files are there once, and to count them again would narrow every interval."""
+        return self.replicates if registry.get("scheme", use.name).makes_copies else 1
 
     def measure(self, name: str) -> Measure | None:
         """Return the measure of that name, if asked for."""

@@ -19,7 +19,7 @@ def with_shared_key(
 
     Where the data name a key all copies from files are joined by it, and otherwise those whose scheme names one.
     """
-    joining = [use for use in schemes if not registry.get("scheme", use.name).makes_copies and hasattr(use.parameters, "key")]
+    joining = [use for use in schemes if not registry.get("scheme", use.name).makes_copies and "key" in type(use.parameters).model_fields]
     named = [data.key] if data is not None and data.key is not None else []
     keys = list(filter(None, dict.fromkeys([*named, *(getattr(use.parameters, "key", None) for use in joining)])))
     if data is None or not keys:

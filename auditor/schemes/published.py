@@ -12,7 +12,7 @@ The law is that of the whole original: copies were made before any of their reco
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -22,7 +22,7 @@ from pydantic import Field, ValidationError, field_validator
 
 from auditor import registry
 from auditor.data.alignment import misaligned
-from auditor.data.common_records import Audited, common_part
+from auditor.data.common_records import Audited, common_part, remembered
 from auditor.data.copies import JOIN_REMEDY, Copy, read_copy
 from auditor.data.request import DataUse
 from auditor.data.table import Table
@@ -111,7 +111,7 @@ class Published(Scheme):
             raise AuditorError(f"{unknown}; {JOIN_REMEDY}")
         why = "; `missing: drop` left records of the original out, and a copy must lack the same ones" if asked.missing == "drop" else ""
         copies = list(self._read(table, exact=asked.rows is None, why=why))
-        for note in common_part(table, copies).notes:
+        for note in self._common(table, copies).notes:
             warnings.warn(AuditorWarning(note), stacklevel=2)
         for copy in copies if not self.parameters.aligned else ():
             columns = np.flatnonzero(copy.said)
@@ -120,7 +120,11 @@ class Published(Scheme):
 
     def audited(self, table: Table) -> Audited:
         """Return the records and columns that the original and all copies have in common."""
-        return common_part(table, list(self._read(table)))
+        return self._common(table, self._read(table))
+
+    def _common(self, table: Table, copies: Iterable[Copy]) -> Audited:
+        stamps = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in map(self._find, self.parameters.copies)]
+        return remembered((tuple(stamps), self.parameters.key, table.fingerprint()), lambda: common_part(table, list(copies)))
 
     def _read(self, table: Table, exact: bool = False, why: str = "") -> Iterator[Copy]:
         for name in self.parameters.copies:

@@ -23,19 +23,23 @@ from pydantic import Field, field_validator
 from scipy.special import chdtrc
 
 from auditor import registry
-from auditor.data.code_copies import read_codes
-from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
+from auditor.data.code_copies import CodeCopy, read_codes
+from auditor.data.columns.categorical_table import BLOCK_WIDTH
+from auditor.data.columns.record_keys import RecordKeys
+from auditor.data.common_records import Audited
+from auditor.data.copies import JOIN_REMEDY
 from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.numerics.blocks import row_blocks
 from auditor.registry import PluginParameters, register
+from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.files import located
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import Copies, UniformScheme, categories_of
 from auditor.schemes.replacement.estimated_law import MOST_VALUES, EstimatedLaw, learnt
 from auditor.schemes.replacement.law import UniformLaw
-from auditor.text.column_names import quoted
+from auditor.text.column_names import counted, quoted
 from auditor.types import Coalition, Codes
 
 LAWS = ("uniform", "uniform-multilevel")
@@ -53,9 +57,10 @@ class PublishedCategories(UniformScheme):
 
     name = "published-categories"
     claims = "Whatever its makers say; the audit takes nobody's word."
-    assumes = "Each file holds the same records as the data, row by row: tested unless `aligned` vouches for it."
+    assumes = "Each file holds the same records as the data, row by row or by their `key`: tested unless `aligned` vouches for it."
     needs_levels = False
     makes_copies = False
+    needs_table = True
     multilevel = False
     reference = "xiao2009, eq. 1"
     trial = MappingProxyType({"copies": ["a.csv"], "law": {"scheme": "uniform"}})
@@ -67,6 +72,7 @@ class PublishedCategories(UniformScheme):
         law: dict[str, Any] | None = Field(
             None, description="{scheme: uniform} or {scheme: uniform-multilevel}; levels, retention probabilities, are then needed"
         )
+        key: str | None = Field(None, description="the column that identifies records, which the files are then joined by")
         aligned: bool = Field(False, description="whether you vouch that rows are the original's, and what looks otherwise is not refused")
 
         @field_validator("law")
@@ -90,19 +96,40 @@ class PublishedCategories(UniformScheme):
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         """Refuse copies whose records or values are not the table's; warn where nothing shows that rows are in its order."""
-        self.categories = data = categories_of(table)
-        if asked.order is not None:
-            raise AuditorError("published copies are in the original's own order: sort all files alike, and leave `data.order` out")
-        if asked.missing == "drop" and asked.rows is not None:
-            raise AuditorError("with `rows` and `missing: drop` together nobody can tell which records the copies still match")
+        data, by_row = categories_of(table), self.parameters.key is None
+        if asked.order is not None and by_row:
+            alike = "sort all files alike, and leave `data.order` out"
+            raise AuditorError(f"published copies are in the original's own order: {alike}, or {JOIN_REMEDY}")
+        if asked.missing == "drop" and asked.rows is not None and by_row:
+            unknown = "with `rows` and `missing: drop` together nobody can tell which records the copies still match"
+            raise AuditorError(f"{unknown}; {JOIN_REMEDY}")
         if self.parameters.law is None and data.size > MOST_VALUES:
             fewer = "take fewer columns or wider bins, or state the law"
             raise AuditorError(f"the law of copies is estimated over at most {MOST_VALUES:,} values; the domain has {data.size:,}: {fewer}")
         why = "; `missing: drop` left records of the original out, and a copy must lack the same ones" if asked.missing == "drop" else ""
-        for name in self.parameters.copies:
-            copy = read_codes(self._find(name), data, exact=asked.rows is None, why=why)
-            if not self.parameters.aligned:
-                _check_alignment(name, data, copy)
+        copies = [read_codes(path, data, self._keys(table), asked.rows is None, why) for path in self._paths]
+        for note in self._audited(table, copies).notes:
+            warnings.warn(AuditorWarning(note), stacklevel=2)
+        for path, copy in zip(self._paths, copies, strict=True) if by_row and not self.parameters.aligned else ():
+            _check_alignment(path.name, data.codes[copy.full], copy.codes[copy.full], data.size)
+
+    def audited(self, table: Table) -> Audited:
+        """Return the records that the original and all copies have, with every answer."""
+        return self._audited(table, [read_codes(path, categories_of(table), self._keys(table)) for path in self._paths])
+
+    def _audited(self, table: Table, copies: Sequence[CodeCopy]) -> Audited:
+        rows = np.flatnonzero(np.logical_and.reduce([copy.full for copy in copies]))
+        if len(rows) == table.rows:
+            return Audited(table)
+        lacking = [f"{path.name} lacks {table.rows - int(copy.full.sum()):,}" for path, copy in zip(self._paths, copies, strict=True)]
+        if len(rows) < FEWEST_RECORDS:
+            few = f"original and copies have {counted(len(rows), 'record')} in common, with every answer"
+            raise AuditorError(f"{few}; at least {FEWEST_RECORDS} are needed: {', '.join(lacking)}")
+        note = f"{len(rows):,} of {table.rows:,} records are audited, those that every copy has with every answer: {', '.join(lacking)}"
+        return Audited(table.part(rows, np.arange(table.width)), (f"{note}; who leaves answers out may have perturbed the others less",))
+
+    def _keys(self, table: Table) -> RecordKeys | None:
+        return None if self.parameters.key is None else table.keys
 
     def channel(self, levels: Sequence[float], size: int) -> UniformLaw:
         """Return the stated law, or the one that all records teach."""
@@ -111,29 +138,34 @@ class PublishedCategories(UniformScheme):
 
     def learnt(self, rows: NDArray[np.integer[Any]] | None = None, coalitions: Sequence[Coalition] = ()) -> EstimatedLaw:
         """Return the law that some records teach, or all: of pairs of copies only those that some coalition's law is made of."""
-        data, some = self._data, slice(None) if rows is None else rows
+        data, some = categories_of(self._table), slice(None) if rows is None else rows
         copies = {number: copy[some] for number, copy in enumerate(self.held(), start=1)}
         return learnt(data.codes[some], copies, [attribute.size for attribute in data.attributes], coalitions)
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         """Return what hands out the files' values in the place of draws."""
-        start, stop = row_blocks(self._data.rows, BLOCK_WIDTH)[key.block]
+        start, stop = row_blocks(self._table.rows, BLOCK_WIDTH)[key.block]
         return FileCopies(original, size, key, [copy[start:stop] for copy in self.held()])
 
     @property
-    def _data(self) -> CategoricalTable:
-        if self.categories is None:
+    def _table(self) -> Table:
+        if self.table is None:
             raise AuditorError("published copies can be audited by a scenario only: there is nothing to perturb")
-        return self.categories
+        return self.table
 
     def held(self) -> list[Codes]:
-        """Return all copies, which stay in memory for the passes that follow; those of one release do."""
-        data, paths = self._data, [self._find(name) for name in self.parameters.copies]
-        key = (data.fingerprint(), *((str(path.resolve()), path.stat().st_mtime_ns) for path in paths))
+        """Return all copies of the records that are audited; those of one release stay in memory for the passes that follow."""
+        whole, paths = self._table.whole, self._paths
+        data = categories_of(whole)
+        key = (data.fingerprint(), self.parameters.key, *((str(path.resolve()), path.stat().st_mtime_ns) for path in paths))
         if key not in _read:
             _read.clear()
-            _read[key] = [read_codes(path, data) for path in paths]
-        return _read[key]
+            _read[key] = [read_codes(path, data, self._keys(whole)).codes for path in paths]
+        return [self._table.cut_out(codes) for codes in _read[key]]
+
+    @property
+    def _paths(self) -> list[Path]:
+        return [self._find(name) for name in self.parameters.copies]
 
     def _find(self, name: str) -> Path:
         for path in located(name, self.base):
@@ -178,19 +210,19 @@ def _scheme(name: Any) -> Any:
     return registry.get("scheme", name) if name in registry.names("scheme") else None
 
 
-def _check_alignment(name: str, data: CategoricalTable, copy: Codes) -> None:
+def _check_alignment(name: str, original: Codes, copy: Codes, size: int) -> None:
     """Raise `AuditorError` for a shuffled copy; warn where nothing relates a copy to the original, as at a retention of 0."""
-    x, y = data.codes.astype(np.intp) % MOST_GROUPED, copy.astype(np.intp) % MOST_GROUPED
+    x, y = original.astype(np.intp) % MOST_GROUPED, copy.astype(np.intp) % MOST_GROUPED
     counts = np.bincount(x * MOST_GROUPED + y, minlength=MOST_GROUPED**2).reshape(MOST_GROUPED, MOST_GROUPED)
     counts = counts[counts.any(axis=1)][:, counts.any(axis=0)]
-    expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / data.rows
+    expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / x.size
     freedom = (counts.shape[0] - 1) * (counts.shape[1] - 1)
     if freedom == 0 or chdtrc(freedom, ((counts - expected) ** 2 / expected).sum()) < UNRELATED:
         return
     vouch = "set `aligned: true` if you know that they are the same records in the same order"
-    same = (np.bincount(data.codes, minlength=data.size) == np.bincount(copy, minlength=data.size)).all()
-    if data.rows >= FEWEST_SHUFFLED and same:
+    same = (np.bincount(original, minlength=size) == np.bincount(copy, minlength=size)).all()
+    if x.size >= FEWEST_SHUFFLED and same:
         cause = "hold the original's values in another order: shuffled, or sorted by something else"
-        raise AuditorError(f"{quoted(Path(name).name)}: the copy's rows {cause}; put them in the original's order, or {vouch}")
-    problem = f"{quoted(Path(name).name)}: nothing shows that the copy's rows are the original's, in its order"
+        raise AuditorError(f"{quoted(name)}: the copy's rows {cause}; put them in the original's order, {JOIN_REMEDY}, or {vouch}")
+    problem = f"{quoted(name)}: nothing shows that the copy's rows are the original's, in its order"
     warnings.warn(AuditorWarning(f"{problem}: it may tell nothing of them, or be in another order; {vouch}"), stacklevel=2)

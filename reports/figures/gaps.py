@@ -83,9 +83,9 @@ def untried_text(kinds: Iterable[str], more: Sequence[str]) -> str:
     which = ", ".join(kinds)
     if not which and not more:
         return ""
-    attacks = f"{len(more):,} more {'attack that applies' if len(more) == 1 else 'attacks that apply'}"
-    rest = f", and of kinds that were tried {attacks}" if more else ""
-    left = f"Not tried: {which}{rest}" if which else f"Every kind was tried, but not {attacks}"
+    attacks = f"{len(more):,} more {'attack' if len(more) == 1 else 'attacks'}"
+    rest = f"; nor {attacks} of kinds that were" if more else ""
+    left = f"Not tried: {which}{rest}" if which else f"Every kind of attack was tried; {attacks} {'applies' if len(more) == 1 else 'apply'}"
     return f"{left}. `attacks: all` tries every attack that applies."
 
 

@@ -26,9 +26,9 @@ def untried(result: AuditResult) -> Sequence[Block]:
     """Return a sentence that names the kinds not tried, and the attacks in a fold; nothing where every attack that applies was tried."""
     by_kind, more = untried_kinds(result)
     lines = [*by_kind.items(), *([("of kinds that were tried", more)] if more else [])]
-    names = Items([(f"{kind}: ", Name(", ".join(attacks))) for kind, attacks in lines])
+    names = Items([(f"{clipped(kind, 60)}: ", Name(", ".join(clipped(name, 60) for name in attacks))) for kind, attacks in lines])
     fold = Fold("Attacks that apply and were not tried", [names], open=False)
-    return [Paragraph(untried_text(by_kind, more), "note"), fold] if lines else []
+    return [Paragraph(untried_text([clipped(kind, 60) for kind in by_kind], more), "note"), fold] if lines else []
 
 
 def _cells(one: Strongest) -> tuple[str, ...]:

@@ -82,12 +82,14 @@ def headline(comparison: Comparison) -> str:
 def _worse(comparison: Comparison) -> list[str]:
     """Say what got worse, kind by kind; what is counted by no kind is said as it is."""
     leaks, lost = len(comparison.worsened), sum(comparison.lost.values())
-    others = comparison.broken[comparison.refuted + len(comparison.lost) :]
+    others = comparison.broken[comparison.refuted + len(comparison.lost) : len(comparison.broken) - comparison.exposed]
+    schemes = f"{comparison.exposed:,} {'scheme is' if comparison.exposed == 1 else 'schemes are'}"
     stated = f"{comparison.refuted:,} expectation{' came out worse' if comparison.refuted == 1 else 's came out worse'}"
     return [
         f"{_cells(leaks)} {'leaks' if leaks == 1 else 'leak'} more" if leaks else "",
         stated if comparison.refuted else "",
         f"{_cells(lost)} {'is' if lost == 1 else 'are'} no longer measured" if lost else "",
+        f"{schemes} more exposed, to an attack that was not tried" if comparison.exposed else "",
         *map(clean, others),
     ]
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
+import attacks.record_linkage
 import auditor
 from attacks.record_linkage import Comparison, RecordLinkage
 from auditor.adversary.given import ExactMoments
@@ -155,6 +158,120 @@ def test_uniform_noise_and_no_law_are_refused_with_a_reason():
         fitted(np.eye(1), np.zeros(1), None, [0])
     with pytest.raises(AuditorError, match="known-attributes"):
         auditor.attack("record-linkage", auditor.perturb(np.random.default_rng(1).normal(size=(9, 1)), "independent", [1.0], seed=1))
+
+
+# -- noise in what is known ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by", ["odds", "distance"])
+def test_noise_in_what_is_known_stands_in_the_formula(by):
+    """The target's values are ``x_K + e``: the regression on them, and what is left of the record given them, are as printed."""
+    rng = np.random.default_rng(7)
+    root = rng.normal(size=(3, 3))
+    K_X, mu, K, Sigma_r = root @ root.T + 0.1 * np.eye(3), rng.normal(size=3), [0, 2], np.diag([0.3, 0.2, 0.4])
+    D = np.diag([0.5 * K_X[0, 0], 0.0])
+    known, copy = rng.normal(size=(4, 2)), rng.normal(size=(5, 3))
+    attack = fitted(K_X, mu, DenseNoise(Sigma_r, 3), K, by=by, noise={"x0": 0.5})
+    np.testing.assert_allclose(attack.known_noise, np.sqrt(np.diag(D)))
+    found = attack.likeness(known, [copy])
+    B = K_X[:, K] @ np.linalg.inv(K_X[np.ix_(K, K)] + D)
+    for t, x_K in enumerate(known):
+        if by == "odds":
+            own = multivariate_normal(mu + B @ (x_K - mu[K]), K_X - B @ K_X[K] + Sigma_r).logpdf(copy)
+            own -= multivariate_normal(mu, K_X + Sigma_r).logpdf(copy)
+        else:
+            own = multivariate_normal(x_K, Sigma_r[np.ix_(K, K)] + D).logpdf(copy[:, K])
+        np.testing.assert_allclose(found[t] - found[t, 0], own - own[0], atol=1e-8)
+
+
+def test_odds_from_noisy_values_are_calibrated():
+    """As without: named is, on average, the probability of the likeliest row. Whoever takes noisy values for exact names fewer."""
+    rng, root = np.random.default_rng(8), np.linalg.cholesky(np.array(NORMAL["covariance"]))
+    x = rng.normal(size=(1500, 3)) @ root.T
+    copy = x + 0.02 * rng.normal(size=x.shape)
+    known = x[:, :2] + np.sqrt([1.0, 2.0]) * [0.5, 0.01] * rng.normal(size=(1500, 2))
+    right = {}
+    for noise in ({"x0": 0.25, "x1": 1e-4}, 0.0):
+        law = GaussianNoise(np.array([[4e-4]]), np.eye(3))
+        likeness = fitted(np.array(NORMAL["covariance"]), np.zeros(3), law, [0, 1], noise=noise).likeness(known, [copy])
+        odds = np.exp(likeness - likeness.max(axis=1, keepdims=True))
+        named, sure = likeness.argmax(axis=1) == np.arange(len(x)), (odds / odds.sum(axis=1, keepdims=True)).max(axis=1)
+        right[noise == 0.0] = (named.mean(), sure.mean(), np.sqrt((sure * (1 - sure)).mean() / len(x)))
+    share, expected, error = right[False]
+    assert abs(share - expected) < 4 * error
+    assert share > right[True][0] + 0.02
+
+
+def test_from_no_noise_in_what_is_known_to_all():
+    exact, none, some, all_ = (linked(1e-4, **more)["named", (1,)].value for more in ({}, {"noise": 0.0}, {"noise": 0.01}, {"noise": 1e6}))
+    assert exact == none
+    assert exact > some + 0.1
+    assert some > all_ + 0.1
+    assert all_ < 0.02
+
+
+def test_every_coalition_s_adversary_knows_the_same():
+    """So that of corner-wave copies the best names as many as both, to the last."""
+    figures = linked([0.001, 0.002], scheme="corner-wave", noise={"x1": 0.01})
+    assert figures["named", (1, 2)].value == figures["named", (1,)].value
+
+
+def test_noise_of_no_attribute_is_refused():
+    with pytest.raises(AuditorError, match="no attribute 'income'; it has x1, x2, x3"):
+        linked(noise={"income": 0.1})
+
+
+# -- all targets at once ------------------------------------------------------------------------------------------------
+
+
+def assigned(likeness, seed=0):
+    """Name the people of a likeness of all rows to all of them; return how many are right."""
+
+    class Whole:
+        assigns, known_noise = True, None
+
+        def likeness(self, known, copies):
+            return likeness[:, copies[0][:, 0].astype(int)]
+
+    one, rows = Naming(), np.arange(len(likeness), dtype=float)[:, None]
+    naming.name_rows([one], [Whole()], [(1,)], lambda: ((0, a, [a]) for a in np.array_split(rows, 3)), len(rows), np.array([0]), seed)
+    return one.right
+
+
+def test_two_people_are_never_one_row():
+    """Both are likeliest the first row; but the second person by more, and the first is next likeliest the second."""
+    np.testing.assert_array_equal(assigned(np.array([[5.0, 4.0], [3.0, 0.0]])), [0.0, 0.0])
+    np.testing.assert_array_equal(assigned(np.array([[3.0, 0.0], [5.0, 4.0]])), [1.0, 1.0])
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=20, deadline=None, derandomize=True)
+def test_the_assignment_is_the_best_of_all_permutations(seed):
+    likeness = np.random.default_rng(seed).normal(size=(5, 5))
+    best = max(permutations(range(5)), key=lambda rows: sum(likeness[t, row] for t, row in enumerate(rows)))
+    np.testing.assert_array_equal(assigned(likeness), np.array(best) == np.arange(5))
+
+
+def test_rows_that_are_all_alike_are_named_by_chance():
+    """Not in the order in which people and rows happen to stand, which would name everybody: of 300 one is right on average."""
+    right = [assigned(np.zeros((300, 300)), seed).sum() for seed in range(20)]
+    assert abs(np.mean(right) - 1.0) < 4 * np.sqrt(1 / 20)  # matches of random permutations: mean and variance 1
+
+
+def test_a_whole_table_is_named_better_than_one_by_one():
+    alone, whole = (linked(0.01, assignment=choice) for choice in (False, True))
+    assert whole["named", (1,)].value > alone["named", (1,)].value + 0.05
+    assert whole["named_gain", (1,)].value == pytest.approx(whole["named", (1,)].value - 1 / 400)
+    assert ("named(10)", (1,)) not in whole
+
+
+def test_of_more_rows_fewer_people_are_assigned_and_of_too_many_none(monkeypatch):
+    monkeypatch.setattr(naming, "MOST_ASSIGNED", 400 * 50)
+    record = linked(1e-6, assignment=True)["named", (1,)]
+    assert record.value == 1.0
+    monkeypatch.setattr(attacks.record_linkage, "MOST_ROWS", 399)
+    (record,) = linked(1e-6, assignment=True).values()
+    assert (record.status, "at most 20,000 rows" in record.reason) == ("not-applicable", True)
 
 
 # -- how names are counted ---------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 
 from auditor import registry
 from auditor.audit import cost
-from auditor.audit.cost import categorical_seconds, numeric_seconds, tree_seconds, tries
+from auditor.audit.cost import LEARNT, categorical_seconds, fit_seconds, numeric_seconds, tree_seconds, tries
 from auditor.audit.numeric.redraws import REDRAWS
 from auditor.results.evidence import ROW_REDRAWS
 from auditor.runs.plan import outline
@@ -39,10 +39,17 @@ def test_a_linear_attack_is_the_passes_and_a_solve_for_each_coalition() -> None:
 
 def test_an_attack_over_rows_adds_its_fits_and_again_for_every_other_draw() -> None:
     stated, drawn = registry.get("attack", "map-estimate").cost, ROWS * WIDTH * COPIES * cost.NORMAL
-    one = 4 * (stated.fit + stated.value * ROWS * WIDTH) + drawn
+    one = 4 * WIDTH * (stated.fit + stated.row * ROWS) + drawn
     assert seconds(attacks=["llse", "map-estimate"]) - seconds() == pytest.approx(one)
     alone = seconds(attacks=["llse", "map-estimate"], replicates=1) - seconds(replicates=1)
     assert alone == pytest.approx((1 + ROW_REDRAWS) * one)
+
+
+def test_rows_beyond_those_learnt_from_are_only_estimated() -> None:
+    attack = registry.get("attack", "mixture-estimate")()
+    few, more, most = (fit_seconds(attack, rows, WIDTH) for rows in (LEARNT - 1, LEARNT, 3 * LEARNT))
+    assert more - few == pytest.approx(WIDTH * attack.cost.row)
+    assert most - more == pytest.approx(WIDTH * cost.APPLIED * 2 * LEARNT)
 
 
 def test_weights_that_were_estimated_are_solved_for_in_every_draw() -> None:
@@ -78,7 +85,7 @@ def test_an_attack_along_the_rows_of_categories_is_made_again_in_other_draws() -
     here, alone = (scenario(**made, attacks=attacks) for attacks in (["posterior", "serial-posterior"], ["posterior"]))
     both, less = (categorical_seconds(one, one.schemes[0], ROWS, 4, 2) for one in (here, alone))
     stated = registry.get("attack", "serial-posterior").cost
-    assert both - less == pytest.approx(cost.ATTEMPT + 2 * (1 + ROW_REDRAWS) * (stated.fit + stated.value * ROWS))
+    assert both - less == pytest.approx(cost.ATTEMPT + 2 * (1 + ROW_REDRAWS) * (stated.fit + stated.row * ROWS))
 
 
 def test_the_plan_says_minutes_where_it_takes_minutes() -> None:

@@ -48,6 +48,20 @@ def test_lower_errors_are_worse_and_higher_ones_better(quickstart: AuditResult, 
     assert len(back.improved) == len(worse.worsened)
 
 
+@pytest.mark.parametrize(("factor", "worse"), [(0.8, True), (1.0, False), (1.2, False)])
+def test_what_was_not_tried_before_and_knows_more_is_worse(quickstart: AuditResult, factor: float, worse: bool) -> None:
+    """No cell of the old audit changes, and yet the release is shown to be more exposed; only an attack that knows more shows it."""
+    added = [record._replace(attack="joint", value=record.value * factor, theory=None)
+             for record in quickstart.measurements
+             if (record.scheme, record.attack, record.knowledge, record.metric) == ("corner-wave", "llse", "perfect", "normalized_error")
+             and record.value is not None]  # fmt: skip
+    found = compare_results(quickstart, quickstart.model_copy(update={"measurements": [*quickstart.measurements, *added]}))
+    assert (found.worse, found.exposed) == (worse, int(worse))
+    if worse:
+        assert headline(found) == "1 thing got worse: 1 scheme is more exposed, to an attack that was not tried."
+        assert "corner-wave, joint, perfect" in found.broken[-1]
+
+
 def test_rounding_of_a_gain_of_nothing_is_no_difference(quickstart: AuditResult) -> None:
     def dust(value: float) -> AuditResult:
         def change(record: Any) -> Any:

@@ -95,11 +95,11 @@ def test_kinds_that_no_attack_tried_come_first_and_others_are_counted(quickstart
     left_out = contest(quickstart, errors("llse", (1,), 0.2), untried=["ndr", "shapes", "row by row", "guess"])
     assert untried_kinds(left_out) == ({"joint": ["shapes", "guess"], "serial": ["row by row"]}, ["ndr"])
     text = " ".join(registry.get("renderer", "markdown")().render([left_out]).split())
-    assert "Not tried: joint, serial, and of kinds that were tried 1 more attack that applies." in text
+    assert "Not tried: joint, serial; nor 1 more attack of kinds that were." in text
     assert "joint: shapes, guess" in text
 
 
 def test_what_was_not_tried_is_one_sentence() -> None:
     assert untried_text({}, []) == ""
     assert untried_text({"serial": ["a"]}, []) == "Not tried: serial. `attacks: all` tries every attack that applies."
-    assert untried_text({}, ["a", "b"]).startswith("Every kind was tried, but not 2 more attacks that apply.")
+    assert untried_text({}, ["a", "b"]).startswith("Every kind of attack was tried; 2 more attacks apply.")

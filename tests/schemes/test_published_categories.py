@@ -116,7 +116,7 @@ def test_what_an_adversary_was_given_tells_no_interval_from_one_release(large):
     result = large.audit(large.uniform("uniform-multilevel", [0.7, 0.4]), knowledge=[{"known-records": 200}, {"estimated": {"rows": 100}}])
     found = [record for record in result.measurements if record.metric in ("accuracy", "collusion_gain") and record.coalition == (1, 2)]
     assert len(found) == 4
-    assert all(record.std_error is None and "five replicates" in record.reason for record in found)
+    assert all(record.std_error is None and "copies from files do not tell" in record.reason for record in found)
 
 
 @pytest.mark.slow
@@ -151,15 +151,39 @@ def test_a_class_that_only_copies_show_must_be_declared(small):
     assert figures(found, "accuracy")[1,].value > 0.9
 
 
-def test_another_number_of_rows_and_missing_answers_are_refused(small):
+def test_another_number_of_rows_and_columns_without_answers_are_refused(small):
     copy = small.frame.copy()
     copy.iloc[:-1].to_csv(small.path / "short.csv", index=False)
     copy.assign(other=1, job=None).to_csv(small.path / "empty.csv", index=False)
     copy.rename(columns={"job": "jobs"}).to_csv(small.path / "renamed.csv", index=False)
-    for name, said in (("short", "299 rows where the original has 300"), ("empty", "lacks a value in 300 records"), ("renamed", "no column 'job'"),
+    for name, said in (("short", "299 rows where the original has 300"), ("empty", "0 records in common, with every answer; .*empty.csv lacks 300"), ("renamed", "no column 'job'"),
                        ("nowhere", "no such file")):  # fmt: skip
         with pytest.raises(auditor.AuditorError, match=said):
             small.audit([str(small.path / f"{name}.csv")])
+
+
+def test_answers_that_are_missing_and_records_joined_by_a_key_are_audited_where_all_have_them(small):
+    """The same figures as of the same records alone, in their order."""
+    y = np.where(small.rng.random(300) < 0.6, small.x, small.rng.integers(0, 4, 300))
+    kept = np.flatnonzero(small.rng.random(300) < 0.8)
+    holes = pd.Series(np.array(LABELS)[y], dtype=object)
+    holes[np.setdiff1d(np.arange(300), kept)] = None
+    holes.to_frame("job").to_csv(small.path / "holes.csv", index=False)
+    with pytest.warns(AuditorWarning, match=f"{len(kept)} of 300 records are audited.*holes.csv lacks {300 - len(kept)}"):
+        found = small.audit([str(small.path / "holes.csv")])
+    keyed = small.frame.assign(id=np.arange(300))
+    keyed.to_csv(small.path / "x.csv", index=False)
+    turned = small.rng.permutation(kept)
+    pd.DataFrame({"id": turned, "job": np.array(LABELS)[y[turned]]}).to_csv(small.path / "turned.csv", index=False)
+    with pytest.warns(AuditorWarning, match="records are audited"):
+        joined = small.audit([str(small.path / "turned.csv")], key="id")
+    pd.DataFrame({"job": np.array(LABELS)[small.x[kept]]}).to_csv(small.path / "x.csv", index=False)
+    alone = small.audit([small.put("alone", y[kept])])
+    values = [{(r.metric, r.knowledge): r.value for r in each.measurements} for each in (found, joined, alone)]
+    assert values[0] == values[1] == values[2]
+    keyed.to_csv(small.path / "x.csv", index=False)
+    with pytest.raises(auditor.AuditorError, match=r"alone.csv: there is no key column 'id'"):
+        small.audit([str(small.path / "alone.csv")], key="id")
 
 
 def test_shuffled_rows_are_refused_and_independent_ones_are_warned_of(small):
@@ -171,7 +195,7 @@ def test_shuffled_rows_are_refused_and_independent_ones_are_warned_of(small):
         found = small.audit([noise])
     assert abs(figures(found, "estimated_retention(copy 1)")[1,].value) < 0.15
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", AuditorWarning)
         small.audit([noise], aligned=True)
 
 

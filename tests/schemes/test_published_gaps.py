@@ -30,6 +30,7 @@ def audited(*names, source="x.csv", columns=None, **more):
     scheme = {"name": "published", "copies": [f"{name}.csv" for name in names], "levels": [0.3, 0.6][: len(names)]} | more
     return auditor.run({
         "data": {"source": source, "columns": columns}, "attacks": ["ndr", "llse"], "coalitions": ["subsets"], "schemes": [scheme],
+        "expect": [{"exposure": {"unknown": {"at-least": 0.1}}}],
     })  # fmt: skip
 
 
@@ -87,10 +88,13 @@ def test_records_that_had_a_cell_suppressed_and_the_rest_left_bare_are_told(copi
     assert "'bare.csv': cells of records that are not audited differ from the original by 0 of the variance (mean square, column 'b')" in notes(leak)
     assert "it is less perturbed than what was audited, and more exposed than the figures say" in notes(leak)
     assert [result.releases[0].understated for result in (fine, leak)] == [False, True]
+    assert [result.expectations[0].status for result in (fine, leak)] == ["holds", "undecided"]
+    assert leak.expectations[0].why.endswith("what was left out of published is less perturbed than that")
     shown = registry.get("renderer", "markdown")().render([leak])
     assert "what was left out is more exposed" in shown
 
 
+@pytest.mark.slow
 @QUIETLY
 def test_honest_gaps_are_not_called_less_perturbed(copies):
     """300 honest suppressions: at a level of 1e-4 one false alarm is a chance of 3 %."""

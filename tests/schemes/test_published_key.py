@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from auditor.errors import AuditorError, AuditorWarning, DataError
 
 ROWS = 120
 SECRET = "K4N4RY"
+QUIETLY = pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
 
 
 @pytest.fixture
@@ -54,7 +56,7 @@ def write_joined():
     return len(common)
 
 
-@pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
+@QUIETLY
 def test_what_is_audited_is_what_a_join_leaves(folder):
     rows = write_joined()
     joined = auditor.run(scenario("y1.csv", "y2.csv", key="id"))
@@ -84,14 +86,14 @@ def test_what_copies_lack_is_told_beforehand_and_in_the_report(folder):
     assert SECRET not in result.model_dump_json()
 
 
-@pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
+@QUIETLY
 def test_the_key_may_be_said_with_the_data_or_with_the_copies(folder):
     with_copies, with_data = auditor.run(scenario("y1.csv", key="id")), auditor.run(scenario("y1.csv", data={"key": "id"}))
     assert figures(with_copies) == figures(with_data)
     assert with_copies.scenario["data"]["key"] == with_data.scenario["schemes"][0]["key"] == "id"
 
 
-@pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
+@QUIETLY
 def test_the_law_is_that_of_the_whole_original(folder):
     """Both copies lack the largest values: noise shaped like what is left would be far too small."""
     X = pd.read_csv("x.csv")
@@ -152,7 +154,7 @@ def test_a_scenario_has_one_key_and_does_not_audit_it(folder):
         auditor.run(scenario("y1.csv", data={"key": 3}))
 
 
-@pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
+@QUIETLY
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_a_key_may_have_any_name_and_be_a_number_in_any_spelling(folder, form):
     for name, keys in (("x", [f"{i:05d}" for i in range(ROWS)]), ("y1", None), ("y2", None)):
@@ -168,7 +170,7 @@ def test_a_key_may_have_any_name_and_be_a_number_in_any_spelling(folder, form):
     assert [note.replace(f"ny1.{form}", "y1.csv").replace(f"ny2.{form}", "y2.csv") for note in found.releases[0].notes] == by_text.releases[0].notes
 
 
-@pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
+@QUIETLY
 def test_rows_order_and_dropped_records_go_with_their_keys(folder):
     X = pd.read_csv("x.csv")
     X.assign(b=X["b"].where(X.index != 3), day=range(ROWS, 0, -1)).to_csv("holes.csv", index=False)
@@ -181,7 +183,8 @@ def test_rows_order_and_dropped_records_go_with_their_keys(folder):
     assert found.releases[0].notes == wanted.releases[0].notes
 
 
-@pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
+@pytest.mark.slow
+@QUIETLY
 def test_a_model_learns_from_the_records_in_common(folder):
     X = pd.read_csv("x.csv")
     X.assign(sort=np.where(X["a"] > 0, "up", "down")).to_csv("x.csv", index=False)
@@ -219,7 +222,34 @@ def test_keys_that_are_not_all_numbers_are_compared_as_they_are_written():
     assert record_keys("k", pd.Series(["A1", " 7 ", "07"])).places_in(original).tolist() == [2, 1, -1]
 
 
-@pytest.mark.parametrize("column", [[1.5, 2.0], [True, False], [pd.Timestamp("2026-01-01"), 2], [[1], [2]], [float("inf"), 1.0]])
+@pytest.mark.parametrize("column", [[1.5, 2.0], [True, False], [pd.Timestamp("2026-01-01"), 2], [[1], [2]], [np.array([1, 2]), 2], [float("inf"), 1.0], [Decimal("0.5"), 1]])
 def test_what_is_neither_a_whole_number_nor_text_is_no_key(column):
     with pytest.raises(DataError, match=r"key column 'k' has [12] cells?, .*in data row 1: neither whole numbers nor text"):
         record_keys("k", pd.Series(column, dtype=object))
+
+
+def test_copies_of_categories_are_not_joined_and_say_so(folder):
+    """Row by row, though a key is named, would be without a word."""
+    data = {"source": "x.csv", "columns": ["a"], "bin": {"a": {"equal-width": 4}}}
+    with pytest.raises(AuditorError, match=r"data.key cannot join the copies of scheme 'published': of categories, rows must match one to one"):
+        auditor.run(scenario("y1.csv", data=data | {"key": "id"}) | {"attacks": ["posterior"]})
+    with pytest.raises(AuditorError, match=r"schemes\[0\].key is not a known field"):
+        auditor.run(scenario("y1.csv", data=data, key="id") | {"attacks": ["posterior"]})
+
+
+@pytest.mark.parametrize("column", [[None, "a"], [np.nan, 1.0], [pd.NaT, 1], [pd.NA, 2], [Decimal("sNaN"), Decimal(1)], [" \t", "b"]])
+def test_a_missing_key_is_blank_whatever_it_is_missing_as(column):
+    with pytest.raises(DataError, match=r"key column 'k' has 1 blank cell, in data row 1: every record needs a key of its own"):
+        record_keys("k", pd.Series(column, dtype=object))
+
+
+@pytest.mark.slow
+@QUIETLY
+def test_dictionary_and_nullable_keys_of_parquet_are_text_and_numbers(folder):
+    for name in ("x", "y1"):
+        frame = pd.read_csv(f"{name}.csv")
+        frame.assign(id=frame["id"].astype("category")).to_parquet(f"{name}-text.parquet")
+        frame.assign(id=frame["id"].str.extract(r"(\d+)$")[0].astype(int).astype("Int64")).to_parquet(f"{name}-numbers.parquet")
+    wanted = figures(auditor.run(scenario("y1.csv", key="id")))
+    for form in ("text", "numbers"):
+        assert figures(auditor.run(scenario(f"y1-{form}.parquet", data={"source": f"x-{form}.parquet"}, key="id"))) == wanted

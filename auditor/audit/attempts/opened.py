@@ -108,7 +108,7 @@ class Opened:
     @property
     def replicated(self) -> bool:
         """Whether the spread between replicates will take the place of any estimated error bar."""
-        return self.scenario.replicates >= FEWEST_REPLICATES
+        return self.scenario.replicates_of(self.release.use) >= FEWEST_REPLICATES
 
     @property
     def compared(self) -> NDArray[np.intp] | None:

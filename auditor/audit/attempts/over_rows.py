@@ -35,7 +35,8 @@ def row_errors(
     """Return the errors of every coalition needed; what is counted record by record goes to the tally and the counters."""
     fitted, sums, counts, expected = _over_rows(opened, attack, knowledge, tally, records, inferences)
     blocks, _ = opened.judged(knowledge)
-    name_rows(namings, fitted, opened.needed, blocks, sum(counts), opened.gathered.view(knowledge).known_columns)
+    known, key = opened.gathered.view(knowledge).known_columns, opened.release.key
+    name_rows(namings, fitted, opened.needed, blocks, sum(counts), known, seed_of(key.audit_seed, "known values", key.replicate, 0))
     expected = with_row_theory(expected, fitted, *opened.gathered.rows.originals(knowledge))
     variances, compared = np.diag(opened.release.moments.covariance), opened.compared
     again = _redrawn(opened, attack, knowledge)

@@ -38,14 +38,18 @@ Bars = Mapping[str, Bar]
 """By quantity, or metric."""
 
 ONE_RELEASE = "one release does not tell how far this would vary: ask for five replicates or more"
+FILES = "copies from files do not tell how far this would vary: what the adversary learnt or was given would be other the next time"
 """Why a figure has no interval, where noise moves it and its spread is not known."""
 
 
 class Cell:
     """Writes the records of one coalition under one attack."""
 
-    def __init__(self, context: CellContext, attack: str | None, knowledge: str | None, coalition: Coalition) -> None:
+    def __init__(
+        self, context: CellContext, attack: str | None, knowledge: str | None, coalition: Coalition, unknown: str = ONE_RELEASE
+    ) -> None:
         self._context, self._attack, self._knowledge, self._coalition = context, attack, knowledge, coalition
+        self._unknown = unknown
         self.records: list[Measurement] = []
 
     def add(
@@ -57,7 +61,7 @@ class Cell:
         self.records.append(self._context.record(
             metric, self._coalition, value, bar and bar.std_error, interval, theory,
             attack=self._attack, knowledge=self._knowledge, attribute=attribute,
-            reason=ONE_RELEASE if varies and bar is None else None, error_bar=bar.source if bar else "none",
+            reason=self._unknown if varies and bar is None else None, error_bar=bar.source if bar else "none",
         ))  # fmt: skip
 
 

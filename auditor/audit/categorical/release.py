@@ -17,6 +17,7 @@ from auditor.audit.base.records import CellContext
 from auditor.audit.base.release import make_scheme
 from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
+from auditor.data.table import Table
 from auditor.errors import PluginError
 from auditor.numerics.blocks import moment_groups, row_blocks
 from auditor.numerics.passes import Job, P, walk
@@ -48,6 +49,8 @@ class UniformRelease:
         Those asked for; and with them every member alone, by size.
     share : callable or None
         Has a job done for all stripes by others, and yields its parts in order; None: all is done here.
+    table : Table, optional
+        That of the data, for a scheme that needs it: copies from files.
     """
 
     scenario: Scenario
@@ -56,14 +59,14 @@ class UniformRelease:
     context: CellContext
     key: Key
     share: Callable[[Any], Iterator[Any]] | None = field(default=None, repr=False)
+    table: Table | None = field(default=None, repr=False)
     _kept: dict[int, dict[int, Codes]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        scheme = make_scheme(self.use, self.scenario.base)
+        scheme = make_scheme(self.use, self.scenario.base, self.table)
         if not isinstance(scheme, UniformScheme):
             raise PluginError("the scheme names the categorical engine and states no law of categories")
         self.scheme, M = scheme, self.context.copies
-        scheme.categories = self.data
         self.law = scheme.channel(self.context.levels, self.data.size)
         if not isinstance(self.law, UniformLaw) or (len(self.law.levels), self.law.size) != (M, self.data.size):
             raise PluginError(f"the scheme stated no law of {M} copies over {self.data.size} values")

@@ -5,11 +5,14 @@
 | ``a, e`` | rows that seem likelier to be a target's than its own, and those that seem as likely, its own among them | |
 | named | ``mean P(own row first)``, ``1/e`` where ``a = 0`` | ``named`` |
 | among the first k | ``mean min(1, max(0, k − a)/e)`` | ``named(k)`` |
+| assigned | share of targets whose own row the assignment of largest total likeness gives them, no two of them one row | ``named`` |
 | gain | the same less chance: ``k/n`` of n rows | ``named_gain``, ``named_gain(k)`` |
 
 Every target is looked for among all rows that the adversary has. There are at most 2,000 targets, spread evenly over the rows: the
 standard error of a share is then at most 1.1 %; beyond some 130,000 rows there are fewer, down to 200 (3.5 %), for the sake of time.
-Rows are compared in blocks, so memory grows neither with rows nor with targets.
+Rows are compared in blocks, so memory grows neither with rows nor with targets. An assignment is found in the whole matrix (Hungarian
+method: `scipy.optimize.linear_sum_assignment`), so there are fewer targets from 2,000 rows on. Where the adversary's own knowledge is
+noisy, its noise is drawn once for every target: all coalitions, attacks and schemes of a replicate are shown the same.
 """
 
 from __future__ import annotations
@@ -20,11 +23,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
 from auditor.adversary.attack import Reconstruction
 from auditor.adversary.handed_back import checked
 from auditor.audit.base.records import CellContext
 from auditor.errors import PluginError
+from auditor.numerics.random_streams import stream
 from auditor.numerics.read_only import readable
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import Measurement
@@ -33,6 +38,8 @@ from auditor.types import Array, Blocks, Coalition
 MOST_TARGETS, FEWEST_TARGETS = 2_000, 200
 MOST_PAIRS = 2**28
 """Of target and row that are compared for one coalition, as long as that leaves enough targets: some two seconds."""
+MOST_ASSIGNED = 2**22
+"""The same for an assignment: 33 MB, and up to some eight seconds where noise hides who is who."""
 FIRST = (1, 10)
 """Of how many rows that seem likeliest a target's own may be one."""
 CHUNK_VALUES = 2**18
@@ -53,12 +60,15 @@ class Naming:
         Other rows that seem likelier, and those that seem as likely.
     rows : int
         Rows that targets were looked for among.
+    right : ndarray of shape (t,) or None
+        1 where an assignment gave the target its own row; None without one.
     """
 
     own: Array = field(default_factory=lambda: np.zeros(0), repr=False)
     above: Array = field(default_factory=lambda: np.zeros(0), repr=False)
     equal: Array = field(default_factory=lambda: np.zeros(0), repr=False)
     rows: int = 0
+    right: Array | None = field(default=None, repr=False)
 
     def compare(self, likeness: Array, others: NDArray[np.bool_]) -> None:
         """Count rows, whose likeness to the targets has shape (t, b); ``others`` says which are not the target's own."""
@@ -75,9 +85,11 @@ class Naming:
 
 def name_rows(
     namings: Sequence[Naming], fitted: Sequence[Reconstruction], coalitions: Sequence[Coalition], blocks: Blocks, rows: int,
-    known: NDArray[np.intp],
+    known: NDArray[np.intp], seed: int = 0,
 ) -> None:  # fmt: skip
     """Count, in two passes over so many rows, what attacks name; nothing for those that name none, or know nothing of targets.
+
+    All are one attack, fitted to several coalitions; from ``seed`` come the noise in what it knows, and the order of what is assigned.
 
     Raises
     ------
@@ -86,18 +98,23 @@ def name_rows(
     """
     if not known.size or all(type(one).likeness is Reconstruction.likeness for one in fitted):
         return
-    targets = chosen_targets(rows)
-    values = []
+    assigns = fitted[0].assigns
+    targets = chosen_targets(rows, MOST_ASSIGNED if assigns else MOST_PAIRS, 1 if assigns else FEWEST_TARGETS)
+    wanted = _known_values(fitted[0], blocks, targets, known, seed)
+    if assigns:
+        for naming, one, coalition in zip(namings, fitted, coalitions, strict=True):  # one after another: each takes the whole matrix
+            _assign(naming, one, coalition, blocks, (wanted, targets), seed)
+        return
     for first, x, copies in _numbered(blocks):
-        here = targets[(targets >= first) & (targets < first + len(x))] - first
-        values.append(x[here][:, known])
-        for start in range(0, len(here), 64):  # each target's own row alone: a small square of which the diagonal is wanted
-            some = here[start : start + 64]
-            for naming, likeness in zip(namings, _likeness(fitted, coalitions, x[some][:, known], [c[some] for c in copies]), strict=True):
+        places = np.flatnonzero((targets >= first) & (targets < first + len(x)))
+        for start in range(0, len(places), 64):  # each target's own row alone: a small square of which the diagonal is wanted
+            some = places[start : start + 64]
+            rows_here = [copy[targets[some] - first] for copy in copies]
+            for naming, likeness in zip(namings, _likeness(fitted, coalitions, wanted[some], rows_here), strict=True):
                 naming.own = np.append(naming.own, np.diag(likeness))
     for naming in namings:
         naming.above, naming.equal = np.zeros(len(targets)), np.zeros(len(targets))
-    wanted, size = np.concatenate(values), max(1, CHUNK_VALUES // len(targets))
+    size = max(1, CHUNK_VALUES // len(targets))
     for first, x, copies in _numbered(blocks):
         for start in range(0, len(x), size):
             rows_here = [copy[start : start + size] for copy in copies]
@@ -106,7 +123,29 @@ def name_rows(
                 naming.compare(likeness, others)
 
 
-def chosen_targets(rows: int) -> NDArray[np.intp]:
+def _known_values(one: Reconstruction, blocks: Blocks, targets: NDArray[np.intp], known: NDArray[np.intp], seed: int) -> Array:
+    """Return what the adversary knows of its targets, shape (t, |K|), its own noise drawn and added."""
+    parts = [x[targets[(targets >= first) & (targets < first + len(x))] - first][:, known] for first, x, _ in _numbered(blocks)]
+    values = np.concatenate(parts)
+    if one.known_noise is None:
+        return values
+    return np.asarray(values + one.known_noise * stream(seed, "known-noise").standard_normal(values.shape))
+
+
+def _assign(
+    naming: Naming, one: Reconstruction, coalition: Coalition, blocks: Blocks, sought: tuple[Array, NDArray[np.intp]], seed: int
+) -> None:
+    """Give every target a row of its own, and note which is right; ``sought`` are the targets' values and rows."""
+    wanted, targets = sought
+    parts = [next(_likeness([one], [coalition], wanted, copies)) for _, _, copies in _numbered(blocks)]
+    likeness = np.concatenate(parts, axis=1)
+    # In an order of their own: of rows that are as likely the solver prefers the first, and targets stand in the order of rows.
+    order = stream(seed, "assignment").permutation(likeness.shape[1])
+    _, given = linear_sum_assignment(likeness[:, order], maximize=True)
+    naming.right, naming.rows = (order[given] == targets).astype(np.float64), likeness.shape[1]
+
+
+def chosen_targets(rows: int, pairs: int = MOST_PAIRS, fewest: int = FEWEST_TARGETS) -> NDArray[np.intp]:
     """Return the rows whose people are looked for.
 
     Examples
@@ -114,7 +153,7 @@ def chosen_targets(rows: int) -> NDArray[np.intp]:
     >>> [len(chosen_targets(rows)) for rows in (3, 2_001, 10**6, 10**8)]
     [3, 2000, 268, 200]
     """
-    wanted = min(rows, MOST_TARGETS, max(FEWEST_TARGETS, MOST_PAIRS // rows))
+    wanted = min(rows, MOST_TARGETS, max(fewest, pairs // rows))
     return np.arange(wanted) * rows // wanted
 
 
@@ -138,8 +177,8 @@ def _likeness(fitted: Sequence[Reconstruction], coalitions: Sequence[Coalition],
 def naming_records(context: CellContext, attack: str, knowledge: str, coalition: Coalition, naming: Naming) -> list[Measurement]:
     """Return the records of one coalition; none when the attack names no rows."""
     records = []
-    for k in FIRST if naming.rows else ():
-        share, variant = naming.first(k), "" if k == 1 else f"({k})"
+    for k in (FIRST if naming.right is None else FIRST[:1]) if naming.rows else ():
+        share, variant = naming.first(k) if naming.right is None else naming.right, "" if k == 1 else f"({k})"
         value, chance = float(share.mean()), min(1.0, k / naming.rows)
         error = float(share.std()) / math.sqrt(len(share))
         for metric, found, low, high in (("named", value, 0.0, 1.0), ("named_gain", value - chance, -1.0, 1.0)):

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -45,15 +46,16 @@ class RecordKeys:
     def whole(self) -> NDArray[np.object_] | None:
         """The keys as whole numbers are written, shape (n,); None if they are none, or no longer all different."""
         found = [WHOLE.fullmatch(cell) for cell in self.cells]
-        spelt = [match.expand(r"\1\2").removeprefix("+") for match in found if match]
+        spelt = [match[1].replace("+", "") + match[2] for match in found if match]
         return _objects(spelt) if len(set(spelt)) == len(self.cells) else None
 
     def some(self, rows: NDArray[Any]) -> RecordKeys:
         """Return the keys of some records."""
         return RecordKeys(self.name, self.cells[rows])
 
-    def fingerprint(self) -> str:
-        """Return a SHA-256 over name and keys."""
+    @cached_property
+    def digest(self) -> str:
+        """A SHA-256 over name and keys."""
         return hashlib.sha256(repr((self.name, self.cells.tolist())).encode(errors="surrogatepass")).hexdigest()
 
     def places_in(self, original: RecordKeys) -> NDArray[np.intp]:
@@ -84,10 +86,14 @@ def _text(cell: Any) -> str | None:
     """Return a key as text; nothing for a blank, and None for what is no key."""
     if isinstance(cell, str):
         return cell.strip()
-    if cell is None or cell is pd.NA or cell != cell:
+    if cell is None or cell is pd.NA or cell is pd.NaT:
         return ""
-    if isinstance(cell, bool) or not isinstance(cell, (int, float, Decimal)):
+    if isinstance(cell, Integral) and not isinstance(cell, bool):
+        return str(int(cell))
+    if not isinstance(cell, (float, Decimal)):
         return None
+    if cell.is_nan() if isinstance(cell, Decimal) else math.isnan(cell):
+        return ""
     return str(int(cell)) if math.isfinite(cell) and cell == int(cell) else None
 
 

@@ -253,8 +253,6 @@ class UniformScheme(Scheme):
     engine = "categorical"
     level_of_original = 1.0
     multilevel: ClassVar[bool]
-    categories: CategoricalTable | None = None
-    """The original, which an audit shows a scheme whose copies are in files."""
 
     def check_levels(self, levels: Sequence[float]) -> None:
         """Refuse levels that are no probabilities.
