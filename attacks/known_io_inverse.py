@@ -17,7 +17,9 @@ The estimate is unbiased record by record, once p is large, and so leaves all of
 taken at their word (``ndr``), where known-io-regression shrinks and leaves ``σ²/(1 + σ²)``. Copies count alike: the pool of a good and a
 bad one is worse than the good one. What it needs less of is records: N + 1 of them to find M̂, whatever the number of copies.
 
-Theory is the closed form for the map as it was learnt, as of known-io-regression; without noise, records that span leave nothing.
+Theory is the closed form for the map as it was learnt, as of known-io-regression; without noise, records that span leave nothing. The
+inverse of a matrix that is normal about ``M`` has no mean square: where noise or few records leave ``M̂`` near a singular one, the error is
+now 1, now 1,000, and what one draw of records says of the next is nothing.
 
 Reference: chen2007, as liu2008, section 4.1, describes it. Exact on a matrix without noise; fails as far as there is noise.
 """
@@ -39,6 +41,7 @@ class KnownInputOutputInverse(LearntMap):
     """Learns the matrix that made the copies by regressing them on records known in clear, and inverts it."""
 
     name = "known-io-inverse"
+    inverts = True
     reference = "chen2007"
     wins = (
         "Exact on a matrix without noise once N + 1 independent records are known; with noise it leaves all of it, and loses to "

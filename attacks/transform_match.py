@@ -74,6 +74,7 @@ class TransformMatch(RowAttack):
 
     name = "transform-match"
     attack_kind = "with records"
+    jumps = True
     reference = "mukherjee2006"
     families = frozenset({"random-projection"})
     knowledge = (KnownRecords.name, UnmatchedRecords.name, KnownSample.name, Perfect.name)

@@ -95,6 +95,9 @@ class LinearAttack(Attack):
     """An attack whose estimate is an affine map of the copies: its error needs only second moments, never a row."""
 
     attack_kind = "linear"
+    inverts: ClassVar[bool] = False
+    """Whether it inverts a matrix that it learnt under noise. The inverse of what may be singular has no mean square, so that one
+    release gives its errors no interval unless other draws of the release show them to be steady."""
 
     @abstractmethod
     def affine(self, view: View) -> Affine:
@@ -217,6 +220,10 @@ class Reconstruction:
 
 class RowAttack(Attack):
     """An attack that needs the rows themselves; it is fitted once to a view and then run block by block."""
+
+    jumps: ClassVar[bool] = False
+    """Whether one draw in twenty of what it was given may change its error by orders of magnitude, as where columns are taken for one
+    another. Its error bars then come from more other releases, for that to be seen among them."""
 
     @abstractmethod
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:

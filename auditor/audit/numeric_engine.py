@@ -180,7 +180,8 @@ class Session:
         self._note_pairs(cell, [(place, needed[place]) for place in wanted], errors.paired)
         cells = error_records(context, *cell, needed, wanted, errors)
         if isinstance(attack, LinearAttack) and errors.bar == "redraws" and not np.isnan(errors.distortion.theory).all():
-            cells = [cell._replace(error_bar="sampling") for cell in cells]  # it counts all draws there are theory of, record by record
+            # It counts all draws there are theory of, record by record; where there is no bar, replicates are asked for as ever.
+            cells = [cell._replace(error_bar="sampling") if cell.error_bar == "redraws" else cell for cell in cells]
         cells += tally_records(scenario, context, *cell, needed, wanted, tally, release.table)
         for place in wanted:
             cells += inference_records(context, *cell, needed[place], inferences[place], release.table.attributes)

@@ -150,6 +150,17 @@ def test_one_unsteady_attribute_leaves_no_interval_to_the_others_of_copies_witho
     assert np.isfinite(found.distortion.std_error).all()
 
 
+def test_unsteady_errors_of_an_attack_that_inverts_have_no_interval():
+    """Deviation over mean is 0.37, 0.28 and, of an exact rebuild up to rounding, 1.41: that one is no less exact in another draw."""
+    again = np.array([[[1.0], [1.0], [0.0]], [[1.7], [1.5], [1e-20]]])
+    both = np.concatenate([again, again], axis=2)
+    found = from_redraws([(1,), (2,), (1, 2)], both[0], both, np.ones(2)).steady(again, np.ones(2))
+    for bar in (found.distortion.std_error, found.distortion.below, found.distortion.above):
+        assert np.isfinite(bar[:, 0]).tolist() == [False, True, True]
+    bars = [m.error_bar for m in records_of(found) if m.metric == "normalized_error" and m.attribute == "*"]
+    assert bars == ["replicates-needed", "redraws", "redraws"]
+
+
 def records_of(errors):
     context = CellContext({}, "s", (1.0, 1.0), 1, ("x",), np.ones(1), 2)
     return error_records(context, "a", "perfect", [(1,), (2,), (1, 2)], [0, 1, 2], errors)

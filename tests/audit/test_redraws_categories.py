@@ -11,7 +11,7 @@ from attacks.posterior import prior_by_likelihood
 from auditor.audit.categorical import posterior_pass
 from auditor.audit.categorical.redraws import REDRAWS, mixture_bar, prediction, simulated
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
-from benchmarks.coverage_categories import EVERY_ROW, TABLES, drawn, held
+from benchmarks.coverage_categories import EVERY_ROW, TABLES, Family, drawn, held
 
 PRIOR = np.array([0.6, 0.25, 0.15, 0.0])
 
@@ -133,13 +133,10 @@ DRAWS = 30
 
 @pytest.mark.slow
 @pytest.mark.parametrize("knowledge", [{"estimated": {"rows": 25}}, EVERY_ROW, {"known-records": 50}], ids=str)
-def test_intervals_cover_the_mean_over_draws(monkeypatch, knowledge):
+def test_intervals_cover_the_mean_over_draws(knowledge):
     """1 in five of six: most values are rare and often learnt to be impossible. A cell at 94 % fails once in ten thousand (binomial)."""
-    monkeypatch.setattr("benchmarks.coverage_categories.KNOWLEDGE", [knowledge])
-    monkeypatch.setattr("benchmarks.coverage_categories.ATTACKS", ["posterior"])
-    monkeypatch.setattr("benchmarks.coverage_categories.SCHEMES", ["uniform"])
-    cells = {}
-    for m in drawn(TABLES["wisconsin mitoses"], DRAWS, 7):
+    family, cells = Family([knowledge], ["posterior"], DRAWS, ("uniform",)), {}
+    for m in drawn(TABLES["wisconsin mitoses"], family, DRAWS, 7):
         if m.metric in ("reconstruction_probability", "posterior_max", "accuracy", "normalized_error", "rho_breach", "collusion_gain"):
             cells.setdefault((m.metric, m.coalition), []).append(m)
     shares = [inside.sum() for inside, _ in map(held, cells.values()) if inside.size]

@@ -73,7 +73,8 @@ def test_of_several_coalitions_as_large_the_one_that_leaves_least_speaks(quickst
 
 @pytest.mark.parametrize("form", ["table", "markdown", "html"])
 def test_every_report_has_the_table(quickstart: AuditResult, form: str) -> None:
-    shown = " ".join(registry.get("renderer", form)().render([contest(quickstart, FIGURES)]).split())
+    renderer = registry.get("renderer", form)(**({"width": 120} if form == "table" else {}))  # or a figure may be broken at its bar
+    shown = " ".join(renderer.render([contest(quickstart, FIGURES)]).split())
     assert "The strongest attack of each kind" in shown
     assert "43.0 ± 0.4 %" in shown.replace("\u00a0", " ")
     _, _, after = shown.partition("The strongest attack of each kind")

@@ -228,15 +228,6 @@ def test_what_is_neither_a_whole_number_nor_text_is_no_key(column):
         record_keys("k", pd.Series(column, dtype=object))
 
 
-def test_copies_of_categories_are_not_joined_and_say_so(folder):
-    """Row by row, though a key is named, would be without a word."""
-    data = {"source": "x.csv", "columns": ["a"], "bin": {"a": {"equal-width": 4}}}
-    with pytest.raises(AuditorError, match=r"data.key cannot join the copies of scheme 'published': of categories, rows must match one to one"):
-        auditor.run(scenario("y1.csv", data=data | {"key": "id"}) | {"attacks": ["posterior"]})
-    with pytest.raises(AuditorError, match=r"schemes\[0\].key is not a known field"):
-        auditor.run(scenario("y1.csv", data=data, key="id") | {"attacks": ["posterior"]})
-
-
 @pytest.mark.parametrize("column", [[None, "a"], [np.nan, 1.0], [pd.NaT, 1], [pd.NA, 2], [Decimal("sNaN"), Decimal(1)], [" \t", "b"]])
 def test_a_missing_key_is_blank_whatever_it_is_missing_as(column):
     with pytest.raises(DataError, match=r"key column 'k' has 1 blank cell, in data row 1: every record needs a key of its own"):

@@ -46,6 +46,8 @@ def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, ta
         return OnRows(*errors_by_rows(maps.at(places), opened.undone(blocks), counts, release.moments.mean))
 
     errors = audit_linear(opened.needed, maps, judged, K_X, law, again, opened.compared, why, by_rows)
+    if attack.inverts and again is not None:
+        errors = errors.steady(again, with_total(np.diag(K_X)))
     if law is None or not _apart(batches, knowledge):
         return errors
     # There is no theory of gains: a map of several copies may be better by luck than one of its best copy alone, and what such a pair of

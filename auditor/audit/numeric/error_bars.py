@@ -92,6 +92,17 @@ class Errors:
         return replace(self, distortion=replace(self.distortion, theory=theory))
 
 
+    def steady(self, again: Array, scale: Array) -> Errors:
+        """Return the errors without the bars of those that other draws, shape (R, B, N), show to vary by more than a third of themselves.
+
+        For attacks that invert what they learnt, whose errors have no mean where what is inverted may be near 0.
+        """
+        figure = self.distortion
+        wild = figure.std_error > np.maximum(MOST_UNSTEADY * with_total(again).mean(axis=0), EXACT * scale)
+        bars = {name: np.where(wild, np.nan, getattr(figure, name)) for name in ("std_error", "below", "above")}
+        return replace(self, distortion=replace(figure, **bars))
+
+
 def with_total(each: Array) -> Array:
     """Append the mean over attributes, shape (..., N) → (..., N + 1)."""
     return np.concatenate([each, each.mean(axis=-1, keepdims=True)], axis=-1)
