@@ -112,7 +112,7 @@ def judge_bounds(groups: Sequence[Sequence[Measurement]], low: float | None, hig
 def _without_bars(sides: Sequence[tuple[Sequence[Measurement], float, float]], verdicts: Sequence[Verdict]) -> str:
     """Say of how many cells that are undecided one release tells no error bar, and what would."""
     bare = sum(verdict == "undecided" and math.isinf(uncertainty(cell)) for (cell, _, _), verdict in zip(sides, verdicts, strict=True))
-    return f"; {bare} without an error bar, which five replicates or more would give" if bare else ""
+    return f"; {bare} without an error bar; of copies made here five replicates or more give one" if bare else ""
 
 
 def _distance(cell: Sequence[Measurement], limit: float, sign: float) -> float:

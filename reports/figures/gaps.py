@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from auditor.results.renderer import clean
 from reports.figures.figures import clipped
@@ -87,6 +87,16 @@ def untried_text(kinds: Iterable[str], more: Sequence[str]) -> str:
     rest = f"; nor {attacks} of kinds that were" if more else ""
     left = f"Not tried: {which}{rest}" if which else f"Every kind of attack was tried; {attacks} {'applies' if len(more) == 1 else 'apply'}"
     return f"{left}. `attacks: all` tries every attack that applies."
+
+
+def limited_text(attacks: Sequence[Mapping[str, Any]]) -> str:
+    """Say which attacks were tried on some coalitions only, and on which, from their entries in the scenario as run."""
+    groups: dict[str, list[str]] = {}
+    for attack in attacks:
+        if attack.get("coalitions"):
+            on = ", ".join(entry if isinstance(entry, str) else "a choice of its own" for entry in attack["coalitions"])
+            groups.setdefault(on, []).append(clipped(str(attack["id"]), 60))
+    return " ".join(f"Tried on some coalitions only ({on}): {', '.join(names)}." for on, names in groups.items())
 
 
 def unmeasured_text(count: int) -> str:

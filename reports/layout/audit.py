@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from auditor.results.model import AuditResult, PluginSummary
 from auditor.results.renderer import clean, escaped
 from reports.figures.figures import clipped, with_error
-from reports.figures.gaps import Gathered, apart, gap_text, given_text, unmeasured_text, unsuited_text
+from reports.figures.gaps import Gathered, apart, gap_text, given_text, limited_text, unmeasured_text, unsuited_text
 from reports.figures.guesses import losses
 from reports.figures.matrix import MatrixCell, MatrixRow, matrix, measures, reference_point
 from reports.figures.reading import Reading, adversary_text, plain, unique
@@ -102,6 +102,7 @@ def _comparison(reading: Reading, rows: Sequence[MatrixRow], point: str, *, cate
     notes = [
         MARKS if found else "", given_text(given) if given else "", EXPOSED if singled else "",
         f"{unmeasured_text(elsewhere)}; what they measure is among the other measures." if elsewhere else "",
+        limited_text(reading.result.scenario.get("attacks", [])),
     ]  # fmt: skip
     compared = [tree.Adversary(row.attack, row.knowledge, [_graded(reading, row, cell, found) for cell in row.cells]) for row in reported]
     return tree.Section("comparison", "Comparison", [

@@ -34,7 +34,7 @@ def judge(records: list[Measurement], **parameters: Any) -> Any:
 def test_the_worst_attribute_decides_and_not_their_mean(age: float, error: float | None, status: str) -> None:
     found = judge([record("*", 0.9), record("salary", 0.95), record("age", age, error)])
     assert found.status == status
-    assert ("1 without an error bar, which five replicates or more would give" in found.why) == (error is None)
+    assert ("1 without an error bar; of copies made here five replicates or more give one" in found.why) == (error is None)
 
 
 def test_it_looks_at_every_attack_and_coalition_and_names_the_one_that_knows_most() -> None:

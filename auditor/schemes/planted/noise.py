@@ -136,3 +136,15 @@ class ShuffledRows(Planted):
         """Return what is then told apart from the record of the same row."""
         order = rng.permutation(len(x))
         return [(x + each)[order] - x for each in z]
+
+
+@register
+class Clipped(Planted):
+    """Copies are cut off where the middle 99 % of the records end: noise then pushes inwards there, by how far out a record lies."""
+
+    name = "clipped"
+
+    def release(self, x: Array, z: Sequence[Array]) -> Sequence[Array]:
+        """Cut off."""
+        low, high = np.quantile(x, [0.005, 0.995], axis=0)
+        return [np.clip(x + noise, low, high) for noise in z]
