@@ -62,7 +62,7 @@ POSTERIOR: list[Any] = ["posterior", {"name": "posterior", "id": "posterior, inv
 FAMILIES = {
     "priors": Family(["perfect", "uniform-prior", {"estimated": {"rows": 100}}, EVERY_ROW, {"known-records": 50}], POSTERIOR, 80),
     "rows": Family([{"estimated": {"rows": 25}}], POSTERIOR, 200),
-    "series": Family([*ANY], ["serial-posterior"], 12, ("uniform",), FOUR, (LONG,)),
+    "series": Family([*ANY], ["serial-posterior"], 12, ("uniform",), FOUR, (*TABLES,)[:3]),
     "short": Family([*ANY], ["serial-posterior"], 60, ("uniform",), FOUR, (SHORT,)),
 }
 """Releases enough for a thousand figures of each kind. A chain is learnt from 512 records or more, which takes two seconds a release."""

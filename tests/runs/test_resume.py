@@ -187,7 +187,7 @@ CHANGES = {
     "data": lambda: write(SCENARIO | {"data": {"source": "table.csv", "rows": 200}}),
     "measures": lambda: write(SCENARIO | {"measures": [{"within": {"tolerance": 0.5}}]}),
     "coalitions": lambda: write(SCENARIO | {"coalitions": ["singles"]}),
-    "pooling": lambda: write(SCENARIO | {"expect": [{"no-collusion-gain": {"scheme": "corner-wave"}}]}),
+    "pooling": lambda: write(SCENARIO | {"expect": ["no-collusion-gain"]}),
 }
 NAMED = {"one value": "the table", "a noise matrix": "file shape.csv", "pooling": "expect"}
 
