@@ -133,7 +133,7 @@ PAGE = """\
 Four real tables ({tables}) were each released
 {draws[0]} times for `posterior`, {draws[1]} times where it learns a prior from 25 rows,
 by {schemes}.
-For `serial-posterior` four uniform copies were made {draws[2]} times of the third table and {draws[3]} times of the fourth,
+For `serial-posterior` four uniform copies were made {draws[2]} times of each of the first three tables and {draws[3]} times of the fourth,
 which is too short to learn a chain from.
 An interval should hold the mean over those releases 95 times in 100. Intervals of one release share its noise.
 *error / spread* is the mean stated standard error over
