@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from auditor.data.columns.categorical_table import Attribute, CategoricalTable, bin_codes, joined
 from auditor.data.columns.checks import kind_of
 from auditor.data.columns.record_keys import RecordKeys
-from auditor.data.copies import JOIN_REMEDY, places_by_key
+from auditor.data.copies import check_rows_match, named_after, places_by_key
 from auditor.data.formats import readers as reading
 from auditor.data.load import read_columns
 from auditor.errors import AuditorError
@@ -48,15 +48,11 @@ def read_codes(path: Path, data: CategoricalTable, keys: RecordKeys | None = Non
     AuditorError
         The file is missing or lacks a column, has another number of rows, no keys, or a value outside the domain. No message holds a value.
     """
-    try:
+    with named_after(path):
         frame = read_columns(str(path), list(data.names))
         places = np.arange(len(frame)) if keys is None else places_by_key(path, keys, keys.name, reading.header(path))
-    except AuditorError as error:
-        problem = str(error)
-        raise AuditorError(problem if problem.startswith(path.name) else f"{path.name}: {problem}") from None
-    if keys is None and (len(frame) < data.rows or (exact and len(frame) > data.rows)):
-        unequal = f"{path.name}: has {len(frame):,} rows where the original has {data.rows:,}; rows must match one to one{why}"
-        raise AuditorError(f"{unequal}; or {JOIN_REMEDY}")
+    if keys is None:
+        check_rows_match(path, len(frame), data.rows, exact, why)
     columns = [_codes(path, frame[attribute.name], attribute) for attribute in data.attributes]
     full = np.logical_and.reduce([column >= 0 for column in columns])
     found = np.flatnonzero(full & (places >= 0) & (places < data.rows))

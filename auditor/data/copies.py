@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.formats import readers as reading
 from auditor.data.formats.as_written import column_as_written
 from auditor.data.formats.parts import pieces_of
+from auditor.data.request import DataUse
 from auditor.data.streamed.rows import FileRows
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError
@@ -63,6 +65,32 @@ class Copy:
         return np.asarray(~np.isnan(self.values[:, columns]).any(axis=1))
 
 
+@contextmanager
+def named_after(path: Path) -> Iterator[None]:
+    """Put the file's name before what is wrong with it, unless it stands there already."""
+    try:
+        yield
+    except AuditorError as error:
+        raise AuditorError(str(error) if str(error).startswith(path.name) else f"{path.name}: {error}") from None
+
+
+def check_rows_match(path: Path, found: int, rows: int, exact: bool, why: str) -> None:
+    """Refuse a copy with fewer records than the original, or with more where it must have ``exact``ly as many."""
+    if found < rows or (exact and found > rows):
+        unequal = f"{path.name}: has {found:,} rows where the original has {rows:,}; rows must match one to one{why}"
+        raise AuditorError(f"{unequal}; or {JOIN_REMEDY}")
+
+
+def check_joined_by_row(asked: DataUse) -> None:
+    """Refuse to match records by their order where the data are put in another, or nobody can tell which records are left."""
+    if asked.order is not None:
+        alike = "sort all files alike, and leave `data.order` out"
+        raise AuditorError(f"published copies are in the original's own order: {alike}, or {JOIN_REMEDY}")
+    if asked.missing == "drop" and asked.rows is not None:
+        unknown = "with `rows` and `missing: drop` together nobody can tell which records the copies still match"
+        raise AuditorError(f"{unknown}; {JOIN_REMEDY}")
+
+
 def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = False, why: str = "") -> Copy:
     """Return a copy handed in as a file.
 
@@ -84,17 +112,14 @@ def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = Fa
         The file is missing, has no column of the original's or holds other things than numbers; its keys are no keys; or it has another
         number of rows.
     """
-    try:
+    with named_after(path):
         if path.suffix.lower() not in reading.SUFFIXES:
             raise DataError(f"a copy is a file of kind {' or '.join(reading.SUFFIXES)}")
         known = reading.header(path)
         values = _numbers(path, table.attributes, known)
         places = np.arange(len(values)) if key is None else places_by_key(path, table.keys, key, known)
-    except AuditorError as error:
-        raise AuditorError(str(error) if str(error).startswith(path.name) else f"{path.name}: {error}") from None
-    if key is None and (len(values) < table.rows or (exact and len(values) > table.rows)):
-        unequal = f"{path.name}: has {len(values):,} rows where the original has {table.rows:,}; rows must match one to one{why}"
-        raise AuditorError(f"{unequal}; or {JOIN_REMEDY}")
+    if key is None:
+        check_rows_match(path, len(values), table.rows, exact, why)
     found = (places >= 0) & (places < table.rows)
     joined, held = np.full((table.rows, table.width), np.nan), np.zeros(table.rows, dtype=bool)
     joined[places[found]], held[places[found]] = values[found], True

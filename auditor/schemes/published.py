@@ -23,7 +23,7 @@ from pydantic import Field, ValidationError, field_validator
 from auditor import registry
 from auditor.data.alignment import misaligned
 from auditor.data.common_records import Audited, common_part, remembered
-from auditor.data.copies import JOIN_REMEDY, Copy, read_copy
+from auditor.data.copies import JOIN_REMEDY, Copy, check_joined_by_row, read_copy
 from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning, PluginError
@@ -103,12 +103,8 @@ class Published(Scheme):
         if asked.standardize:
             raise AuditorError("published copies are in the data's own units: `standardize` must be false")
         by_row = self.parameters.key is None
-        if asked.order is not None and by_row:
-            alike = "sort all files alike, and leave `data.order` out"
-            raise AuditorError(f"published copies are in the original's own order: {alike}, or {JOIN_REMEDY}")
-        if asked.missing == "drop" and asked.rows is not None and by_row:
-            unknown = "with `rows` and `missing: drop` together nobody can tell which records the copies still match"
-            raise AuditorError(f"{unknown}; {JOIN_REMEDY}")
+        if by_row:
+            check_joined_by_row(asked)
         why = "; `missing: drop` left records of the original out, and a copy must lack the same ones" if asked.missing == "drop" else ""
         copies = list(self._read(table, exact=asked.rows is None, why=why))
         for note in self._common(table, copies).notes:

@@ -27,7 +27,7 @@ from auditor.data.code_copies import CodeCopy, read_codes
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.columns.record_keys import RecordKeys
 from auditor.data.common_records import Audited
-from auditor.data.copies import JOIN_REMEDY
+from auditor.data.copies import JOIN_REMEDY, check_joined_by_row
 from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning
@@ -97,12 +97,8 @@ class PublishedCategories(UniformScheme):
     def check_table(self, table: Table, asked: DataUse) -> None:
         """Refuse copies whose records or values are not the table's; warn where nothing shows that rows are in its order."""
         data, by_row = categories_of(table), self.parameters.key is None
-        if asked.order is not None and by_row:
-            alike = "sort all files alike, and leave `data.order` out"
-            raise AuditorError(f"published copies are in the original's own order: {alike}, or {JOIN_REMEDY}")
-        if asked.missing == "drop" and asked.rows is not None and by_row:
-            unknown = "with `rows` and `missing: drop` together nobody can tell which records the copies still match"
-            raise AuditorError(f"{unknown}; {JOIN_REMEDY}")
+        if by_row:
+            check_joined_by_row(asked)
         if self.parameters.law is None and data.size > MOST_VALUES:
             fewer = "take fewer columns or wider bins, or state the law"
             raise AuditorError(f"the law of copies is estimated over at most {MOST_VALUES:,} values; the domain has {data.size:,}: {fewer}")
