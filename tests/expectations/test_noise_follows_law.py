@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -277,6 +278,16 @@ def rounded(grid):
 def test_copies_on_a_grid_are_left_alone(kind, grid):
     for scheme, levels in (("corner-wave", [0.25, 0.25, 0.5]), ("linearly-dependent", [0.25, 1.0])):
         assert judged(found(table(kind), scheme, levels, 5, rounded(grid))).status == "holds"
+
+
+def test_noise_below_the_data_s_last_digit_is_not_tested_and_gives_no_warning():
+    """Rounding is 1e154 times its size, and the square of that no double."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        result = auditor.run({"seed": 1, "data": "iris", "schemes": [{"name": "corner-wave", "levels": [5e-307]}], "attacks": ["ndr"],
+                              "expect": ["noise-follows-law"]})  # fmt: skip
+    assert [str(each.message) for each in warned if issubclass(each.category, RuntimeWarning)] == []
+    assert result.expectations[0].status == "undecided"
 
 
 def test_a_leak_is_found_on_a_grid():
