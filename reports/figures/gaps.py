@@ -89,13 +89,13 @@ def untried_text(kinds: Iterable[str], more: Sequence[str]) -> str:
     return f"{left}. `attacks: all` tries every attack that applies."
 
 
-def limited_text(attacks: Sequence[Mapping[str, Any]]) -> str:
-    """Say which attacks were tried on some coalitions only, and on which, from their entries in the scenario as run."""
+def limited_text(attacks: Sequence[str | Mapping[str, Any]]) -> str:
+    """Say which attacks were tried on some coalitions only, and on which, from their entries in the scenario as run: names, or more."""
     groups: dict[str, list[str]] = {}
     for attack in attacks:
-        if attack.get("coalitions"):
+        if isinstance(attack, Mapping) and isinstance(attack.get("coalitions"), list):
             on = ", ".join(entry if isinstance(entry, str) else "a choice of its own" for entry in attack["coalitions"])
-            groups.setdefault(on, []).append(clipped(str(attack["id"]), 60))
+            groups.setdefault(on, []).append(clipped(str(attack.get("id", attack.get("name"))), 60))
     return " ".join(f"Tried on some coalitions only ({on}): {', '.join(names)}." for on, names in groups.items())
 
 

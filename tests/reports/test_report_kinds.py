@@ -10,7 +10,7 @@ import auditor
 from auditor import registry
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
-from reports.figures.gaps import untried_text
+from reports.figures.gaps import limited_text, untried_text
 from reports.figures.kinds import strongest_by_kind, untried_kinds
 from reports.figures.reading import Reading
 
@@ -104,3 +104,12 @@ def test_what_was_not_tried_is_one_sentence() -> None:
     assert untried_text({}, []) == ""
     assert untried_text({"serial": ["a"]}, []) == "Not tried: serial. `attacks: all` tries every attack that applies."
     assert untried_text({}, ["a", "b"]).startswith("Every kind of attack was tried; 2 more attacks apply.")
+
+
+def test_attacks_tried_on_some_coalitions_only_are_told_with_these() -> None:
+    some = {"name": "shapes", "coalitions": ["singles", "all"]}
+    attacks = ["ndr", {"id": "llse"}, {**some, "id": "all at once"}, some, {"id": "own", "coalitions": [{"copies": [1, 3]}]}]
+    assert limited_text(attacks) == (
+        "Tried on some coalitions only (singles, all): all at once, shapes. Tried on some coalitions only (a choice of its own): own."
+    )
+    assert limited_text(["ndr"]) == ""
