@@ -90,9 +90,12 @@ def untried_text(kinds: Iterable[str], more: Sequence[str]) -> str:
 
 
 def limited_text(attacks: Sequence[str | Mapping[str, Any]]) -> str:
-    """Say which attacks were tried on some coalitions only, and on which, from their entries in the scenario as run: names, or more."""
+    """Say which attacks were tried on some coalitions only, and on which, from their entries in the scenario as run: names, or more.
+
+    A file of results may have been edited: what is no list of entries says nothing.
+    """
     groups: dict[str, list[str]] = {}
-    for attack in attacks:
+    for attack in attacks if isinstance(attacks, list) else ():
         if isinstance(attack, Mapping) and isinstance(attack.get("coalitions"), list):
             on = ", ".join(entry if isinstance(entry, str) else "a choice of its own" for entry in attack["coalitions"])
             groups.setdefault(on, []).append(clipped(str(attack.get("id", attack.get("name"))), 60))

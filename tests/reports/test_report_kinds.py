@@ -112,4 +112,5 @@ def test_attacks_tried_on_some_coalitions_only_are_told_with_these() -> None:
     assert limited_text(attacks) == (
         "Tried on some coalitions only (singles, all): all at once, shapes. Tried on some coalitions only (a choice of its own): own."
     )
-    assert limited_text(["ndr"]) == ""
+    for nothing in (["ndr"], [3, None, {"coalitions": 4}], {"name": "ndr"}, 5, None):
+        assert limited_text(nothing) == ""  # type: ignore[arg-type]
