@@ -56,8 +56,9 @@ def test_noise_that_is_said_to_be_lawful_has_the_covariance_of_its_law(case):
 
 @pytest.mark.parametrize("case", [case for case in BUILT if not case.honest], ids=lambda case: case.name)
 def test_a_planted_leak_changes_what_is_drawn(case):
-    """Against the same class with nothing done to innovations and noise, from the same stream."""
-    nothing = type("Nothing", (case,), {"innovations": Planted.innovations, "noise": Planted.noise, "share": 0.0})
+    """Against the same class with nothing done to innovations, noise and copies, from the same stream."""
+    untouched = {name: getattr(Planted, name) for name in ("innovations", "noise", "release")}
+    nothing = type("Nothing", (case,), {**untouched, "share": 0.0})
     assert not np.allclose(noise_of(case, 1000)[1], noise_of(nothing, 1000)[1])
 
 
