@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from reports.layout import document as tree
+from reports.wording.words import STATUS_MARKS
 
 MOST = 12
 """Expectations that hold and are named; of those that do not, all are."""
@@ -21,9 +22,10 @@ def brief(document: tree.Document) -> tree.Document:
 
 def _kept(sections: Sequence[tree.Section]) -> Iterator[tree.Section]:
     for one in sections:
-        if one.key in ("verdict", "comparison", "expectations"):
-            lead = [tree.Paragraph(LEFT, "lead")] if one.key == "comparison" else []
-            yield replace(one, blocks=[*lead, *(short for block in one.blocks for short in _shortened(block))])
+        lead = [tree.Paragraph(LEFT, "lead")] if one.key == "comparison" else []
+        blocks = [*lead, *(short for block in one.blocks for short in _shortened(block))]
+        if blocks and one.key in ("verdict", "comparison", "expectations", "gaps"):
+            yield replace(one, blocks=blocks)
 
 
 def _shortened(block: tree.Block) -> Iterator[tree.Block]:
@@ -37,4 +39,6 @@ def _shortened(block: tree.Block) -> Iterator[tree.Block]:
         if len(holding) > MOST:
             yield tree.Paragraph(f"… and {len(holding) - MOST:,} more that hold", "note")
     elif isinstance(block, tree.Paragraph) and tree.PAGE in block.media and tree.TERMINAL in block.media:
+        yield block
+    elif isinstance(block, tree.Fold) and block.summary.startswith(STATUS_MARKS["fails"]):  # what failed while running
         yield block
