@@ -20,8 +20,14 @@ from reports.wording.method import Definition
 from reports.wording.sentences import capital
 from reports.wording.words import Check
 
+ALIAS = "knowledge "
+"""What a short name of a state of knowledge begins with."""
 TERMINAL, MARKDOWN, PAGE = "terminal", "markdown", "page"
-TEXT, EVERYWHERE = (TERMINAL, MARKDOWN), (TERMINAL, MARKDOWN, PAGE)
+TEXT, EVERYWHERE = (ALIAS = "knowledge "
+"""What a short name of a state of knowledge begins with."""
+TERMINAL, MARKDOWN), (ALIAS = "knowledge "
+"""What a short name of a state of knowledge begins with."""
+TERMINAL, MARKDOWN, PAGE)
 
 
 class Name(str):

@@ -106,8 +106,6 @@ class Verdict:
         The attribute that the worst coalition rebuilds best, when there are several.
     given : list of (str, bool)
         What is left to an adversary who was given attributes in clear, in pieces; those with True are names.
-    informed : bool
-        Whether the adversary was itself given attributes in clear.
     understated : bool
         Whether records or columns that were left out of the audit are less perturbed than those in it.
     """
@@ -124,7 +122,6 @@ class Verdict:
     where: str = ""
     guesses: Guesses | None = None
     given: tuple[tuple[str, bool], ...] = ()
-    informed: bool = False
     understated: bool = False
 
     @property
@@ -170,6 +167,8 @@ class Verdict:
     def _unknown(self) -> str:
         if self.worst is None:
             return ""
+        if self.exposed is not None and self.exposed.shown == self.worst and not self._pooled:
+            return ""  # said of the only attribute already
         if self.single is None or self.single.coalition == self.worst.coalition:
             alone = f"Copy {self.worst.coalition[0]} alone leaves" if len(self.worst.coalition) == 1 else "Pooled copies leave"
             nothing = ", and pooling takes nothing away" if self.finding == "no-gain" else ""
@@ -229,12 +228,7 @@ class Verdict:
 
     @property
     def severity(self) -> Severity | None:
-        """How bad the worst reconstruction is, on the scale where it is worst, or that of the most exposed attribute.
-
-        To an adversary who was given attributes in clear the error of all together counts those as known: the others are judged alone.
-        """
-        if self.informed and self.exposed is not None:
-            return self.exposed.severity
+        """How bad the worst reconstruction is, on the scale where it is worst, or that of the most exposed attribute."""
         return self.singled_out.severity if self.singled_out else self.whole
 
     @property

@@ -51,7 +51,7 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
         scheme, "alone", "", setting, errors.get(worst.coalition), _same_copy(errors, best_single(found, worst.coalition)),
         gain_of(reading, setting, worst.coalition), _exposed(reading, setting, worst.coalition),
         adversary_text(setting.knowledge, setting.attack), reading.point_text(setting.point),
-        guesses(reading, setting, worst.coalition), _given_more(reading, setting, worst), bool(reading.given(setting.knowledge)),
+        guesses(reading, setting, worst.coalition), _given_more(reading, setting, worst),
     )  # fmt: skip
     gains = [gain_of(reading, setting, coalition) for coalition in found if len(coalition) > 1]
     decided = _decided(base, found, worst, [gain for gain in gains if gain is not None], numbers)
