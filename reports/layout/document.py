@@ -23,11 +23,7 @@ from reports.wording.words import Check
 ALIAS = "knowledge "
 """What a short name of a state of knowledge begins with."""
 TERMINAL, MARKDOWN, PAGE = "terminal", "markdown", "page"
-TEXT, EVERYWHERE = (ALIAS = "knowledge "
-"""What a short name of a state of knowledge begins with."""
-TERMINAL, MARKDOWN), (ALIAS = "knowledge "
-"""What a short name of a state of knowledge begins with."""
-TERMINAL, MARKDOWN, PAGE)
+TEXT, EVERYWHERE = (TERMINAL, MARKDOWN), (TERMINAL, MARKDOWN, PAGE)
 
 
 class Name(str):
