@@ -181,7 +181,7 @@ class AuditResult(BaseModel):
 
     @property
     def plot(self) -> Any:
-        """The charts of these results: ``result.plot.collusion()`` and its kin return Altair charts."""
+        """The charts of these results, by Altair: ``result.plot()`` draws the first, ``result.plot.collusion()`` and its kin each one."""
         return _display().plots(self.disclosed())
 
     def _repr_html_(self) -> str:
