@@ -28,13 +28,11 @@ class Markdown(Renderer):
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the document, one section an audit, after a summary when there are several."""
-        documents = [audit_document(result) for result in results]
-        lead = [f"# {len(documents)} audits\n", _table(tree.overview(documents))] if len(documents) > 1 else []
-        return "\n".join([*lead, *map(_document, documents)])
+        return _documents([audit_document(result) for result in results])
 
-    def render_comparison(self, comparison: Comparison) -> str:
-        """Return what changed between two audits, worst first."""
-        return _document(changes_document(comparison))
+    def render_comparison(self, *comparisons: Comparison) -> str:
+        """Return what changed between two audits, worst first; of several scenarios one after the other."""
+        return _documents([changes_document(comparison) for comparison in comparisons])
 
 
 def safe(text: tree.Text) -> str:
@@ -49,9 +47,14 @@ def safe(text: tree.Text) -> str:
     )
 
 
+def _documents(documents: Sequence[tree.Document]) -> str:
+    lead = [f"# {len(documents)} audits\n", _table(tree.overview(documents))] if len(documents) > 1 else []
+    return "\n".join([*lead, *map(_document, documents)])
+
+
 def _document(document: tree.Document) -> str:
-    """Return an audit under a heading of the second level, its sections under the third; a comparison stands alone, a level higher."""
-    if document.kind == "comparison":
+    """Return an audit under a heading of the second level, its sections under the third; a lone comparison stands a level higher."""
+    if document.kind == "comparison" and document.overview is None:
         return "\n".join([f"# {safe(document.headline)}\n", *_blocks(document.opening), *_blocks(document.sections, level=2)])
     summary = tree.Paragraph(f"{document.headline}. {document.summary}".rstrip())
     return "\n".join([f"## {safe(document.name)}\n", *_blocks([*document.opening, summary]), *_blocks(document.sections)])
