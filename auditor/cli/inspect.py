@@ -89,7 +89,7 @@ def schema() -> None:
 @click.command()
 @click.argument("results", nargs=-1, required=True, metavar="RESULTS...")
 @click.option("--format", "form", type=click.Choice((*FORMATS, "html")), default="table", show_default=True, help="What to make.")
-@click.option("--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
 @guarded
 def report(results: tuple[str, ...], form: str, output: str | None) -> None:
     """Render reports again from saved results, without the data."""
@@ -107,7 +107,7 @@ def report(results: tuple[str, ...], form: str, output: str | None) -> None:
 @click.argument("old")
 @click.argument("new")
 @click.option("--format", "form", type=click.Choice(COMPARISONS), default="table", show_default=True, help="What to make.")
-@click.option("--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
 @guarded
 def compare(old: str, new: str, form: str, output: str | None) -> None:
     """Tell what changed between two results, beyond the error bars, or for each scenario of two folders of results.

@@ -31,7 +31,7 @@ note: another run on this table draws anew, and the copies of two runs average o
 @click.option("--scheme", required=True, help="A registered scheme.")
 @click.option("--levels", required=True, multiple=True, metavar="L,L,...", help="Levels in order of release (repeatable).")
 @click.option("--seed", type=click.IntRange(min=0), help="For studies only: the same copies again; left out, nobody can make them again.")
-@click.option("--output", required=True, type=click.Path(file_okay=False), help="Folder for the copies.")
+@click.option("-o", "--output", required=True, type=click.Path(file_okay=False), help="Folder for the copies.")
 @click.option("--columns", metavar="A,B,...", help="Columns to perturb and release; every numeric one by default.")
 @click.option("--keep", metavar="A,B,...", help="Columns of the file that go into every copy UNCHANGED; without it none does.")
 @click.option("--keep-rest", is_flag=True, help="Keep every column that --columns does not name, unchanged: names and identifiers too.")

@@ -23,7 +23,7 @@ COMMANDS = (run.run, *inspect.COMMANDS, perturb.perturb, selftest.selftest)
 
 
 @click.group(commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="auditor", message="%(prog)s %(version)s")
+@click.version_option(None, "-V", "--version", package_name="auditor", message="%(prog)s %(version)s")
 def cli() -> None:
     """How well does every known attack rebuild the private records from every coalition's perturbed copies?
 

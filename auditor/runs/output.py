@@ -137,10 +137,21 @@ def deliver(text: str, output: str | None, read: Sequence[str]) -> None:
         return
     if Path(output).resolve() in [path.resolve() for name in read for path in _holding(Path(name))]:
         raise AuditorError(f"{output}: holds the results themselves, and would be written over; choose another file with --output")
-    if not Path(output).absolute().parent.is_dir():
-        raise AuditorError(f"{Path(output).parent} is not a folder")
+    check_place(output)
     with writing(Path(output)):
         write_atomically(Path(output), text.encode("utf-8", "backslashreplace"))
+
+
+def check_place(output: str) -> None:
+    """See that a file of that name can be made.
+
+    Raises
+    ------
+    AuditorError
+        It is to stand in what is no folder.
+    """
+    if not Path(output).absolute().parent.is_dir():
+        raise AuditorError(f"{Path(output).parent} is not a folder")
 
 
 def _holding(path: Path) -> list[Path]:

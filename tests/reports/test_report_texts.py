@@ -225,6 +225,9 @@ def test_junit_has_an_item_for_each_expectation(case: str, request: pytest.Fixtu
     result = request.getfixturevalue(case)
     root = ElementTree.fromstring(Junit().render([result]))
     items = root.findall("./testsuite/testcase")
+    whole, *items = items
+    assert (whole.get("name"), float(whole.get("time", 0))) == ("the audit is whole", result.provenance.duration)
+    assert float(root.get("time", 0)) == sum(float(item.get("time", 0)) for item in root.iter("testcase"))
     assert len(items) == len(result.expectations) + (case == "failed")
     assert [item.find("failure") is None for item in items[: len(result.expectations)]] == [
         record.status == "holds" for record in result.expectations
