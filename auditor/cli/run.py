@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from auditor.results.model import AuditResult
     from auditor.scenario.model import Scenario
 
-FORMATS = ("table", "markdown", "latex", "json", "csv", "junit")
+FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif")
 
 
 @click.command()

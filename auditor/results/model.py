@@ -79,7 +79,8 @@ class Provenance(BaseModel):
     """Enough to run the audit again and know that it was the same.
 
     ``fingerprint`` tells tables apart: of a public one a SHA-256, of a private one a keyed hash, under the key of which ``fingerprint_key``
-    is the name; it can be compared with others under that key alone (`auditor.results.owner_key`).
+    is the name; it can be compared with others under that key alone (`auditor.results.owner_key`). ``file`` is the scenario's, as seen from
+    where the audit was run, or its name alone where it is not below; empty for one that came from no file.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -92,6 +93,7 @@ class Provenance(BaseModel):
     start: str
     duration: float
     command: str = ""
+    file: str = ""
 
 
 class Partial(BaseModel):

@@ -9,6 +9,7 @@ from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -188,7 +189,9 @@ def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]
 def judge(scenario: Scenario, evidence: Evidence, missing: Sequence[Missing] = ()) -> list[ExpectationRecord]:
     """Return the verdict on every expectation of the scenario; what tasks are missing leaves those that cover them undecided."""
     asked = [undecided(_judged(use, evidence), use.expectation, missing) for use in scenario.judged]
-    return [*asked, *_unasked(scenario, evidence, missing)]
+    lines = [scenario.places.problem(("expect", use.place), "").line for use in scenario.judged]
+    placed = [record.model_copy(update={"line": line}) for record, line in zip(asked, lines, strict=True)]
+    return [*placed, *_unasked(scenario, evidence, missing)]
 
 
 def _unasked(scenario: Scenario, evidence: Evidence, missing: Sequence[Missing]) -> list[ExpectationRecord]:
@@ -307,4 +310,13 @@ def _provenance(
         start=started.isoformat(timespec="seconds"),
         duration=round(duration, 3),
         command=command,
+        file=_file_of(scenario),
     )
+
+
+def _file_of(scenario: Scenario) -> str:
+    """Return the scenario's file as a repository would name it; of one elsewhere its name alone, as folders tell of the machine."""
+    document = scenario.places.document
+    path = Path(document.file if document is not None and document.file else "")
+    below = path.absolute().is_relative_to(Path.cwd())
+    return (path.absolute().relative_to(Path.cwd()) if below else Path(path.name)).as_posix() if path.name else ""

@@ -20,7 +20,7 @@ from auditor.cli import cli, main
 from reports.charts.inert import deflated
 
 ROWS = 60
-FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "html", "notebook")
+FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif", "html", "notebook")
 
 
 @pytest.fixture(scope="module")
