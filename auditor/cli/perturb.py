@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from auditor.cli.arguments import override, warn_of_broken_plugins
+from auditor.cli.arguments import numbers, override, warn_of_broken_plugins
 from auditor.cli.guard import guarded
 from auditor.errors import AuditorError
 from auditor.process.console import say, tell
@@ -60,12 +60,12 @@ def perturb(
     selection = None if columns is None else _names(columns)
     unchanged: Any = "rest" if keep_rest else _names(keep or "")
     parameters = dict(override(change) for change in changes)
-    numbers = _numbers(",".join(levels))
-    written = write_copies(data, scheme, numbers, seed, Path(output), selection, rows, parameters, form, precision, unchanged)
+    asked = numbers(",".join(levels))
+    written = write_copies(data, scheme, asked, seed, Path(output), selection, rows, parameters, form, precision, unchanged)
     for path in written:
         tell(f"written: {path}")
-    for copy in unperturbed(scheme, numbers):
-        say(f"warning: level {numbers[copy - 1]:g} perturbs nothing: copy {copy} is the data as they are")
+    for copy in unperturbed(scheme, asked):
+        say(f"warning: level {asked[copy - 1]:g} perturbs nothing: copy {copy} is the data as they are")
     if seed is not None:
         say(FOR_STUDY)
     elif averages_out(scheme):
@@ -74,10 +74,3 @@ def perturb(
 
 def _names(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
-
-
-def _numbers(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise AuditorError(f"--levels must be numbers separated by commas, as 0.25,0.5,1; got {text!r}") from None

@@ -103,6 +103,8 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["broken.csv", "--scheme", "correlated", "--levels", "0.5", "--output", "copies"],
         ["broken.csv", "--scheme", "correlated", "--levels", "0.5", "--columns", "pay,tax", "--output", "copies"],
     ],
+    "attack": [["ndr", "data.csv", "--original", "data.csv"], ["llse", "broken.csv", "--original", "data.csv"],
+               ["llse", "data.csv", "--original", "broken.csv", "--columns", "pay,tax"]],
     "selftest": [["--rows", "100", "--releases", "1", "--case", "bands"], ["--case", "no-such"]],
 }
 """Every command as it is used, and as it goes wrong."""
