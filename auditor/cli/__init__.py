@@ -1,6 +1,7 @@
 """The command line: what is asked is parsed here, and what is asked for is called; no figure is made here.
 
-``program`` is where it starts and ends, ``guard`` what surrounds every command, ``arguments`` what several commands take.
+``program`` is where it starts and ends, ``guard`` what surrounds every command, ``arguments`` what several commands take,
+``completion`` how Tab completes them.
 The commands are ``run``, ``perturb``, ``attack``, ``selftest`` and ``inspect`` (check, list, show, new, schema, report, compare).
 
 Uses every other room. At the top of these modules nothing of ours is imported but errors and the console: the rest is

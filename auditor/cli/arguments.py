@@ -8,10 +8,13 @@ from typing import Any
 
 import rich_click as click
 
+from auditor.cli.completion import scenarios as complete_scenarios
 from auditor.errors import AuditorError, PluginFailed, StorageError, bounded
 from auditor.process.console import say
 
-scenario_argument = click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
+scenario_argument = click.argument(
+    "scenarios", nargs=-1, required=True, metavar="SCENARIO...", shell_complete=complete_scenarios
+)
 set_option = click.option(
     "--set", "changes", multiple=True, metavar="PATH=VALUE", help="Change a place of the scenario, as `data.rows=1000` (repeatable)."
 )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import rich_click as click
 
-from auditor.cli import attack, inspect, perturb, run, selftest
+from auditor.cli import attack, completion, inspect, perturb, run, selftest
 from auditor.cli.guard import close_up, report_bug
 from auditor.errors import FAILED_RUNNING, WRONG_REQUEST, AuditorError, PluginFailed, StorageError
 from auditor.process.console import say
@@ -24,6 +24,7 @@ COMMANDS = (run.run, *inspect.COMMANDS, perturb.perturb, attack.attack, selftest
 
 @click.group(commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(None, "-V", "--version", package_name="auditor", message="%(prog)s %(version)s")
+@completion.option
 def cli() -> None:
     """How well does every known attack rebuild the private records from every coalition's perturbed copies?
 
