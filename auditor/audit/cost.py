@@ -1,8 +1,8 @@
 """What the audit of one release takes in time, added up before it is run: drawing, passes over the rows, attacks, learners.
 
 Every kind of work has a constant, measured once on one core of some 2.5 GHz; an attack states its own (``Attack.cost``). The sum is meant
-to tell seconds from minutes: for scenarios that ship it is within a factor of 2.7 of what was measured, but for one that makes thousands
-of guesses. *Not counted*: what a plugin of another's takes beyond the cost that it states, and waiting for disks.
+to tell seconds from minutes: for scenarios that ship it is within a factor of 2.7 of what was measured. *Not counted*: what a plugin of
+another's takes beyond the cost that it states, and waiting for disks.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ ATTEMPT, COALITION, SOLVE = 1e-3, 5e-5, 3e-9
 """A linear attack on a release, records included; each of its coalitions, in each draw; and each entry of its matrix that is solved for."""
 LEARNT, APPLIED = 20_000, 1e-7
 """Rows that attacks learn from at most, about; and what a value takes that is estimated and not learnt from."""
+GUESS, GUESSED = 3e-5, 5e-9
+"""To draw one of an attack's guesses (its parameter ``guesses``) and count its hits, and for each value that is guessed."""
 TREE, TREE_VALUE = 0.05, 6e-7
 """Boosted trees for one attribute of a coalition, twice over, and each value of a column that they are shown."""
 CODE, RECORD, CHANCE = 4e-8, 1.3e-7, 1.5e-9
@@ -62,8 +64,9 @@ def numeric_seconds(here: Scenario, use: SchemeUse, rows: int, width: int, copie
 
 def fit_seconds(attack: Attack, rows: int, width: int) -> float:
     """Return what an attack takes that is fitted to one coalition's copies, and run over all rows."""
-    learnt = min(rows, LEARNT)
-    return width * (attack.cost.fit + attack.cost.row * learnt + APPLIED * (rows - learnt))
+    learnt, guesses = min(rows, LEARNT), getattr(attack.parameters, "guesses", 0)
+    guessed = guesses * (GUESS + GUESSED * rows * width)
+    return guessed + width * (attack.cost.fit + attack.cost.row * learnt + APPLIED * (rows - learnt))
 
 
 def tree_seconds(here: Scenario, rows: int, width: int, copies: int) -> float:
