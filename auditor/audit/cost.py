@@ -38,6 +38,8 @@ TREE, TREE_VALUE = 0.05, 6e-7
 """Boosted trees for one attribute of a coalition, twice over, and each value of a column that they are shown."""
 CODE, RECORD, CHANCE = 4e-8, 1.3e-7, 1.5e-9
 """To make a code of a copy of categories; and for one record of one coalition, to count it, and one value's chance in its posterior."""
+HISTORY = 6e-10
+"""To look a record's value up in one more copy, for the size of its history."""
 GEOMETRY = 0.06
 """Distances and clusters of one copy."""
 FOLD, FOLD_ROW = 1e-3, 3e-6
@@ -79,9 +81,14 @@ def tree_seconds(here: Scenario, rows: int, width: int, copies: int) -> float:
 
 
 def categorical_seconds(here: Scenario, use: SchemeUse, rows: int, size: int, copies: int) -> float:
-    """Return seconds for a release of so many records of categories, which have so many values, in every replicate."""
+    """Return seconds for a release of so many records of categories, which have so many values, in every replicate.
+
+    A copy that nobody holds is not made, unless each is drawn from its neighbours.
+    """
     draws = 1 if here.replicates >= FEWEST_REPLICATES else 1 + ROW_REDRAWS
-    seconds = RELEASE + CODE * rows * (copies + 1)
+    held = {copy for coalition in expand_all(here.coalitions, copies, here.seed) for copy in coalition}
+    made = len(held) if getattr(use.parameters, "implementation", "process") == "process" else copies
+    seconds = RELEASE + CODE * rows * (made + 1) + HISTORY * rows * copies * (here.measure("history-size") is not None)
     for attack, _, coalitions in tries(here, use, copies):
         each = draws * fit_seconds(attack, rows, 1) if attack.serial else rows * (RECORD + CHANCE * size)
         seconds += ATTEMPT + coalitions * each

@@ -59,9 +59,9 @@ def outline(scenario: Scenario) -> str:
     ]
     if memory > there:
         head.append(f"  WARNING: that is more than the {there / 2**20:,.0f} MB that there are; audit fewer rows, copies or coalitions")
-    for path, values in scenario.sweep.items():
-        listed = shortened(json.dumps(values, ensure_ascii=False), LONGEST_SWEEP)
-        head.append(f"  swept: {path} over {len(values)} {'value' if len(values) == 1 else 'values'}: {listed}")
+    for path, swept in scenario.sweep.items():
+        listed = shortened(json.dumps(swept, ensure_ascii=False), LONGEST_SWEEP)
+        head.append(f"  swept: {path} over {len(swept)} {'value' if len(swept) == 1 else 'values'}: {listed}")
     schemes = list(dict.fromkeys(line.scheme for line in lines))
     body = [_folded(name, [line for line in lines if line.scheme == name]) for name in schemes[:MOST_SCHEMES]]
     more = [f"  … and {len(schemes) - MOST_SCHEMES} more"] if len(schemes) > MOST_SCHEMES else []

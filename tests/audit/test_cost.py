@@ -113,6 +113,19 @@ def test_more_memory_than_there_is_is_warned_of(monkeypatch: pytest.MonkeyPatch)
     assert "WARNING: that is more than the 100 MB that there are" in outline(scenario())
 
 
+def test_copies_of_categories_that_nobody_holds_are_looked_at_for_histories_alone() -> None:
+    tuples = {"data": {"source": "salary-like", "rows": ROWS}, "coalitions": [{"first": 1}], "attacks": ["posterior"], "knowledge": ["perfect"]}
+
+    def taken(copies: int, implementation: str = "process", **more: Any) -> float:
+        scheme = {"name": "uniform-multilevel", "levels": {"linear": [0.1, 0.5], "count": copies}, "implementation": implementation}
+        here = scenario(**tuples, schemes=[scheme], **more)
+        return categorical_seconds(here, here.schemes[0], ROWS, 50, copies)
+
+    assert taken(100) == taken(10)
+    assert taken(100, measures=["history-size"]) - taken(100) == pytest.approx(100 * ROWS * cost.HISTORY)
+    assert taken(100, "bridge") - taken(100) == pytest.approx(99 * ROWS * cost.CODE)
+
+
 def test_the_plan_says_minutes_where_it_takes_minutes() -> None:
     assert " minutes on one core" in outline(scenario(attacks=["mixture-estimate", "map-estimate"], coalitions=["subsets"], replicates=1000))
     assert " s on one core" in outline(scenario())
