@@ -196,7 +196,7 @@ def test_a_place_for_junit_that_is_none_is_told_before_the_run(folder, auditor):
     assert not Path("audit").exists()
 
 
-@pytest.mark.parametrize("form", ["table", "markdown", "json", "csv", "junit"])
+@pytest.mark.parametrize("form", ["table", "markdown", "latex", "json", "csv", "junit", "sarif"])
 def test_every_format_of_a_run_goes_to_standard_output_alone(folder, auditor, form):
     status, out, _ = auditor("run", "holds.yaml", "--format", form)
     assert status == 0
@@ -206,6 +206,8 @@ def test_every_format_of_a_run_goes_to_standard_output_alone(folder, auditor, fo
         assert json.loads(out)["schema_version"] == 1
     elif form == "junit":
         assert len(ElementTree.fromstring(out).findall(".//testcase")) >= 2
+    elif form == "sarif":
+        assert json.loads(out)["runs"][0]["results"] == []
     elif form == "csv":
         assert len(out.splitlines()) > 100
     else:
