@@ -31,13 +31,14 @@ FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif")
 @set_option
 @seed_option
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="What to print.")
+@click.option("--full", is_flag=True, help="Print everything, not the verdict, comparison and expectations only.")
 @click.option("--junit-xml", metavar="FILE", type=click.Path(dir_okay=False), help="Write the verdicts as JUnit XML, too, for CI systems.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, and only the verdict.")
 @click.option("--resume", is_flag=True, help="Use what earlier runs have finished; only what is missing or has changed is carried out.")
 @guarded
 def run(
     scenarios: tuple[str, ...], output: str, workers: int, cluster: str | None, changes: tuple[str, ...], seed: int | None,
-    form: str, junit_xml: str | None, quiet: bool, resume: bool,
+    form: str, full: bool, junit_xml: str | None, quiet: bool, resume: bool,
 ) -> None:  # fmt: skip
     """Run audits, print the report, and write `results.json`, `results.parquet` and `report.html`.
 
@@ -69,7 +70,7 @@ def run(
             finally:
                 dismiss()
         with suppress(interrupt.Interrupted), interrupt.shielded():
-            statuses.append(_printed(results, form, quiet, Path(output), junit_xml))
+            statuses.append(_printed(results, form, quiet, Path(output), full, junit_xml))
             _tell_stopped(checked, results)
         status = interrupt.exit_status()
     if len(results) < len(scenarios):  # whatever cut it short: nothing is fine that was not written
@@ -124,7 +125,9 @@ def _audited(
         return run_scenario(scenario, workers, cluster, listener, command, keep).disclosed()
 
 
-def _printed(results: Sequence[AuditResult], form: str, quiet: bool, output: Path, junit_xml: str | None) -> int:
+def _printed(
+    results: Sequence[AuditResult], form: str, quiet: bool, output: Path, full: bool, junit_xml: str | None
+) -> int:
     """Print and write what was asked for, of what there is; return an exit status."""
     if not results:
         return 0
@@ -133,7 +136,7 @@ def _printed(results: Sequence[AuditResult], form: str, quiet: bool, output: Pat
     try:
         if junit_xml is not None:
             deliver(rendered("junit", results), junit_xml, ())
-        print_results(results, form, quiet, output)
+        print_results(results, form, quiet, output, full)
     except PluginFailed as failure:
         say(f"error: {failure}")
         return FAILED_RUNNING
