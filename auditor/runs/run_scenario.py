@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -318,5 +318,6 @@ def _file_of(scenario: Scenario) -> str:
     """Return the scenario's file as a repository would name it; of one elsewhere its name alone, as folders tell of the machine."""
     document = scenario.places.document
     path = Path(document.file if document is not None and document.file else "")
-    below = path.absolute().is_relative_to(Path.cwd())
-    return (path.absolute().relative_to(Path.cwd()) if below else Path(path.name)).as_posix() if path.name else ""
+    with suppress(OSError, ValueError):  # the current folder is gone, or the file is not below it
+        path = path.relative_to(Path.cwd()) if path.is_absolute() else path
+    return path.name if path.is_absolute() or ".." in path.parts else path.as_posix() if path.name else ""

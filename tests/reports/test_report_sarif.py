@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,10 @@ import pytest
 
 import auditor
 from auditor.results.model import AuditResult, Partial
+from auditor.runs.run_scenario import _file_of
+from auditor.scenario.read import read_scenario
+from auditor.scenario.yaml.document import load
+from auditor.scenario.yaml.positions import Places
 from reports.sarif import Sarif
 
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}, "additionalProperties": False}
@@ -52,6 +57,10 @@ STRUCTURE = {
     },
 }  # fmt: skip
 """The part of the SARIF 2.1.0 schema that is used, closed: names and types as OASIS has them."""
+SMALL = {
+    "data": {"source": "gaussian", "covariance": [[1.0]], "rows": 50}, "schemes": [{"name": "correlated", "levels": [1]}],
+    "attacks": ["ndr"], "expect": [{"normalized_error": {"at-least": 9}}],
+}  # fmt: skip
 
 
 def log_of(*results: AuditResult) -> dict[str, Any]:
@@ -106,11 +115,18 @@ def test_results_stand_at_their_line_of_the_scenario_s_file(here: Path) -> None:
     assert log_of(changed)["results"][0]["locations"] == [{"physicalLocation": {"artifactLocation": place["artifactLocation"]}}]
 
 
+@pytest.mark.parametrize(("given", "told"), [
+    ("audits/mine.yaml", "audits/mine.yaml"), ("../mine.yaml", "mine.yaml"), ("/elsewhere/mine.yaml", "mine.yaml"), (None, ""),
+])  # fmt: skip
+def test_a_file_is_named_as_a_repository_would(given: str | None, told: str) -> None:
+    scenario = read_scenario(SMALL)
+    document = None if given is None else load("seed: 1", given)
+    assert _file_of(replace(scenario, places=Places(document))) == told
+
+
 def test_a_file_elsewhere_is_told_by_its_name_alone_and_a_scenario_from_python_has_none(here: Path) -> None:
     small = {"replicates": 1, "expect": [{"distortion": {"at-least": 99}}]}
     assert auditor.run("li2012-example", overrides=small).provenance.file == "li2012-example.yaml"
-    plain = {"data": {"source": "gaussian", "covariance": [[1.0]], "rows": 50}, "schemes": [{"name": "correlated", "levels": [1]}],
-             "attacks": ["ndr"], "expect": [{"normalized_error": {"at-least": 9}}]}  # fmt: skip
-    result = auditor.run(plain)
+    result = auditor.run(SMALL)
     assert result.provenance.file == ""
     assert log_of(result)["results"][0]["locations"] == []
