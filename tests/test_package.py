@@ -11,9 +11,11 @@ import tarfile
 import tomllib
 import venv
 import zipfile
+from itertools import chain
 from pathlib import Path, PurePosixPath
 
 import pytest
+import yaml
 
 import auditor
 from tests.programs import PATIENCE, ROOT, python
@@ -27,6 +29,15 @@ def test_no_name_that_is_offered_is_a_module_s() -> None:
 
 def test_every_name_that_is_offered_is_there() -> None:
     assert all(getattr(auditor, name).__name__ == name for name in auditor.__all__)
+
+
+def test_dir_shows_what_is_public_and_nothing_else() -> None:
+    assert dir(auditor) == sorted(auditor.__all__)
+
+
+def test_the_project_is_cited_as_its_own_author() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert [author["name"] for author in cited["authors"]] == ["The auditor project"]
 
 
 # -- wheel and source archive ------------------------------------------------------------------------------------------
@@ -43,26 +54,30 @@ LEFT_BEHIND = (
 """What work leaves in a checkout: caches, environments of any name, and results of audits, which may be of somebody's private table."""
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """A copy of the checkout with much left behind in it, its wheel and source archive, and a venv with the wheel; the names of its files."""
-    folder = tmp_path_factory.mktemp("package")
-    source = folder / "source"
-    for path in [found for name in TARGETS["sdist"]["include"] for found in ROOT.glob(name.lstrip("/"))] + [ROOT / "pyproject.toml", ROOT / ".gitignore"]:
-        source.mkdir(exist_ok=True)
-        unwanted = shutil.ignore_patterns("__pycache__", *{PurePosixPath(name).name for name in LEFT_BEHIND if "audit/" in name})
+def copied(source: Path) -> set[str]:
+    """Copy what the source archive is to hold to a folder, and leave much behind in it that it is not to; return the names of the former."""
+    source.mkdir()
+    unwanted = shutil.ignore_patterns("__pycache__", *{PurePosixPath(name).name for name in LEFT_BEHIND if "audit/" in name})
+    for path in chain.from_iterable(ROOT.glob(name.lstrip("/")) for name in (*TARGETS["sdist"]["include"], "pyproject.toml", ".gitignore")):
         shutil.copytree(path, source / path.name, ignore=unwanted) if path.is_dir() else shutil.copy(path, source)
     names = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
     for name in LEFT_BEHIND:
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text("left behind")
-    python("-m", "build", "--no-isolation", "--outdir", folder, source, check=True)  # the wheel is built from the archive
+    return names
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A folder with source archive, the wheel built from it, and a venv that has the wheel; the names of the files that they were built from."""
+    folder = tmp_path_factory.mktemp("package")
+    names = copied(folder / "source")
+    python("-m", "build", "--no-isolation", "--outdir", folder, folder / "source", check=True)
     venv.create(folder / "venv", with_pip=False, symlinks=True)
-    wheel = folder / f"auditor-{VERSION}-py3-none-any.whl"
-    program = folder / "venv/bin/python"
+    wheel, program = folder / f"auditor-{VERSION}-py3-none-any.whl", folder / "venv/bin/python"
     python("-m", "pip", "--python", program, "install", "--no-deps", "--no-index", "--no-compile", "--quiet", wheel, check=True)
     packages = Path(sysconfig.get_path("purelib", vars={"base": str(folder / "venv"), "platbase": str(folder / "venv")}))
-    # What it depends on. Links to the checkout in those folders (.pth) are not followed from here.
+    # What the wheel depends on; a link to a checkout that lies in those folders is not followed from here.
     (packages / "shared.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")))
     return folder, names
 
