@@ -17,6 +17,7 @@ from auditor.data.columns.checks import check_variance
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.formats import readers as reading
 from auditor.data.formats.as_written import column_as_written
+from auditor.data.formats.kinds import SAID, SUFFIXES
 from auditor.data.formats.parts import pieces_of
 from auditor.data.request import DataUse
 from auditor.data.streamed.rows import FileRows
@@ -113,8 +114,8 @@ def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = Fa
         number of rows.
     """
     with named_after(path):
-        if path.suffix.lower() not in reading.SUFFIXES:
-            raise DataError(f"a copy is a file of kind {' or '.join(reading.SUFFIXES)}")
+        if path.suffix.lower() not in SUFFIXES:
+            raise DataError(f"a copy is {SAID}")
         known = reading.header(path)
         values = _numbers(path, table.attributes, known)
         places = np.arange(len(values)) if key is None else places_by_key(path, table.keys, key, known)

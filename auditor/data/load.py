@@ -21,6 +21,7 @@ from auditor.data.columns.checks import Missing
 from auditor.data.columns.hierarchy import Hierarchy, coded
 from auditor.data.columns.record_keys import record_keys
 from auditor.data.columns.row_order import in_order_of
+from auditor.data.formats import kinds
 from auditor.data.formats import readers as reading
 from auditor.data.formats.as_written import column_as_written
 from auditor.data.formats.parts import Piece, first_rows, parts, pieces_of, whole_frame
@@ -70,7 +71,7 @@ def load_table(
     Parameters
     ----------
     source : str
-        The name of a registered source, or a path to a ``.csv`` (UTF-8, commas, a header) or ``.parquet`` file, or to a folder of
+        The name of a registered source, or a path to a file of any kind in ``auditor.data.formats.kinds``, or to a folder of
         parts (``parts/``), relative to ``base`` or else to the current folder. In a CSV file of one column every line below the header
         is a record, and a blank one, at the end too, is a missing value; in one of several columns a blank line is no record.
     columns : sequence of str, optional
@@ -342,10 +343,10 @@ def _chosen_names(path: Path, columns: Sequence[str] | None, **beside: str | Non
 def _find(source: str, base: Path | None) -> Path:
     there = located(source, base)
     folders = [path for path in there if path.is_dir()]
-    if not source.lower().endswith(reading.SUFFIXES):
+    if not source.lower().endswith(kinds.SUFFIXES):
         if folders:
             return folders[0]
-        raise DataError(f"source {quoted(source)} is neither a registered source nor a .csv or .parquet file, nor a folder of them")
+        raise DataError(f"source {quoted(source)} is neither a registered source nor {kinds.SAID}, nor a folder of parts")
     if there:
         return there[0]
     where = "the scenario's folder or the current one" if base is not None else "the current folder"
