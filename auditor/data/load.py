@@ -75,8 +75,8 @@ def load_table(
         parts (``parts/``), relative to ``base`` or else to the current folder. In a CSV file of one column every line below the header
         is a record, and a blank one, at the end too, is a missing value; in one of several columns a blank line is no record.
     columns : sequence of str, optional
-        Attributes to take, in this order; booleans asked for by name become 0 and 1. Without it, every column but a
-        source's class labels, and then all must be numbers; where ``categories`` names some, others that are no numbers, or
+        Attributes to take, in this order; booleans asked for by name become 0 and 1, dates days since 1970-01-01. Without it, every column
+        but a source's class labels, and then all must be numbers; where ``categories`` names some, others that are no numbers, or
         constant, are left out.
     rows : int, optional
         Take the first so many records (draw so many, for a synthetic source), counted before records with missing
