@@ -131,7 +131,7 @@ def load_table(
             return _finished(_of_pieces(pieces, names, asked, source), standardize, varied=varied)
         if not hierarchies and order is key is None and is_large(pieces, len(names)):
             found = categorize(pieces, names, asked.booleans, asked, chosen)
-            numbers = Table(found.numeric, found.content, source)
+            numbers = Table(found.numeric, found.content, source, dropped=missing == "drop")
             codes = found.codes
             return held_if_small(_finished(numbers, standardize, lambda: _stored(codes(numbers))))
         raw = _Raw(whole_frame(pieces, names, rows))
@@ -154,14 +154,15 @@ def load_table(
     values = numbers_of_frame(frame, asked)
     if keys is not None and missing == "drop":
         keys = keys.some(raw.frame.notna().all(axis=1).to_numpy())
-    held = Table(names, values, source, raw.description, raw.licence, hierarchies=dict(hierarchies), keys=keys)
+    described = Table(names, values, source, raw.description, raw.licence, dropped=missing == "drop")
+    held = replace(described, hierarchies=dict(hierarchies), keys=keys)
     return _finished(held, standardize, lambda: chosen.table(whole, names, values))
 
 
 def _of_pieces(pieces: Sequence[Piece], names: tuple[str, ...], asked: Asked, source: str) -> Table:
     looked = scanned_rows(pieces, names, asked)
     if looked is None:
-        return Table(names, numbers_of_pieces(pieces, names, asked), source)
+        return Table(names, numbers_of_pieces(pieces, names, asked), source, dropped=asked.missing == "drop")
     rows, found = looked
     return Table(names, rows, source, scanned=found)
 
@@ -254,6 +255,16 @@ def read_columns(path: str, columns: Sequence[str]) -> pd.DataFrame:
         There is no such file, or it lacks a column.
     """
     return _from_file(path, columns, None, {}, None).frame
+
+
+def file_pieces(path: str, columns: Sequence[str] | None, rows: int | None) -> tuple[tuple[str, ...], list[Piece]]:
+    """Return the columns to take of a file or a folder of parts, and the pieces that hold the first ``rows`` records."""
+    return _pieces(path, columns, rows, {}, None)
+
+
+def source_frame(source: str, columns: Sequence[str] | None, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
+    """Return columns of a registered source as they are, of any kind."""
+    return _from_plugin(source, columns, rows, {}, rng).frame
 
 
 def is_file(source: str) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -15,22 +17,35 @@ from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import CategoricalTable, split
 from auditor.data.columns.category_rules import Categories
+from auditor.data.columns.dates import SINCE
 from auditor.data.formats.readers import csv_frame, header
 from auditor.data.formats.writers import TableFiles
 from auditor.data.load import is_file, load_table
+from auditor.data.raw_columns import Blanks, blank_cells, raw_frames, stored_kinds
 from auditor.data.table import Table
 from auditor.data.unperturbed_columns import Kept, column_names
-from auditor.errors import AuditorError
+from auditor.errors import AuditorError, AuditorWarning
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import plugin_errors
 from auditor.process.environment import one_thread, version
 from auditor.registry import get
 from auditor.results.files import located, write_atomically
+from auditor.runs.finished_copies import (
+    AS_DRAWN,
+    Treatment,
+    filled_categories,
+    finished,
+    finishes,
+    notes_of,
+    notes_of_blanks,
+    post_processing,
+)  # fmt: skip
 from auditor.runs.perturb import Release, checked_levels, make_plugin
 from auditor.schemes.base.grid import DOUBLE_BITS, SINGLE_BITS
 from auditor.schemes.base.scheme import Key, Scheme, by_engine
 from auditor.schemes.draw import drawn_blocks, drawn_codes, key_of, noise_deviations
 from auditor.schemes.replacement.base import UniformScheme
+from auditor.text.column_names import listed
 
 MANIFEST = "release.json"
 
@@ -55,13 +70,14 @@ def write_copies(
     form: str | None = None,
     precision: Precision = "double",
     keep: Sequence[str] | Literal["rest"] = (),
+    treatment: Treatment = AS_DRAWN,
 ) -> list[Path]:
     """Perturb a table and write ``copy-1``, ``copy-2`` … and a manifest; return the paths written.
 
     Parameters
     ----------
     data : str
-        A registered source, or a path to .csv or .parquet.
+        A registered source, or a path to a file of data.
     scheme, levels, parameters
         As for ``auditor.perturb``.
     seed : int, optional
@@ -72,12 +88,19 @@ def write_copies(
     columns, rows
         Selection, as in a scenario's ``data``.
     form : 'csv' or 'parquet', optional
-        Like the data by default, csv for a registered source.
+        Parquet for data in Parquet by default, csv (UTF-8, commas, decimal points) for all others.
     precision : 'double' or 'single'
         Numbers of 64 or 32 bits. Single takes half the room; categories are the same in both.
     keep : sequence of str or 'rest'
         Columns of the file that go into every copy **unchanged**; ``rest``: all but those perturbed. None by default: what is not named
         is not released.
+    treatment : Treatment
+        What is done about blank cells, and to copies once they are drawn.
+
+    Warns
+    -----
+    AuditorWarning
+        What was left out, filled in, kept blank, rounded or cut off.
 
     Raises
     ------
@@ -95,10 +118,13 @@ def write_copies(
     kind = form or ("parquet" if _is_parquet(data) else "csv")
     paths = [output / f"copy-{k}.{kind}" for k in range(1, len(levels) + 1)]
     _check_room(data, output, paths)
-    columns, kept = _selection(data, columns, keep, rows)
+    columns, wanted = _selection(data, columns, keep)
+    asked = _Asked(data, columns, rows, list(levels), seed, precision, treatment)
+    kept = Kept(data, wanted, blank_cells(asked.raw()) if treatment.missing == "drop" else None) if wanted else None
     with plugin_errors():
         chosen: Scheme = make_plugin("scheme", scheme, parameters or {})
-        parts, stated = by_engine(WRITTEN, chosen)(chosen, data, columns, rows, list(levels), seed, precision)
+        treatment.check(chosen)
+        parts, stated, notes = by_engine(WRITTEN, chosen)(chosen, asked)
     parts = _drawn(parts)
     if kept is not None:
         parts = _beside(parts, kept, column_names(data), rows is None)
@@ -118,39 +144,97 @@ def write_copies(
             **stated,
             **({} if kept is None else {"kept": kept.columns}),
             "precision": precision,
+            "missing": treatment.missing,
             "for_study_only": seed is not None,
             "copies": [path.name for path in paths],
         }
         write_atomically(output / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
     except OSError as error:
         raise AuditorError(f"{output}: cannot be written ({error.strerror})") from None
+    for note in (*notes, *_left_out(data, stated["attributes"], wanted)):
+        warnings.warn(AuditorWarning(note), stacklevel=2)
     return [*paths, output / MANIFEST]
 
 
-Written = tuple[Iterator[Sequence[pd.DataFrame]], dict[str, Any]]
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be perturbed, and how it is to be written."""
+
+    data: str
+    columns: Sequence[str] | None
+    rows: int | None
+    levels: list[float]
+    seed: int | None
+    precision: Precision
+    treatment: Treatment
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The randomness of a synthetic source, from the start."""
+        return stream(self.seed or 0, "data")
+
+    def raw(self) -> Iterator[pd.DataFrame]:
+        """Yield the columns as they are found, blanks and all."""
+        return raw_frames(self.data, self.columns, self.rows, self.rng)
+
+    def blanks(self) -> Blanks:
+        """Count blank cells, where there may be any."""
+        return Blanks(0, 0, {}) if self.treatment.missing == "refuse" else Blanks.of(self.raw())
+
+    def table(self, categories: Categories | None = None) -> Table:
+        """Return the table to perturb; blanks that stay blank have the column's mean meanwhile."""
+        missing = self.treatment.missing
+        return load_table(
+            self.data, columns=self.columns, rows=self.rows, parameters={}, rng=self.rng, base=None, categories=categories,
+            missing="mean" if missing == "keep" else missing,
+        )  # fmt: skip
 
 
-def _numbers(
-    scheme: Scheme, data: str, columns: Sequence[str] | None, rows: int | None, levels: list[float], seed: int | None, precision: Precision
-) -> Written:
-    """Return copies of numbers block by block, and what a manifest states of them."""
-    table = load_table(data, columns=columns, rows=rows, parameters={}, rng=stream(seed or 0, "data"), base=None)
-    checked = checked_levels(levels, seed, scheme)
-    key = key_of(scheme, table, checked, seed, DOUBLE_BITS if precision == "double" else SINGLE_BITS)
-    parts = _frames(scheme, table, checked, key)
-    if precision == "single":
-        parts = _in_single(parts, noise_deviations(scheme, table, checked))
-    return parts, _stated(table.attributes, table.rows, scheme.distribution, key.grid)
+Written = tuple[Iterator[Sequence[pd.DataFrame]], dict[str, Any], list[str]]
 
 
-def _codes(
-    scheme: UniformScheme, data: str, columns: Sequence[str] | None, rows: int | None, levels: list[float], seed: int | None,
-    precision: Precision,
-) -> Written:  # fmt: skip
+def _numbers(scheme: Scheme, asked: _Asked) -> Written:
+    """Return copies of numbers block by block, what a manifest states of them, and what an owner must know."""
+    table, blanks = asked.table(), asked.blanks()
+    levels = checked_levels(asked.levels, asked.seed, scheme)
+    key = key_of(scheme, table, levels, asked.seed, DOUBLE_BITS if asked.precision == "double" else SINGLE_BITS)
+    parts = _frames(scheme, table, levels, key)
+    if asked.precision == "single":
+        parts = _in_single(parts, noise_deviations(scheme, table, levels))
+    stated = _stated(table.attributes, table.rows, scheme.distribution, key.grid)
+    kinds = stored_kinds(asked.data, table.attributes, asked.raw()) if asked.columns or not asked.treatment.is_plain else {}
+    days = [name for name, kind in kinds.items() if kind in ("date", "time")]
+    notes = list(notes_of_blanks(asked.treatment.missing, *blanks))
+    if asked.treatment.is_plain:
+        return parts, stated | _in_days(days), [*notes, *(f"{listed(days)}: written as {SINCE}; rounded, as dates" for _ in days[:1])]
+    how = finishes(table, kinds, asked.raw, asked.treatment)
+    parts = finished(parts, how, blank_cells(asked.raw()) if asked.treatment.missing == "keep" else None)
+    stated["grid"] = stated["grid"] and {name: grid for name, grid in stated["grid"].items() if how[name].is_bare}
+    stated["post_processing"] = post_processing(how, asked.treatment.bounds)
+    return parts, stated | _in_days([] if asked.treatment.rounded else days), [*notes, *notes_of(how, asked.treatment)]
+
+
+def _in_days(columns: Sequence[str]) -> dict[str, Any]:
+    """Return what a manifest says of dates that are written as numbers."""
+    return {SINCE.replace(" ", "_"): list(columns)} if columns else {}
+
+
+def _codes(scheme: UniformScheme, asked: _Asked) -> Written:
     """Return copies of categories block by block, the same in either precision, and what a manifest states of them."""
-    held = _categories(data, columns, rows, seed or 0)
-    parts = _coded_frames(scheme, held, checked_levels(levels, seed, scheme), seed)
-    return parts, _stated(held.names, held.rows, "replacement", ())
+    blanks = asked.blanks()
+    keep = asked.treatment.missing == "keep" and blanks.total > 0
+    held = filled_categories(asked.raw()) if keep else _categories(asked)
+    parts = _coded_frames(scheme, held, checked_levels(asked.levels, asked.seed, scheme), asked.seed)
+    if keep:
+        parts = finished(parts, {}, blank_cells(asked.raw()))
+    return parts, _stated(held.names, held.rows, "replacement", ()), list(notes_of_blanks(asked.treatment.missing, *blanks))
+
+
+def _left_out(data: str, perturbed: Sequence[str], kept: Sequence[str]) -> Iterator[str]:
+    """Yield what columns of a file are in no copy."""
+    left = [name for name in column_names(data) if name not in (*perturbed, *kept)] if is_file(data) else []
+    if left:
+        yield f"left out: {listed(left)}; only columns that are perturbed, or named to be kept, are in the copies"
 
 
 WRITTEN: dict[str, Callable[..., Written]] = {"numeric": _numbers, "categorical": _codes}
@@ -182,6 +266,9 @@ def read_release(X: Any, folder: Path | str) -> Release:
     try:
         manifest = json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
         names, levels = manifest["attributes"], tuple(manifest["levels"])
+        if manifest.get("post_processing") or manifest.get("missing") == "keep":
+            why = "its copies are rounded, cut off or have blanks, and a new one hangs on its neighbours as they were drawn"
+            raise AuditorError(f"{folder}: cannot be extended; {why}")
         scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
         original = X[names]
         types = by_engine(READ_AS, scheme)(original)
@@ -236,11 +323,11 @@ def _check_room(data: str, output: Path, paths: Sequence[Path]) -> None:
 
 
 def _selection(
-    data: str, columns: Sequence[str] | None, keep: Sequence[str] | Literal["rest"], rows: int | None
-) -> tuple[Sequence[str] | None, Kept | None]:
-    """Return the columns to perturb, and what reads those to keep."""
+    data: str, columns: Sequence[str] | None, keep: Sequence[str] | Literal["rest"]
+) -> tuple[Sequence[str] | None, list[str]]:
+    """Return the columns to perturb, and those to keep."""
     if not keep:
-        return columns, None
+        return columns, []
     if keep == "rest" and columns is None:
         raise AuditorError("to keep the rest, name the columns to perturb with --columns")
     names = column_names(data)
@@ -250,8 +337,7 @@ def _selection(
         raise AuditorError(f"column {both[0]!r} is to be perturbed and kept unchanged; one of the two")
     if not all(wanted):
         raise AuditorError("the rest has a column without a name; name the columns to keep")
-    kept = Kept(data, wanted) if wanted else None
-    return [name for name in names if name not in set(wanted)] if columns is None else columns, kept
+    return [name for name in names if name not in set(wanted)] if columns is None else columns, wanted
 
 
 def _drawn(parts: Iterator[Sequence[pd.DataFrame]]) -> Iterator[Sequence[pd.DataFrame]]:
@@ -283,13 +369,11 @@ def _is_parquet(data: str) -> bool:
     return data.lower().endswith(".parquet") or any(path.is_dir() and any(path.glob("*.parquet")) for path in located(data))
 
 
-def _categories(data: str, columns: Sequence[str] | None, rows: int | None, seed: int) -> CategoricalTable:
+def _categories(asked: _Asked) -> CategoricalTable:
     """Return categories to perturb, with the domains observed or declared by the source."""
-    if columns is None and is_file(data):
+    if asked.columns is None and is_file(asked.data):
         raise AuditorError("a uniform scheme perturbs categories: name the columns to take as such with --columns")
-    chosen = Categories({}, dict.fromkeys(columns or ()))
-    rng = stream(seed, "data")
-    held = load_table(data, columns=columns, rows=rows, parameters={}, rng=rng, base=None, categories=chosen).categorical
+    held = asked.table(Categories({}, dict.fromkeys(asked.columns or ()))).categorical
     if held is None:
         raise AuditorError("a uniform scheme perturbs categories: name the columns to take as such")
     return held
