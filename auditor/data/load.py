@@ -262,6 +262,12 @@ def file_pieces(path: str, columns: Sequence[str] | None, rows: int | None) -> t
     return _pieces(path, columns, rows, {}, None)
 
 
+def file_notes(source: str, base: Path | None = None) -> list[str]:
+    """Return what a reader must know of how a file is read; of a folder of parts what is to be said of the first that there is any of."""
+    found = _found(source, {}, base) if is_file(source) else []
+    return next((notes for path in found if (notes := reading.notes_of(path))), [])
+
+
 def source_frame(source: str, columns: Sequence[str] | None, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
     """Return columns of a registered source as they are, of any kind."""
     return _from_plugin(source, columns, rows, {}, rng).frame

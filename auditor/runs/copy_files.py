@@ -20,7 +20,7 @@ from auditor.data.columns.category_rules import Categories
 from auditor.data.columns.dates import SINCE
 from auditor.data.formats.readers import csv_frame, header
 from auditor.data.formats.writers import TableFiles
-from auditor.data.load import is_file, load_table
+from auditor.data.load import file_notes, is_file, load_table
 from auditor.data.raw_columns import Blanks, blank_cells, raw_frames, stored_kinds
 from auditor.data.table import Table
 from auditor.data.unperturbed_columns import Kept, column_names
@@ -151,7 +151,7 @@ def write_copies(
         write_atomically(output / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
     except OSError as error:
         raise AuditorError(f"{output}: cannot be written ({error.strerror})") from None
-    for note in (*notes, *_left_out(data, stated["attributes"], wanted)):
+    for note in (*file_notes(data), *notes, *_left_out(data, stated["attributes"], wanted)):
         warnings.warn(AuditorWarning(note), stacklevel=2)
     return [*paths, output / MANIFEST]
 

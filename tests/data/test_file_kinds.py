@@ -18,12 +18,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import auditor
 from auditor.data.formats import kinds
 from auditor.data.formats.number_marks import Marks, as_numbers, marks_of
 from auditor.data.formats.parts import pieces_of, whole_frame
 from auditor.data.formats.readers import header
-from auditor.data.load import load_table, read_columns
+from auditor.data.load import file_notes, load_table, read_columns
 from auditor.errors import AuditorWarning, DataError
+from auditor.runs.copy_files import write_copies
 
 CANARY = "CANARY-4711"
 ROWS = 40
@@ -40,12 +42,9 @@ def frame() -> pd.DataFrame:
 
 def read(path: Path) -> tuple[pd.DataFrame, list[str]]:
     """Return all columns as the loader reads them, and what is noted."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        names = header(path)
-        found = whole_frame(pieces_of(path), names, None)
-    assert all(issubclass(each.category, AuditorWarning) for each in caught)
-    return found, [str(each.message) for each in caught]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return whole_frame(pieces_of(path), header(path), None), file_notes(str(path))
 
 
 def assert_as_pandas(path: Path, theirs: pd.DataFrame, *notes: str) -> None:
@@ -351,3 +350,22 @@ def test_a_library_that_is_missing_is_named_with_the_extra_that_has_it(tmp_path,
 def test_categories_and_keys_come_from_any_kind(tmp_path, frame):
     frame.to_feather(tmp_path / "t.feather")
     assert read_columns(str(tmp_path / "t.feather"), ["town", "age"]).equals(frame[["town", "age"]])
+
+
+def test_how_a_file_was_read_is_told_once_before_a_run_and_for_copies(tmp_path, frame):
+    """By `check` and `run` before anything is computed, of data and copies, as one line each; and by `perturb`."""
+    numbers = frame[["age"]].assign(b=np.arange(ROWS) ** 2, town=frame["town"].replace("Łódź", "Århus"))
+    numbers.to_csv(tmp_path / "t.csv", index=False, encoding="latin-1")
+    (numbers.drop(columns="town") + 1.5).to_csv(tmp_path / "copy.csv", index=False, encoding="utf-16")
+    asked = {
+        "schema": 1, "seed": 1, "data": {"source": str(tmp_path / "t.csv"), "columns": ["age", "b"]}, "attacks": ["ndr"],
+        "schemes": [{"name": "published", "copies": [str(tmp_path / "copy.csv")]}], "knowledge": ["perfect"], "coalitions": ["all"],
+    }  # fmt: skip
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        auditor.run(asked)
+    told = [str(each.message) for each in caught]
+    for note in ("t.csv: is not UTF-8, and read as Latin-1 (Windows-1252)", "copy.csv: is UTF-16"):
+        assert told.count(note) == 1
+    with pytest.warns(AuditorWarning, match=r"^t\.csv: is not UTF-8"):
+        write_copies(str(tmp_path / "t.csv"), "corner-wave", [0.5], 1, tmp_path / "out", ["age"])

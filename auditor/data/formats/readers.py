@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from auditor.data.formats import headers
 from auditor.data.formats.kinds import held, index_columns, is_parquet, is_text, name_of
 from auditor.data.formats.number_marks import NEITHER, as_numbers
 from auditor.data.formats.text_files import BYTE_ORDER_MARK, opened, spelling
-from auditor.errors import AuditorWarning, DataError
+from auditor.errors import DataError
 from auditor.text.column_names import counted
 
 # pandas before 3.1 rounds floats unless asked not to; from 3.1 it reads them exactly, and asking is deprecated.
@@ -46,19 +45,21 @@ def header(path: Path, empty: bool = False) -> list[str]:
     ------
     DataError
         The file cannot be read, is empty, is not what its suffix says, or names a column twice.
-
-    Warns
-    -----
-    AuditorWarning
-        How the file was read, where that is not a matter of course.
     """
+    return _header(path, empty)[0]
+
+
+def notes_of(path: Path) -> list[str]:
+    """Return what a reader must know of how a file is read, where that is not a matter of course; for its errors see ``header``."""
+    return [f"{path.name}: {note}" for note in _header(path, empty=True)[1]]
+
+
+def _header(path: Path, empty: bool) -> tuple[list[str], Sequence[str]]:
     with reader_errors(path):
         _not_empty(path)
         names, notes = (_text_header if is_text(path) else _parquet_header if is_parquet(path) else _held_header)(path, empty)
     headers.check_names(path.name, names)
-    for note in notes:
-        warnings.warn(AuditorWarning(f"{path.name}: {note}"), stacklevel=2)
-    return names
+    return names, notes
 
 
 @contextmanager
