@@ -31,7 +31,7 @@ class Asked:
         The first so many.
     missing : {'refuse', 'drop', 'mean', 'keep'}
     booleans : bool
-        Whether booleans may stand for 0 and 1, and dates for days since 1970-01-01.
+        Whether booleans may stand for 0 and 1.
     """
 
     rows: int | None

@@ -9,9 +9,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from auditor.data.columns.dates import in_days
+from auditor.data.columns.dates import plain_days
 from auditor.data.formats.as_written import frames_as_written
-from auditor.data.formats.kinds import is_parquet
+from auditor.data.formats.file_kinds import is_parquet
 from auditor.data.load import file_pieces, is_file, source_frame
 from auditor.errors import DataError
 
@@ -86,9 +86,9 @@ def stored_kinds(data: str, columns: Sequence[str], frames: Iterable[pd.DataFram
 
 def _kind(column: pd.Series[Any], typed: bool) -> Stored:
     cells = column.astype(object) if isinstance(column.dtype, pd.ArrowDtype) else column  # Arrow's days pass for times among pandas' types
-    days = in_days(cells)
+    days = plain_days(cells)
     if days is not None:
-        whole = bool((np.isnan(days) | (days % 1 == 0)).all())
+        whole = bool((days.dropna() % 1 == 0).all())
         return "date" if whole and pd.api.types.infer_dtype(cells, skipna=True) in ("date", "string") else "time"
     if not typed:
         return ""

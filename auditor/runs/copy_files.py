@@ -181,12 +181,12 @@ class _Asked:
         """Count blank cells, where there may be any."""
         return Blanks(0, 0, {}) if self.treatment.missing == "refuse" else Blanks.of(self.raw())
 
-    def table(self, categories: Categories | None = None) -> Table:
+    def table(self, categories: Categories | None = None, dates: Sequence[str] = ()) -> Table:
         """Return the table to perturb; blanks that stay blank have the column's mean meanwhile."""
         missing = self.treatment.missing
         return load_table(
             self.data, columns=self.columns, rows=self.rows, parameters={}, rng=self.rng, base=None, categories=categories,
-            missing="mean" if missing == "keep" else missing,
+            missing="mean" if missing == "keep" else missing, dates=dict.fromkeys(dates),
         )  # fmt: skip
 
 
@@ -195,19 +195,19 @@ Written = tuple[Iterator[Sequence[pd.DataFrame]], dict[str, Any], list[str]]
 
 def _numbers(scheme: Scheme, asked: _Asked) -> Written:
     """Return copies of numbers block by block, what a manifest states of them, and what an owner must know."""
-    table, blanks = asked.table(), asked.blanks()
+    kinds = stored_kinds(asked.data, asked.columns, asked.raw()) if asked.columns else {}
+    days = [name for name, kind in kinds.items() if kind in ("date", "time")]
+    table, blanks = asked.table(dates=days), asked.blanks()
     levels = checked_levels(asked.levels, asked.seed, scheme)
     key = key_of(scheme, table, levels, asked.seed, DOUBLE_BITS if asked.precision == "double" else SINGLE_BITS)
     parts = _frames(scheme, table, levels, key)
     if asked.precision == "single":
         parts = _in_single(parts, noise_deviations(scheme, table, levels))
     stated = _stated(table.attributes, table.rows, scheme.distribution, key.grid)
-    kinds = stored_kinds(asked.data, table.attributes, asked.raw()) if asked.columns or not asked.treatment.is_plain else {}
-    days = [name for name, kind in kinds.items() if kind in ("date", "time")]
     notes = list(notes_of_blanks(asked.treatment.missing, *blanks))
     if asked.treatment.is_plain:
         return parts, stated | _in_days(days), [*notes, *(f"{listed(days)}: written as {SINCE}; rounded, as dates" for _ in days[:1])]
-    how = finishes(table, kinds, asked.raw, asked.treatment)
+    how = finishes(table, kinds or stored_kinds(asked.data, table.attributes, asked.raw()), asked.raw, asked.treatment)
     parts = finished(parts, how, blank_cells(asked.raw()) if asked.treatment.missing == "keep" else None)
     stated["grid"] = stated["grid"] and {name: grid for name, grid in stated["grid"].items() if how[name].is_bare}
     stated["post_processing"] = post_processing(how, asked.treatment.bounds)

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product
 from auditor.data.columns.checks import check_plain, floats
-from auditor.data.columns.dates import as_dates, in_days
+from auditor.data.columns.dates import as_dates, in_days, plain_days
 from auditor.data.columns.resolution import MOST_PLACES, resolution
 from auditor.data.raw_columns import InStep, Stored
 from auditor.data.table import Table
@@ -147,7 +147,7 @@ def finishes(table: Table, kinds: Mapping[str, Stored], raw: Callable[[], Iterab
 def _steps(table: Table, raw: Callable[[], Iterable[pd.DataFrame]]) -> Array:
     """Return each column's resolution, shape (N,); blank cells are taken for 0, a whole multiple of any step, and not for a mean."""
     names = list(table.attributes)
-    return resolution(lambda: (np.nan_to_num(floats(frame[names])) for frame in raw()), table.rows, table.width).steps
+    return resolution(lambda: (np.nan_to_num(floats(in_days(frame[names], table.dates))) for frame in raw()), table.rows, table.width).steps
 
 
 def _bounds(name: str, kind: Stored, bounds: Bounds) -> tuple[float, float]:
@@ -162,7 +162,7 @@ def _bound(name: str, kind: Stored, text: str, none: float) -> float:
     if not text.strip():
         return none
     if kind in ("date", "time"):
-        days = in_days(pd.Series([text.strip()]))
+        days = plain_days(pd.Series([text.strip()]))
         if days is not None:
             return float(days[0])
     else:

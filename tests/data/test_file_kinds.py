@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from auditor.data.formats import kinds
+from auditor.data.formats import file_kinds
 from auditor.data.formats.number_marks import Marks, as_numbers, marks_of
 from auditor.data.formats.parts import pieces_of, whole_frame
 from auditor.data.formats.readers import header
@@ -238,7 +238,7 @@ def test_sas_is_read_by_pandas(tmp_path, frame, monkeypatch):
     monkeypatch.setattr(pd, "read_sas", read_sas)
     (tmp_path / "t.sas7bdat").write_bytes(b"x")
     assert_as_pandas(tmp_path / "t.sas7bdat", frame)
-    assert asked == [("t.sas7bdat", {"encoding": "infer", "chunksize": kinds.BATCH_ROWS})]
+    assert asked == [("t.sas7bdat", {"encoding": "infer", "chunksize": file_kinds.BATCH_ROWS})]
 
 
 def test_excel(tmp_path, frame):
@@ -315,7 +315,7 @@ def test_archives_hold_one_file_that_is_not_encrypted(tmp_path):
 
 
 def test_what_expands_beyond_the_stated_size_is_refused_before_it_is_held(tmp_path, frame, monkeypatch):
-    monkeypatch.setattr(kinds, "MOST_BYTES", 2_000)
+    monkeypatch.setattr(file_kinds, "MOST_BYTES", 2_000)
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 10_000))
     with zipfile.ZipFile(tmp_path / "t.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("t.csv", b"a,b\n" + b"1,2\n" * 10_000)
@@ -328,7 +328,7 @@ def test_what_expands_beyond_the_stated_size_is_refused_before_it_is_held(tmp_pa
 
 def test_a_sheet_with_two_cells_far_apart_is_refused(tmp_path, monkeypatch):
     openpyxl = pytest.importorskip("openpyxl")
-    monkeypatch.setattr(kinds, "MOST_CELLS", 1_000)
+    monkeypatch.setattr(file_kinds, "MOST_CELLS", 1_000)
     book = openpyxl.Workbook()
     book.active["A1"], book.active["ZZ9"] = "a", CANARY
     book.save(tmp_path / "t.xlsx")

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from auditor.data.columns.dates import in_days
 from auditor.errors import DataError
 from auditor.text.column_names import counted, listed, quoted
 
@@ -79,7 +78,7 @@ def numeric(frame: pd.DataFrame, *, booleans: bool) -> NDArray[np.float64]:
     frame : DataFrame of n rows and N columns
         Integers, floats, decimals and their nullable forms. Integers beyond 2^53 are rounded to the nearest float.
     booleans : bool
-        Whether booleans may stand for 0 and 1, and dates for their days; only for columns that were asked for by name.
+        Whether booleans may stand for 0 and 1; only for columns that were asked for by name.
 
     Returns
     -------
@@ -141,7 +140,7 @@ class Survey:
         self.names = names
         self.rows = 0
         self.missing, self.infinite = Cells.none(len(names)), Cells.none(len(names))
-        self._fit = {"numbers", "booleans", "dates"} if booleans else {"numbers"}
+        self._fit = {"numbers", "booleans"} if booleans else {"numbers"}
         self._kinds: list[set[str]] = [set() for _ in names]
         self._text = Cells.none(len(names))
 
@@ -174,17 +173,13 @@ class Survey:
             if "numbers" not in self._kinds[j] and not np.isnan(floats).all():
                 self._kinds[j].add(kind)
             return floats
-        days = in_days(column) if "dates" in self._fit else None
-        if days is not None:
-            self._kinds[j].add("dates")
-            return days
         there = column.notna().to_numpy(dtype=bool)
         if isinstance(column.dtype, pd.CategoricalDtype) or there.any():
             self._kinds[j].add(kind)
         if kind == "text":
             there = (pd.to_numeric(column.astype(object), errors="coerce").isna() & column.notna()).to_numpy(dtype=bool)
         self._text.add(j, there, self.rows)
-        return _floats(column) if kind in self._fit and kind != "dates" else np.full(len(column), np.nan)
+        return _floats(column) if kind in self._fit else np.full(len(column), np.nan)
 
     @property
     def _unfit(self) -> list[int]:
@@ -227,9 +222,6 @@ def floats(frame: pd.DataFrame) -> NDArray[np.float64]:
 
 
 def _floats(column: pd.Series[Any]) -> NDArray[np.float64]:
-    days = in_days(column)
-    if days is not None:
-        return days
     if column.dtype == object:
         return np.array([_float(cell) for cell in column], dtype=np.float64)
     return column.to_numpy(dtype=np.float64, na_value=np.nan)

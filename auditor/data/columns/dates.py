@@ -1,56 +1,76 @@
-"""Dates as numbers: days since 1970-01-01, with fractions for times of day, so that they can be perturbed and audited; and back again.
-
-Of text only what ISO 8601 writes (``2020-01-31``, ``2020-01-31 10:30``) is a date: ``01/02/2020`` may be either of two days.
-"""
+"""Dates as numbers and back: days since 1 January 1970, of which a time of day is a fraction; an offset from UTC is taken off first."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from auditor.data.columns.checks import kind_of
+from auditor.errors import DataError
+from auditor.text.column_names import counted, nearest, quoted
 from auditor.types import Array
 
-SINCE = "days since 1970-01-01"
+EPOCH = pd.Timestamp("1970-01-01", tz="UTC")
+DAY = pd.Timedelta(days=1)
 SECONDS = 86_400
-_ISO = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?")
-_OF_DATES = ("date", "datetime", "datetime64")
+SINCE = "days since 1970-01-01"
+_ISO = r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?"
+_READABLE = tuple(float(np.datetime64(each, "s").astype(np.int64)) for each in ("0001-01-01T00:00:00", "9999-12-31T23:59:59"))
+"""Seconds since 1970 of the first and the last date with a year of four digits."""
+_TRIED = datetime(2003, 12, 31)
+"""A day that formats are tried on: no two of its parts are alike."""
+READABLE = ("numbers", "text", "dates", "categories")
+"""Kinds of columns that may hold days: as numbers already, as text, or as a file's own dates."""
 
 
-def in_days(column: pd.Series[Any]) -> Array | None:
-    """Return dates as days since 1970-01-01, NaN for blanks, shape (n,); None if any cell is something else, or nothing tells.
+def days_of(column: pd.Series[Any], form: str | None = None) -> pd.Series[Any]:
+    """Return a column's dates as days, shape (n,); NaN where a cell is missing or cannot be read. Numbers are days already.
+
+    Parameters
+    ----------
+    column : Series
+        Text, or dates by their own type, which need no format.
+    form : str, optional
+        How text is written, as ``%d/%m/%Y``; ISO 8601 (``2003-12-31``, with a time of day or without) unless told otherwise.
 
     Examples
     --------
-    >>> in_days(pd.Series(["1970-01-02", None, "1970-01-03 12:00"])).tolist()
-    [1.0, nan, 2.5]
-    >>> in_days(pd.Series(["31.12.2020"])), in_days(pd.Series([18]))
-    (None, None)
+    >>> days_of(pd.Series(["1970-01-02", "1970-01-03T12:00", None])).tolist()
+    [1.0, 2.5, nan]
     """
-    if pd.api.types.is_numeric_dtype(column.dtype) or isinstance(column.dtype, pd.CategoricalDtype):
-        return None
-    there = column.dropna()
-    if not len(there) and pd.api.types.is_datetime64_any_dtype(column.dtype):
-        return np.full(len(column), np.nan)
-    kind = pd.api.types.infer_dtype(there, skipna=True)
-    if not len(there) or kind not in (*_OF_DATES, "string"):
-        return None
-    if kind == "string" and not (_ISO.fullmatch(str(there.iloc[0])) and bool(there.str.fullmatch(_ISO.pattern).all())):
-        return None
-    try:
-        # a file's own times are of one zone; where it names one, in that of Greenwich
-        times = pd.to_datetime(there, format="ISO8601" if kind == "string" else None, utc=True)
-    except (ValueError, OverflowError, TypeError):  # 2020-02-31
-        return None
-    days = np.full(len(column), np.nan)
-    days[column.notna().to_numpy(dtype=bool)] = times.dt.tz_localize(None).to_numpy("datetime64[us]").astype(np.int64) / (SECONDS * 1e6)
+    if kind_of(column) == "numbers":
+        return column
+    if kind_of(column) in ("text", "categories"):  # without a digit it would be `now`, `today` or the name of a month
+        column = column.astype(object).where(column.astype(object).astype(str).str.contains(r"\d"))
+    days: pd.Series[Any] = (pd.to_datetime(column, format=form or "ISO8601", utc=True, errors="coerce") - EPOCH) / DAY
     return days
 
 
+def plain_days(column: pd.Series[Any]) -> pd.Series[Any] | None:
+    """Return days where a column holds dates and nothing else, by their own type or as ISO 8601 writes them in full; None otherwise.
+
+    Examples
+    --------
+    >>> plain_days(pd.Series(["1970-01-02", None])).tolist()
+    [1.0, nan]
+    >>> plain_days(pd.Series(["31.12.2020"])), plain_days(pd.Series(["2020"])), plain_days(pd.Series([18]))
+    (None, None, None)
+    """
+    there = column.dropna()
+    if kind_of(column) not in ("text", "dates") or there.empty:
+        return None
+    if kind_of(column) == "text" and not there.astype(str).str.fullmatch(_ISO).all():
+        return None
+    days = days_of(column)
+    return None if (days.isna() & column.notna()).any() else days
+
+
 def as_dates(days: Array, whole: bool) -> pd.Series[Any]:
-    """Return days since 1970-01-01 as dates, to the nearest day or second; blanks stay blank.
+    """Return days since 1970-01-01 as dates, to the nearest day or second, shape (n,).
 
     Raises
     ------
@@ -59,12 +79,65 @@ def as_dates(days: Array, whole: bool) -> pd.Series[Any]:
     """
     unit = SECONDS if whole else 1
     seconds = np.rint(days * SECONDS / unit) * unit
-    if not (np.isnan(seconds) | ((seconds >= _BOUNDS[0]) & (seconds <= _BOUNDS[1]))).all():
+    if ((seconds < _READABLE[0]) | (seconds > _READABLE[1])).any():
         raise ValueError("a date before the year 1 or after 9999")
-    times = np.full(len(days), np.datetime64("NaT"), dtype="datetime64[s]")
-    there = ~np.isnan(seconds)
-    times[there] = seconds[there].astype(np.int64).astype("datetime64[s]")
-    return pd.Series(times)
+    return pd.Series(seconds.astype(np.int64).astype("datetime64[s]"))
 
 
-_BOUNDS = tuple(float(np.datetime64(each, "s").astype(np.int64)) for each in ("0001-01-01T00:00:00", "9999-12-31T23:59:59"))
+def in_days(frame: pd.DataFrame, dates: Mapping[str, str | None]) -> pd.DataFrame:
+    """Return the frame with some columns as days.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    dates : mapping
+        Column → the format of its text, or None for ISO 8601.
+
+    Raises
+    ------
+    DataError
+        A column is not there, or has a cell that is no date of that format. No message holds a value.
+    """
+    return frame.assign(**{name: _column(frame, name, form) for name, form in dates.items()}) if dates else frame
+
+
+def _column(frame: pd.DataFrame, name: str, form: str | None) -> pd.Series[Any]:
+    if name not in frame:
+        raise DataError(f"there is no column {quoted(name)} of dates{nearest(name, map(str, frame))}", ("dates",))
+    column = frame[name]
+    if kind_of(column) not in READABLE:
+        raise DataError(f"column {quoted(name)} holds {kind_of(column)}, not dates", ("dates", name))
+    days = days_of(column, form)
+    unread = (days.isna() & column.notna()).to_numpy()
+    if unread.any():
+        where = f"{counted(int(unread.sum()), 'cell')}, the first in data row {int(unread.argmax()) + 1:,}"
+        what = "of the format " + quoted(form) if form else "by ISO 8601 (year-month-day)"
+        raise DataError(f"column {quoted(name)} holds what is no date {what} ({where})", ("dates", name))
+    return days
+
+
+def parse_dates(value: Any) -> dict[str, str | None]:
+    """Read ``data.dates``: a column, a list of columns, or a mapping from column to the format of its text (or null).
+
+    Raises
+    ------
+    ValueError
+        Saying what was expected.
+    """
+    names = [value] if isinstance(value, str) else value
+    if isinstance(names, list) and all(isinstance(name, str) for name in names):
+        names = dict.fromkeys(names)
+    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names):
+        raise ValueError("must be a list of columns, or map columns to the format of their dates, as '%d/%m/%Y'")
+    for name, form in names.items():
+        if form is not None and not _tells_the_day(form):
+            raise ValueError(f"needs a format for {name!r} that has year, month and day, as '%d/%m/%Y'")
+    return names
+
+
+def _tells_the_day(form: Any) -> bool:
+    """Whether what is written in a format can be read back to the day."""
+    try:
+        return isinstance(form, str) and datetime.strptime(_TRIED.strftime(form), form).date() == _TRIED.date()
+    except ValueError:
+        return False

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from auditor.data.formats import readers as reading
-from auditor.data.formats.kinds import held, is_parquet, is_text
+from auditor.data.formats.file_kinds import held, is_parquet, is_text
 from auditor.data.formats.parts import BATCH_ROWS, Piece
 
 

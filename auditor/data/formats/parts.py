@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from auditor.data.columns.checks import floats
 from auditor.data.formats import readers as reading
-from auditor.data.formats.kinds import SUFFIXES, held, is_parquet, is_text
+from auditor.data.formats.file_kinds import SUFFIXES, held, is_parquet, is_text
 from auditor.data.formats.stamps import remembered
 from auditor.data.formats.text_files import opened, size_of, spelling
 from auditor.errors import DataError

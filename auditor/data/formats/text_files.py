@@ -20,8 +20,8 @@ from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 
+from auditor.data.formats.file_kinds import PACKED, bounded, check_size
 from auditor.data.formats.headers import LOOKED_AT
-from auditor.data.formats.kinds import PACKED, bounded, check_size
 from auditor.data.formats.number_marks import Marks, marks_of
 from auditor.data.formats.stamps import remembered
 from auditor.errors import DataError
