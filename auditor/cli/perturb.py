@@ -13,7 +13,7 @@ from auditor.errors import AuditorError
 from auditor.process.console import say, tell
 
 if TYPE_CHECKING:
-    from auditor.runs.copy_files import Precision
+    from auditor.runs.drawn_copies import Precision
     from auditor.runs.finished_copies import Blank
 
 FOR_STUDY = (
@@ -53,12 +53,13 @@ NOT_EXTENDED = (
     help="Blank cells: leave their records out, perturb the column's mean in their place, or keep them blank in every copy.",
 )  # fmt: skip
 @click.option("--round", "rounded", is_flag=True, help="Round each column to the step that its values lie on: whole numbers, cents, days.")
+@click.option("--dates", "forms", multiple=True, metavar="COLUMN=FORMAT", help="How text holds dates unless as 2020-01-31: day=%d/%m/%Y.")
 @click.option("--clip", "bounds", multiple=True, metavar="[COLUMN=]LOW:HIGH", help="Cut copies off at bounds that you state (repeatable).")
 @guarded
 def perturb(
     data: str, scheme: str, levels: tuple[str, ...], seed: int | None, output: str, columns: str | None, keep: str | None, keep_rest: bool,
     rows: int | None, changes: tuple[str, ...], form: str | None, precision: Precision, missing: Blank, rounded: bool,
-    bounds: tuple[str, ...],
+    forms: tuple[str, ...], bounds: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Write perturbed copies of DATA (a registered source, a file of data, or a folder of parts) as files, block by block.
 
@@ -78,7 +79,7 @@ def perturb(
     unchanged: Any = "rest" if keep_rest else _names(keep or "")
     parameters = dict(override(change) for change in changes)
     numbers = _numbers(",".join(levels))
-    treatment = Treatment(missing, rounded, dict(map(_bounds, bounds)))
+    treatment = Treatment(missing, rounded, dict(map(_bounds, bounds)), _forms(forms))
     with one_line_warnings():
         written = write_copies(
             data, scheme, numbers, seed, Path(output), selection, rows, parameters, form, precision, unchanged, treatment
@@ -95,6 +96,18 @@ def perturb(
 
 def _names(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
+
+
+def _forms(texts: tuple[str, ...]) -> dict[str, str]:
+    """Return the formats of columns of dates, as a scenario's ``dates`` has them."""
+    from auditor.data.columns.dates import parse_dates
+
+    forms = {column: form for column, _, form in (text.partition("=") for text in texts)}
+    try:
+        parse_dates(forms)
+    except ValueError as error:
+        raise AuditorError(f"--dates {error}") from None
+    return forms
 
 
 def _bounds(text: str) -> tuple[str, tuple[str, str]]:

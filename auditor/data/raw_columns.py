@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from auditor.data.columns.dates import plain_days
+from auditor.data.columns.dates import days_of, plain_days
 from auditor.data.formats.as_written import frames_as_written
 from auditor.data.formats.file_kinds import is_parquet
 from auditor.data.load import file_pieces, is_file, source_frame
@@ -25,13 +26,17 @@ def raw_frames(data: str, columns: Sequence[str] | None, rows: int | None, rng: 
         yield source_frame(data, columns, rows, rng)
         return
     names, pieces = file_pieces(data, columns, rows)
+    yield from first((frame for piece in pieces for frame in piece.frames(names)), rows)
+
+
+def first(frames: Iterable[pd.DataFrame], rows: int | None) -> Iterator[pd.DataFrame]:
+    """Yield frames until there are so many records; all of them unless told how many."""
     left = rows
-    for piece in pieces:
-        for frame in piece.frames(names):
-            yield frame if left is None else frame.head(left)
-            left = None if left is None else left - min(left, len(frame))
-            if left == 0:
-                return
+    for frame in frames:
+        yield frame if left is None else frame.head(left)
+        left = None if left is None else left - min(left, len(frame))
+        if left == 0:
+            return
 
 
 class Blanks(NamedTuple):
@@ -58,7 +63,9 @@ class Blanks(NamedTuple):
         return sum(self.cells.values())
 
 
-def stored_kinds(data: str, columns: Sequence[str], frames: Iterable[pd.DataFrame]) -> dict[str, Stored]:
+def stored_kinds(
+    data: str, columns: Sequence[str], frames: Iterable[pd.DataFrame], forms: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Stored]:
     """Return what kind each column is of, by its first values.
 
     Parameters
@@ -67,6 +74,8 @@ def stored_kinds(data: str, columns: Sequence[str], frames: Iterable[pd.DataFram
     columns : sequence of str
     frames : iterable of DataFrames
         As ``raw_frames`` yields them; of Parquet the file itself is asked, as whole numbers with blanks among them become floats there.
+    forms : mapping
+        Columns of dates whose text has another format than ISO 8601.
     """
     if is_file(data):
         first = Path(file_pieces(data, columns, None)[1][0].path)
@@ -78,15 +87,15 @@ def stored_kinds(data: str, columns: Sequence[str], frames: Iterable[pd.DataFram
     for frame in frames:
         for name in columns:
             if name not in found and frame[name].notna().any():
-                found[name] = _kind(frame[name], typed)
+                found[name] = _kind(frame[name], typed, forms.get(name))
         if len(found) == len(columns):
             break
     return {name: found.get(name, "") for name in columns}
 
 
-def _kind(column: pd.Series[Any], typed: bool) -> Stored:
+def _kind(column: pd.Series[Any], typed: bool, form: str | None) -> Stored:
     cells = column.astype(object) if isinstance(column.dtype, pd.ArrowDtype) else column  # Arrow's days pass for times among pandas' types
-    days = plain_days(cells)
+    days = plain_days(cells) if form is None else days_of(cells, form)
     if days is not None:
         whole = bool((days.dropna() % 1 == 0).all())
         return "date" if whole and pd.api.types.infer_dtype(cells, skipna=True) in ("date", "string") else "time"

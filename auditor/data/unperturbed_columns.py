@@ -12,7 +12,7 @@ from auditor.data.formats import readers as reading
 from auditor.data.formats.as_written import frames_as_written
 from auditor.data.formats.parts import parts
 from auditor.data.load import is_file
-from auditor.data.raw_columns import InStep, complete
+from auditor.data.raw_columns import InStep, complete, first
 from auditor.errors import DataError
 from auditor.results.files import located
 from auditor.text.column_names import nearest, quoted
@@ -27,6 +27,8 @@ class Kept(InStep):
         A path to a file of data.
     columns : sequence of str
         In the order they are wanted.
+    rows : int, optional
+        Only the first so many records.
     blanks : InStep, optional
         Of the columns that are perturbed: records that lack any of these are passed over.
 
@@ -36,13 +38,13 @@ class Kept(InStep):
         ``data`` is no file, or has no such column.
     """
 
-    def __init__(self, data: str, columns: Sequence[str], blanks: InStep | None = None) -> None:
+    def __init__(self, data: str, columns: Sequence[str], rows: int | None = None, blanks: InStep | None = None) -> None:
         names = column_names(data)
         for column in columns:
             if column not in names:
                 raise DataError(f"{quoted(Path(data).name)} has no column {quoted(column)} to keep{nearest(column, names)}")
         self.columns = list(columns)
-        frames = frames_as_written(_files(data), self.columns)
+        frames = first(frames_as_written(_files(data), self.columns), rows)
         super().__init__(frames if blanks is None else complete(frames, blanks), "the columns to keep")
 
 

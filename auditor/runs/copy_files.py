@@ -6,56 +6,30 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from auditor.data.columns.categorical_table import CategoricalTable, split
-from auditor.data.columns.category_rules import Categories
-from auditor.data.columns.dates import SINCE
 from auditor.data.formats.readers import csv_frame, header
 from auditor.data.formats.writers import TableFiles
-from auditor.data.load import file_notes, is_file, load_table
-from auditor.data.raw_columns import Blanks, blank_cells, raw_frames, stored_kinds
-from auditor.data.table import Table
+from auditor.data.load import file_notes, is_file
+from auditor.data.raw_columns import blank_cells
 from auditor.data.unperturbed_columns import Kept, column_names
 from auditor.errors import AuditorError, AuditorWarning
-from auditor.numerics.random_streams import stream
 from auditor.process.containment import plugin_errors
-from auditor.process.environment import one_thread, version
+from auditor.process.environment import version
 from auditor.registry import get
 from auditor.results.files import located, write_atomically
-from auditor.runs.finished_copies import (
-    AS_DRAWN,
-    Treatment,
-    filled_categories,
-    finished,
-    finishes,
-    notes_of,
-    notes_of_blanks,
-    post_processing,
-)  # fmt: skip
-from auditor.runs.perturb import Release, checked_levels, make_plugin
-from auditor.schemes.base.grid import DOUBLE_BITS, SINGLE_BITS
-from auditor.schemes.base.scheme import Key, Scheme, by_engine
-from auditor.schemes.draw import drawn_blocks, drawn_codes, key_of, noise_deviations
-from auditor.schemes.replacement.base import UniformScheme
+from auditor.runs.drawn_copies import WRITTEN, Asked, Precision
+from auditor.runs.finished_copies import AS_DRAWN, Treatment
+from auditor.runs.perturb import Release, make_plugin
+from auditor.schemes.base.scheme import Scheme, by_engine
 from auditor.text.column_names import listed
 
 MANIFEST = "release.json"
-
-
-Precision = Literal["double", "single"]
-
-ROUNDED = 2.0**-24
-"""Half the distance between neighbouring 32-bit numbers, relative to their size."""
-UNSEEN = 1e-3
-"""Rounding beside the noise that changes no conclusion: squared, a millionth of what any attack leaves unknown."""
 
 
 def write_copies(
@@ -112,22 +86,22 @@ def write_copies(
     Notes
     -----
     Numbers are read, perturbed and written block by block, so that neither table nor copies need fit into memory: a block of every copy
-    does, two megabytes each. So are categories, 65,536 records at a time. The table of a scheme that must see all of it (k-anonymity) is
-    held in memory.
+    does, two megabytes each. So are categories, 65,536 records at a time. Held in memory are the table of a scheme that must see all of it
+    (k-anonymity), one with dates, and categories that keep their blanks.
     """
     kind = form or ("parquet" if _is_parquet(data) else "csv")
     paths = [output / f"copy-{k}.{kind}" for k in range(1, len(levels) + 1)]
     _check_room(data, output, paths)
     columns, wanted = _selection(data, columns, keep)
-    asked = _Asked(data, columns, rows, list(levels), seed, precision, treatment)
-    kept = Kept(data, wanted, blank_cells(asked.raw()) if treatment.missing == "drop" else None) if wanted else None
+    asked = Asked(data, columns, rows, list(levels), seed, precision, treatment)
+    kept = Kept(data, wanted, rows, blank_cells(asked.raw()) if treatment.missing == "drop" else None) if wanted else None
     with plugin_errors():
         chosen: Scheme = make_plugin("scheme", scheme, parameters or {})
         treatment.check(chosen)
         parts, stated, notes = by_engine(WRITTEN, chosen)(chosen, asked)
     parts = _drawn(parts)
     if kept is not None:
-        parts = _beside(parts, kept, column_names(data), rows is None)
+        parts = _beside(parts, kept, column_names(data))
     first = next(parts)  # what cannot be drawn is refused before a folder is made
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -156,80 +130,6 @@ def write_copies(
     return [*paths, output / MANIFEST]
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """What is to be perturbed, and how it is to be written."""
-
-    data: str
-    columns: Sequence[str] | None
-    rows: int | None
-    levels: list[float]
-    seed: int | None
-    precision: Precision
-    treatment: Treatment
-
-    @property
-    def rng(self) -> np.random.Generator:
-        """The randomness of a synthetic source, from the start."""
-        return stream(self.seed or 0, "data")
-
-    def raw(self) -> Iterator[pd.DataFrame]:
-        """Yield the columns as they are found, blanks and all."""
-        return raw_frames(self.data, self.columns, self.rows, self.rng)
-
-    def blanks(self) -> Blanks:
-        """Count blank cells, where there may be any."""
-        return Blanks(0, 0, {}) if self.treatment.missing == "refuse" else Blanks.of(self.raw())
-
-    def table(self, categories: Categories | None = None, dates: Sequence[str] = ()) -> Table:
-        """Return the table to perturb; blanks that stay blank have the column's mean meanwhile."""
-        missing = self.treatment.missing
-        return load_table(
-            self.data, columns=self.columns, rows=self.rows, parameters={}, rng=self.rng, base=None, categories=categories,
-            missing="mean" if missing == "keep" else missing, dates=dict.fromkeys(dates),
-        )  # fmt: skip
-
-
-Written = tuple[Iterator[Sequence[pd.DataFrame]], dict[str, Any], list[str]]
-
-
-def _numbers(scheme: Scheme, asked: _Asked) -> Written:
-    """Return copies of numbers block by block, what a manifest states of them, and what an owner must know."""
-    kinds = stored_kinds(asked.data, asked.columns, asked.raw()) if asked.columns else {}
-    days = [name for name, kind in kinds.items() if kind in ("date", "time")]
-    table, blanks = asked.table(dates=days), asked.blanks()
-    levels = checked_levels(asked.levels, asked.seed, scheme)
-    key = key_of(scheme, table, levels, asked.seed, DOUBLE_BITS if asked.precision == "double" else SINGLE_BITS)
-    parts = _frames(scheme, table, levels, key)
-    if asked.precision == "single":
-        parts = _in_single(parts, noise_deviations(scheme, table, levels))
-    stated = _stated(table.attributes, table.rows, scheme.distribution, key.grid)
-    notes = list(notes_of_blanks(asked.treatment.missing, *blanks))
-    if asked.treatment.is_plain:
-        return parts, stated | _in_days(days), [*notes, *(f"{listed(days)}: written as {SINCE}; rounded, as dates" for _ in days[:1])]
-    how = finishes(table, kinds or stored_kinds(asked.data, table.attributes, asked.raw()), asked.raw, asked.treatment)
-    parts = finished(parts, how, blank_cells(asked.raw()) if asked.treatment.missing == "keep" else None)
-    stated["grid"] = stated["grid"] and {name: grid for name, grid in stated["grid"].items() if how[name].is_bare}
-    stated["post_processing"] = post_processing(how, asked.treatment.bounds)
-    return parts, stated | _in_days([] if asked.treatment.rounded else days), [*notes, *notes_of(how, asked.treatment)]
-
-
-def _in_days(columns: Sequence[str]) -> dict[str, Any]:
-    """Return what a manifest says of dates that are written as numbers."""
-    return {SINCE.replace(" ", "_"): list(columns)} if columns else {}
-
-
-def _codes(scheme: UniformScheme, asked: _Asked) -> Written:
-    """Return copies of categories block by block, the same in either precision, and what a manifest states of them."""
-    blanks = asked.blanks()
-    keep = asked.treatment.missing == "keep" and blanks.total > 0
-    held = filled_categories(asked.raw()) if keep else _categories(asked)
-    parts = _coded_frames(scheme, held, checked_levels(asked.levels, asked.seed, scheme), asked.seed)
-    if keep:
-        parts = finished(parts, {}, blank_cells(asked.raw()))
-    return parts, _stated(held.names, held.rows, "replacement", ()), list(notes_of_blanks(asked.treatment.missing, *blanks))
-
-
 def _left_out(data: str, perturbed: Sequence[str], kept: Sequence[str]) -> Iterator[str]:
     """Yield what columns of a file are in no copy."""
     left = [name for name in column_names(data) if name not in (*perturbed, *kept)] if is_file(data) else []
@@ -237,16 +137,8 @@ def _left_out(data: str, perturbed: Sequence[str], kept: Sequence[str]) -> Itera
         yield f"left out: {listed(left)}; only columns that are perturbed, or named to be kept, are in the copies"
 
 
-WRITTEN: dict[str, Callable[..., Written]] = {"numeric": _numbers, "categorical": _codes}
-"""What makes the copies that are written, by the engine that a scheme names."""
 READ_AS: dict[str, Callable[[pd.DataFrame], Any]] = {"numeric": lambda X: np.float64, "categorical": lambda X: X.dtypes}
 """What types copies read from files have, likewise."""
-
-
-def _stated(attributes: Sequence[str], rows: int, law: str | None, grid: Sequence[float]) -> dict[str, Any]:
-    """Return what a manifest states of the copies: how they were drawn, and what their numbers are multiples of; never from which key."""
-    lattice = dict(zip(attributes, grid, strict=True)) if grid else None
-    return {"attributes": list(attributes), "rows": rows, "law": law, "grid": lattice}
 
 
 def read_release(X: Any, folder: Path | str) -> Release:
@@ -350,7 +242,7 @@ def _drawn(parts: Iterator[Sequence[pd.DataFrame]]) -> Iterator[Sequence[pd.Data
         yield part
 
 
-def _beside(parts: Iterator[Sequence[Any]], kept: Kept, order: Sequence[str], whole: bool) -> Iterator[Sequence[Any]]:
+def _beside(parts: Iterator[Sequence[Any]], kept: Kept, order: Sequence[str]) -> Iterator[Sequence[Any]]:
     """Put the columns that are kept beside those perturbed, in the file's order; new columns come last."""
     for copies in parts:
         unchanged = kept.take(len(copies[0]))
@@ -360,64 +252,9 @@ def _beside(parts: Iterator[Sequence[Any]], kept: Kept, order: Sequence[str], wh
         names = [*kept.columns, *copies[0].columns]
         names.sort(key=lambda name: order.index(name) if name in order else len(order))
         yield [pd.concat([unchanged, copy.reset_index(drop=True)], axis=1)[names] for copy in copies]
-    if whole:
-        kept.finish()
+    kept.finish()
 
 
 def _is_parquet(data: str) -> bool:
     """Whether the data are in Parquet: a file, or a folder that holds any."""
     return data.lower().endswith(".parquet") or any(path.is_dir() and any(path.glob("*.parquet")) for path in located(data))
-
-
-def _categories(asked: _Asked) -> CategoricalTable:
-    """Return categories to perturb, with the domains observed or declared by the source."""
-    if asked.columns is None and is_file(asked.data):
-        raise AuditorError("a uniform scheme perturbs categories: name the columns to take as such with --columns")
-    held = asked.table(Categories({}, dict.fromkeys(asked.columns or ()))).categorical
-    if held is None:
-        raise AuditorError("a uniform scheme perturbs categories: name the columns to take as such")
-    return held
-
-
-def _coded_frames(
-    scheme: UniformScheme, table: CategoricalTable, levels: tuple[float, ...], seed: int | None
-) -> Iterator[Sequence[pd.DataFrame]]:
-    """Yield every copy of categories block by block: the same values as ``auditor.perturb`` makes in memory from the same seed."""
-    for copies in drawn_codes(scheme, table, levels, seed):
-        yield [
-            pd.DataFrame({
-                attribute.name: pd.Categorical.from_codes(codes, categories=pd.Index(attribute.labels, tupleize_cols=False))
-                for attribute, codes in zip(table.attributes, split(table, copy), strict=True)
-            })
-            for copy in copies
-        ]  # fmt: skip
-
-
-def _frames(scheme: Scheme, table: Table, levels: tuple[float, ...], key: Key) -> Iterator[Sequence[pd.DataFrame]]:
-    """Yield every copy block by block: the same values as ``auditor.perturb`` makes in memory from the same seed."""
-    with one_thread():
-        for _, _, copies in drawn_blocks(scheme, table, levels, key):
-            columns = scheme.output_width(table.width)
-            names = list(table.attributes) if columns == table.width else [f"y{k}" for k in range(1, columns + 1)]
-            yield [pd.DataFrame(scheme.to_columns(copy, table.attributes), columns=names) for copy in copies]
-
-
-def _in_single(parts: Iterator[Sequence[pd.DataFrame]], noise: NDArray[np.float64] | None) -> Iterator[Sequence[pd.DataFrame]]:
-    """Yield copies as 32-bit numbers.
-
-    Where there is a grid, 32 bits hold its multiples, and nothing is rounded here. Elsewhere a rounded copy tells nobody more than the
-    copy, being a function of it. But noise that the rounding swallows is no noise any more, and copies that differ by less are one; so what
-    rounds by too much is refused.
-    """
-    for part in parts:
-        for place, copy in enumerate(part):
-            rounding = ROUNDED * copy.abs().max(axis=0).to_numpy()
-            spread = copy.std(axis=0, ddof=0).to_numpy() if noise is None else noise[place]
-            worst = int((rounding - UNSEEN * spread).argmax())
-            if spread[worst] > 0 and rounding[worst] > UNSEEN * spread[worst]:
-                raise AuditorError(
-                    f"copy {place + 1}, column {copy.columns[worst]!r}: 32-bit numbers are off by up to "
-                    f"{rounding[worst] / spread[worst]:.1g} of its {'deviation' if noise is None else 'noise'}, "
-                    f"and {UNSEEN:g} is the most that changes no conclusion; write it in double precision"
-                )
-        yield [copy.astype(np.float32) for copy in part]

@@ -47,11 +47,14 @@ class Treatment:
     bounds : mapping
         Column → lowest and highest value of its copies as they are written, either of them empty for none; column ``""`` stands for every
         column of numbers.
+    forms : mapping
+        Columns of dates → the format of their text, where that is not ISO 8601; copies that are rounded have it, too.
     """
 
     missing: Blank = "refuse"
     rounded: bool = False
     bounds: Bounds = field(default_factory=dict)
+    forms: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_plain(self) -> bool:
@@ -82,6 +85,8 @@ class Finish(NamedTuple):
         What it is rounded to a whole multiple of; NaN for nothing.
     blanks : bool
         Whether blank cells may be among its whole numbers.
+    form : str or None
+        Of dates that are written as text of another format than ISO 8601.
     """
 
     kind: Stored
@@ -89,6 +94,7 @@ class Finish(NamedTuple):
     high: float
     step: float
     blanks: bool
+    form: str | None = None
 
     @property
     def is_bare(self) -> bool:
@@ -114,7 +120,11 @@ class Finish(NamedTuple):
             dates = as_dates(days, whole=self.step % 1 == 0)
         except ValueError as error:
             raise AuditorError(f"column {quoted(name)}: the noise makes {error}; state bounds for it, or do not round it") from None
-        return dates.astype(pd.ArrowDtype(pa.date32())) if self.kind == "date" else dates
+        if self.form is not None:
+            dates = dates.dt.strftime(self.form)
+        elif self.kind == "date":
+            dates = dates.astype(pd.ArrowDtype(pa.date32()))
+        return dates
 
 
 def finishes(table: Table, kinds: Mapping[str, Stored], raw: Callable[[], Iterable[pd.DataFrame]], asked: Treatment) -> dict[str, Finish]:
@@ -140,7 +150,7 @@ def finishes(table: Table, kinds: Mapping[str, Stored], raw: Callable[[], Iterab
             high = math.floor(high / step + 1e-9) * step if high < math.inf else high
         if low > high:
             raise AuditorError(f"bounds of column {quoted(name)}: none of its values, as they are rounded, lies between")
-        found[name] = Finish(kind, low, high, step, asked.missing == "keep")
+        found[name] = Finish(kind, low, high, step, asked.missing == "keep", asked.forms.get(name))
     return found
 
 

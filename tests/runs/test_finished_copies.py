@@ -102,6 +102,27 @@ def test_dates_that_are_not_rounded_are_days(path, tmp_path, staff):
     assert "'hired': written as days since 1970-01-01; rounded, as dates" in noted
 
 
+def test_dates_of_another_format_go_out_as_they_came_in(tmp_path, staff):
+    staff.assign(hired=staff["hired"].dt.strftime("%d.%m.%Y")).to_csv(tmp_path / "t.csv", index=False)
+    forms = {"hired": "%d.%m.%Y"}
+    read, _, _ = made(str(tmp_path / "t.csv"), [0.5, 0.0], tmp_path / "out", Treatment("keep", True, {}, forms))
+    assert read[1]["hired"].tolist() == staff["hired"].dt.strftime("%d.%m.%Y").tolist()
+    assert read[0]["hired"].str.fullmatch(r"\d\d\.\d\d\.\d{4}").all()
+    assert abs((pd.to_datetime(read[0]["hired"], format="%d.%m.%Y") - staff["hired"]).dt.days.std() / (0.5**0.5 * 7_000 / 12**0.5) - 1) < 0.1
+    with pytest.raises(AuditorError, match="column 'hired' holds text"):
+        made(str(tmp_path / "t.csv"), [0.5], tmp_path / "none", Treatment("drop", True))
+    with pytest.raises(AuditorError, match="dates: column 'hired' is not perturbed"):
+        made(str(tmp_path / "t.csv"), [0.5], tmp_path / "none", Treatment("drop", True, {}, forms), columns=["age"])
+
+
+@pytest.mark.parametrize("rows", [300, None])
+def test_the_first_rows_keep_their_columns_beside_them(path, tmp_path, staff, rows):
+    (copy,), _, manifest = made(path, [0.5], tmp_path / "out", Treatment("drop"), keep=["id"], rows=rows)
+    there = staff.head(rows or ROWS)
+    assert copy["id"].tolist() == there["id"][there["pay"].notna()].tolist()
+    assert manifest["rows"] == len(copy)
+
+
 @pytest.mark.parametrize(("held", "missing"), every_pair([0, 2**30], ["keep", "drop"]))
 def test_blanks_are_in_their_places_in_every_block(path, tmp_path, staff, monkeypatch, held, missing):
     """Wherever files and blocks are cut; and what is kept beside is of the same records."""
