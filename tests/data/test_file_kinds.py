@@ -154,8 +154,9 @@ def test_marks_in_other_places_are_no_numbers(cells):
 
 
 def test_points_and_commas_before_decimals_are_refused(tmp_path):
-    (tmp_path / "t.csv").write_text("a;b\n1,5;2.5\n1,25;3.5\n")
-    assert refusal(tmp_path / "t.csv") == "t.csv: some numbers have decimal commas and others decimal points; write all of them alike"
+    (tmp_path / "t.csv").write_text(f"{CANARY};a;b\nx;1,5;2.5\ny;1,25;3.5\n")
+    told = "t.csv: column 2 has numbers with decimal commas, and column 3 with decimal points; write all of them alike"
+    assert refusal(tmp_path / "t.csv") == told
 
 
 @settings(max_examples=100, deadline=None)

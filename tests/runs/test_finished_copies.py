@@ -256,6 +256,18 @@ def test_an_audit_measures_what_rounding_does_to_collusion(tmp_path):
         assert (cell.ci_low > 0.005) == rounded
 
 
+def test_a_copy_whose_blanks_are_elsewhere_is_not_laid_beside_the_wrong_records(path, tmp_path):
+    """As many complete records as the original's, but others: what is left of both does not hang together."""
+    (copy,), _, _ = made(path, [0.05], tmp_path / "out", Treatment("keep"), columns=["pay", "age"])
+    copy["pay"] = copy["pay"].fillna(3_000.0).where(np.arange(ROWS) >= 18)
+    copy.to_csv(tmp_path / "copy.csv", index=False)
+    with pytest.raises(AuditorError, match="the copy's rows"):
+        auditor.run({
+            "schema": 1, "seed": 1, "data": {"source": path, "columns": ["pay", "age"], "missing": "drop"}, "attacks": ["ndr"],
+            "schemes": [{"name": "published", "copies": [str(tmp_path / "copy.csv")]}], "knowledge": ["perfect"], "coalitions": ["all"],
+        })  # fmt: skip
+
+
 def test_command_line_spells_bounds_and_says_that_nothing_is_extended(path, tmp_path):
     arguments = ["perturb", path, "--scheme", "corner-wave", "--levels", "0.5", "--columns", "age"]
     result = CliRunner().invoke(cli, [*arguments, "--clip", "age=0", "--output", str(tmp_path / "out")])

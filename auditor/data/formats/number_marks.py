@@ -62,14 +62,18 @@ def marks_of(file: str, records: Iterable[Sequence[str]], delimiter: str) -> Mar
     DataError
         Some tell of decimal commas and others of decimal points, and the file is not apart by commas, where only quoted cells can have one.
     """
-    cells = (cell.strip() for record in records for cell in record if "," in cell or "." in cell)
-    found = set(map(told, cells))
+    found: dict[str, int] = {}
+    for record in records:
+        for place, cell in enumerate(record, start=1):
+            if "," in cell or "." in cell:
+                found.setdefault(told(cell.strip()), place)
     if delimiter != ";" and ".?" in found:  # as everybody writes decimals who does not write commas
-        found.add(".")
-    if {",", "."} <= found:
+        found.setdefault(".", found[".?"])
+    if {",", "."} <= found.keys():
         if delimiter == ",":
             return Marks()
-        raise DataError(f"{file}: some numbers have decimal commas and others decimal points; write all of them alike")
+        where = f"column {found[',']} has numbers with decimal commas, and column {found['.']} with decimal points"
+        raise DataError(f"{file}: {where}; write all of them alike")
     if "." in found:
         return Marks(".", ",")
     if "," in found:
