@@ -63,26 +63,33 @@ def show(name: str) -> None:
 @guarded
 def new(file: str, data: str | None, template: str | None, force: bool) -> None:
     """Write a commented scenario to start from; with --data one that fits a table, and runs as it stands."""
-    from auditor.scenario.new import template_files
-
     if data is not None and template is not None:
         raise AuditorError("--data makes a scenario for a table, and --template takes an example: give one of them")
-    path = Path(file)
-    _check_new([path, *(path.parent / name for name in template_files.beside(template))], force)
     if data is None:
-        _write(path, template_files.template(template))
-        for name, content in template_files.beside(template).items():
-            _write(path.parent / name, content)
-        tell(f"written: {file}. Next: auditor check {file}")
-        return
+        _write_template(Path(file), template, force)
+    else:
+        _write_draft(Path(file), data, force)
+    tell(f"written: {file}. Next: auditor {'check' if data is None else 'run'} {file}")
+
+
+def _write_template(path: Path, name: str | None, force: bool) -> None:
+    from auditor.scenario.new.template_files import beside, template
+
+    contents = {path: template(name)} | {path.parent / other: content for other, content in beside(name).items()}
+    _check_new(list(contents), force)
+    for each_path, content in contents.items():
+        _write(each_path, content)
+
+
+def _write_draft(path: Path, data: str, force: bool) -> None:
     from auditor.data.describe import describe
     from auditor.scenario.new.draft import draft, source_for, source_named
 
+    _check_new([path], force)  # before the table is looked at
     warn_of_broken_plugins()
     with one_line_warnings():
         source = source_named(data)
         _write(path, draft(source_for(source, path), describe(source)).encode())
-    tell(f"written: {file}. Next: auditor run {file}")
 
 
 def _check_new(paths: Sequence[Path], force: bool) -> None:

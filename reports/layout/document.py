@@ -20,6 +20,8 @@ from reports.wording.method import Definition
 from reports.wording.sentences import capital
 from reports.wording.words import Check
 
+ALIAS = "knowledge "
+"""What a short name of a state of knowledge begins with."""
 TERMINAL, MARKDOWN, PAGE = "terminal", "markdown", "page"
 TEXT, EVERYWHERE = (TERMINAL, MARKDOWN), (TERMINAL, MARKDOWN, PAGE)
 

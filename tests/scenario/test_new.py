@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import yaml
 
+from auditor.cli.inspect import new
 from auditor.data.columns import checks
 from auditor.data.describe import describe, describe_frames
 from auditor.errors import DataError
@@ -241,6 +242,12 @@ def test_a_template_is_commented_and_valid(here, auditor, name):
 def test_a_template_runs_as_it_stands(here, auditor, name):
     assert auditor("new", "a.yaml", "--template", name)[0] == 0
     assert auditor("run", "a.yaml", "--quiet")[0] == (1 if name == "published" else 0)  # whose copies are weak, and it says so
+
+
+def test_help_names_every_template():
+    told = next(option.help for option in new.params if option.name == "template")
+    assert re.findall(r"[\w-]+", told.partition(":")[2].replace(" or ", " ")) == ["uniform", "published", "k-anonymity", "serial", "levels"]
+    assert set(template_names()) == {"uniform", "published", "k-anonymity", "serial", "levels"}
 
 
 def test_a_template_leaves_files_alone_and_unknown_names_have_a_nearest(here, auditor):
