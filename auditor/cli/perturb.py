@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from auditor.cli.arguments import one_line_warnings, override, warn_of_broken_plugins
+from auditor.cli.arguments import numbers, one_line_warnings, override, warn_of_broken_plugins
 from auditor.cli.guard import guarded
 from auditor.errors import AuditorError
 from auditor.process.console import say, tell
@@ -37,7 +37,7 @@ NOT_EXTENDED = (
 @click.option("--scheme", required=True, help="A registered scheme.")
 @click.option("--levels", required=True, multiple=True, metavar="L,L,...", help="Levels in order of release (repeatable).")
 @click.option("--seed", type=click.IntRange(min=0), help="For studies only: the same copies again; left out, nobody can make them again.")
-@click.option("--output", required=True, type=click.Path(file_okay=False), help="Folder for the copies.")
+@click.option("-o", "--output", required=True, type=click.Path(file_okay=False), help="Folder for the copies.")
 @click.option("--columns", metavar="A,B,...", help="Columns to perturb and release; every numeric one by default.")
 @click.option("--keep", metavar="A,B,...", help="Columns of the file that go into every copy UNCHANGED; without it none does.")
 @click.option("--keep-rest", is_flag=True, help="Keep every column that --columns does not name, unchanged: names and identifiers too.")
@@ -78,16 +78,14 @@ def perturb(
     selection = None if columns is None else _names(columns)
     unchanged: Any = "rest" if keep_rest else _names(keep or "")
     parameters = dict(override(change) for change in changes)
-    numbers = _numbers(",".join(levels))
+    asked = numbers(",".join(levels))
     treatment = Treatment(missing, rounded, dict(map(_bounds, bounds)), _forms(forms))
     with one_line_warnings():
-        written = write_copies(
-            data, scheme, numbers, seed, Path(output), selection, rows, parameters, form, precision, unchanged, treatment
-        )  # fmt: skip
+        written = write_copies(data, scheme, asked, seed, Path(output), selection, rows, parameters, form, precision, unchanged, treatment)
     for path in written:
         tell(f"written: {path}")
-    for copy in unperturbed(scheme, numbers):
-        say(f"warning: level {numbers[copy - 1]:g} perturbs nothing: copy {copy} is the data as they are")
+    for copy in unperturbed(scheme, asked):
+        say(f"warning: level {asked[copy - 1]:g} perturbs nothing: copy {copy} is the data as they are")
     if seed is not None:
         say(FOR_STUDY)
     elif averages_out(scheme):
@@ -117,10 +115,3 @@ def _bounds(text: str) -> tuple[str, tuple[str, str]]:
     if not colon or ":" in high:
         raise AuditorError(f"--clip must be LOW:HIGH or COLUMN=LOW:HIGH, as age=0:120 or pay=0: for no upper bound; got {text!r}")
     return column, (low, high)
-
-
-def _numbers(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise AuditorError(f"--levels must be numbers separated by commas, as 0.25,0.5,1; got {text!r}") from None

@@ -297,6 +297,8 @@ def cut(found: Sequence[Any], most: Mapping[str, int], medium: str, what: str = 
 
 
 def overview(documents: Sequence[Document]) -> Table:
-    """Return a table of several audits."""
+    """Return a table of several audits, or of several comparisons."""
     rows = [one.overview for one in documents if one.overview]
+    if any(one.kind == "comparison" for one in documents):
+        return Table("audit", ("outcome", "cells compared", "what changed"), rows, "plain")
     return Table("audit", ("outcome", "expectations", "strongest reconstruction"), rows, "plain")

@@ -174,12 +174,17 @@ def test_numbers_come_back_however_they_are_written(values, marks, grouped):
 
 def test_large_text_of_any_spelling_is_cut_into_the_same_pieces(tmp_path, frame, monkeypatch):
     from auditor.data.formats import parts
+    from auditor.data.streamed import rows as streamed
 
     monkeypatch.setattr(parts, "CSV_BYTES", 100)
+    monkeypatch.setattr(streamed, "HELD_BYTES", 0)
     for name, options in {"a.csv": {"sep": ";", "decimal": ","}, "b.csv.gz": {"sep": "\t"}, "c.csv": {"encoding": "utf-16"}}.items():
         frame.to_csv(tmp_path / name, index=False, **options)
         assert len(pieces_of(tmp_path / name)) > 5
         pd.testing.assert_frame_equal(read(tmp_path / name)[0], frame)
+        table = load_table(str(tmp_path / name), columns=["age", "pay"], missing="drop", rng=np.random.default_rng(0))
+        assert table.streamed
+        np.testing.assert_array_equal(table.values, frame[["age", "pay"]].dropna().to_numpy(dtype=float))
 
 
 # -- kinds that are held whole -----------------------------------------------------------------------------------------
