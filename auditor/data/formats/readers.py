@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from auditor.data.formats import headers
-from auditor.data.formats.file_kinds import SUFFIXES as SUFFIXES
 from auditor.data.formats.file_kinds import held, index_columns, is_parquet, is_text, name_of
 from auditor.data.formats.number_marks import NEITHER, as_numbers
 from auditor.data.formats.text_files import BYTE_ORDER_MARK, opened, spelling
