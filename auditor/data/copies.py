@@ -18,6 +18,7 @@ from auditor.data.columns.dates import in_days
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.formats import readers as reading
 from auditor.data.formats.as_written import column_as_written
+from auditor.data.formats.file_kinds import SAID, SUFFIXES
 from auditor.data.formats.parts import pieces_of, whole_frame
 from auditor.data.request import DataUse
 from auditor.data.streamed.rows import FileRows
@@ -114,10 +115,12 @@ def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = Fa
         number of rows.
     """
     with named_after(path):
-        if path.suffix.lower() not in reading.SUFFIXES:
-            raise DataError(f"a copy is a file of kind {' or '.join(reading.SUFFIXES)}")
+        if path.suffix.lower() not in SUFFIXES:
+            raise DataError(f"a copy is {SAID}")
         known = reading.header(path)
         values = _numbers(path, table, known)
+        if key is None and table.dropped and len(values) > table.rows:  # `missing: drop` holds for copies that kept their blanks, too
+            values = values[~np.isnan(values).any(axis=1)]
         places = np.arange(len(values)) if key is None else places_by_key(path, table.keys, key, known)
     if key is None:
         check_rows_match(path, len(values), table.rows, exact, why)

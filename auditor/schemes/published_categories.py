@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -28,6 +29,7 @@ from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.columns.record_keys import RecordKeys
 from auditor.data.common_records import Audited
 from auditor.data.copies import JOIN_REMEDY, check_joined_by_row
+from auditor.data.formats.readers import notes_of
 from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning
@@ -103,15 +105,16 @@ class PublishedCategories(UniformScheme):
             fewer = "take fewer columns or wider bins, or state the law"
             raise AuditorError(f"the law of copies is estimated over at most {MOST_VALUES:,} values; the domain has {data.size:,}: {fewer}")
         why = "; `missing: drop` left records of the original out, and a copy must lack the same ones" if asked.missing == "drop" else ""
-        copies = [read_codes(path, data, self._keys(table), asked.rows is None, why) for path in self._paths]
-        for note in self._audited(table, copies).notes:
+        copies = [read_codes(path, data, self._keys(table), asked.rows is None, why, table.dropped) for path in self._paths]
+        for note in (*chain.from_iterable(map(notes_of, self._paths)), *self._audited(table, copies).notes):
             warnings.warn(AuditorWarning(note), stacklevel=2)
         for path, copy in zip(self._paths, copies, strict=True) if by_row and not self.parameters.aligned else ():
             _check_alignment(path.name, data.codes[copy.full], copy.codes[copy.full], data.size)
 
     def audited(self, table: Table) -> Audited:
         """Return the records that the original and all copies have, with every answer."""
-        return self._audited(table, [read_codes(path, categories_of(table), self._keys(table)) for path in self._paths])
+        data, keys = categories_of(table), self._keys(table)
+        return self._audited(table, [read_codes(path, data, keys, dropped=table.dropped) for path in self._paths])
 
     def _audited(self, table: Table, copies: Sequence[CodeCopy]) -> Audited:
         rows = np.flatnonzero(np.logical_and.reduce([copy.full for copy in copies]))
@@ -156,7 +159,7 @@ class PublishedCategories(UniformScheme):
         key = (data.fingerprint(), self.parameters.key, *((str(path.resolve()), path.stat().st_mtime_ns) for path in paths))
         if key not in _read:
             _read.clear()
-            _read[key] = [read_codes(path, data, self._keys(whole)).codes for path in paths]
+            _read[key] = [read_codes(path, data, self._keys(whole), dropped=whole.dropped).codes for path in paths]
         return [self._table.cut_out(codes) for codes in _read[key]]
 
     @property

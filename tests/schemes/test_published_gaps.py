@@ -124,7 +124,7 @@ def test_too_few_complete_records_are_refused_with_a_way_out(copies):
     with pytest.raises(AuditorError, match=r"text.csv: column 'a' holds text"):
         audited("text")
     copies[1].to_csv("copy.txt", index=False)
-    with pytest.raises(AuditorError, match=r"a copy is a file of kind \.csv or \.parquet"):
+    with pytest.raises(AuditorError, match=r"a copy is a \.csv, \.tsv or \.tab file"):
         audited("y1", copies=["copy.txt"])
 
 
