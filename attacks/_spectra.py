@@ -59,7 +59,8 @@ def smoothed(P: Spectrum, lags: int) -> Spectrum:
 
 def parzen(u: Array) -> Array:
     """Return Parzen's lag window at ``u`` in [0, 1): its transform is nowhere negative, so that spectra are none either."""
-    return np.where(u <= 0.5, 1.0 - 6.0 * u**2 + 6.0 * u**3, 2.0 * (1.0 - u) ** 3)
+    square, rest = u * u, 1.0 - u  # products, as powers of arrays take twenty times as long
+    return np.where(u <= 0.5, 1.0 - 6.0 * square + 6.0 * square * u, 2.0 * rest * rest * rest)
 
 
 def wiener_gain(S_Y: Spectrum, nu: Array) -> Spectrum:

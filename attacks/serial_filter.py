@@ -63,6 +63,7 @@ class SerialFilter(RowAttack):
     attack_kind = "serial"
     cost = Cost(3e-3, 2e-6)
     serial = True
+    combines = True
     reference = "wiener1949"
     knowledge = (Perfect.name, Estimated.name)
     assumes = (

@@ -148,4 +148,4 @@ def filter_map(view: View, F: Array, mean: Array, fixed: bool) -> Affine:
         Whether F and m depend on the law alone.
     """
     m = mean - view.centre
-    return Affine(np.asarray(np.kron(view.weights, F)), np.asarray(m - F @ m), fixed)
+    return Affine((F[:, None, :] * view.weights[:, None]).reshape(len(F), -1), np.asarray(m - F @ m), fixed)

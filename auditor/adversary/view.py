@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +21,17 @@ from auditor.numerics.moments import Moments
 from auditor.numerics.read_only import seal
 from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw
 from auditor.types import Array
+
+FEW_COPIES = 16
+"""Of so many copies combinations are kept: each is asked for by every attack in every redraw, and takes longer than all else there."""
+
+
+@lru_cache(maxsize=4096)
+def _found_before(Sigma: bytes, k: int, grain: float) -> tuple[Array, Array]:
+    """Return the best combination of k copies, of which many attacks and redraws ask."""
+    weights, variance = best_unbiased_combination(np.frombuffer(Sigma).reshape(k, k), grain)
+    seal(weights)
+    return weights, variance
 
 
 @dataclass(frozen=True)
@@ -106,13 +117,23 @@ class View(Informed):
         """
         return np.full(len(self.copies), 1.0 / len(self.copies)) if self._combination is None else self._combination[0]
 
+    @property
+    def counting(self) -> tuple[int, ...]:
+        """Copies that say all that the coalition's say by law: those in the combination of Gaussian noise of one shape, else all."""
+        if not isinstance(self.law, GaussianNoise) or self.law.distribution != "gaussian":
+            return tuple(self.copies)
+        return tuple(copy for copy, weight in zip(self.copies, self.weights, strict=True) if weight)
+
     @cached_property
     def _combination(self) -> tuple[Array, Array] | None:
         """The combination and its noise multiple, its weights bounded by the grain of second moments: ε of what they are sums of."""
         if not isinstance(self.law, GaussianNoise):
             return None
         Sigma = self.law.level_covariance
-        return best_unbiased_combination(Sigma, math.sqrt(EPS * (1.0 + float(np.diag(Sigma).max()))))
+        grain = math.sqrt(EPS * (1.0 + float(np.diag(Sigma).max())))
+        if len(Sigma) > FEW_COPIES:
+            return best_unbiased_combination(Sigma, grain)
+        return _found_before(np.ascontiguousarray(Sigma, dtype=np.float64).tobytes(), len(Sigma), grain)
 
     @cached_property
     def grain(self) -> Array:
@@ -141,9 +162,10 @@ class View(Informed):
 
     def combined(self, moments: Moments) -> tuple[Array, Array]:
         """Return mean, shape (N,), and covariance, shape (N, N), divisor r − 1, of ``Σ w_i Y_i`` over the rows of ``moments``."""
-        W = np.kron(self.weights, np.eye(self.width))
+        w, k, N = self.weights, len(self.copies), self.width
         covariance = moments.covariance(max(1, moments.count - 1))
-        return self.centre + W @ moments.mean, W @ covariance @ W.T
+        # W = wᵀ ⊗ I, never written out: W m = Σ w_i m_i, and W C Wᵀ = Σ w_i C_ij w_j
+        return self.centre + w @ moments.mean.reshape(k, N), w @ (w @ covariance.reshape(k, -1)).reshape(N, k, N)
 
     @cached_property
     def data_moments(self) -> tuple[Array, Array]:
