@@ -118,6 +118,10 @@ class Published(Scheme):
         """Return the records and columns that the original and all copies have in common."""
         return self._common(table, self._read(table))
 
+    def handed_in(self, table: Table) -> list[Array]:
+        """Return the files' values in the original's records and columns."""
+        return [copy.values for copy in self._read(table)]
+
     def _common(self, table: Table, copies: Iterable[Copy]) -> Audited:
         stamps = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in map(self._find, self.parameters.copies)]
         return remembered((tuple(stamps), self.parameters.key, table.fingerprint()), lambda: common_part(table, list(copies)))
@@ -165,7 +169,7 @@ class Published(Scheme):
         """Return what reads the copies; replicates are all the same, for there is nothing to draw."""
         if self.table is None:
             raise AuditorError("published copies can be audited by a scenario only: there is nothing to perturb")
-        return _Files([self.table.cut_out(copy.values) for copy in self._read(self.table.whole)])
+        return _Files([self.table.cut_out(values) for values in self.handed_in(self.table.whole)])
 
     def _find(self, name: str) -> Path:
         for path in located(name, self.base):

@@ -192,6 +192,10 @@ class Scheme(Plugin):
         """
         return Audited(table)
 
+    def handed_in(self, table: Table) -> list[Array]:
+        """Return copies that are there already, of the whole table, NaN in cells, records and columns that they lack; none if drawn."""
+        return []
+
     @property
     def distribution(self) -> str | None:
         """How added noise is distributed; None where none is added."""
