@@ -57,6 +57,14 @@ def test_a_rare_pattern_is_learnt_from_all_records_that_have_its_cells():
     np.testing.assert_array_equal(squared_errors(X, Y)[:5], alike)
 
 
+def test_a_gap_that_tells_of_the_value_is_used():
+    """The largest tenth suppressed: they are known to be among the largest."""
+    X = np.random.default_rng(7).normal(size=(500, 1))
+    top = X[:, 0] > np.quantile(X, 0.9)
+    found = squared_errors(X, np.where(top[:, None], np.nan, X))[top]
+    np.testing.assert_allclose(found[:, 0], ((X[top, 0] - X[top].mean()) * 50 / 49) ** 2)
+
+
 def test_records_of_patterns_too_many_to_learn_each_are_one_regression_with_gaps_filled(monkeypatch):
     monkeypatch.setattr(every_cell, "MOST_PATTERNS", 1)
     rng = np.random.default_rng(6)

@@ -15,7 +15,7 @@ The originals teach the map, so no law is needed, and nobody does better with a 
 ``Y = H X + Z``, rows of ``H`` and ``Z`` dropped where a cell is missing, it is ``K_X Hᵀ (H K_X Hᵀ + K_Z)⁺`` as m grows (li2012, (6)). Who
 suppresses a cell and leaves the rest of the record bare is found out by the record's own pattern, if it has ten records for each
 coefficient. Records with patterns that are too rare or too many are one regression together, on cells filled in by means and on which are
-there; a record without any cell is given the mean.
+there. A record without any cell is given the mean of all such, if they are ten: that a value is missing may tell of it.
 
 Source of ``e_t``: Allen (1974), Technometrics 16, PRESS; no regression has to be learnt again. Assumed, *not checked*: records of one
 pattern are perturbed alike.
@@ -103,7 +103,7 @@ def squared_errors(X: Array, Y: Array) -> Array:
     for number in np.argsort(-counts, kind="stable")[:MOST_PATTERNS]:
         cells, own = patterns[number], which.ravel() == number
         alike = own if own.sum() >= OWN_RECORDS * (cells.sum() + 1) else there[:, cells].all(axis=1)
-        if cells.any() and alike.sum() >= cells.sum() + FEWEST_RECORDS:
+        if alike.sum() >= cells.sum() + FEWEST_RECORDS:
             errors[own] = left_out_errors(X[alike], Y[np.ix_(alike, cells)])[own[alike]]
             rest &= ~own
     if rest.sum() >= 2 * Y.shape[1] + FEWEST_RECORDS:
