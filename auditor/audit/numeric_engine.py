@@ -222,12 +222,10 @@ def release_records(opened: Opened, context: CellContext) -> Iterator[Measuremen
 
 
 def beyond_the_part(opened: Opened, context: CellContext) -> list[Measurement]:
-    """Return errors over all that copies have, where what is audited is but the part that they have in common and in full."""
-    cut = opened.release.table.cut
-    copies = [] if cut is None else opened.release.scheme.handed_in(cut.whole)
-    if cut is None or not copies:
-        return []
-    return every_cell_records(context, cut.whole.attributes, cut.whole.values, copies, opened.coalitions)
+    """Return errors over all that copies from files say, where what is audited is but the part that they have in common and in full."""
+    whole = opened.release.table.whole
+    copies = opened.release.scheme.handed_in(opened.release.table)
+    return every_cell_records(context, whole.attributes, whole.values, copies, opened.coalitions) if copies else []
 
 
 def noise_dependences(opened: Opened) -> dict[Coalition, Dependence]:

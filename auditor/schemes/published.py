@@ -119,8 +119,11 @@ class Published(Scheme):
         return self._common(table, self._read(table))
 
     def handed_in(self, table: Table) -> list[Array]:
-        """Return the files' values in the original's records and columns."""
-        return [copy.values for copy in self._read(table)]
+        """Return the files' values in the original's records and columns, and places in files of another order, if either is more."""
+        if table.cut is None and self.parameters.key is None:
+            return []
+        copies = list(self._read(table.whole))
+        return [copy.cells for copy in copies] if table.cut is not None or any(copy.order is not None for copy in copies) else []
 
     def _common(self, table: Table, copies: Iterable[Copy]) -> Audited:
         stamps = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in map(self._find, self.parameters.copies)]
@@ -169,7 +172,7 @@ class Published(Scheme):
         """Return what reads the copies; replicates are all the same, for there is nothing to draw."""
         if self.table is None:
             raise AuditorError("published copies can be audited by a scenario only: there is nothing to perturb")
-        return _Files([self.table.cut_out(values) for values in self.handed_in(self.table.whole)])
+        return _Files([self.table.cut_out(copy.values) for copy in self._read(self.table.whole)])
 
     def _find(self, name: str) -> Path:
         for path in located(name, self.base):

@@ -160,3 +160,16 @@ def test_a_bare_column_that_another_copy_lacks_is_no_longer_left_out_of_exposure
 @QUIETLY
 def test_nothing_is_said_of_every_cell_where_all_is_audited(tmp_path):
     assert all(record.attack != "every-cell" for record in audited(tmp_path, files(tmp_path, 100)[1]).measurements)
+
+
+@QUIETLY
+@pytest.mark.parametrize("leak", [True, False])
+def test_the_order_of_a_file_joined_by_keys_is_one_more_cell(tmp_path, leak):
+    """Sorted by what was to be hidden a copy shows every record's rank; at random, or by its own values, its order says nothing."""
+    X, (first, _) = files(tmp_path, 1_000)
+    X.assign(id=range(1_000)).to_csv(tmp_path / "x.csv", index=False)
+    order = np.argsort((X if leak else first)["a"].to_numpy())
+    result = audited(tmp_path, [first.assign(id=range(1_000)).iloc[order]], {"exposure": {"unknown": {"at-least": 0.1}}}, key="id")
+    found = unknown(result, (1,), "a").value
+    assert result.expectations[0].status == ("fails" if leak else "holds")
+    assert (found < 0.01) if leak else (found > 0.15)

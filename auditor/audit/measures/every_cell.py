@@ -1,7 +1,8 @@
 """The best linear attack on every cell that copies from files have: records and columns that one of them lacks are rebuilt from the others.
 
 All other attacks see what the original and all copies have in full. An adversary has more: where a cell of copy 2 is missing, the record's
-cells in copies 1 and 3; where copy 1 lacks a column, that column of copy 2 beside the others of both.
+cells in copies 1 and 3; where copy 1 lacks a column, that column of copy 2 beside the others of both; in a file joined by keys, whose
+records are in an order of its own, a record's place in it.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -53,8 +54,8 @@ def every_cell_records(
     context : CellContext
     names : tuple of N str
     X : ndarray of shape (n, N)
-    copies : sequence of M ndarrays of shape (n, N)
-        NaN in cells that are missing, and in records and columns that a copy lacks.
+    copies : sequence of M ndarrays of shape (n, N) or wider
+        Cells by record, NaN where they are missing.
     asked : sequence of tuple of int
         The coalitions that are audited: others are left out.
     """

@@ -193,7 +193,10 @@ class Scheme(Plugin):
         return Audited(table)
 
     def handed_in(self, table: Table) -> list[Array]:
-        """Return copies that are there already, of the whole table, NaN in cells, records and columns that they lack; none if drawn."""
+        """Return all that copies which are there already say of each record of the whole table, where that is more than what is audited.
+
+        Of each copy a column for every attribute, and any others after them; NaN where it says nothing.
+        """
         return []
 
     @property
