@@ -16,12 +16,14 @@ from auditor.adversary.given import NOTHING, ExactMoments, Given, Informed, Samp
 from auditor.adversary.knowledge import Knowledge, KnownAttributes
 from auditor.errors import NotApplicable
 from auditor.numerics.combination import best_unbiased_combination
-from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd
+from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd, descending_eigen
 from auditor.numerics.moments import Moments
 from auditor.numerics.read_only import seal
 from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw
 from auditor.types import Array
 
+MOST_KEPT, SMALL = 32, 64
+"""Views of coalitions that a view keeps, if its copies have at most so many columns together: a megabyte."""
 FEW_COPIES = 16
 """Of so many copies combinations are kept: each is asked for by every attack in every redraw, and takes longer than all else there."""
 
@@ -86,7 +88,19 @@ class View(Informed):
         return len(self.attributes)
 
     def coalition(self, copies: Sequence[int]) -> View:
-        """Return the view of a smaller coalition; copy numbers must be among this view's."""
+        """Return the view of a smaller coalition; copy numbers must be among this view's. Some are kept, as every attack asks for them."""
+        kept = self._kept.get(tuple(copies))
+        if kept is None:
+            kept = self._coalition(copies)
+            if len(self._kept) < MOST_KEPT and len(self.copies) * self.width <= SMALL:
+                self._kept[tuple(copies)] = kept
+        return kept
+
+    @cached_property
+    def _kept(self) -> dict[tuple[int, ...], View]:
+        return {}
+
+    def _coalition(self, copies: Sequence[int]) -> View:
         places = [self.copies.index(copy) + 1 for copy in copies]
         return replace(
             self,
@@ -166,6 +180,12 @@ class View(Informed):
         covariance = moments.covariance(max(1, moments.count - 1))
         # W = wᵀ ⊗ I, never written out: W m = Σ w_i m_i, and W C Wᵀ = Σ w_i C_ij w_j
         return self.centre + w @ moments.mean.reshape(k, N), w @ (w @ covariance.reshape(k, -1)).reshape(N, k, N)
+
+    @cached_property
+    def spectrum(self) -> tuple[Array, Array, Array, Array]:
+        """Mean and covariance of the best combination of the rows held, and its eigenvalues and vectors, the largest first."""
+        mean, covariance = self.combined(self.held)
+        return mean, covariance, *descending_eigen(covariance)
 
     @cached_property
     def data_moments(self) -> tuple[Array, Array]:
