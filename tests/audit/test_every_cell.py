@@ -9,7 +9,7 @@ import pytest
 import auditor
 from auditor import registry
 from auditor.audit.measures import every_cell
-from auditor.audit.measures.every_cell import best_alone, left_out_errors, squared_errors
+from auditor.audit.measures.every_cell import best_alone, squared_errors, unbiased_errors
 
 QUIETLY = pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
 STATED = {"levels": [0.3, 0.6], "law": {"scheme": "corner-wave"}}
@@ -17,21 +17,30 @@ K = np.array([[1.0, 0.6], [0.6, 2.0]])
 
 
 def test_a_constant_alone_by_hand():
-    """Of 1, 2, 6 the others' means are 4, 3.5 and 1.5."""
-    found = left_out_errors(np.array([[1.0], [2.0], [6.0]]), np.empty((3, 0)))
-    np.testing.assert_allclose(found[:, 0], [-3.0, -1.5, 4.5])
+    """Of 1, 2 and 6, mean 3, the mean square is the variance with divisor 2, which is 7."""
+    found = unbiased_errors(np.array([[1.0], [2.0], [6.0]]), np.empty((3, 0)))
+    np.testing.assert_allclose(found[:, 0], np.array([-2.0, -1.0, 3.0]) / np.sqrt(2 / 3))
+    assert (found**2).mean() == pytest.approx(7.0)
 
 
-def test_errors_are_those_of_regressions_learnt_without_the_record():
+def test_errors_are_those_of_the_hat_matrix():
     rng = np.random.default_rng(1)
     X, Y = rng.normal(size=(12, 2)), rng.normal(size=(12, 3))
     Y = np.column_stack([Y, Y[:, 0] + Y[:, 1], np.full(12, 7.0)])  # a total, and a constant
-    naive = []
-    for t in range(12):
-        rest = np.arange(12) != t
-        design = np.column_stack([np.ones(12), Y])
-        naive.append(X[t] - design[t] @ np.linalg.lstsq(design[rest], X[rest], rcond=None)[0])
-    np.testing.assert_allclose(left_out_errors(X, Y), naive, atol=1e-10)
+    design = np.column_stack([np.ones(12), Y])
+    hat = design @ np.linalg.pinv(design)
+    naive = (X - hat @ X) / np.sqrt(1.0 - np.diag(hat))[:, None]
+    np.testing.assert_allclose(unbiased_errors(X, Y), naive, atol=1e-10)
+
+
+def test_their_mean_square_is_what_the_best_map_leaves_however_few_the_records():
+    """12 records for five coefficients, 2,000 times: five standard errors."""
+    rng = np.random.default_rng(8)
+    squares = []
+    for _ in range(2_000):
+        Y = rng.normal(size=(12, 4))
+        squares.append((unbiased_errors(Y.sum(axis=1, keepdims=True) + rng.normal(size=(12, 1)), Y) ** 2).mean())
+    assert abs(np.mean(squares) - 1.0) < 5 * np.std(squares) / np.sqrt(2_000)
 
 
 def test_records_are_rebuilt_from_what_is_there():
@@ -45,7 +54,7 @@ def test_records_are_rebuilt_from_what_is_there():
     np.testing.assert_allclose(found[:100], 0.0, atol=1e-20)
     np.testing.assert_allclose(found[100:199, 0], 0.0, atol=1e-20)
     assert found[100:199, 1].mean() == pytest.approx(X[100:199, 1].var(), rel=0.2)
-    np.testing.assert_allclose(found[199], ((X[199] - X.mean(axis=0)) * 200 / 199) ** 2)
+    np.testing.assert_allclose(found[199], (X[199] - X.mean(axis=0)) ** 2 * 200 / 199)
 
 
 def test_a_rare_pattern_is_learnt_from_all_records_that_have_its_cells():
@@ -53,7 +62,7 @@ def test_a_rare_pattern_is_learnt_from_all_records_that_have_its_cells():
     X = rng.normal(size=(300, 1))
     Y = np.hstack([X + rng.normal(size=(300, 1)), X + 2.0 * rng.normal(size=(300, 1))])
     Y[:5, 0] = np.nan
-    alike = left_out_errors(X, Y[:, 1:])[:5] ** 2
+    alike = unbiased_errors(X, Y[:, 1:])[:5] ** 2
     np.testing.assert_array_equal(squared_errors(X, Y)[:5], alike)
 
 
@@ -62,7 +71,7 @@ def test_a_gap_that_tells_of_the_value_is_used():
     X = np.random.default_rng(7).normal(size=(500, 1))
     top = X[:, 0] > np.quantile(X, 0.9)
     found = squared_errors(X, np.where(top[:, None], np.nan, X))[top]
-    np.testing.assert_allclose(found[:, 0], ((X[top, 0] - X[top].mean()) * 50 / 49) ** 2)
+    np.testing.assert_allclose(found[:, 0], (X[top, 0] - X[top].mean()) ** 2 * 50 / 49)
 
 
 def test_records_of_patterns_too_many_to_learn_each_are_one_regression_with_gaps_filled(monkeypatch):
@@ -75,7 +84,7 @@ def test_records_of_patterns_too_many_to_learn_each_are_one_regression_with_gaps
     rare, some = gone.any(axis=1), ~gone.all(axis=1)
     found = squared_errors(X, Y)[rare & some]
     design = np.hstack([np.where(gone, 0.0, Y - np.nanmean(Y, axis=0)), ~gone])[rare & some]
-    np.testing.assert_allclose(found, left_out_errors(X[rare & some], design) ** 2)
+    np.testing.assert_allclose(found, unbiased_errors(X[rare & some], design) ** 2)
     assert found.mean() < 0.3  # of two copies 0.111, of one 0.2
 
 

@@ -10,16 +10,16 @@ records are in an order of its own, a record's place in it.
 | ``T`` | records that teach: those of the pattern or, where they are few, all that have its cells | m of them |
 | ``Y_T, X_T`` | their cells, and the originals, less their means; ``Y_T = U S Vᵀ`` | (m, p), (m, N) |
 | ``h_t`` | leverage ``1/m + |u_t|²`` of a record | scalar |
-| ``e_t`` | ``(x_t − U Uᵀ X_T) / (1 − h_t)``: error of the regression that was learnt without record t | (N,) |
+| ``e_t`` | ``(x_t − U Uᵀ X_T) / √(1 − h_t)``, whose mean square is that of the best map, whatever p and m | (N,) |
 
-The originals teach the map, so no law is needed, and nobody does better with a linear attack but by what ``p/m`` costs. With
+The originals teach the map, so no law is needed, and nobody does better with a linear attack. With
 ``Y = H X + Z``, rows of ``H`` and ``Z`` dropped where a cell is missing, it is ``K_X Hᵀ (H K_X Hᵀ + K_Z)⁺`` as m grows (li2012, (6)). Who
 suppresses a cell and leaves the rest of the record bare is found out by the record's own pattern, if it has ten records for each
 coefficient. Records with patterns that are too rare or too many are one regression together, on cells filled in by means and on which are
 there. A record without any cell is given the mean of all such, if they are ten: that a value is missing may tell of it.
 
-Source of ``e_t``: Allen (1974), Technometrics 16, PRESS; no regression has to be learnt again. Assumed, *not checked*: records of one
-pattern are perturbed alike.
+Source of ``e_t``: Horn, Horn and Duncan (1975), JASA 70. What is left of the records that teach is too little by ``h_t``, and what is left
+of others too much: a wide coalition's fit would hide what it gains. Assumed, *not checked*: records of one pattern are perturbed alike.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from auditor.types import Array, Coalition
 NAME, KNOWLEDGE = "every-cell", "perfect"
 """What records call it, and what an adversary must know to do as well."""
 OWN_RECORDS = 10
-"""Records for each coefficient from which on a pattern teaches its own map: a fit to fewer costs more than a tenth of what it leaves."""
+"""Records for each coefficient from which on a pattern teaches its own map: fewer leave too little to tell what is left."""
 MOST_PATTERNS = 200
 """Patterns, the commonest first: each takes a decomposition of its records' cells. All other records are one, their gaps filled in."""
 
@@ -100,21 +100,21 @@ def squared_errors(X: Array, Y: Array) -> Array:
     """Return ``e_t²``, shape (n, N), of originals X and what is held of them, shape (n, p), NaN where a cell is missing."""
     there = np.isfinite(Y)
     patterns, which, counts = np.unique(there, axis=0, return_inverse=True, return_counts=True)
-    errors, rest = left_out_errors(X, Y[:, :0]), there.any(axis=1)
+    errors, rest = unbiased_errors(X, Y[:, :0]), there.any(axis=1)
     for number in np.argsort(-counts, kind="stable")[:MOST_PATTERNS]:
         cells, own = patterns[number], which.ravel() == number
         alike = own if own.sum() >= OWN_RECORDS * (cells.sum() + 1) else there[:, cells].all(axis=1)
         if alike.sum() >= cells.sum() + FEWEST_RECORDS:
-            errors[own] = left_out_errors(X[alike], Y[np.ix_(alike, cells)])[own[alike]]
+            errors[own] = unbiased_errors(X[alike], Y[np.ix_(alike, cells)])[own[alike]]
             rest &= ~own
     if rest.sum() >= 2 * Y.shape[1] + FEWEST_RECORDS:
         filled = np.where(there, Y - np.nanmean(np.where(there.any(axis=0), Y, 0.0), axis=0), 0.0)[rest]
-        errors[rest] = left_out_errors(X[rest], np.hstack([filled, there[rest]]))
+        errors[rest] = unbiased_errors(X[rest], np.hstack([filled, there[rest]]))
     return np.asarray(errors**2)
 
 
-def left_out_errors(X: Array, Y: Array) -> Array:
-    """Return ``e_t``, shape (m, N), of the regression of X, shape (m, N), on Y, shape (m, p), and a constant."""
+def unbiased_errors(X: Array, Y: Array) -> Array:
+    """Return ``e_t``, shape (m, N), of the regression of X, shape (m, N), on Y, shape (m, p), and a constant; m at least 2."""
     scale = np.abs(Y - Y.mean(axis=0)).max(axis=0, initial=0.0)
     varies = scale > 1e-12 * np.abs(Y).max(axis=0, initial=0.0)
     U, s, _ = np.linalg.svd((Y[:, varies] - Y[:, varies].mean(axis=0)) / scale[varies], full_matrices=False)
@@ -124,4 +124,4 @@ def left_out_errors(X: Array, Y: Array) -> Array:
     rest = alone - np.einsum("tr,tr->t", U, U)
     told = rest > 1e-9
     fitted = np.where(told[:, None], U @ (U.T @ centred), 0.0)
-    return np.asarray((centred - fitted) / np.where(told, rest, alone)[:, None])
+    return np.asarray((centred - fitted) / np.sqrt(np.where(told, rest, alone))[:, None])
