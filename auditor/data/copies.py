@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from auditor.data.clean import Asked, numbers_of_frame, numbers_of_pieces
 from auditor.data.columns.checks import check_variance
@@ -56,6 +57,14 @@ class Copy:
     said: NDArray[np.bool_] = field(repr=False)
     others: tuple[str, ...] = ()
     beyond: int = 0
+    order: Array | None = field(default=None, repr=False)
+    """Normal scores of the records' places in the file, shape (n,), NaN for those that it lacks; None where they are in the original's
+    order."""
+
+    @property
+    def cells(self) -> Array:
+        """All that the file says of each record, NaN where it says nothing: its values, and its place in a file of another order."""
+        return self.values if self.order is None else np.column_stack([self.values, self.order])
 
     @property
     def suppressed(self) -> NDArray[np.bool_]:
@@ -129,7 +138,16 @@ def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = Fa
     joined[places[found]], held[places[found]] = values[found], True
     others = tuple(name for name in known if name not in (*table.attributes, key, ""))
     beyond = 0 if key is None else int((~found).sum())
-    return Copy(path.name, joined, held, np.asarray(np.isfinite(values).any(axis=0)), others, beyond)
+    return Copy(path.name, joined, held, np.asarray(np.isfinite(values).any(axis=0)), others, beyond, _order(places[found], table.rows))
+
+
+def _order(places: NDArray[np.intp], rows: int) -> Array | None:
+    """Return the normal scores of places in the file, of records at these places of the original; None where both have one order."""
+    if (np.diff(places) > 0).all():
+        return None
+    scores = np.full(rows, np.nan)
+    scores[places] = ndtri((np.arange(len(places)) + 0.5) / len(places))
+    return scores
 
 
 def _numbers(path: Path, table: Table, known: Sequence[str]) -> Array:

@@ -25,7 +25,7 @@ from scipy.special import chdtrc
 
 from auditor import registry
 from auditor.data.code_copies import CodeCopy, read_codes
-from auditor.data.columns.categorical_table import BLOCK_WIDTH
+from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, split
 from auditor.data.columns.record_keys import RecordKeys
 from auditor.data.common_records import Audited
 from auditor.data.copies import JOIN_REMEDY, check_joined_by_row
@@ -49,6 +49,8 @@ UNRELATED = 1e-4
 """Chance of a relation as strong among unrelated rows, above which nothing shows that a copy's rows are the original's."""
 FEWEST_SHUFFLED = 30
 """Records from which on equal frequencies of all values, and no relation, are no chance."""
+TELLING = 0.1
+"""By how much a value's share among records left out exceeds its share of the others, for its being left out to tell it."""
 MOST_GROUPED = 64
 """Values that a relation is sought among; those of a larger domain are taken modulo that."""
 
@@ -125,7 +127,10 @@ class PublishedCategories(UniformScheme):
             few = f"original and copies have {counted(len(rows), 'record')} in common, with every answer"
             raise AuditorError(f"{few}; at least {FEWEST_RECORDS} are needed: {', '.join(lacking)}")
         note = f"{len(rows):,} of {table.rows:,} records are audited, those that every copy has with every answer: {', '.join(lacking)}"
-        return Audited(table.part(rows, np.arange(table.width)), (f"{note}; who leaves answers out may have perturbed the others less",))
+        notes = [f"{note}; who leaves answers out may have perturbed the others less"]
+        data = categories_of(table)
+        telling = [told for path, copy in zip(self._paths, copies, strict=True) if (told := _tells(path.name, data, copy.full))]
+        return Audited(table.part(rows, np.arange(table.width)), (*notes, *telling), bool(telling))
 
     def _keys(self, table: Table) -> RecordKeys | None:
         return None if self.parameters.key is None else table.keys
@@ -207,6 +212,23 @@ def _adds_noise(law: Any) -> bool:
 
 def _scheme(name: Any) -> Any:
     return registry.get("scheme", name) if name in registry.names("scheme") else None
+
+
+def _tells(name: str, data: CategoricalTable, held: NDArray[np.bool_]) -> str:
+    """Return how that a copy lacks a record, or an answer of it, tells what the answer is; nothing where it tells little.
+
+    The commonest answer of a column is then commoner among records left out, by `TELLING` and by more than chance (χ² of two shares).
+    """
+    n, m = len(held), int((~held).sum())
+    if not FEWEST_RECORDS <= m <= n - FEWEST_RECORDS:
+        return ""
+    for attribute, codes in zip(data.attributes, split(data, data.codes), strict=True):
+        is_most = codes == np.bincount(codes[~held]).argmax()
+        out, kept, share = is_most[~held].mean(), is_most[held].mean(), is_most.mean()
+        if out - kept > TELLING and chdtrc(1, (out - kept) ** 2 * m * (n - m) / (n * share * (1.0 - share))) < UNRELATED:
+            what = f"{name}: of the records that it lacks, or lacks an answer of, {out:.0%} have one and the same {quoted(attribute.name)}"
+            return f"{what}, of the others {kept:.0%}: what is left out is more exposed than the figures say"
+    return ""
 
 
 def _check_alignment(name: str, original: Codes, copy: Codes, size: int) -> None:
