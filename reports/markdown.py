@@ -10,10 +10,12 @@ from auditor.registry import register
 from auditor.results.model import AuditResult
 from auditor.results.renderer import Renderer, clean
 from reports.layout import document as tree
+from reports.layout.advice import advice_document
 from reports.layout.audit import audit_document
 from reports.layout.changes import changes_document
 
 if TYPE_CHECKING:
+    from auditor.results.advice import Advice
     from auditor.results.comparison import Comparison
 
 
@@ -34,6 +36,10 @@ class Markdown(Renderer):
     def render_comparison(self, comparison: Comparison) -> str:
         """Return what changed between two audits, worst first."""
         return _document(changes_document(comparison))
+
+    def render_advice(self, advice: Advice) -> str:
+        """Return which release to make, and why."""
+        return _document(advice_document(advice))
 
 
 def safe(text: tree.Text) -> str:

@@ -16,6 +16,7 @@ from auditor.results.renderer import Renderer
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from auditor.results.advice import Advice
     from auditor.results.comparison import Comparison
 
 
@@ -61,6 +62,15 @@ class Terminal(Renderer):
 
         console = self._console()
         write(console, changes_document(comparison))
+        return _text(console)
+
+    def render_advice(self, advice: Advice) -> str:
+        """Return which release to make, and why."""
+        from reports.layout.advice import advice_document
+        from reports.layout.terminal_writer import write
+
+        console = self._console()
+        write(console, advice_document(advice))
         return _text(console)
 
     def _console(self) -> Console:

@@ -21,6 +21,7 @@ from auditor.process.interrupt import shielded
 from auditor.results.files import write_atomically, writing
 
 if TYPE_CHECKING:
+    from auditor.results.advice import Advice
     from auditor.results.comparison import Comparison
     from auditor.results.model import AuditResult
 
@@ -96,7 +97,7 @@ def screen() -> dict[str, Any]:
     return {"width": max(console.width, NARROWEST), "color": console.is_terminal and not os.environ.get("NO_COLOR")}
 
 
-def rendered(form: str, results: Sequence[AuditResult] | Comparison, **parameters: Any) -> str:
+def rendered(form: str, results: Sequence[AuditResult] | Comparison | Advice, **parameters: Any) -> str:
     """Return a document.
 
     Raises
@@ -106,12 +107,20 @@ def rendered(form: str, results: Sequence[AuditResult] | Comparison, **parameter
     """
     with contained() as failure:
         renderer = registry.get("renderer", form)(**parameters)
-        text = renderer.render(results) if isinstance(results, Sequence) else renderer.render_comparison(results)
+        text = _document(renderer, results)
         if type(text) is str:
             return text
         failure.error = PluginFailed("it made no text")
     failure.raise_ours()
     raise PluginFailed(f"renderer {form!r} failed: {failure.reason}")
+
+
+def _document(renderer: Any, results: Sequence[AuditResult] | Comparison | Advice) -> Any:
+    from auditor.results.advice import Advice
+
+    if isinstance(results, Sequence):
+        return renderer.render(results)
+    return renderer.render_advice(results) if isinstance(results, Advice) else renderer.render_comparison(results)
 
 
 def deliver(text: str, output: str | None, read: Sequence[str]) -> None:
