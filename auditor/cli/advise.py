@@ -37,9 +37,9 @@ def advise(
     DATA is a registered source or a file. Printed are the recommended release, everything that was tried, the command that makes the
     copies, and a scenario that audits them.
     """
-    from auditor.runs.advice.advise import Request
     from auditor.runs.advice.advise import advise as advised
     from auditor.runs.advice.files import write_advice
+    from auditor.runs.advice.request import Request
     from auditor.runs.output import rendered, screen
 
     warn_of_broken_plugins()

@@ -244,15 +244,15 @@ def load_target(
     return label.astype(str).to_numpy(dtype=np.str_)
 
 
-def read_columns(path: str, columns: Sequence[str], rows: int | None = None) -> pd.DataFrame:
-    """Return columns of a file as they are, of any kind; of its first ``rows`` records, or of all.
+def read_columns(path: str, columns: Sequence[str]) -> pd.DataFrame:
+    """Return columns of a file as they are, of any kind.
 
     Raises
     ------
     DataError
         There is no such file, or it lacks a column.
     """
-    return _from_file(path, columns, rows, {}, None).frame.head(rows)
+    return _from_file(path, columns, None, {}, None).frame
 
 
 def is_file(source: str) -> bool:

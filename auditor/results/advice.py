@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -27,8 +28,12 @@ class Exposed(NamedTuple):
 
     @property
     def surely(self) -> float:
-        """The lower end of the interval: so much stays unknown for sure."""
-        return self.unknown - self.half
+        """The lower end of the interval: so much stays unknown for sure.
+
+        On the scale of logarithms, as befits a mean of squares: for small intervals the same, while the error of an attack that goes
+        astray, 1,600 ± 3,600 times the variance, is no sign that it may be near 0.
+        """
+        return self.unknown * math.exp(-self.half / self.unknown) if self.unknown > 0.0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -49,9 +54,10 @@ class Tried:
     in_full : bool
         Whether the whole release was audited, or one copy that tells as much as all of it by the law of the noise.
     pooling : float
-        Share of the least perturbed copy's remaining error that pooling takes off, by the closed form; 0 where it adds nothing.
+        Share of what the least perturbed copy leaves that pooling takes off, by the closed form or, where there is none, as measured;
+        0 where it adds nothing.
     losses : tuple of float
-        What each copy lost of its use.
+        What each copy lost of its use; empty where that must be measured and was not.
     """
 
     scheme: str
@@ -65,8 +71,8 @@ class Tried:
 
     @property
     def loss(self) -> float:
-        """What copies lost of their use, on average."""
-        return sum(self.losses) / len(self.losses)
+        """What copies lost of their use, on average; NaN where that is not known."""
+        return sum(self.losses) / len(self.losses) if self.losses else math.nan
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ CAPTION = (
 
 def frontier_of_advice(advice: Advice, id: str) -> Chart:
     """Return the chart of everything that was measured."""
-    measured = [one for one in advice.frontier if one.exposed is not None]
+    measured = [one for one in advice.frontier if one.exposed is not None and one.losses]
     schemes = [clean(name) for name in unique(one.scheme for one in measured)]
     rows: list[dict[str, Any]] = []
     table: list[list[str]] = []

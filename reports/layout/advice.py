@@ -12,6 +12,7 @@ from reports.figures.reading import unique
 from reports.layout.document import MARKDOWN, PAGE, TERMINAL, Block, Code, Document, Figure, Items, Name, Paragraph, Row, Section, Table
 from reports.wording.advice import ADVERSARY, HOW, attribute_text, levels_text, loss_text, pooling_text, share_text
 from reports.wording.scenario_text import scenario_yaml
+from reports.wording.sentences import capital
 
 if TYPE_CHECKING:
     from auditor.results.advice import Advice, Tried
@@ -27,7 +28,7 @@ def advice_document(advice: Advice) -> Document:
         Section("scenario", "Audit them", [Code("yaml", "yaml", scenario_yaml(advice.scenario), "Scenario")]),
         Section("method", "How this was found", [
             Paragraph(ADVERSARY, "plain", "Adversary."), Paragraph(HOW, "plain", "Exposure."),
-            Paragraph(f"{advice.use}, averaged over attributes and, for the comparison, over copies.".capitalize(), "plain", "Loss of use."),
+            Paragraph(f"{capital(advice.use)}, averaged over attributes and, to compare releases, over copies.", "plain", "Loss of use."),
             Paragraph(_searched(advice), "plain", "Search."),
             *([Items([(Name(note),) for note in advice.notes])] if advice.notes else []),
         ]),
@@ -48,34 +49,39 @@ def _recommended(advice: Advice) -> Block:
     if weaker is None or weaker.exposed is None:
         return Items([*lines, "It is the weakest release of the grid."])
     return Items([
-        *lines, f"The next weaker on the grid, {levels_text(weaker)}, does not meet the target for sure: {share_text(weaker)} of "
+        *lines, f"The next weaker on the grid ({levels_text(weaker)}) does not meet the target for sure: it leaves {share_text(weaker)} of "
         f"{attribute_text(weaker)} ({weaker.exposed.attack}).",
     ])  # fmt: skip
 
 
 def _frontier(advice: Advice) -> list[Block]:
-    rows = [Row(levels_text(one), _cells(advice, one), group=one.scheme) for one in advice.frontier]
-    heads = ("on paper at most", "measured, worst attribute", "strongest attack", "pooling takes off", "loss of use", "target")
+    rows = [Row(levels_text(one), _cells(advice, one), _who(one), one.scheme) for one in advice.frontier]
+    lead = "What stays unknown of the attribute that is worst off, what pooling takes off that, and what copies lose of their use."
     return [
-        Paragraph("Of every release the share that stays unknown of the attribute that is worst off, and what the copies lose.", "lead"),
+        Paragraph(lead, "lead"),
         Figure("frontier", _lines(advice), media=(TERMINAL, PAGE)),
-        Table("levels of the copies", heads, rows, "plain", "releases", "scheme", MOST),
+        Table("levels of the copies", ("on paper", "measured", "pooling", "loss", "target"), rows, "plain", "releases", "scheme", MOST),
     ]
 
 
 def _cells(advice: Advice, one: Tried) -> Sequence[str]:
     loss, pooling = loss_text(advice, one.loss), percent(one.pooling) if one.pooling > 0 else "nothing"
     if one.exposed is None:
-        return (percent(one.on_paper), "–", "–", pooling, loss, "loses too much")
-    mark = ("✓ met" if one.met else "✗ not for sure") + ("" if one.in_full else "\none copy")
-    return (percent(one.on_paper), f"{share_text(one)}\n{attribute_text(one)}", one.exposed.attack, pooling, loss, mark)
+        return (percent(one.on_paper), "–", pooling, loss, "–")
+    return (percent(one.on_paper), share_text(one), pooling, loss, "✓ met" if one.met else "✗ not met")
+
+
+def _who(one: Tried) -> str:
+    if one.exposed is None:
+        return "not measured: it would lose more"
+    return f"{one.exposed.attack}, {attribute_text(one)}" + ("" if one.in_full else "; by one copy that tells as much")
 
 
 def _lines(advice: Advice) -> list[Line]:
     """Return the measured exposure against the loss of use, a line a scheme."""
-    measured = [one for one in advice.frontier if one.exposed is not None]
+    measured = [one for one in advice.frontier if one.exposed is not None and one.losses]
     return [
-        Line(scheme, [(one.loss, one.exposed.unknown) for one in measured if one.scheme == scheme and one.exposed], "unknown against loss of use")
+        Line(scheme, [(one.loss, one.exposed.unknown) for one in measured if one.scheme == scheme and one.exposed], "unknown against loss")
         for scheme in unique(one.scheme for one in measured)
     ]
 

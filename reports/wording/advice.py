@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from reports.figures.figures import clipped, percent
@@ -19,6 +20,10 @@ HOW = (
     "copies pooled, then of the whole release. The target is met where the whole 95 % interval of every attack and attribute lies at or "
     "above it, and the expectation `exposure`, which counts how many those are, holds."
 )
+
+
+LARGE = 10
+"""Growth from which on it is told as a factor."""
 
 
 def levels_text(one: Tried) -> str:
@@ -50,4 +55,8 @@ def attribute_text(one: Tried) -> str:
 
 def loss_text(advice: Advice, loss: float) -> str:
     """Write what a copy lost of its use: how much more, of a standard error; else how much less."""
-    return f"{loss:.3f}" if advice.utility != "mean" else f"+{percent(loss)}"
+    if math.isnan(loss):
+        return "–"
+    if advice.utility != "mean":
+        return f"{loss:.3f}"
+    return f"+{percent(loss)}" if loss < LARGE else f"×{1 + loss:,.0f}"

@@ -102,6 +102,14 @@ class Asked:
         return min((_exposed(cell) for cell in cells(judged).values()), key=lambda found: (found.surely, len(found.coalition)))
 
 
+def pooling_gain(result: AuditResult, exposed: Exposed) -> float:
+    """Return what pooling takes off what the best single copy leaves, as measured; 0 where it adds nothing."""
+    same = ("normalized_error", exposed.attack, exposed.attribute, "ok", 1)
+    told = ((cell, cell[0]) for cell in cells(result.measurements).values())
+    alone = [pooled(cell)[0] for cell, one in told if (one.metric, one.attack, one.attribute, one.status, len(one.coalition)) == same]
+    return max(0.0, 1.0 - exposed.unknown / min(alone))
+
+
 def _exposed(cell: Sequence[Measurement]) -> Exposed:
     value, error = pooled(cell)
     first = cell[0]

@@ -70,7 +70,7 @@ class Candidate(ABC):
 
     @abstractmethod
     def losses(self, levels: tuple[float, ...]) -> tuple[float, ...]:
-        """Return what each copy loses of its use."""
+        """Return what each copy loses of its use; empty where that must be measured."""
 
     def start(self, target: float) -> int | None:
         """Return the first place where the closed form alone leaves the target; None where it does nowhere."""
@@ -88,7 +88,7 @@ class AddedNoise(Candidate):
 
     scheme: AdditiveScheme
     table: TableMoments
-    loss: Loss
+    loss: Loss | None
     grid: tuple[float, ...] = noise_grid()
 
     @property
@@ -133,7 +133,9 @@ class AddedNoise(Candidate):
         return float((np.diag(self._pencil.error(np.asarray(self.told(levels)))) / np.diag(self.table.covariance)).min())
 
     def losses(self, levels: tuple[float, ...]) -> tuple[float, ...]:
-        """Return each copy's loss, by the law of the noise in it."""
+        """Return each copy's loss, by the law of the noise in it; nothing where losses are measured."""
+        if self.loss is None:
+            return ()
         own = np.diag(np.asarray(self.scheme.level_covariance(levels)))
         return tuple(self.loss(self.table.covariance, level * self.shape) for level in own.tolist())
 
@@ -164,11 +166,6 @@ def _lost_in(j: int, K_X: Array, K_Y: Array) -> float:
     best, learnt = (regression(K[j, others][None], K[np.ix_(others, others)])[0] for K in (K_X, K_Y))
     off = learnt - best
     return float(off @ K_X[np.ix_(others, others)] @ off / K_X[j, j])
-
-
-def not_counted(K_X: Array, K_Z: Array) -> float:
-    """Return nothing: what a model loses is measured."""
-    return 0.0
 
 
 @dataclass(frozen=True)
