@@ -56,7 +56,7 @@ class Exposure(Expectation):
         """Return the verdict over every attribute, attack and coalition that the filter selects."""
         selected = selector(self.parameters, METRIC, copies_released(evidence), each_attribute=True)
         whole = self.parameters.attribute is not None  # all attributes together are judged where they are asked for
-        found = [r for r in evidence.measurements if r.status == "ok" and r.attack and selected(r) and not _given(r)]
+        found = [r for r in evidence.measurements if r.status == "ok" and r.attack and selected(r) and not given_in_clear(r)]
         found = [record for record in found if whole or record.attribute != "*"]
         asked = self.parameters.unknown
         bound = asked.at_least if asked.at_least is not None else asked.at_most
@@ -78,7 +78,7 @@ def _barer(evidence: Evidence, found: Sequence[Measurement]) -> list[str]:
     return list(dict.fromkeys(release.scheme for release in worse))
 
 
-def _given(record: Measurement) -> bool:
-    """Whether an attribute's true values were given to the adversary: ``known-attributes(age, salary)``."""
+def given_in_clear(record: Measurement) -> bool:
+    """Return whether an attribute's true values were given to the adversary: ``known-attributes(age, salary)``."""
     kind, _, names = str(record.knowledge).partition("(")
     return kind == "known-attributes" and record.attribute in names.removesuffix(")").split(", ")

@@ -200,18 +200,28 @@ class Retention(Candidate):
         return (self.grid[place],)
 
     def unknown(self, levels: tuple[float, ...]) -> float:
-        """Return the share of the categories' variance that exact Bayes leaves from the least perturbed copy.
-
-        ``1 − (E Σ_x P(x|y)² − Σ π_x²)/(1 − Σ π_x²)``: of fresh draws a bound from above, as other copies tell more.
-        """
-        p, size = max(levels), len(self.prior)
-        joint = self.prior[:, None] * (p * np.eye(size) + (1.0 - p) / size)  # P(x, y), xiao2009 eq. 1
-        known, blind = float((joint**2 / joint.sum(axis=0)).sum()), float((self.prior**2).sum())
-        return 1.0 - (known - blind) / (1.0 - blind)
+        """Return what exact Bayes leaves from the least perturbed copy: of fresh draws a bound, as other copies tell more."""
+        return left_by_retention(self.prior, max(levels))
 
     def losses(self, levels: tuple[float, ...]) -> tuple[float, ...]:
         """Return by how much the standard error of a category's share grows in each copy, averaged over categories."""
         return tuple(share_loss(self.prior, level) for level in levels)
+
+
+def left_by_retention(prior: Array, p: float) -> float:
+    """Return the share of the categories' variance that exact Bayes leaves from a copy that keeps a value with probability p.
+
+    ``1 − (E Σ_x P(x|y)² − Σ π_x²)/(1 − Σ π_x²)``, with ``P(x, y) = π_x (p·[x = y] + (1 − p)/s)`` (xiao2009, eq. 1).
+
+    Examples
+    --------
+    >>> left_by_retention(np.array([0.5, 0.5]), 0.5), left_by_retention(np.array([0.5, 0.5]), 1.0)
+    (0.75, 0.0)
+    """
+    size = len(prior)
+    joint = prior[:, None] * (p * np.eye(size) + (1.0 - p) / size)
+    known, blind = float((joint**2 / joint.sum(axis=0)).sum()), float((prior**2).sum())
+    return 1.0 - (known - blind) / (1.0 - blind)
 
 
 def share_loss(prior: Array, p: float) -> float:

@@ -67,12 +67,11 @@ def _added(candidate: AddedNoise) -> AddedNoise:
 
 def _prior(chosen: Chosen) -> Array:
     """Return the shares of the categories."""
-    codes = chosen.table.categorical
-    assert codes is not None
-    counts = np.bincount(np.asarray(codes.codes), minlength=codes.size).astype(np.float64)
-    if (counts == 0).any() or len(counts) < 2:
+    assert chosen.table.categorical is not None
+    prior = chosen.table.categorical.prior
+    if len(prior) < 2 or not prior.all():
         raise AuditorError("a column of categories must have two values or more, each of them in some record")
-    return np.asarray(counts / counts.sum())
+    return np.asarray(prior)
 
 
 def utility_of(request: Request, chosen: Chosen) -> dict[str, Any]:
