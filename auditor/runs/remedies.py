@@ -25,10 +25,10 @@ from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil
 from auditor.results.records import Measurement, cells, mean_theory, pooled
 from auditor.results.remedies import Remedy
-from auditor.runs.advice.candidates import left_by_retention
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.scheme import Scheme, TableMoments
 from auditor.schemes.replacement.base import UniformScheme
+from auditor.schemes.replacement.law import left_by_retention
 from auditor.types import Array, Coalition
 
 HALF = 0.5

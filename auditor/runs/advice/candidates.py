@@ -28,6 +28,7 @@ from auditor.runs.advice.search import noise_grid
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.scheme import TableMoments
 from auditor.schemes.replacement.base import UniformScheme
+from auditor.schemes.replacement.law import left_by_retention
 from auditor.types import Array
 
 Loss = Callable[[Array, Array], float]
@@ -206,22 +207,6 @@ class Retention(Candidate):
     def losses(self, levels: tuple[float, ...]) -> tuple[float, ...]:
         """Return by how much the standard error of a category's share grows in each copy, averaged over categories."""
         return tuple(share_loss(self.prior, level) for level in levels)
-
-
-def left_by_retention(prior: Array, p: float) -> float:
-    """Return the share of the categories' variance that exact Bayes leaves from a copy that keeps a value with probability p.
-
-    ``1 − (E Σ_x P(x|y)² − Σ π_x²)/(1 − Σ π_x²)``, with ``P(x, y) = π_x (p·[x = y] + (1 − p)/s)`` (xiao2009, eq. 1).
-
-    Examples
-    --------
-    >>> left_by_retention(np.array([0.5, 0.5]), 0.5), left_by_retention(np.array([0.5, 0.5]), 1.0)
-    (0.75, 0.0)
-    """
-    size = len(prior)
-    joint = prior[:, None] * (p * np.eye(size) + (1.0 - p) / size)
-    known, blind = float((joint**2 / joint.sum(axis=0)).sum()), float((prior**2).sum())
-    return 1.0 - (known - blind) / (1.0 - blind)
 
 
 def share_loss(prior: Array, p: float) -> float:
