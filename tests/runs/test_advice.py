@@ -270,8 +270,8 @@ def test_advice_on_a_small_table_holds_in_the_audit_that_it_hands_out(here):
 
 @pytest.mark.slow
 def test_over_other_draws_the_recommended_release_meets_the_target_and_the_next_weaker_does_not(here):
-    staff(here, 600, seed=1)
-    advice = advise(Request("staff.csv", 3, 0.5))
+    staff(here, 400, seed=1)
+    advice = advise(Request("staff.csv", 2, 0.5, schemes=("corner-wave",)))
     least = {}
     for name, release in (("chosen", advice.chosen), ("weaker", advice.weaker)):
         scheme = {"name": release.scheme, "levels": list(release.levels)}

@@ -180,8 +180,8 @@ def left_by_retention(prior: Array, retention: float) -> float:
 
     Notes
     -----
-    ``1 − (E Σ_x P(x|y)² − Σ π_x²)/(1 − Σ π_x²)`` with ``P(x, y) = π_x (p·[x = y] + a)`` and ``a = (1 − p)/s`` (xiao2009, eq. 1). The sum over
-    x of ``P(x, y)²`` is ``a² Σ π_x² + π_y² (p² + 2ap)``, so that a domain of any size needs no matrix.
+    ``1 − (E Σ_x P(x|y)² − Σ π_x²)/(1 − Σ π_x²)`` with ``P(x, y) = π_x (p·[x = y] + a)`` and ``a = (1 − p)/s`` (xiao2009, eq. 1). The sum
+    over x of ``P(x, y)²`` is ``a² Σ π_x² + π_y² (p² + 2ap)``, so that a domain of any size needs no matrix.
 
     Examples
     --------
