@@ -129,7 +129,7 @@ def environment() -> Environment:
     made = Environment(
         loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    filters = (capital, clean, clipped, cut, foldable, number, with_error, page.grouped, page.inline, page.parted, page.said_of, page.shown)
+    filters = (capital, clean, clipped, cut, foldable, number, with_error, page.grouped, page.inline, page.parted, page.reasons, page.shown)
     made.filters.update({function.__name__: function for function in filters})
     return made
 

@@ -89,16 +89,17 @@ def schema() -> None:
 @click.command()
 @click.argument("results", nargs=-1, required=True, metavar="RESULTS...")
 @click.option("--format", "form", type=click.Choice((*FORMATS, "html")), default="table", show_default=True, help="What to make.")
+@click.option("--full", is_flag=True, help="Print everything, not the verdict, comparison and expectations only.")
 @click.option("--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
 @guarded
-def report(results: tuple[str, ...], form: str, output: str | None) -> None:
+def report(results: tuple[str, ...], form: str, full: bool, output: str | None) -> None:
     """Render reports again from saved results, without the data."""
     from auditor.results.model import AuditResult
     from auditor.runs.output import deliver, print_results, rendered
 
     loaded = [AuditResult.load(path) for path in results]
     if output is None:
-        print_results(loaded, form)
+        print_results(loaded, form, full=full)
     else:
         deliver(rendered(form, loaded), output, results)
 

@@ -31,12 +31,13 @@ FORMATS = ("table", "markdown", "json", "csv", "junit")
 @set_option
 @seed_option
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="What to print.")
+@click.option("--full", is_flag=True, help="Print everything, not the verdict, comparison and expectations only.")
 @click.option("--quiet", is_flag=True, help="No progress, and only the verdict.")
 @click.option("--resume", is_flag=True, help="Use what earlier runs have finished; only what is missing or has changed is carried out.")
 @guarded
 def run(
     scenarios: tuple[str, ...], output: str, workers: int, cluster: str | None, changes: tuple[str, ...], seed: int | None,
-    form: str, quiet: bool, resume: bool,
+    form: str, full: bool, quiet: bool, resume: bool,
 ) -> None:  # fmt: skip
     """Run audits, print the report, and write `results.json`, `results.parquet` and `report.html`.
 
@@ -66,7 +67,7 @@ def run(
             finally:
                 dismiss()
         with suppress(interrupt.Interrupted), interrupt.shielded():
-            statuses.append(_printed(results, form, quiet, Path(output)))
+            statuses.append(_printed(results, form, quiet, Path(output), full))
             _tell_stopped(checked, results)
         status = interrupt.exit_status()
     if len(results) < len(scenarios):  # whatever cut it short: nothing is fine that was not written
@@ -121,14 +122,14 @@ def _audited(
         return run_scenario(scenario, workers, cluster, listener, command, keep).disclosed()
 
 
-def _printed(results: Sequence[AuditResult], form: str, quiet: bool, output: Path) -> int:
+def _printed(results: Sequence[AuditResult], form: str, quiet: bool, output: Path, full: bool) -> int:
     """Print what was asked for, of what there is; return an exit status."""
     if not results:
         return 0
     from auditor.runs.output import print_results
 
     try:
-        print_results(results, form, quiet, output)
+        print_results(results, form, quiet, output, full)
     except PluginFailed as failure:
         say(f"error: {failure}")
         return FAILED_RUNNING

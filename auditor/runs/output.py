@@ -76,8 +76,8 @@ def _write(result: AuditResult, folder: Path) -> None:
     write_atomically(folder / "report.html", page.encode("utf-8", "backslashreplace"))
 
 
-def print_results(results: Sequence[AuditResult], form: str, quiet: bool = False, output: Path = Path()) -> None:
-    """Print a report of all results; a quiet table is the verdicts alone."""
+def print_results(results: Sequence[AuditResult], form: str, quiet: bool = False, output: Path = Path(), full: bool = True) -> None:
+    """Print a report of all results; a quiet table is the verdicts alone, and one that is not full what an owner reads first."""
     if quiet and form == "table":
         for result in results:
             for record in result.expectations:
@@ -88,7 +88,7 @@ def print_results(results: Sequence[AuditResult], form: str, quiet: bool = False
             if broken:
                 tell(f"{result.name}: failed: {len(broken)} cells, the first for this reason: {broken[0].reason}")
         return
-    put(rendered(form, results, **(screen() if form == "table" else {})), nl=False)
+    put(rendered(form, results, **(screen() | {"full": full} if form == "table" else {})), nl=False)
 
 
 def screen() -> dict[str, Any]:

@@ -192,11 +192,15 @@ class Adversary(NamedTuple):
 
 @dataclass(frozen=True)
 class Matrix(Block):
-    """The comparison, and the scale of severity; ``pools`` where any coalition of two or more was measured."""
+    """The comparison, and the scale of severity; ``pools`` where any coalition of two or more was measured.
+
+    ``brief`` has a line for each adversary, of the strongest only.
+    """
 
     schemes: Sequence[str]
     rows: Sequence[Adversary]
     pools: bool
+    brief: bool = False
 
 
 @dataclass(frozen=True)
@@ -208,17 +212,19 @@ class Details(Block):
 
 @dataclass(frozen=True)
 class Verdicts(Block):
-    """A card for each scheme; ``point`` is the sweep point that needs no mention."""
+    """A card for each scheme; ``point`` is the sweep point that needs no mention; ``brief`` has a line for each reason."""
 
     found: Sequence[Verdict]
     point: str
+    brief: bool = False
 
 
 @dataclass(frozen=True)
 class Checks(Block):
-    """The expectations and how they came out."""
+    """The expectations and how they came out; ``brief`` says why only of those that do not hold."""
 
     found: Sequence[Check]
+    brief: bool = False
 
 
 @dataclass(frozen=True)

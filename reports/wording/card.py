@@ -11,18 +11,22 @@ from reports.figures.guesses import Guesses
 from reports.figures.reading import Setting, ceiling
 from reports.figures.severity import Severity, severity
 from reports.wording import sentences as say
+from reports.wording.words import knows
 
 Finding = Literal["exact", "gain", "no-gain", "undecided", "refuted", "alone", "not-measured"]
 
 LABELS: dict[str, str] = {
     "exact": "rebuilt exactly",
-    "gain": "pooling pays",
+    "gain": "pooling endangers records",
     "no-gain": "no collusion gain",
     "undecided": "pooling undecided",
     "refuted": "promise refuted",
-    "alone": "single copies only",
+    "alone": "pooling not measured",
     "not-measured": "not measured",
 }
+
+Pieces = list[tuple[str, bool]]
+"""A text in pieces; those with True are names, which a page sets apart."""
 
 State = Literal["bad", "open", "good", "plain"]
 STATES: dict[str, State] = {"exact": "bad", "gain": "bad", "refuted": "bad", "no-gain": "good", "undecided": "open"}
@@ -143,13 +147,56 @@ class Verdict:
     @property
     def text(self) -> str:
         """What is exposed, what pooling does, and who it is that rebuilds so much."""
-        where = f" at {self.where}" if self.where else ""
-        who = f"(Strongest attack measured: {clipped(self.adversary, 70)}{where}.)" if self.adversary else ""
-        pieces = (*self.exposure, (" ", False), (self.sentence, False), (" ", False), *self.given, (" ", False), (who, False))
-        return " ".join("".join(text for text, _ in pieces).split())
+        return " ".join("".join(text for text, _ in reason).strip() for reason in self.reasons)
 
     @property
-    def exposure(self) -> list[tuple[str, bool]]:
+    def reasons(self) -> list[Pieces]:
+        """The same a sentence or two each, in pieces, of which those with True are names."""
+        found = [self.exposure, [(self.sentence, False)], list(self.given), [(self._strongest_attack("measured"), False)]]
+        return [reason for reason in found if any(text for text, _ in reason)]
+
+    @property
+    def brief(self) -> list[str]:
+        """The reasons in a line each, for a first screen."""
+        exposed, open_ = "".join(text for text, _ in self.exposure), self.finding in ("exact", "undecided", "refuted", "not-measured")
+        shown = [self.sentence] if open_ or (self.finding == "gain" and not self._pooled) else [self._guessed(), self._unknown()]
+        return [line for line in (exposed, *shown, self._strongest_attack()) if line]
+
+    @property
+    def _pooled(self) -> bool:
+        """Whether the worst coalition's own figures show that it does better than its most revealing member."""
+        return any(axis.single for axis in self.axes)
+
+    def _unknown(self) -> str:
+        if self.worst is None:
+            return ""
+        if self.single is None or self.single.coalition == self.worst.coalition:
+            alone = f"Copy {self.worst.coalition[0]} alone leaves" if len(self.worst.coalition) == 1 else "Pooled copies leave"
+            nothing = ", and pooling takes nothing away" if self.finding == "no-gain" else ""
+            return f"{alone} {say.share(self.worst)} of the variance unknown{nothing}."
+        alone = f"the most revealing one alone {say.share(self.single)}"
+        return f"Pooled copies leave {say.share(self.worst)} of the variance unknown, {alone}."
+
+    def _guessed(self) -> str:
+        if self.guesses is None:
+            return ""
+        found, blind = self.guesses, f"without any copy {percent(self.guesses.blind)}"
+        alone = f", from the most revealing copy alone {say.share(found.single)}" if found.single else ""
+        return f"The best guess is right for {say.share(found.right)} of the records{alone}; {blind}."
+
+    def _strongest_attack(self, how: str = "") -> str:
+        where = f" at {self.where}" if self.where else ""
+        return f"Strongest attack{how and f' {how}'}: {self.who}{where}." if self.adversary else ""
+
+    @property
+    def who(self) -> str:
+        """Who rebuilds most, and what it knows in words; empty where nothing was measured."""
+        if self.setting is None:
+            return ""
+        return f"{clipped(str(self.setting.attack), 60)}, {clipped(knows(self.setting.knowledge, categories=self.guesses is not None), 60)}"
+
+    @property
+    def exposure(self) -> Pieces:
         """Name the most exposed attribute, in pieces; those with True are names. Empty when nothing remains unknown anyway."""
         if self.exposed is None or self.finding == "exact":
             return []
@@ -237,7 +284,7 @@ SUMMARY: dict[str, str] = {
     "refuted": "not as its expectation promised",
     "undecided": "undecided",
     "no-gain": "where pooling gains nothing",
-    "alone": "with single copies only",
+    "alone": "where pooling was not measured",
     "not-measured": "not measured",
 }
 

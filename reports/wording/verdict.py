@@ -2,7 +2,7 @@
 
 It speaks of the strongest attack that was measured: the setting whose normalized error over all attributes is lowest for sure; for
 categories, whose guesses give the truth most probability for sure. An adversary who was given attributes in clear has a sentence apart.
-Pooling *pays* when the whole interval of a gain lies above 0, be it another attack's where the strongest has none, *buys nothing* when
+Pooling *endangers* when the whole interval of a gain lies above 0, be it another attack's where the strongest has none, *buys nothing* when
 every interval ends below the margin, and is *undecided* otherwise. Intervals are widened for the number of coalitions looked at
 (Bonferroni). A ``no-collusion-gain`` of the scenario about the same scheme has the last word, as its test is the stricter one.
 """
@@ -26,7 +26,7 @@ from reports.wording.sentences import Bound
 from reports.wording.telling import Classes, Numbers
 
 MARGIN = 0.01
-"""Gains below this share of the best single copy's error count as none: the margin of ``no-collusion-gain``."""
+"""Gains below this share of the most revealing single copy's error count as none: the margin of ``no-collusion-gain``."""
 
 NO_GAIN = ("no-collusion-gain", "theorem-4")
 LAW = "noise-follows-law"
@@ -103,7 +103,7 @@ def _decided(base: Verdict, found: dict[tuple[int, ...], Figure], worst: Figure,
 
 
 def _paying_in_one(reading: Reading, setting: Setting, decided: Verdict) -> Verdict | None:
-    """Return the verdict that pooling pays in one attribute, where the error of all together, mostly another's, does not show it."""
+    """Return the verdict that pooling endangers one attribute, where the error of all together, mostly another's, does not show it."""
     given = reading.given(setting.knowledge)
     names = [name for name in reading.attributes if name != EVERYTHING and name not in given]
     gains = [(name, gain) for name in names for gain in reading.figures(setting, GAIN, name).values() if len(gain.coalition) > 1]
@@ -122,7 +122,7 @@ def _paying_in_one(reading: Reading, setting: Setting, decided: Verdict) -> Verd
 
 
 def _paying_to_another(reading: Reading, setting: Setting, decided: Verdict) -> Verdict | None:
-    """Return the verdict that pooling pays to an attack that is not the strongest, where copies pooled leave it less than one leaves that.
+    """Return the verdict that pooling helps an attack that is not the strongest, where copies pooled leave it less than one leaves that.
 
     An attack on rows has no error bar on a large table without replicates, and the best linear attack nearly always has one.
     """

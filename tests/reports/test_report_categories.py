@@ -68,7 +68,7 @@ def test_pooling_categories_is_told_by_right_guesses(nominal: AuditResult) -> No
     assert found.gain is not None
     assert found.gain.value == pytest.approx(GAIN)
     assert found.sentence == (
-        "Pooling both copies, the best guess is right for 80.0 ± 0.2 % of the records instead of 50.0 ± 0.2 % from the best single copy "
+        "Pooling both copies, the best guess is right for 80.0 ± 0.2 % of the records instead of 50.0 ± 0.2 % from the most revealing single copy "
         "(without any copy: 10 %), and the probability given to a record's true value rises from 40.0 ± 0.2 % to 70.0 ± 0.2 %."
     )
     assert "variance" not in found.sentence

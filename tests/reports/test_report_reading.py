@@ -240,7 +240,7 @@ def with_gains(result: AuditResult, error: float | None, **updates: Any) -> Read
 def test_wide_or_missing_error_bars_are_undecided_and_said_so(quickstart: AuditResult, error: float | None) -> None:
     found = verdict(with_gains(quickstart, error), "corner-wave")
     assert found.finding == "undecided"
-    assert found.sentence.startswith("Undecided whether pooling pays")
+    assert found.sentence.startswith("Undecided whether pooling endangers the records")
 
 
 @pytest.mark.parametrize(("scheme", "finding"), [("correlated", "gain"), ("corner-wave", "undecided")])
