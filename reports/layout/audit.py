@@ -46,6 +46,7 @@ COMPARED = "Normalized error of the coalition that rebuilds most, ± half of its
 GUESSED = " Of categories also the share of records that the best guess gets right."
 ONE_POINT = "where the strongest attack rebuilds most; a detail has the span over the sweep, and the sweep charts the rest."
 CHANGES = "What would change it"
+MOST_CHANGES = {tree.TERMINAL: 40, tree.MARKDOWN: 100}
 EXPOSED = "A cell that names an attribute has its grade from that one, which is surely worse off than all attributes together."
 
 
@@ -68,7 +69,7 @@ def audit_document(result: AuditResult, number: int = 1) -> tree.Document:
         _data(result),
         _scenario(result),
         tree.Section("references", "References", _terms(((one.key, one.text) for one in result.references), "references")),
-        tree.Section("changes", CHANGES, [tree.Items(_named(changes))] if changes else [], media=tree.TEXT),
+        tree.Section("changes", CHANGES, [tree.Items(_named(changes), MOST_CHANGES)] if changes else [], media=tree.TEXT),
     ]
     lowest, mark = most_telling(found), outcome_mark(came, safe=all(verdict.state == "good" for verdict in found))
     cells = (f"{mark} {came}", counts(result), f"{lowest.strongest} against {lowest.scheme}" if lowest else "–")

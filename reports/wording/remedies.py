@@ -10,7 +10,7 @@ from reports.figures.figures import clipped
 from reports.figures.reading import Reading
 from reports.wording.card import Verdict
 
-MEASURE = "What all attacks leave at other levels `auditor advise` measures."
+MEASURE = "Estimates scale the closed form by what the attack left here; `auditor advise` measures what all attacks leave."
 
 
 def remedies(reading: Reading, found: Sequence[Verdict]) -> list[str]:
@@ -24,15 +24,17 @@ def remedies(reading: Reading, found: Sequence[Verdict]) -> list[str]:
 
 
 def remedy_text(release: SchemeSummary, remedy: Remedy) -> str:
-    """Say what would leave half unknown: ``correlated: at σ² ≥ 1.5, 3 half would stay unknown …``."""
+    """Say what would leave half unknown: ``correlated: at σ² ≥ 1.5, 3 half of age would stay unknown (llse, closed form)``.
+
+    An estimate is the closed form, scaled by what the attack left here (`auditor.runs.remedies`).
+    """
     what = "the categories" if remedy.attribute == "*" else clipped(remedy.attribute, 40)
-    by = f"{clipped(remedy.attack, 40)} ({'an estimate from the closed form and what it left here' if remedy.estimated else 'closed form'})"
+    basis = f"{clipped(remedy.attack, 40)}, {'an estimate' if remedy.estimated else 'closed form'}"
     name, other = clipped(release.scheme, 60), _other(remedy)
     if not remedy.levels:
-        lead = f"{name}: no change of its levels is known that would leave half of {what} unknown"
-        return f"{lead}; {other} would, to attacks with a closed form."
-    instead = f"; so would {other}, of which copies pooled tell no more than the best one" if other else ""
-    return f"{name}: at {_levels(remedy.kind, remedy.levels)} half of {what} would stay unknown to {by}{instead}."
+        return f"{name}: no level is known to help; {other} would leave half of {what} unknown (attacks with a closed form)."
+    instead = f"; or {other}, which pooling does not weaken" if other else ""
+    return f"{name}: at {_levels(remedy.kind, remedy.levels)} half of {what} would stay unknown ({basis}){instead}."
 
 
 def _levels(kind: str, levels: Sequence[float]) -> str:

@@ -95,10 +95,10 @@ def released(**remedy: object) -> str:
 
 
 def test_a_remedy_in_words() -> None:
-    assert released(levels=[1.0]) == "s: at σ² ≥ 1 half of age would stay unknown to llse (closed form)."
-    assert "an estimate from the closed form" in released(levels=[1.0], estimated=True)
-    assert "so would corner-wave at σ² ≥ 1.1" in released(levels=[1.5], lossless=1.1)
-    assert "no change of its levels" in released(lossless=1.0)
+    assert released(levels=[1.0]) == "s: at σ² ≥ 1 half of age would stay unknown (llse, closed form)."
+    assert "(llse, an estimate)" in released(levels=[1.0], estimated=True)
+    assert "; or corner-wave at σ² ≥ 1.1, which pooling does not weaken" in released(levels=[1.5], lossless=1.1)
+    assert "no level is known to help; corner-wave at σ² ≥ 1" in released(lossless=1.0)
     assert "retention of at most 0.7, 0.6 half of the categories" in released(levels=[0.7, 0.6], attribute="*", kind="retention")
 
 
@@ -106,11 +106,11 @@ def test_every_report_of_an_exposed_release_ends_with_what_would_change_it(quick
     remedy = Remedy(attack="llse", attribute="age", unknown=0.1, levels=[1.5, 3.0], lossless=1.0)
     first, *rest = quickstart.releases
     exposed = quickstart.model_copy(update={"releases": [first.model_copy(update={"remedy": remedy}), *rest]})
-    terminal, markdown, page = Terminal(width=100).render([exposed]), Markdown().render([exposed]), Html().render([exposed])
+    terminal, markdown, page = Terminal(width=100, full=True).render([exposed]), Markdown().render([exposed]), Html().render([exposed])
     assert "What would change it" in terminal[terminal.index("\nReferences\n") :]
     assert "### What would change it" in markdown[markdown.index("### References") :]
     assert page.count("What would change it") == 1
     said = remedy_text(first, remedy)
     assert said in " ".join(terminal.split())
     assert said in markdown
-    assert "What would change it" not in Terminal(width=100).render([quickstart])
+    assert "What would change it" not in Terminal(width=100, full=True).render([quickstart])
