@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import rich_click as click
@@ -56,22 +57,55 @@ def show(name: str) -> None:
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False))
-@click.option("--force", is_flag=True, help="Overwrite a file that is there.")
+@click.option("--data", metavar="DATA", help="Make it for this table: a file, a folder of parts or a registered source.")
+@click.option("--template", metavar="NAME", help="Start from an example of this kind: uniform, published, k-anonymity, serial or levels.")
+@click.option("--force", is_flag=True, help="Overwrite files that are there.")
 @guarded
-def new(file: str, force: bool) -> None:
-    """Write a commented scenario to start from."""
-    from importlib.resources import files
+def new(file: str, data: str | None, template: str | None, force: bool) -> None:
+    """Write a commented scenario to start from; with --data one that fits a table, and runs as it stands."""
+    if data is not None and template is not None:
+        raise AuditorError("--data makes a scenario for a table, and --template takes an example: give one of them")
+    if data is None:
+        _write_template(Path(file), template, force)
+    else:
+        _write_draft(Path(file), data, force)
+    tell(f"written: {file}. Next: auditor {'check' if data is None else 'run'} {file}")
 
+
+def _write_template(path: Path, name: str | None, force: bool) -> None:
+    from auditor.scenario.new.template_files import beside, template
+
+    contents = {path: template(name)} | {path.parent / other: content for other, content in beside(name).items()}
+    _check_new(list(contents), force)
+    for each_path, content in contents.items():
+        _write(each_path, content)
+
+
+def _write_draft(path: Path, data: str, force: bool) -> None:
+    from auditor.data.describe import describe
+    from auditor.scenario.new.draft import draft, source_for, source_named
+
+    _check_new([path], force)  # before the table is looked at
+    warn_of_broken_plugins()
+    with one_line_warnings():
+        source = source_named(data)
+        _write(path, draft(source_for(source, path), describe(source)).encode())
+
+
+def _check_new(paths: Sequence[Path], force: bool) -> None:
+    there = [path for path in paths if path.exists()]
+    if there and not force:
+        raise AuditorError(f"{there[0]} is there already; --force overwrites it")
+    if not paths[0].parent.is_dir():
+        raise AuditorError(f"{paths[0].parent} is not a folder")
+
+
+def _write(path: Path, content: bytes) -> None:
     from auditor.results.files import write_atomically, writing
 
-    path = Path(file)
-    if path.exists() and not force:
-        raise AuditorError(f"{file} is there already; --force overwrites it")
-    if not path.parent.is_dir():
-        raise AuditorError(f"{path.parent} is not a folder")
     with writing(path):
-        write_atomically(path, files("auditor").joinpath("scenario/template.yaml").read_bytes())
-    tell(f"written: {file}. Next: auditor check {file}")
+        path.parent.mkdir(exist_ok=True)
+        write_atomically(path, content)
 
 
 @click.command()
