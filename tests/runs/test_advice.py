@@ -225,8 +225,8 @@ def test_columns_that_noise_cannot_protect_are_left_out_with_the_reason_and_no_v
     assert found.data == {"source": "staff.csv", "columns": ["age", "salary"], "missing": "drop"}
     assert (found.table.rows, found.all_rows) == (54, 54)
     notes = " | ".join(found.notes)
-    for words in ("'id' left out: its values are all different whole numbers", "'name' left out: it holds text", "'flag' left out: it is constant",
-                  "6 records with blanks"):  # fmt: skip
+    for words in ("'id' left out: it goes up or down evenly", "'name' left out: it ", "'flag' left out: it is the same", "6 records with blanks",
+                  "'department' left out: it holds text with few different values; advice on it alone"):  # fmt: skip
         assert words in notes
     assert "secret" not in notes
     assert "5000" not in notes

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from auditor.data.columns.category_rules import Categories
-from auditor.data.columns.checks import floats, kind_of
+from auditor.data.columns.kinds import Column
+from auditor.data.describe import describe
 from auditor.data.load import is_file, load_table, read_columns
 from auditor.data.table import Table
-from auditor.data.unperturbed_columns import column_names
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
 from auditor.text.column_names import counted, quoted
@@ -20,6 +18,9 @@ MOST_ROWS = 5_000
 """Records that are measured unless more are asked for; the recommended scenario audits all of them."""
 FEWEST_ROWS = 20
 """Fewer records tell nothing for sure, and of fewer than ten nothing may be written (docs/privacy.md)."""
+
+MOST_TOLD = 8
+"""Columns that an error describes one by one."""
 
 
 class Chosen(NamedTuple):
@@ -87,26 +88,17 @@ def _loaded(data: dict[str, Any], seed: int) -> Table:
 
 def _usable(source: str, target: str | None) -> tuple[list[str], list[str]]:
     """Return the columns of a file that noise can be added to, and a note on each of the others."""
-    frame = read_columns(source, [name for name in column_names(source) if name])
-    why = {str(name): _unfit(frame[name], target == name) for name in frame}
+    why = {column.name: "is what is to be predicted" if column.name == target else _unfit(column) for column in describe(source).columns}
     fit = [name for name, reason in why.items() if not reason]
-    notes = [f"column {quoted(name)} left out: {reason}" for name, reason in why.items() if reason]
+    notes = [f"column {quoted(name)} left out: it {reason}" for name, reason in why.items() if reason]
     if not fit:
-        raise AuditorError("; ".join(["no column can be perturbed by adding noise", *notes[:8]]))
+        raise AuditorError("; ".join(["no column can be perturbed by adding noise", *notes[:MOST_TOLD]]))
     return fit, notes
 
 
-def _unfit(column: pd.Series[Any], predicted: bool) -> str:
-    """Return why noise cannot be added to a column, or should not be unless it is asked for; empty where it can."""
-    kind = kind_of(column)
-    if predicted:
-        return "it is what is to be predicted"
-    if kind != "numbers":
-        return f"it holds {kind}"
-    values = floats(column.dropna().to_frame())[:, 0]
-    if len(set(values.tolist())) < 2:
-        return "it is constant"
-    whole = bool((values % 1 == 0).all())
-    if whole and len(set(values.tolist())) == len(values) and values.max() - values.min() < 2 * len(values):
-        return "its values are all different whole numbers without large gaps, as identifiers are; name it with --columns to perturb it"
-    return ""
+def _unfit(column: Column) -> str:
+    """Return why noise is not added to a column unless it is asked for by name; empty where it is."""
+    if column.kind == "number":
+        return ""
+    hint = "; advice on it alone: --columns with its name, --scheme uniform-multilevel" if column.kind == "category" else ""
+    return f"{column.why}{hint}"
