@@ -43,12 +43,12 @@ def frontier_of_advice(advice: Advice, id: str) -> Chart:
     data = ChartData(columns(rows), [], HEADERS, table)
     alt_text = f"Scatter chart: share unknown against loss of use, for {len(schemes)} scheme{'s' if len(schemes) != 1 else ''}."
     with debug_mode(False):  # no comparison with the schema: see `reports.charts.style.document`
-        return Chart(id, "Risk and use of what was tried", CAPTION, alt_text, data, [_drawn(advice, schemes)])
+        return Chart(id, "Risk and use of what was tried", f"{CAPTION} Loss: {advice.use}.", alt_text, data, [_drawn(schemes)])
 
 
-def _drawn(advice: Advice, schemes: list[str]) -> dict[str, Any]:
+def _drawn(schemes: list[str]) -> dict[str, Any]:
     chosen, opacity = faded()
-    x = alt.X("x:Q", title=f"loss of use: {advice.use}", scale=alt.Scale(zero=True, nice=True, padding=14), axis=alt.Axis(grid=False))
+    x = alt.X("x:Q", title="loss of use", scale=alt.Scale(zero=True, nice=True, padding=14), axis=alt.Axis(grid=False))
     y = alt.Y("y:Q", title="share unknown", scale=alt.Scale(zero=True, nice=True))
     base = alt.Chart(alt.NamedData("rows")).encode(x=x, color=colour(schemes), opacity=opacity)
     line = base.mark_line().encode(y=y, order="x:Q", strokeWidth=width(schemes))
