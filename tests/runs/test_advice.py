@@ -247,7 +247,7 @@ def test_of_many_records_the_first_are_measured_and_that_is_said(here):
     found = chosen("many.csv", None, 100, 1)
     assert (found.table.rows, found.all_rows, found.measured["rows"]) == (100, 400, 100)
     assert "rows" not in found.data
-    assert "measured on 100 of 400 records" in found.notes[0]
+    assert "measured on the first 100 of 400 records" in found.notes[0]
 
 
 # -- measured ----------------------------------------------------------------------------------------------------------

@@ -75,7 +75,8 @@ def chosen(
         return Chosen(data, data, table, table.rows, tuple(notes))
     measured, every = data | {"rows": rows or MOST_ROWS}, table.rows
     table = _loaded(measured, seed)
-    notes.append(f"measured on {table.rows:,} of {every:,} records, the first; --rows takes more")
+    some = f"measured on the first {table.rows:,} of {every:,} records (--rows takes more)"
+    notes.append(f"{some}; the scenario audits all of them, and has the last word")
     return Chosen(data, measured, table, every, tuple(notes))
 
 
