@@ -59,11 +59,11 @@ class Html(Renderer):
             text = _written(documents, _charts(documents, _room(charts.values(), _excess(text))), folded=True)
         return text
 
-    def render_comparison(self, comparison: Comparison) -> str:
-        """Return the page on what changed between two audits."""
+    def render_comparison(self, *comparisons: Comparison) -> str:
+        """Return the page on what changed between two audits, or scenario by scenario."""
         from reports.layout.changes import changes_document
 
-        return _written([changes_document(comparison)], {})
+        return _written([changes_document(one, number) for number, one in enumerate(comparisons, start=1)], {})
 
     def render_advice(self, advice: Advice) -> str:
         """Return the page on which release to make, with the frontier drawn."""

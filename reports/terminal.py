@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from auditor.results.advice import Advice
     from auditor.results.comparison import Comparison
+    from reports.layout.document import Document
 
 
 @register
@@ -48,34 +49,32 @@ class Terminal(Renderer):
         """Return the report, one section an audit, and a summary over all when there are several."""
         # For start-up: every command loads this module to register it, and few render.
         from reports.layout.audit import audit_document
+
+        return self._written([audit_document(result) for result in results])
+
+    def render_comparison(self, *comparisons: Comparison) -> str:
+        """Return what changed between two audits, worst first; of several scenarios one after the other, and a summary."""
+        from reports.layout.changes import changes_document
+
+        return self._written([changes_document(comparison) for comparison in comparisons])
+
+    def _written(self, documents: Sequence[Document]) -> str:
         from reports.layout.brief import brief
         from reports.layout.document import overview
         from reports.layout.terminal_writer import write, write_overview
 
-        console, documents = self._console(), [audit_document(result) for result in results]
+        console = self._console()
         for document in documents:
             write(console, document if self.parameters.full else brief(document))
         if len(documents) > 1:
             write_overview(console, overview(documents))
         return _text(console)
 
-    def render_comparison(self, comparison: Comparison) -> str:
-        """Return what changed between two audits, worst first."""
-        from reports.layout.changes import changes_document
-        from reports.layout.terminal_writer import write
-
-        console = self._console()
-        write(console, changes_document(comparison))
-        return _text(console)
-
     def render_advice(self, advice: Advice) -> str:
         """Return which release to make, and why."""
         from reports.layout.advice import advice_document
-        from reports.layout.terminal_writer import write
 
-        console = self._console()
-        write(console, advice_document(advice))
-        return _text(console)
+        return self._written([advice_document(advice)])
 
     def _console(self) -> Console:
         from rich.console import Console

@@ -40,13 +40,13 @@ def advise(
     from auditor.runs.advice.advise import advise as advised
     from auditor.runs.advice.files import write_advice
     from auditor.runs.advice.request import Request
-    from auditor.runs.output import rendered, screen
+    from auditor.runs.output import rendered_advice, screen
 
     warn_of_broken_plugins()
     named = None if columns is None else tuple(name for name in columns.split(",") if name)
     request = Request(data, copies, unknown, utility, target, schemes, named, rows, spread, seed)
     with one_line_warnings():
         advice = advised(request, lambda words: say(f"advise: {words}"))
-    put(rendered(form, advice, **(screen() if form == "table" else {})), nl=False)
+    put(rendered_advice(form, advice, **(screen() if form == "table" else {})), nl=False)
     for path in write_advice(advice, Path(output)) if output is not None else ():
         tell(f"written: {path}")

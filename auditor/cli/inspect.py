@@ -12,7 +12,7 @@ from auditor.cli.arguments import each, one_line_warnings, read_all, scenario_ar
 from auditor.cli.guard import guarded
 from auditor.cli.run import FORMATS
 from auditor.errors import AuditorError, bounded
-from auditor.process.console import put, tell
+from auditor.process.console import put, say, tell
 
 COMPARISONS = ("table", "html", "markdown", "json")
 LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations", "cases")
@@ -124,7 +124,7 @@ def schema() -> None:
 @click.argument("results", nargs=-1, required=True, metavar="RESULTS...")
 @click.option("--format", "form", type=click.Choice((*FORMATS, "html")), default="table", show_default=True, help="What to make.")
 @click.option("--full", is_flag=True, help="Print everything, not the verdict, comparison and expectations only.")
-@click.option("--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
 @guarded
 def report(results: tuple[str, ...], form: str, full: bool, output: str | None) -> None:
     """Render reports again from saved results, without the data."""
@@ -142,18 +142,23 @@ def report(results: tuple[str, ...], form: str, full: bool, output: str | None) 
 @click.argument("old")
 @click.argument("new")
 @click.option("--format", "form", type=click.Choice(COMPARISONS), default="table", show_default=True, help="What to make.")
-@click.option("--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
 @guarded
 def compare(old: str, new: str, form: str, output: str | None) -> None:
-    """Tell what changed between two results, beyond the error bars; exit status 1 if anything got worse."""
-    from auditor.results.comparison import compare_results
-    from auditor.results.model import AuditResult
-    from auditor.runs.output import deliver, rendered, screen
+    """Tell what changed between two results, beyond the error bars, or for each scenario of two folders of results.
 
-    comparison = compare_results(AuditResult.load(old), AuditResult.load(new))
+    Exit status: 1 if anything got worse, a scenario is gone or nothing could be compared; 0 otherwise.
+    """
+    from auditor.results.folders import compare_paths
+    from auditor.runs.output import deliver, rendered_comparison, screen
+
+    comparisons = compare_paths(old, new)
     shape = screen() if form == "table" and output is None else {}
-    deliver(rendered(form, comparison, **shape), output, (old, new))
-    sys.exit(1 if comparison.worse else 0)
+    deliver(rendered_comparison(form, comparisons, **shape), output, (old, new))
+    compared = any(one.compared for one in comparisons)
+    if not compared:
+        say("nothing was compared: the old and the new results have no cell in common")
+    sys.exit(1 if any(one.worse for one in comparisons) or not compared else 0)
 
 
 COMMANDS = (check, list_, show, new, schema, report, compare)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from auditor.results.advice import Advice
     from auditor.results.comparison import Comparison
     from auditor.results.model import AuditResult
+    from auditor.results.renderer import Renderer
 
 NARROWEST = 40
 """Columns of the narrowest report: lines of a narrower terminal are broken by the terminal."""
@@ -97,8 +98,29 @@ def screen() -> dict[str, Any]:
     return {"width": max(console.width, NARROWEST), "color": console.is_terminal and not os.environ.get("NO_COLOR")}
 
 
-def rendered(form: str, results: Sequence[AuditResult] | Comparison | Advice, **parameters: Any) -> str:
-    """Return a document.
+def rendered(form: str, results: Sequence[AuditResult], **parameters: Any) -> str:
+    """Return a document on results.
+
+    Raises
+    ------
+    PluginFailed
+        The renderer failed, or made no text.
+    """
+    return _made(form, parameters, lambda renderer: renderer.render(results))
+
+
+def rendered_comparison(form: str, comparisons: Sequence[Comparison], **parameters: Any) -> str:
+    """Return a document on what changed, as `rendered` does."""
+    return _made(form, parameters, lambda renderer: renderer.render_comparison(*comparisons))
+
+
+def rendered_advice(form: str, advice: Advice, **parameters: Any) -> str:
+    """Return a document on which release to make, as `rendered` does."""
+    return _made(form, parameters, lambda renderer: renderer.render_advice(advice))
+
+
+def _made(form: str, parameters: dict[str, Any], write: Callable[[Renderer], object]) -> str:
+    """Return what a renderer writes.
 
     Raises
     ------
@@ -106,8 +128,7 @@ def rendered(form: str, results: Sequence[AuditResult] | Comparison | Advice, **
         The renderer failed, or made no text.
     """
     with contained() as failure:
-        renderer = registry.get("renderer", form)(**parameters)
-        text = _document(renderer, results)
+        text = write(registry.get("renderer", form)(**parameters))
         if type(text) is str:
             return text
         failure.error = PluginFailed("it made no text")
@@ -115,22 +136,30 @@ def rendered(form: str, results: Sequence[AuditResult] | Comparison | Advice, **
     raise PluginFailed(f"renderer {form!r} failed: {failure.reason}")
 
 
-def _document(renderer: Any, results: Sequence[AuditResult] | Comparison | Advice) -> Any:
-    from auditor.results.advice import Advice
-
-    if isinstance(results, Sequence):
-        return renderer.render(results)
-    return renderer.render_advice(results) if isinstance(results, Advice) else renderer.render_comparison(results)
-
-
 def deliver(text: str, output: str | None, read: Sequence[str]) -> None:
     """Print a document, or write it to a file, but not over the results that it was made of."""
     if output is None:
         put(text, nl=False)
         return
-    if Path(output).resolve() in [path.resolve() for name in read for path in (Path(name), Path(name) / "results.json")]:
+    if Path(output).resolve() in [path.resolve() for name in read for path in _holding(Path(name))]:
         raise AuditorError(f"{output}: holds the results themselves, and would be written over; choose another file with --output")
-    if not Path(output).absolute().parent.is_dir():
-        raise AuditorError(f"{Path(output).parent} is not a folder")
+    check_place(output)
     with writing(Path(output)):
         write_atomically(Path(output), text.encode("utf-8", "backslashreplace"))
+
+
+def check_place(output: str) -> None:
+    """See that a file of that name can be made.
+
+    Raises
+    ------
+    AuditorError
+        It is to stand in what is no folder.
+    """
+    if not Path(output).absolute().parent.is_dir():
+        raise AuditorError(f"{Path(output).parent} is not a folder")
+
+
+def _holding(path: Path) -> list[Path]:
+    """Return the files that results are read from, of a file, a folder or a folder of folders."""
+    return [path, path / "results.json", *path.glob("*/results.json")]

@@ -142,7 +142,7 @@ def _comparison(reading: Reading, rows: Sequence[MatrixRow], point: str, *, cate
 
 def _aliases(names: Iterable[str]) -> dict[str, str]:
     """Return a short name for each state of knowledge whose own would not fit beside its attack's."""
-    return {name: f"knowledge {place}" for place, name in enumerate((one for one in unique(names) if len(one) > LONG), 1)}
+    return {name: f"{tree.ALIAS}{place}" for place, name in enumerate((one for one in unique(names) if len(one) > LONG), 1)}
 
 
 def _graded(reading: Reading, row: MatrixRow, cell: MatrixCell, found: dict[tuple[str, str, str], str]) -> tree.Graded:

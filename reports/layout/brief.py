@@ -44,5 +44,7 @@ def _shortened(block: tree.Block) -> Iterator[tree.Block]:
         yield replace(block, most={tree.TERMINAL: CHANGES})
     elif isinstance(block, tree.Paragraph) and tree.PAGE in block.media and tree.TERMINAL in block.media:
         yield block
+    elif isinstance(block, tree.Terms):  # what short names in the comparison stand for
+        yield block
     elif isinstance(block, tree.Fold) and block.summary.startswith(STATUS_MARKS["fails"]):  # what failed while running
         yield block

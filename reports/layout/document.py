@@ -20,6 +20,8 @@ from reports.wording.method import Definition
 from reports.wording.sentences import capital
 from reports.wording.words import Check
 
+ALIAS = "knowledge "
+"""What a short name of a state of knowledge begins with."""
 TERMINAL, MARKDOWN, PAGE = "terminal", "markdown", "page"
 TEXT, EVERYWHERE = (TERMINAL, MARKDOWN), (TERMINAL, MARKDOWN, PAGE)
 
@@ -295,6 +297,8 @@ def cut(found: Sequence[Any], most: Mapping[str, int], medium: str, what: str = 
 
 
 def overview(documents: Sequence[Document]) -> Table:
-    """Return a table of several audits."""
+    """Return a table of several audits, or of several comparisons."""
     rows = [one.overview for one in documents if one.overview]
+    if any(one.kind == "comparison" for one in documents):
+        return Table("audit", ("outcome", "cells compared", "what changed"), rows, "plain")
     return Table("audit", ("outcome", "expectations", "strongest reconstruction"), rows, "plain")

@@ -148,7 +148,8 @@ def _matrix(console: Console, block: tree.Matrix) -> None:
     label = 15 if console.width < 100 else min(32, max(24, *(len(row.attack) for row in block.rows)))
     rows = _strongest(block.rows) if block.brief else block.rows
     for knowledge in unique(row.knowledge for row in rows):
-        console.print(Rich(clipped(capital(knows(knowledge)), console.width), style="italic"))
+        stated = knowledge if knowledge.startswith(tree.ALIAS) else knows(knowledge)
+        console.print(Rich(clipped(capital(stated), console.width), style="italic"))
         for chosen in _chunks(console, block.schemes, label):
             made = _grid(console, "", block.schemes[chosen], label)
             for row in (row for row in rows if row.knowledge == knowledge):

@@ -60,6 +60,14 @@ class Exposure(NamedTuple):
         return severity(ceiling(self.shown))
 
 
+class Disclosure(NamedTuple):
+    """Records whose sensitive value an attack on classes claims, and claims rightly, and who does so; ``single`` is one copy's share."""
+
+    by: str
+    shown: Figure
+    single: Figure | None
+
+
 class Axis(NamedTuple):
     """One scale of a verdict, written out: 0 is an exact reconstruction, 1 no better than a guess without any copy.
 
@@ -75,6 +83,8 @@ class Axis(NamedTuple):
         Places on the scale.
     blind : str
         What needs no copy, for guesses; empty for errors, where it is 1.
+    said : str
+        What is said after the figure where it stands alone: ``right``.
     """
 
     title: str
@@ -85,7 +95,8 @@ class Axis(NamedTuple):
     left: float
     single_left: float | None
     severity: Severity
-    blind: str
+    blind: str = ""
+    said: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,8 +117,8 @@ class Verdict:
         The attribute that the worst coalition rebuilds best, when there are several.
     given : list of (str, bool)
         What is left to an adversary who was given attributes in clear, in pieces; those with True are names.
-    informed : bool
-        Whether the adversary was itself given attributes in clear.
+    disclosed : Disclosure or None
+        The sensitive values that classes of records give away, where there are classes.
     understated : bool
         Whether records or columns that were left out of the audit are less perturbed than those in it.
     """
@@ -124,7 +135,7 @@ class Verdict:
     where: str = ""
     guesses: Guesses | None = None
     given: tuple[tuple[str, bool], ...] = ()
-    informed: bool = False
+    disclosed: Disclosure | None = None
     understated: bool = False
 
     @property
@@ -152,7 +163,9 @@ class Verdict:
     @property
     def reasons(self) -> list[Pieces]:
         """The same a sentence or two each, in pieces, of which those with True are names."""
-        found = [self.exposure, [(self.sentence, False)], list(self.given), [(self._strongest_attack("measured"), False)]]
+        said = (self._given_away(), self.sentence, self._strongest_attack("measured"))
+        away, pooling, who = ([(text, False)] for text in said)
+        found = [self.exposure, away, pooling, list(self.given), who]
         return [reason for reason in found if any(text for text, _ in reason)]
 
     @property
@@ -160,7 +173,7 @@ class Verdict:
         """The reasons in a line each, for a first screen."""
         exposed, open_ = "".join(text for text, _ in self.exposure), self.finding in ("exact", "undecided", "refuted", "not-measured")
         shown = [self.sentence] if open_ or (self.finding == "gain" and not self._pooled) else [self._guessed(), self._unknown()]
-        return [line for line in (exposed, *shown, self._strongest_attack()) if line]
+        return [line for line in (exposed, self._given_away(), *shown, self._strongest_attack()) if line]
 
     @property
     def _pooled(self) -> bool:
@@ -170,12 +183,20 @@ class Verdict:
     def _unknown(self) -> str:
         if self.worst is None:
             return ""
+        if self.exposed is not None and self.exposed.shown == self.worst and not self._pooled:
+            return ""  # said of the only attribute already
         if self.single is None or self.single.coalition == self.worst.coalition:
             alone = f"Copy {self.worst.coalition[0]} alone leaves" if len(self.worst.coalition) == 1 else "Pooled copies leave"
             nothing = ", and pooling takes nothing away" if self.finding == "no-gain" else ""
             return f"{alone} {say.share(self.worst)} of the variance unknown{nothing}."
         alone = f"the most revealing one alone {say.share(self.single)}"
         return f"Pooled copies leave {say.share(self.worst)} of the variance unknown, {alone}."
+
+    def _given_away(self) -> str:
+        if self.disclosed is None or self.disclosed.shown.value <= 0:
+            return ""
+        by, shown, _ = self.disclosed
+        return f"Of {say.share(shown)} of the records the class gives the sensitive value away ({clipped(by, 60)})."
 
     def _guessed(self) -> str:
         if self.guesses is None:
@@ -205,8 +226,8 @@ class Verdict:
 
     @property
     def axes(self) -> list[Axis]:
-        """The scales that the worst coalition is placed on: right guesses of categories, and the normalized error."""
-        return [axis for axis in (self._guess_axis(), self._error_axis()) if axis is not None]
+        """The scales that the worst coalition is placed on: right guesses, the normalized error, what classes give away."""
+        return [axis for axis in (self._guess_axis(), self._error_axis(), self._class_axis()) if axis is not None]
 
     def _error_axis(self) -> Axis | None:
         if self.worst is None:
@@ -214,7 +235,18 @@ class Verdict:
         other = None if self.single is None or self.single.coalition == self.worst.coalition else self.single
         return Axis(
             "share of the variance unknown", "Normalized error", with_error(self.worst), with_error(other) if other else "",
-            len(self.worst.coalition) == 1, self.worst.value, other.value if other else None, severity(self.worst.value), "",
+            len(self.worst.coalition) == 1, self.worst.value, other.value if other else None, severity(self.worst.value),
+        )  # fmt: skip
+
+    def _class_axis(self) -> Axis | None:
+        if self.disclosed is None:
+            return None
+        _, shown, single = self.disclosed
+        other = None if single is None or single.coalition == shown.coalition else single
+        left, single_left = 1.0 - shown.value, None if other is None else 1.0 - other.value
+        return Axis(
+            "the bar shows the others", "Sensitive values given away", say.share(shown), say.share(other) if other else "",
+            len(shown.coalition) == 1, left, single_left, severity(left), said="given away",
         )  # fmt: skip
 
     def _guess_axis(self) -> Axis | None:
@@ -224,17 +256,13 @@ class Verdict:
         other = None if found.single is None or found.single.coalition == found.right.coalition else found.single
         return Axis(
             "the bar shows the wrong ones left", "Right guesses", say.share(found.right), say.share(other) if other else "",
-            len(found.right.coalition) == 1, found.left, found.single_left if other else None, severity(found.left), percent(found.blind),
+            len(found.right.coalition) == 1, found.left, found.single_left if other else None, severity(found.left),
+            percent(found.blind), "right",
         )  # fmt: skip
 
     @property
     def severity(self) -> Severity | None:
-        """How bad the worst reconstruction is, on the scale where it is worst, or that of the most exposed attribute.
-
-        To an adversary who was given attributes in clear the error of all together counts those as known: the others are judged alone.
-        """
-        if self.informed and self.exposed is not None:
-            return self.exposed.severity
+        """How bad the worst reconstruction is, on the scale where it is worst, or that of the most exposed attribute."""
         return self.singled_out.severity if self.singled_out else self.whole
 
     @property
@@ -270,7 +298,7 @@ class Verdict:
         if self.singled_out:
             return f"{with_error(self.singled_out.shown)} of {clipped(self.singled_out.attribute, 24)}"
         worst = min(self.axes, key=lambda axis: axis.left, default=None)
-        return "–" if worst is None else f"{worst.worst} right" if worst.blind else worst.worst
+        return "–" if worst is None else f"{worst.worst} {worst.said}".rstrip()
 
 
 def most_telling(found: list[Verdict]) -> Verdict | None:

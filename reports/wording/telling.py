@@ -18,7 +18,7 @@ class Numbers:
     total : int
         Copies released.
     given : sequence of str
-        Attributes that the adversary was given in clear: the error over all attributes counts them too.
+        Attributes that the adversary was given in clear; what is left is told of the others.
     """
 
     def __init__(self, total: int, given: Sequence[str] = ()) -> None:
@@ -34,8 +34,7 @@ class Numbers:
         if not self.given:
             return ""
         names = self.given[0] if len(self.given) == 1 else f"{', '.join(self.given[:-1])} and {self.given[-1]}"
-        verb = "counts" if len(self.given) == 1 else "count"
-        return f" to an adversary who was given {names} of every record, which {verb} in this share"
+        return f" to an adversary who was given {names} of every record"
 
     def paying(self, gain: Figure, pooled: Figure, single: Figure | None) -> str:
         """Pooling reduces the error."""

@@ -43,7 +43,7 @@ def test_what_is_advised_is_printed_and_written(folder, command, monkeypatch):
         return Advice("staff.csv", 60, 60, 10, 0.5, "mean", "use", "grid", (taken,), taken, None, {"title": "t"}, "auditor perturb 'a\nb'", ())
 
     monkeypatch.setattr("auditor.runs.advice.advise.advise", stub)
-    monkeypatch.setattr("auditor.runs.advice.files.rendered", lambda form, advice: f"{form} of {advice.target}")  # a page takes seconds
+    monkeypatch.setattr("auditor.runs.advice.files.rendered_advice", lambda form, advice: f"{form} of {advice.target}")  # a page takes seconds
     status, out, err = command("advise", "staff.csv", "--copies", "1", "--unknown", "0.5", "--columns", "age,id", "--output", "out")
     assert status == 0
     assert "corner-wave at 1 leaves 50 % or more unknown" in out

@@ -380,7 +380,7 @@ def test_an_attribute_that_the_adversary_knew_is_not_called_exposed(quickstart: 
     assert found.adversary == f"llse, {known} knowledge"
     assert found.exposed is not None
     assert found.exposed.attribute == "age"  # which alone is left
-    assert "to an adversary who was given salary of every record, which counts in this share" in found.sentence
+    assert "to an adversary who was given salary of every record." in found.sentence
 
 
 def test_the_verdicts_are_counted(quickstart: AuditResult) -> None:

@@ -8,7 +8,7 @@ import yaml
 
 from auditor.results.advice import Advice
 from auditor.results.files import write_atomically, writing
-from auditor.runs.output import rendered
+from auditor.runs.output import rendered_advice
 
 HEAD = """\
 # Made by `auditor advise`. Run it with `auditor run FILE`; copies to hand out are made with
@@ -30,5 +30,5 @@ def write_advice(advice: Advice, folder: Path) -> list[Path]:
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(paths[0], (HEAD.format(command=command) + text).encode())
-        write_atomically(paths[1], rendered("html", advice).encode("utf-8", "backslashreplace"))
+        write_atomically(paths[1], rendered_advice("html", advice).encode("utf-8", "backslashreplace"))
     return paths
