@@ -88,4 +88,5 @@ def _lines(advice: Advice) -> list[Line]:
 
 def _searched(advice: Advice) -> str:
     some = f"{advice.rows:,} of {advice.all_rows:,}" if advice.rows < advice.all_rows else f"all {advice.rows:,}"
-    return f"The grid is {advice.grid}. Each figure is of {some} records and {advice.replicates} draws of the noise."
+    drawn = f"{some} records and {advice.replicates} draws of the noise, or more where these leave it open"
+    return f"The grid is {advice.grid}. Each figure is of {drawn}."

@@ -91,7 +91,7 @@ def _advice(request: Request, chosen: Chosen, asked: Asked, trials: Trials, best
         frontier=tuple(sorted(trials.tried.values(), key=lambda one: (one.scheme != best.name, one.scheme, one.on_paper))),
         chosen=taken,
         weaker=weaker,
-        scenario=replace(asked, data=chosen.data).scenario(best.name, taken.levels, title),
+        scenario=replace(asked, data=chosen.data).scenario(best.name, taken.levels, title, trials.replicates(taken)),
         command=command(request, chosen, taken),
         notes=chosen.notes,
     )

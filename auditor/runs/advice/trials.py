@@ -84,6 +84,10 @@ class Trials:
             self.tried[candidate.name, levels] = made
         return made
 
+    def replicates(self, one: Tried) -> int:
+        """Return how many draws of the noise a release was audited with in full."""
+        return int(self.audits[one.scheme, one.levels].scenario["replicates"])
+
     def refusal(self, candidate: Candidate) -> str:
         """Say that no level meets the target, and which the largest is that is met."""
         shown = self.whole(candidate, candidate.places - 1)
