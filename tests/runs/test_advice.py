@@ -270,14 +270,14 @@ def test_advice_on_a_small_table_holds_in_the_audit_that_it_hands_out(here):
 
 @pytest.mark.slow
 def test_over_other_draws_the_recommended_release_meets_the_target_and_the_next_weaker_does_not(here):
-    staff(here, 400, seed=1)
-    advice = advise(Request("staff.csv", 2, 0.5, schemes=("corner-wave",)))
+    staff(here, 300, seed=1)
+    advice = advise(Request("staff.csv", 2, 0.5, columns=("salary",), schemes=("corner-wave",)))
     least = {}
     for name, release in (("chosen", advice.chosen), ("weaker", advice.weaker)):
         scheme = {"name": release.scheme, "levels": list(release.levels)}
         runs = [auditor.run(advice.scenario | {"seed": seed, "schemes": [scheme], "coalitions": ["all"]}) for seed in (11, 12, 13)]
         frame = pd.concat([run.frame() for run in runs])
-        errors = frame[(frame.metric == "normalized_error") & (frame.attribute != "*") & frame.attack.notna()]
+        errors = frame[(frame.metric == "normalized_error") & (frame.attribute == "salary") & frame.attack.notna()]
         least[name] = errors.groupby(["attack", "attribute", errors.coalition.map(str)]).value.mean().min()
     assert least["chosen"] >= 0.5
     assert least["weaker"] < least["chosen"]
