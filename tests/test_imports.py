@@ -188,6 +188,12 @@ def test_nothing_heavy_is_loaded_before_a_command_runs(code: str) -> None:
     assert not heavy & loaded_by(code)
 
 
+def test_nothing_is_loaded_for_every_audit_that_few_need() -> None:
+    """Each takes a fifth of a second to one; with all plugins and the engine imported, neither is there."""
+    code = "import auditor.api, auditor.registry; auditor.registry.discover()"
+    assert not {"scipy.optimize", "scipy.signal", "scipy.spatial", "scipy.stats", "sklearn", "altair", "vl_convert", "joblib", "distributed"} & loaded_by(code)
+
+
 @pytest.mark.parametrize("path", modules("auditor/cli"), ids=name_of)
 def test_the_command_line_only_parses_and_calls(path: Path) -> None:
     """At the top its modules import nothing of ours but each other, errors and the console; the rest waits for a command to run."""
