@@ -1,6 +1,14 @@
 """What `pytest -m "not slow"` leaves out beside tests that are marked: scenarios that take long, variants of a test after the first."""
 
+import os
+import sys
+
 import pytest
+
+# Images for containers often forbid it: then each of the hundreds of programs that tests start, and each worker of pytest, would compile all
+# modules anew, a second of its time. They go to __pycache__, which Python and git know to pass over.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 SLOW = {
     "both-worlds", "huang2005-exp2", "huang2005-exp3", "huang2005-exp4", "li2012-example", "li2012-fig2", "li2012-fig4",
