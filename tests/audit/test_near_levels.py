@@ -259,6 +259,7 @@ def test_theory_is_never_negative_and_no_combination_tried_does_better(seed, k, 
 
 @pytest.mark.parametrize("rows", [2, 3, 4, 5])
 @pytest.mark.parametrize("scheme", ["corner-wave", "correlated"])
+@pytest.mark.slow_after_first
 def test_few_rows_decide_nothing_in_favour(rows, scheme):
     """«−50 % ± 139 %» was told as «below 1 %», one seed in six; 0.6 ± 0.6 as «at most 1.5»."""
     for seed in range(6):

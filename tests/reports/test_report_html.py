@@ -86,7 +86,7 @@ def test_chart_rows_are_the_figures_of_the_reading(pages: dict[str, Page], quick
     assert set(block["y"]) == measured
 
 
-@pytest.mark.parametrize("case", [case if case in ("hostile", "swept") else pytest.param(case, marks=pytest.mark.slow) for case in (*CASES, "six")])
+@pytest.mark.parametrize("case", [case if case == "hostile" else pytest.param(case, marks=pytest.mark.slow) for case in (*CASES, "six")])
 def test_every_chart_is_what_the_schema_allows(case: str, request: pytest.FixtureRequest) -> None:
     """Pages do not compare their charts with it: it would take a third of their time."""
     made = charts(Reading(request.getfixturevalue(case)), "a")
