@@ -85,13 +85,13 @@ CODED = {
 
 @pytest.fixture(scope="module")
 def codes(tmp_path_factory) -> Path:
-    """Two million records of a number and a word."""
+    """Four million records of a number and a word."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     path, rng = tmp_path_factory.mktemp("codes"), np.random.default_rng(1)
-    words = np.array(["flu", "HIV", "none", "cold"])[rng.choice(4, 2_000_000, p=[0.5, 0.05, 0.3, 0.15])]
-    table = pa.table({"salary": np.round(np.exp(10 + rng.standard_normal(2_000_000))), "disease": pa.array(words)})
+    words = np.array(["flu", "HIV", "none", "cold"])[rng.choice(4, 4_000_000, p=[0.5, 0.05, 0.3, 0.15])]
+    table = pa.table({"salary": np.round(np.exp(10 + rng.standard_normal(4_000_000))), "disease": pa.array(words)})
     pq.write_table(table, path / "codes.parquet", row_group_size=2**17)
     return path
 
@@ -112,9 +112,9 @@ def test_memory_of_categories_does_not_grow_with_the_rows(codes, command, monkey
     """Prefixes have the widest coalition, which shows the most different outcomes; more of them would hold more sums of the same size."""
     some, four_times = (
         (expected(codes, 0, CATEGORICAL.format(rows=rows, data=BINS, coalitions="prefixes", expect=""), command, monkeypatch), needed(codes, 0))
-        for rows in (500_000, 2_000_000)
+        for rows in (1_000_000, 4_000_000)
     )
-    column = 1_500_000 * 8 / 1e6  # what a table that is held would add at the least: the column of numbers, once
+    column = 3_000_000 * 8 / 1e6  # what a table that is held would add at the least: the column of numbers, once
     assert four_times[0] <= 1.05 * some[0]
     assert four_times[1] < some[1] + column
 

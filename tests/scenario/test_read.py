@@ -800,7 +800,7 @@ VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dic
 SECTIONS = st.fixed_dictionaries({}, optional={field: VALUES for field in FULL})
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SECTIONS)
 @pytest.mark.slow
 def test_no_document_raises_anything_but_our_own_errors(sections):
