@@ -10,6 +10,7 @@ from typing import Any
 
 from auditor import registry
 from auditor.errors import AuditorError, StorageError
+from auditor.progress import watched
 from auditor.results.model import AuditResult
 from auditor.runs.check import check_data
 from auditor.runs.checkpoint import Keep
@@ -28,6 +29,7 @@ def run(
     listener: Listener | None = None,
     output: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    progress: bool | None = None,
 ) -> AuditResult:
     """Run an audit and return everything it found.
 
@@ -49,6 +51,9 @@ def run(
         Folder to save ``results.json`` and ``results.parquet`` in. What is finished is kept there in ``journal.jsonl`` as it is.
     resume : bool
         Whether to use what earlier runs have finished in ``output``; only what is missing or has changed is carried out.
+    progress : bool, optional
+        Whether to show how far the run is, unless there is a ``listener``; by default where somebody waits: in a notebook, and at the
+        prompt of Python or IPython in a terminal.
 
     Raises
     ------
@@ -72,7 +77,8 @@ def run(
     check_data(checked)
     output = None if output is None else Path(output).absolute()  # wherever a plugin moves to
     keep = None if output is None else Keep(_made(output), resume)
-    result = run_scenario(checked, workers=workers, cluster=cluster, listener=listener, keep=keep)
+    with watched(checked.title, False if listener is not None else progress) as shown:
+        result = run_scenario(checked, workers=workers, cluster=cluster, listener=listener or shown, keep=keep)
     if output is not None:
         result.save(output)
     return result

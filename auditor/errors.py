@@ -138,7 +138,7 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     close = closest(name, names)
     if close:
         return "; did you mean " + " or ".join(shortened(repr(match), LONGEST_LIST // 4) for match in close) + "?"
-    return "; known are " + _enumerated(names) if names else ""
+    return "; valid are " + _enumerated(names) if names else ""
 
 
 def _enumerated(names: list[str]) -> str:

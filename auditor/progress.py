@@ -1,4 +1,4 @@
-"""How far a run is, as it goes: a line that moves in a terminal, a few calm lines in a log file.
+"""How far a run is, as it goes: a line that moves in a terminal or a notebook, a few calm lines in a log file.
 
 Told are the cells done of how many (a cell here is a task: some replicates of one scheme at one sweep point), one that is under way, and
 the time left at the pace so far.
@@ -6,10 +6,13 @@ the time left at the pace so far.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from html import escape
+from importlib import import_module
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
 CALM_SECONDS = 5.0
 """A log file hears of progress no more often than this."""
+LIVE_SECONDS = 0.2
+"""A notebook's line changes no more often than this: every change is a message to the browser."""
 NARROW = 100
 """In a terminal of fewer characters than this the bar is short, so that figures and the cell under way keep their place."""
 
@@ -43,6 +48,67 @@ def shown(title: str, quiet: bool) -> Iterator[Listener | None]:
             yield listener
     else:
         yield calm(title)
+
+
+@contextmanager
+def watched(title: str, wanted: bool | None) -> Iterator[Listener | None]:
+    """Show progress of a run from Python, and yield what the run tells it to; None where nothing is shown.
+
+    Unless ``wanted`` says so, that is where somebody waits: in a notebook, and in a terminal at the prompt of Python or IPython.
+    """
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    live = getattr(shell, "kernel", None) is not None
+    asked = shell is not None or hasattr(sys, "ps1")
+    if live and wanted is not False:
+        yield notebook(title, import_module("IPython.display").display)
+    elif wanted or (wanted is None and asked and sys.stderr is not None and sys.stderr.isatty()):
+        with shown(title, quiet=False) as listener:
+            yield listener
+    else:
+        yield None
+
+
+class Line:
+    """What a notebook shows in place of a bar: a text, and how far it is; names in it stay text."""
+
+    def __init__(self, text: str, done: int = 0, total: int = 0) -> None:
+        self.text, self.done, self.total = clean(text), done, total
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        moving = f'<progress value="{self.done}" max="{self.total}"></progress> ' if self.done < self.total else ""
+        return f"<div>{moving}{escape(self.text)}</div>"
+
+
+def notebook(title: str, display: Callable[..., Any], clock: Callable[[], float] = monotonic) -> Listener:
+    """Return a listener that changes one line of a notebook's output; ``display`` is IPython's."""
+    started = clock()
+    last, first = [started], []
+    handle = display(Line(f"{title}: reading the data"), display_id=True)
+
+    def listen(progress: Progress) -> None:
+        now = clock()
+        first.append(progress.done)
+        if progress.done < progress.total and len(first) > 1 and now - last[0] < LIVE_SECONDS:
+            return
+        last[0] = now
+        handle.update(Line(f"{title}: {told(progress, first[0], now - started)}", progress.done, progress.total))
+
+    return listen
+
+
+def told(progress: Progress, first: int, seconds: float) -> str:
+    """Say how far a run is that began with ``first`` tasks done, so many seconds ago.
+
+    What an earlier run had done already says nothing of the pace of this one.
+    """
+    done, total = progress.done, progress.total
+    if done == total:
+        return f"{done} of {total} done, took {seconds:.0f} s"
+    left = f", about {seconds / (done - first) * (total - done):.0f} s left" if done > first else ""
+    return f"{done} of {total} done{left}; {progress.current}"
 
 
 @contextmanager
@@ -85,14 +151,10 @@ def calm(title: str, clock: Callable[[], float] = monotonic) -> Listener:
             first.append(progress.done)
         done, total = progress.done, progress.total
         tenth = 10 * done // max(1, total)
-        if done == total:
-            say(f"{done} of {total} done, took {now - started:.0f} s")
-        elif done == first[0]:
-            say(f"{done} of {total} done; {progress.current}")
+        if done in (total, first[0]):
+            say(told(progress, first[0], now - started))
         elif tenth > last_written[0] and now - last_written[1] >= CALM_SECONDS:
             last_written[:] = tenth, now
-            # what an earlier run had done already says nothing of the pace of this one
-            left = (now - started) / (done - first[0]) * (total - done)
-            say(f"{done} of {total} done, about {left:.0f} s left; {progress.current}")
+            say(told(progress, first[0], now - started))
 
     return listen

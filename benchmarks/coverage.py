@@ -25,7 +25,7 @@ from benchmarks import FOLDER
 METRICS = ("normalized_error", "collusion_gain", "named")
 ROWS, LEVELS = 300, [0.3, 1.0]
 DRAWS = {
-    "moments": 40, "priors": 36, "records": 24, "attributes": 40, "matrices": 32, "mixtures": 30, "samples": 40, "trees": 20,
+    "moments": 40, "priors": 36, "records": 24, "attributes": 40, "matrices": 32, "mixtures": 36, "samples": 40, "trees": 26,
     "inverses": 32, "series": 48, "sorted series": 24, "linkage": 60, "cosines": 30,
 }  # fmt: skip
 """Releases of each table, so that most lines pool a thousand gains; some seventy processor minutes in all."""

@@ -19,6 +19,7 @@ from PIL import Image
 
 import auditor
 from auditor.results.model import AuditResult
+from auditor.runs.plan import duration
 from reports.figures.figures import clean
 from reports.figures.reading import Reading
 from reports.layout.kind_table import kinds as kind_table
@@ -75,7 +76,8 @@ def _part(entry: Entry, result: AuditResult | None) -> str:
         return begin
     told = "".join(f"- **{safe(v.scheme)}**: {safe(_said(v))}\n" for v in verdicts(Reading(result)))
     kinds = "".join(f"{WRITERS[type(block)](block)}\n" for block in kind_table(Reading(result))) if entry.kinds else ""
-    return f"{begin}\nMeasured (`auditor run {entry.scenario}`):\n\n{told}\n{kinds}{_expected(result)}"
+    took = duration(result.provenance.duration)
+    return f"{begin}\nMeasured (`auditor run {entry.scenario}`, which took {took} on one core):\n\n{told}\n{kinds}{_expected(result)}"
 
 
 def _said(verdict: Verdict) -> str:

@@ -16,10 +16,6 @@ from reports.terminal import Terminal
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH = 96
 FENCE = "```text\n"
-LEFT_OUT = ("\n\nThe strongest attack of each kind", "\n\nCollusion curves")
-"""Where the part begins that the sample leaves out, and where it goes on."""
-LAST = "\n\nCoalition map"
-"""The first part after the end of the sample."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -34,10 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def sample(result: AuditResult) -> str:
-    """Return the beginning of the report, as the README shows it."""
-    whole = Terminal(width=WIDTH).render([result]).partition(LAST)[0]
-    before, after = whole.partition(LEFT_OUT[0])[0], whole.partition(LEFT_OUT[1])[2]
-    return f"{before}{LEFT_OUT[1]}{after}"
+    """Return what the run prints, as the README shows it."""
+    return Terminal(width=WIDTH, full=False).render([result]).rstrip("\n")
 
 
 def shown(readme: str) -> str:

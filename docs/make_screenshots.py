@@ -1,4 +1,4 @@
-"""Make the pictures of the quickstart's report, from top to bottom: docs/report-1280.png, report-1280-dark.png and report-400.png.
+"""Make the pictures of what the quickstart's report shows first: docs/report-1280.png, report-1280-dark.png and report-400.png.
 
 Run ``python docs/make_screenshots.py audit/quickstart/report.html`` after ``auditor run scenarios/quickstart.yaml``. Needs Chromium on the
 path and the packages ``playwright`` and ``pillow``.
@@ -35,10 +35,10 @@ def main() -> None:
 
 
 def _shot(browser: Browser, page: str, width: int, scheme: str) -> bytes:
-    view = browser.new_page(viewport={"width": width, "height": 900}, color_scheme="dark" if scheme == "dark" else "light")
+    view = browser.new_page(viewport={"width": width, "height": 1000}, color_scheme="dark" if scheme == "dark" else "light")
     view.goto(page)
     view.locator("html[data-charts=drawn]").wait_for(state="attached")
-    content: bytes = view.screenshot(full_page=True)
+    content: bytes = view.screenshot()
     view.close()
     return content
 

@@ -58,11 +58,11 @@ class Html(Renderer):
             text = _written(documents, _charts(documents, _room(charts.values(), _excess(text))), folded=True)
         return text
 
-    def render_comparison(self, comparison: Comparison) -> str:
-        """Return the page on what changed between two audits."""
+    def render_comparison(self, *comparisons: Comparison) -> str:
+        """Return the page on what changed between two audits, or scenario by scenario."""
         from reports.layout.changes import changes_document
 
-        return _written([changes_document(comparison)], {})
+        return _written([changes_document(one, number) for number, one in enumerate(comparisons, start=1)], {})
 
 
 def _charts(documents: Sequence[Document], rows: int) -> dict[str, Chart]:
@@ -120,7 +120,7 @@ def environment() -> Environment:
     made = Environment(
         loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    filters = (capital, clean, clipped, cut, foldable, number, with_error, page.grouped, page.inline, page.parted, page.said_of, page.shown)
+    filters = (capital, clean, clipped, cut, foldable, number, with_error, page.grouped, page.inline, page.parted, page.reasons, page.shown)
     made.filters.update({function.__name__: function for function in filters})
     return made
 

@@ -28,6 +28,8 @@ class Json(Renderer):
         documents = [result.to_json().rstrip("\n") for result in results]
         return (documents[0] if len(documents) == 1 else f"[{','.join(documents)}]") + "\n"
 
-    def render_comparison(self, comparison: Comparison) -> str:
-        """Return the whole comparison, with ``worse`` as its outcome."""
-        return escaped(json.dumps({"worse": comparison.worse, **asdict(comparison)}, ensure_ascii=False, indent=2)) + "\n"
+    def render_comparison(self, *comparisons: Comparison) -> str:
+        """Return the whole comparison, with ``worse`` as its outcome; a list of them for several scenarios."""
+        documents = [{"worse": comparison.worse, **asdict(comparison)} for comparison in comparisons]
+        lone = len(documents) == 1 and not documents[0]["name"]
+        return escaped(json.dumps(documents[0] if lone else documents, ensure_ascii=False, indent=2)) + "\n"

@@ -18,6 +18,7 @@ from reports.wording.words import Check, check, partial_text
 class Junit(Renderer):
     """One test case an expectation, its reason as the failure's text; a failed cell is an error, and so is an audit that was stopped.
 
+    The first test case is that the audit came to its end, and has the time that it took; judging what it found takes none.
     How exposed the records are, scheme by scheme, is a property of the suite: it holds whatever was expected.
     """
 
@@ -32,6 +33,7 @@ class Junit(Renderer):
             root.append(_suite(result))
         for field in ("tests", "failures", "errors"):
             root.set(field, str(sum(int(suite.get(field, 0)) for suite in root)))
+        root.set("time", f"{sum(result.provenance.duration for result in results):.3f}")
         indent(root)
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 
@@ -41,7 +43,7 @@ def _suite(result: AuditResult) -> Element:
     stopped = result.partial is not None
     skipped = sum(record.status == "undecided" for record in result.expectations) if stopped else 0
     suite = Element("testsuite", {
-        "name": clean(result.title), "tests": str(len(result.expectations) + len(failed) + stopped),
+        "name": clean(result.title), "tests": str(1 + len(result.expectations) + len(failed)),
         "failures": str(sum(record.status != "holds" for record in result.expectations) - skipped),
         "errors": str(len(failed) + stopped), "skipped": str(skipped),
         "time": f"{result.provenance.duration:.3f}", "timestamp": clean(result.provenance.start),
@@ -49,13 +51,14 @@ def _suite(result: AuditResult) -> Element:
     properties = SubElement(suite, "properties")
     for verdict in verdicts(Reading(result)):
         SubElement(properties, "property", {"name": clean(verdict.scheme), "value": clean(f"{verdict.label}. {verdict.text}")})
+    took = f"{result.provenance.duration:.3f}"
+    whole = SubElement(suite, "testcase", {"classname": clean(result.name), "name": "the audit is whole", "time": took})
+    if stopped:
+        SubElement(whole, "error", {"message": "partial", "type": "partial"}).text = clean(partial_text(result))
     for record in result.expectations:
         _expectation(suite, result, check(record))
     for gap in failed:
         _failed_cell(suite, result, gap)
-    if stopped:
-        case = SubElement(suite, "testcase", {"classname": clean(result.name), "name": "the audit is whole", "time": "0"})
-        SubElement(case, "error", {"message": "partial", "type": "partial"}).text = clean(partial_text(result))
     return suite
 
 

@@ -12,6 +12,7 @@ from auditor.results.renderer import Renderer, clean
 from reports.layout import document as tree
 from reports.layout.audit import audit_document
 from reports.layout.changes import changes_document
+from reports.layout.grids import Grid, of_checks, of_table
 
 if TYPE_CHECKING:
     from auditor.results.comparison import Comparison
@@ -27,13 +28,11 @@ class Markdown(Renderer):
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the document, one section an audit, after a summary when there are several."""
-        documents = [audit_document(result) for result in results]
-        lead = [f"# {len(documents)} audits\n", _table(tree.overview(documents))] if len(documents) > 1 else []
-        return "\n".join([*lead, *map(_document, documents)])
+        return _documents([audit_document(result) for result in results])
 
-    def render_comparison(self, comparison: Comparison) -> str:
-        """Return what changed between two audits, worst first."""
-        return _document(changes_document(comparison))
+    def render_comparison(self, *comparisons: Comparison) -> str:
+        """Return what changed between two audits, worst first; of several scenarios one after the other."""
+        return _documents([changes_document(comparison) for comparison in comparisons])
 
 
 def safe(text: tree.Text) -> str:
@@ -48,9 +47,14 @@ def safe(text: tree.Text) -> str:
     )
 
 
+def _documents(documents: Sequence[tree.Document]) -> str:
+    lead = [f"# {len(documents)} audits\n", _table(tree.overview(documents))] if len(documents) > 1 else []
+    return "\n".join([*lead, *map(_document, documents)])
+
+
 def _document(document: tree.Document) -> str:
-    """Return an audit under a heading of the second level, its sections under the third; a comparison stands alone, a level higher."""
-    if document.kind == "comparison":
+    """Return an audit under a heading of the second level, its sections under the third; a lone comparison stands a level higher."""
+    if document.kind == "comparison" and document.overview is None:
         return "\n".join([f"# {safe(document.headline)}\n", *_blocks(document.opening), *_blocks(document.sections, level=2)])
     summary = tree.Paragraph(f"{document.headline}. {document.summary}".rstrip())
     return "\n".join([f"## {safe(document.name)}\n", *_blocks([*document.opening, summary]), *_blocks(document.sections)])
@@ -105,13 +109,12 @@ def _details(block: tree.Details) -> str:
 
 
 def _checks(block: tree.Checks) -> str:
-    rows = [[f"{one.mark} {one.status}", one.stated + one.where, one.observed, one.bound, one.why] for one in block.found]
-    return _grid(["status", "expectation", "observed", "bound", "why"], rows)
+    return _grid(of_checks(block))
 
 
 def _matrix(block: tree.Matrix) -> str:
     rows = [[row.attack, row.knowledge, *map(_graded, row.cells)] for row in block.rows]
-    return _grid(["attack", "knowledge", *block.schemes], rows)
+    return _grid(Grid(["attack", "knowledge", *block.schemes], rows))
 
 
 def _graded(cell: tree.Graded) -> str:
@@ -123,17 +126,16 @@ def _graded(cell: tree.Graded) -> str:
 
 
 def _table(block: tree.Table) -> str:
-    rows, more = tree.cut(block.rows, block.most, tree.MARKDOWN, block.what)
     if block.kind == "entries":
+        rows, _ = tree.cut(block.rows, block.most, tree.MARKDOWN)
         return _list(f"**{safe(row.name)}** {safe(block.sentences(row))}" for row in rows)
-    grouped = bool(block.group)
-    lines = [[" ".join(filter(None, (row.name, row.below))), *([row.group] if grouped else []), *row.cells] for row in rows]
-    return _grid([block.first, *([block.group] if grouped else []), *block.columns], lines) + (f"\n{more}.\n" if more else "")
+    return _grid(of_table(block, tree.MARKDOWN))
 
 
-def _grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [[*heads], ["---"] * len(heads), *rows]
-    return "".join(f"| {' | '.join(safe(cell.replace(chr(10), '; ')) for cell in line)} |\n" for line in lines)
+def _grid(grid: Grid) -> str:
+    lines = [[*grid.heads], ["---"] * len(grid.heads), *grid.rows]
+    table = "".join(f"| {' | '.join(safe(cell.replace(chr(10), '; ')) for cell in line)} |\n" for line in lines)
+    return table + (f"\n{grid.more}.\n" if grid.more else "")
 
 
 WRITERS: dict[type[tree.Block], Callable[[Any], str]] = {

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from auditor.errors import AuditorError
 from auditor.registry import register
 from auditor.results.model import AuditResult
 from auditor.results.renderer import Display
 
 if TYPE_CHECKING:
     from reports.charts.plots import Plots
+
+DRAWS = ("altair", "narwhals", "jsonschema")
+"""Altair, and what it does not load without."""
 
 
 @register
@@ -46,7 +50,19 @@ class Notebook(Display):
         )  # fmt: skip
 
     def plots(self, result: AuditResult) -> Plots:
-        """Return the charts of a result."""
-        from reports.charts.plots import Plots
+        """Return the charts of a result.
+
+        Raises
+        ------
+        AuditorError
+            Altair, which draws them, is not installed.
+        """
+        try:
+            from reports.charts.plots import Plots
+        except ModuleNotFoundError as missing:
+            if missing.name not in DRAWS:
+                raise
+            why = f"charts are drawn by Altair, and the package {missing.name!r} is not installed: pip install altair"
+            raise AuditorError(f"{why}. With matplotlib draw from the table: result.frame().") from None
 
         return Plots(result)

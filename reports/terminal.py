@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from auditor.results.comparison import Comparison
+    from reports.layout.document import Document
 
 
 @register
@@ -35,32 +36,37 @@ class Terminal(Renderer):
             Columns, from 40; None takes the terminal's.
         color : bool
             Whether to write ANSI colour. Nothing is said by colour alone.
+        full : bool
+            Whether to write everything, or what an owner reads first: verdict, comparison and expectations.
         """
 
         width: Annotated[int, Field(ge=40)] | None = Field(None, description="columns of the page; the terminal's by default")
         color: bool = Field(False, description="whether to write colours as escape codes")
+        full: bool = Field(True, description="whether to write everything, or verdict, comparison and expectations only")
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the report, one section an audit, and a summary over all when there are several."""
         # For start-up: every command loads this module to register it, and few render.
         from reports.layout.audit import audit_document
+
+        return self._written([audit_document(result) for result in results])
+
+    def render_comparison(self, *comparisons: Comparison) -> str:
+        """Return what changed between two audits, worst first; of several scenarios one after the other, and a summary."""
+        from reports.layout.changes import changes_document
+
+        return self._written([changes_document(comparison) for comparison in comparisons])
+
+    def _written(self, documents: Sequence[Document]) -> str:
+        from reports.layout.brief import brief
         from reports.layout.document import overview
         from reports.layout.terminal_writer import write, write_overview
 
-        console, documents = self._console(), [audit_document(result) for result in results]
+        console = self._console()
         for document in documents:
-            write(console, document)
+            write(console, document if self.parameters.full else brief(document))
         if len(documents) > 1:
             write_overview(console, overview(documents))
-        return _text(console)
-
-    def render_comparison(self, comparison: Comparison) -> str:
-        """Return what changed between two audits, worst first."""
-        from reports.layout.changes import changes_document
-        from reports.layout.terminal_writer import write
-
-        console = self._console()
-        write(console, changes_document(comparison))
         return _text(console)
 
     def _console(self) -> Console:

@@ -197,7 +197,7 @@ def test_an_unknown_name_lists_the_close_ones(kind, wrong, close):
 
 
 def test_a_name_close_to_none_lists_them_all():
-    with pytest.raises(PluginError, match=r"known are .*llse.*ndr"):
+    with pytest.raises(PluginError, match=r"valid are .*llse.*ndr"):
         registry.get("attack", "zzzzzzzz")
 
 

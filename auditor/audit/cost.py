@@ -1,8 +1,8 @@
 """What the audit of one release takes in time, added up before it is run: drawing, passes over the rows, attacks, learners.
 
 Every kind of work has a constant, measured once on one core of some 2.5 GHz; an attack states its own (``Attack.cost``). The sum is meant
-to tell seconds from minutes: for scenarios that ship it is within a factor of 2.7 of what was measured, but for one that makes thousands
-of guesses. *Not counted*: what a plugin of another's takes beyond the cost that it states, and waiting for disks.
+to tell seconds from minutes: for scenarios that ship it is within a factor of 2.7 of what was measured. *Not counted*: what a plugin of
+another's takes beyond the cost that it states, and waiting for disks.
 """
 
 from __future__ import annotations
@@ -32,10 +32,14 @@ ATTEMPT, COALITION, SOLVE = 1e-3, 5e-5, 3e-9
 """A linear attack on a release, records included; each of its coalitions, in each draw; and each entry of its matrix that is solved for."""
 LEARNT, APPLIED = 20_000, 1e-7
 """Rows that attacks learn from at most, about; and what a value takes that is estimated and not learnt from."""
+GUESS, GUESSED = 3e-5, 5e-9
+"""To draw one of an attack's guesses (its parameter ``guesses``) and count its hits, and for each value that is guessed."""
 TREE, TREE_VALUE = 0.05, 6e-7
 """Boosted trees for one attribute of a coalition, twice over, and each value of a column that they are shown."""
 CODE, RECORD, CHANCE = 4e-8, 1.3e-7, 1.5e-9
 """To make a code of a copy of categories; and for one record of one coalition, to count it, and one value's chance in its posterior."""
+HISTORY = 6e-10
+"""To look a record's value up in one more copy, for the size of its history."""
 GEOMETRY = 0.06
 """Distances and clusters of one copy."""
 FOLD, FOLD_ROW = 1e-3, 3e-6
@@ -62,8 +66,9 @@ def numeric_seconds(here: Scenario, use: SchemeUse, rows: int, width: int, copie
 
 def fit_seconds(attack: Attack, rows: int, width: int) -> float:
     """Return what an attack takes that is fitted to one coalition's copies, and run over all rows."""
-    learnt = min(rows, LEARNT)
-    return width * (attack.cost.fit + attack.cost.row * learnt + APPLIED * (rows - learnt))
+    learnt, guesses = min(rows, LEARNT), getattr(attack.parameters, "guesses", 0)
+    guessed = guesses * (GUESS + GUESSED * rows * width)
+    return guessed + width * (attack.cost.fit + attack.cost.row * learnt + APPLIED * (rows - learnt))
 
 
 def tree_seconds(here: Scenario, rows: int, width: int, copies: int) -> float:
@@ -76,9 +81,14 @@ def tree_seconds(here: Scenario, rows: int, width: int, copies: int) -> float:
 
 
 def categorical_seconds(here: Scenario, use: SchemeUse, rows: int, size: int, copies: int) -> float:
-    """Return seconds for a release of so many records of categories, which have so many values, in every replicate."""
+    """Return seconds for a release of so many records of categories, which have so many values, in every replicate.
+
+    A copy that nobody holds is not made, unless each is drawn from its neighbours.
+    """
     draws = 1 if here.replicates >= FEWEST_REPLICATES else 1 + ROW_REDRAWS
-    seconds = RELEASE + CODE * rows * (copies + 1)
+    held = {copy for coalition in expand_all(here.coalitions, copies, here.seed) for copy in coalition}
+    made = len(held) if getattr(use.parameters, "implementation", "process") == "process" else copies
+    seconds = RELEASE + CODE * rows * (made + 1) + HISTORY * rows * copies * (here.measure("history-size") is not None)
     for attack, _, coalitions in tries(here, use, copies):
         each = draws * fit_seconds(attack, rows, 1) if attack.serial else rows * (RECORD + CHANCE * size)
         seconds += ATTEMPT + coalitions * each

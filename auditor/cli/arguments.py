@@ -8,10 +8,13 @@ from typing import Any
 
 import rich_click as click
 
+from auditor.cli.completion import scenarios as complete_scenarios
 from auditor.errors import AuditorError, PluginFailed, StorageError, bounded
 from auditor.process.console import say
 
-scenario_argument = click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
+scenario_argument = click.argument(
+    "scenarios", nargs=-1, required=True, metavar="SCENARIO...", shell_complete=complete_scenarios
+)
 set_option = click.option(
     "--set", "changes", multiple=True, metavar="PATH=VALUE", help="Change a place of the scenario, as `data.rows=1000` (repeatable)."
 )
@@ -28,12 +31,25 @@ def read_all(scenarios: Sequence[str], changes: Sequence[str], seed: int | None)
 
 def override(change: str) -> tuple[str, Any]:
     """Read ``PATH=VALUE``, the value as a scenario would have it."""
-    from auditor.scenario.yaml.document import scalar
-
     path, equals, text = change.partition("=")
     if not equals or not path:
         raise AuditorError(f"--set needs PATH=VALUE, as data.rows=1000; got {change!r}")
-    return path.strip(), scalar(text, file=f"--set {path.strip()}")
+    return path.strip(), value_of(text, f"--set {path.strip()}")
+
+
+def value_of(text: str, option: str) -> Any:
+    """Read a value as a scenario would have it."""
+    from auditor.scenario.yaml.document import scalar
+
+    return scalar(text, file=option)
+
+
+def numbers(text: str) -> list[float]:
+    """Read levels: numbers separated by commas."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise AuditorError(f"--levels must be numbers separated by commas, as 0.25,0.5,1; got {text!r}") from None
 
 
 def each(items: Sequence[Any], act: Callable[[Any], Any]) -> list[Any]:

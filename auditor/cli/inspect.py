@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import rich_click as click
@@ -11,7 +12,7 @@ from auditor.cli.arguments import each, one_line_warnings, read_all, scenario_ar
 from auditor.cli.guard import guarded
 from auditor.cli.run import FORMATS
 from auditor.errors import AuditorError, bounded
-from auditor.process.console import put, tell
+from auditor.process.console import put, say, tell
 
 COMPARISONS = ("table", "html", "markdown", "json")
 LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations", "cases")
@@ -56,22 +57,55 @@ def show(name: str) -> None:
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False))
-@click.option("--force", is_flag=True, help="Overwrite a file that is there.")
+@click.option("--data", metavar="DATA", help="Make it for this table: a file, a folder of parts or a registered source.")
+@click.option("--template", metavar="NAME", help="Start from an example of this kind: uniform, published, k-anonymity, serial or levels.")
+@click.option("--force", is_flag=True, help="Overwrite files that are there.")
 @guarded
-def new(file: str, force: bool) -> None:
-    """Write a commented scenario to start from."""
-    from importlib.resources import files
+def new(file: str, data: str | None, template: str | None, force: bool) -> None:
+    """Write a commented scenario to start from; with --data one that fits a table, and runs as it stands."""
+    if data is not None and template is not None:
+        raise AuditorError("--data makes a scenario for a table, and --template takes an example: give one of them")
+    if data is None:
+        _write_template(Path(file), template, force)
+    else:
+        _write_draft(Path(file), data, force)
+    tell(f"written: {file}. Next: auditor {'check' if data is None else 'run'} {file}")
 
+
+def _write_template(path: Path, name: str | None, force: bool) -> None:
+    from auditor.scenario.new.template_files import beside, template
+
+    contents = {path: template(name)} | {path.parent / other: content for other, content in beside(name).items()}
+    _check_new(list(contents), force)
+    for each_path, content in contents.items():
+        _write(each_path, content)
+
+
+def _write_draft(path: Path, data: str, force: bool) -> None:
+    from auditor.data.describe import describe
+    from auditor.scenario.new.draft import draft, source_for, source_named
+
+    _check_new([path], force)  # before the table is looked at
+    warn_of_broken_plugins()
+    with one_line_warnings():
+        source = source_named(data)
+        _write(path, draft(source_for(source, path), describe(source)).encode())
+
+
+def _check_new(paths: Sequence[Path], force: bool) -> None:
+    there = [path for path in paths if path.exists()]
+    if there and not force:
+        raise AuditorError(f"{there[0]} is there already; --force overwrites it")
+    if not paths[0].parent.is_dir():
+        raise AuditorError(f"{paths[0].parent} is not a folder")
+
+
+def _write(path: Path, content: bytes) -> None:
     from auditor.results.files import write_atomically, writing
 
-    path = Path(file)
-    if path.exists() and not force:
-        raise AuditorError(f"{file} is there already; --force overwrites it")
-    if not path.parent.is_dir():
-        raise AuditorError(f"{path.parent} is not a folder")
     with writing(path):
-        write_atomically(path, files("auditor").joinpath("scenario/template.yaml").read_bytes())
-    tell(f"written: {file}. Next: auditor check {file}")
+        path.parent.mkdir(exist_ok=True)
+        write_atomically(path, content)
 
 
 @click.command()
@@ -89,16 +123,17 @@ def schema() -> None:
 @click.command()
 @click.argument("results", nargs=-1, required=True, metavar="RESULTS...")
 @click.option("--format", "form", type=click.Choice((*FORMATS, "html")), default="table", show_default=True, help="What to make.")
-@click.option("--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
+@click.option("--full", is_flag=True, help="Print everything, not the verdict, comparison and expectations only.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
 @guarded
-def report(results: tuple[str, ...], form: str, output: str | None) -> None:
+def report(results: tuple[str, ...], form: str, full: bool, output: str | None) -> None:
     """Render reports again from saved results, without the data."""
     from auditor.results.model import AuditResult
     from auditor.runs.output import deliver, print_results, rendered
 
     loaded = [AuditResult.load(path) for path in results]
     if output is None:
-        print_results(loaded, form)
+        print_results(loaded, form, full=full)
     else:
         deliver(rendered(form, loaded), output, results)
 
@@ -107,18 +142,23 @@ def report(results: tuple[str, ...], form: str, output: str | None) -> None:
 @click.argument("old")
 @click.argument("new")
 @click.option("--format", "form", type=click.Choice(COMPARISONS), default="table", show_default=True, help="What to make.")
-@click.option("--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
 @guarded
 def compare(old: str, new: str, form: str, output: str | None) -> None:
-    """Tell what changed between two results, beyond the error bars; exit status 1 if anything got worse."""
-    from auditor.results.comparison import compare_results
-    from auditor.results.model import AuditResult
-    from auditor.runs.output import deliver, rendered, screen
+    """Tell what changed between two results, beyond the error bars, or for each scenario of two folders of results.
 
-    comparison = compare_results(AuditResult.load(old), AuditResult.load(new))
+    Exit status: 1 if anything got worse, a scenario is gone or nothing could be compared; 0 otherwise.
+    """
+    from auditor.results.folders import compare_paths
+    from auditor.runs.output import deliver, rendered_comparison, screen
+
+    comparisons = compare_paths(old, new)
     shape = screen() if form == "table" and output is None else {}
-    deliver(rendered(form, comparison, **shape), output, (old, new))
-    sys.exit(1 if comparison.worse else 0)
+    deliver(rendered_comparison(form, comparisons, **shape), output, (old, new))
+    compared = any(one.compared for one in comparisons)
+    if not compared:
+        say("nothing was compared: the old and the new results have no cell in common")
+    sys.exit(1 if any(one.worse for one in comparisons) or not compared else 0)
 
 
 COMMANDS = (check, list_, show, new, schema, report, compare)

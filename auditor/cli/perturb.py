@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from auditor.cli.arguments import override, warn_of_broken_plugins
+from auditor.cli.arguments import numbers, override, warn_of_broken_plugins
 from auditor.cli.guard import guarded
 from auditor.errors import AuditorError
 from auditor.process.console import say, tell
@@ -31,7 +31,7 @@ note: another run on this table draws anew, and the copies of two runs average o
 @click.option("--scheme", required=True, help="A registered scheme.")
 @click.option("--levels", required=True, multiple=True, metavar="L,L,...", help="Levels in order of release (repeatable).")
 @click.option("--seed", type=click.IntRange(min=0), help="For studies only: the same copies again; left out, nobody can make them again.")
-@click.option("--output", required=True, type=click.Path(file_okay=False), help="Folder for the copies.")
+@click.option("-o", "--output", required=True, type=click.Path(file_okay=False), help="Folder for the copies.")
 @click.option("--columns", metavar="A,B,...", help="Columns to perturb and release; every numeric one by default.")
 @click.option("--keep", metavar="A,B,...", help="Columns of the file that go into every copy UNCHANGED; without it none does.")
 @click.option("--keep-rest", is_flag=True, help="Keep every column that --columns does not name, unchanged: names and identifiers too.")
@@ -60,12 +60,12 @@ def perturb(
     selection = None if columns is None else _names(columns)
     unchanged: Any = "rest" if keep_rest else _names(keep or "")
     parameters = dict(override(change) for change in changes)
-    numbers = _numbers(",".join(levels))
-    written = write_copies(data, scheme, numbers, seed, Path(output), selection, rows, parameters, form, precision, unchanged)
+    asked = numbers(",".join(levels))
+    written = write_copies(data, scheme, asked, seed, Path(output), selection, rows, parameters, form, precision, unchanged)
     for path in written:
         tell(f"written: {path}")
-    for copy in unperturbed(scheme, numbers):
-        say(f"warning: level {numbers[copy - 1]:g} perturbs nothing: copy {copy} is the data as they are")
+    for copy in unperturbed(scheme, asked):
+        say(f"warning: level {asked[copy - 1]:g} perturbs nothing: copy {copy} is the data as they are")
     if seed is not None:
         say(FOR_STUDY)
     elif averages_out(scheme):
@@ -74,10 +74,3 @@ def perturb(
 
 def _names(text: str) -> list[str]:
     return [name for name in text.split(",") if name]
-
-
-def _numbers(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise AuditorError(f"--levels must be numbers separated by commas, as 0.25,0.5,1; got {text!r}") from None

@@ -20,23 +20,25 @@ if TYPE_CHECKING:
     from auditor.results.model import AuditResult
     from auditor.scenario.model import Scenario
 
-FORMATS = ("table", "markdown", "json", "csv", "junit")
+FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif")
 
 
 @click.command()
 @scenario_argument
-@click.option("--output", type=click.Path(file_okay=False), default="audit", show_default=True, help="Folder for the results.")
-@click.option("--workers", type=click.IntRange(1, 1024), default=1, show_default=True, help="Processes; results do not depend on it.")
+@click.option("-o", "--output", type=click.Path(file_okay=False), default="audit", show_default=True, help="Folder for the results.")
+@click.option("-j", "--workers", type=click.IntRange(1, 1024), default=1, show_default=True, help="Processes; results do not depend on it.")
 @click.option("--cluster", metavar="ADDRESS", help="A running Dask scheduler to use instead of processes here.")
 @set_option
 @seed_option
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="What to print.")
-@click.option("--quiet", is_flag=True, help="No progress, and only the verdict.")
+@click.option("--full", is_flag=True, help="Print everything, not the verdict, comparison and expectations only.")
+@click.option("--junit-xml", metavar="FILE", type=click.Path(dir_okay=False), help="Write the verdicts as JUnit XML, too, for CI systems.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress, and only the verdict.")
 @click.option("--resume", is_flag=True, help="Use what earlier runs have finished; only what is missing or has changed is carried out.")
 @guarded
 def run(
     scenarios: tuple[str, ...], output: str, workers: int, cluster: str | None, changes: tuple[str, ...], seed: int | None,
-    form: str, quiet: bool, resume: bool,
+    form: str, full: bool, junit_xml: str | None, quiet: bool, resume: bool,
 ) -> None:  # fmt: skip
     """Run audits, print the report, and write `results.json`, `results.parquet` and `report.html`.
 
@@ -53,8 +55,10 @@ def run(
         with suppress(interrupt.Interrupted):
             try:
                 _import(1 if cluster else workers)
-                from auditor.runs.output import deposit, made_folders
+                from auditor.runs.output import check_place, deposit, made_folders
 
+                if junit_xml is not None:
+                    check_place(junit_xml)  # now, and not after hours
                 checked += _ready(scenarios, changes, seed)
                 folders = made_folders(Path(output).absolute(), [scenario.name for scenario in checked])
                 for scenario, folder in zip(checked, folders, strict=True):
@@ -66,7 +70,7 @@ def run(
             finally:
                 dismiss()
         with suppress(interrupt.Interrupted), interrupt.shielded():
-            statuses.append(_printed(results, form, quiet, Path(output)))
+            statuses.append(_printed(results, form, quiet, Path(output), full, junit_xml))
             _tell_stopped(checked, results)
         status = interrupt.exit_status()
     if len(results) < len(scenarios):  # whatever cut it short: nothing is fine that was not written
@@ -121,14 +125,18 @@ def _audited(
         return run_scenario(scenario, workers, cluster, listener, command, keep).disclosed()
 
 
-def _printed(results: Sequence[AuditResult], form: str, quiet: bool, output: Path) -> int:
-    """Print what was asked for, of what there is; return an exit status."""
+def _printed(
+    results: Sequence[AuditResult], form: str, quiet: bool, output: Path, full: bool, junit_xml: str | None
+) -> int:
+    """Print and write what was asked for, of what there is; return an exit status."""
     if not results:
         return 0
-    from auditor.runs.output import print_results
+    from auditor.runs.output import deliver, print_results, rendered
 
     try:
-        print_results(results, form, quiet, output)
+        if junit_xml is not None:
+            deliver(rendered("junit", results), junit_xml, ())
+        print_results(results, form, quiet, output, full)
     except PluginFailed as failure:
         say(f"error: {failure}")
         return FAILED_RUNNING

@@ -23,7 +23,7 @@ FORMATS = ("table", "markdown", "json")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the first release of each case.")
 @click.option("--case", "cases", multiple=True, metavar="NAME", help="This case alone (repeatable); `auditor list cases` shows all.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="What to print.")
-@click.option("--quiet", is_flag=True, help="Say nothing of progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing of progress.")
 @guarded
 def selftest(rows: tuple[int, ...], releases: tuple[int, ...], seed: int, cases: tuple[str, ...], form: str, quiet: bool) -> None:
     """Audit planted leaks and honest releases, and print how often each is found, acquitted or refuted.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from auditor.data.clean import Asked, numbers_of_pieces
+from auditor.data.clean import Asked, numbers_of_frame, numbers_of_pieces
 from auditor.data.columns.checks import check_variance
+from auditor.data.columns.dates import in_days
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.formats import readers as reading
 from auditor.data.formats.as_written import column_as_written
-from auditor.data.formats.parts import pieces_of
+from auditor.data.formats.parts import pieces_of, whole_frame
 from auditor.data.request import DataUse
 from auditor.data.streamed.rows import FileRows
 from auditor.data.table import Table
@@ -116,7 +117,7 @@ def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = Fa
         if path.suffix.lower() not in reading.SUFFIXES:
             raise DataError(f"a copy is a file of kind {' or '.join(reading.SUFFIXES)}")
         known = reading.header(path)
-        values = _numbers(path, table.attributes, known)
+        values = _numbers(path, table, known)
         places = np.arange(len(values)) if key is None else places_by_key(path, table.keys, key, known)
     if key is None:
         check_rows_match(path, len(values), table.rows, exact, why)
@@ -128,19 +129,27 @@ def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = Fa
     return Copy(path.name, joined, held, np.asarray(np.isfinite(values).any(axis=0)), others, beyond)
 
 
-def _numbers(path: Path, names: tuple[str, ...], known: Sequence[str]) -> Array:
+def _numbers(path: Path, table: Table, known: Sequence[str]) -> Array:
     """Return columns as finite numbers, shape (records, N): NaN in a column that the file has not, and where a cell is missing."""
+    names = table.attributes
     there = [j for j, name in enumerate(names) if name in known]
     if not there:
         raise DataError(f"has none of the original's columns, {listed(names)}; it has {listed(filter(None, known))}")
     had = tuple(names[j] for j in there)
-    found = numbers_of_pieces(pieces_of(path), had, Asked(None, "keep", True))
+    dates = {name: form for name, form in table.dates.items() if name in had}
+    asked = Asked(None, "keep", True)
+    found = numbers_of_frame(_dated(path, had, dates), asked) if dates else numbers_of_pieces(pieces_of(path), had, asked)
     values = np.full((found.shape[0], len(names)), np.nan)
     values[:, there] = found.read(0, found.shape[0]) if isinstance(found, FileRows) else found
     said = np.flatnonzero(~np.isnan(values).all(axis=0))
     with np.errstate(over="ignore", invalid="ignore"):
         check_variance(tuple(names[j] for j in said), np.nanvar(values[:, said], axis=0))
     return values
+
+
+def _dated(path: Path, names: Sequence[str], dates: Mapping[str, str | None]) -> pd.DataFrame:
+    """Return columns with dates as days: written as the original's are, by their own type, or as days already."""
+    return in_days(whole_frame(pieces_of(path), names, None), dates)
 
 
 def places_by_key(path: Path, keys: RecordKeys | None, key: str, known: Sequence[str]) -> NDArray[np.intp]:

@@ -18,6 +18,7 @@ from auditor.data.columns import checks
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.columns.category_rules import Categories
 from auditor.data.columns.checks import Missing
+from auditor.data.columns.dates import in_days
 from auditor.data.columns.hierarchy import Hierarchy, coded
 from auditor.data.columns.record_keys import record_keys
 from auditor.data.columns.row_order import in_order_of
@@ -30,6 +31,7 @@ from auditor.data.streamed.rows import FileRows, Scale
 from auditor.data.streamed_table import categorize, held_if_small, is_large
 from auditor.data.table import Table
 from auditor.errors import DataError, PluginError, PluginFailed
+from auditor.numerics.random_streams import stream
 from auditor.process.containment import contained
 from auditor.process.memory import check_room
 from auditor.registry import PluginParameters, get
@@ -61,6 +63,7 @@ def load_table(
     base: Path | None = None,
     categories: Categories | None = None,
     hierarchies: Mapping[str, Hierarchy] = MappingProxyType({}),
+    dates: Mapping[str, str | None] = MappingProxyType({}),
     varied: bool = True,
     order: str | None = None,
     key: str | None = None,
@@ -74,7 +77,8 @@ def load_table(
         parts (``parts/``), relative to ``base`` or else to the current folder. In a CSV file of one column every line below the header
         is a record, and a blank one, at the end too, is a missing value; in one of several columns a blank line is no record.
     columns : sequence of str, optional
-        Attributes to take, in this order; booleans asked for by name become 0 and 1. Without it, every column but a
+        Attributes to take, in this order; booleans asked for by name become 0 and 1. Those of ``dates`` and ``categories`` are taken
+        beside them; a category that is not asked for here is no number, even if it looks like one. Without it, every column but a
         source's class labels, and then all must be numbers; where ``categories`` names some, others that are no numbers, or
         constant, are left out.
     rows : int, optional
@@ -94,6 +98,8 @@ def load_table(
         Columns to take as categories, for uniform schemes; those that are numbers stay in the numeric table too.
     hierarchies : mapping
         Columns of text or numbers to take as places among the leaves of a declared hierarchy.
+    dates : mapping
+        Columns to read as days since 1970, and the format of their text, or None for ISO 8601; the table is held in memory.
     varied : bool
         Whether every attribute must vary; a copy's need not.
     order : str, optional
@@ -123,12 +129,13 @@ def load_table(
     """
     _check_options(columns, rows, missing)
     asked = Asked(rows, missing, columns is not None)
-    chosen = categories or Categories()
+    columns, chosen = (categories or Categories()).beside_columns(columns, dates)
+    as_is = not hierarchies and not dates and order is key is None
     if is_file(source):
         names, pieces = _pieces(source, columns, rows, parameters or {}, base, order=order, key=key)
-        if not chosen.columns and not hierarchies and order is key is None:
+        if not chosen.columns and as_is:
             return _finished(_of_pieces(pieces, names, asked, source), standardize, varied=varied)
-        if not hierarchies and order is key is None and is_large(pieces, len(names)):
+        if as_is and is_large(pieces, len(names)):
             found = categorize(pieces, names, asked.booleans, asked, chosen)
             numbers = Table(found.numeric, found.content, source)
             codes = found.codes
@@ -139,6 +146,7 @@ def load_table(
     else:
         raw = _from_plugin(source, columns, rows, parameters or {}, rng, order=order, key=key)
     check_rows(len(raw.frame), rows)
+    raw = raw._replace(frame=in_days(raw.frame, dates))
     if order is not None:
         raw = raw._replace(frame=in_order_of(raw.frame, order))
     keys = None if key is None else record_keys(key, raw.frame[key])
@@ -153,7 +161,7 @@ def load_table(
     values = numbers_of_frame(frame, asked)
     if keys is not None and missing == "drop":
         keys = keys.some(raw.frame.notna().all(axis=1).to_numpy())
-    held = Table(names, values, source, raw.description, raw.licence, hierarchies=dict(hierarchies), keys=keys)
+    held = Table(names, values, source, raw.description, raw.licence, hierarchies=dict(hierarchies), dates=dict(dates), keys=keys)
     return _finished(held, standardize, lambda: chosen.table(whole, names, values))
 
 
@@ -253,6 +261,34 @@ def read_columns(path: str, columns: Sequence[str]) -> pd.DataFrame:
         There is no such file, or it lacks a column.
     """
     return _from_file(path, columns, None, {}, None).frame
+
+
+def source_pieces(source: str, base: Path | None = None) -> tuple[tuple[str, ...], int, list[Piece]]:
+    """Return the columns of a file or a folder of parts, the number of those that have no name, and the pieces that hold its records.
+
+    Raises
+    ------
+    DataError
+        It cannot be read, or has no column that can be asked for.
+    """
+    path = _found(source, {}, base)[0]
+    known = reading.header(path)
+    named = [name for name in known if name]
+    if not named:
+        raise DataError(f"{path.name}: no column has a name")
+    names, pieces = _pieces(source, named, None, {}, base)
+    return names, len(known) - len(named), pieces
+
+
+def source_frame(name: str) -> pd.DataFrame:
+    """Return the records of a registered source with its own parameters, drawn from a fixed seed if they are made up.
+
+    Raises
+    ------
+    DataError, PluginError
+        There is no such source, or it needs parameters.
+    """
+    return _from_plugin(name, None, None, {}, stream(0, "data")).frame
 
 
 def is_file(source: str) -> bool:

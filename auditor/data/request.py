@@ -15,7 +15,7 @@ class DataUse:
     source : str
         A registered source, or a path to ``.csv`` or ``.parquet``.
     columns : tuple of str or None
-        Selection, in this order; None for every numeric column.
+        Selection, in this order, to which those under ``dates`` and ``categorical`` are added; None for every numeric column.
     order : str or None
         A column that records are put in the order of; it is not audited.
     key : str or None
@@ -32,6 +32,8 @@ class DataUse:
         The source's own.
     bins, categorical : dict
         Columns to cut into bins, and columns that are categories: see ``auditor.data.columns.category_rules``.
+    dates : dict
+        Columns to read as days → the format of their text, or None for ISO 8601: see ``auditor.data.columns.dates``.
     hierarchies : dict
         Column → what its values have in common, as declared: see ``auditor.data.columns.hierarchy``.
     """
@@ -46,6 +48,7 @@ class DataUse:
     bins: dict[str, Any] = field(default_factory=dict)
     categorical: dict[str, Any] = field(default_factory=dict)
     hierarchies: dict[str, Any] = field(default_factory=dict)
+    dates: dict[str, str | None] = field(default_factory=dict)
     order: str | None = None
     key: str | None = None
 
@@ -54,6 +57,7 @@ class DataUse:
         categories = {"bin": self.bins} if self.bins else {}
         categories |= {"categorical": self.categorical} if self.categorical else {}
         categories |= {"hierarchies": self.hierarchies} if self.hierarchies else {}
+        categories |= {"dates": self.dates} if self.dates else {}
         return {
             "source": self.source,
             "columns": None if self.columns is None else list(self.columns),

@@ -116,7 +116,8 @@ def categorize(pieces: Sequence[Piece], names: Sequence[str], given: bool, asked
     if drop and sum(findings.counts) < 2:
         raise DataError(f"an audit needs at least 2 records; `missing: drop` leaves {counted(sum(findings.counts), 'record')}")
     chosen.check_complete([name for name in chosen.domains if findings.columns[name].missing])
-    numeric = tuple(name for name in names if name not in chosen.domains or findings.columns[name].varied)
+    numbers = [name for name in names if name not in chosen.beside]
+    numeric = tuple(name for name in numbers if name not in chosen.domains or findings.columns[name].varied)
     content: Array | FileRows = np.empty((sum(findings.counts), 0))
     if numeric:
         beside = tuple(name for name in names if name not in numeric)

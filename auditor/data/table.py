@@ -52,6 +52,8 @@ class Table:
         Whether the content is the records brought to mean 0 and variance 1.
     hierarchies : mapping
         Column → its declared hierarchy; the content then holds places among its leaves.
+    dates : mapping
+        Columns that were read as days → the format of their text, or None: copies from files are read likewise.
     keys : RecordKeys or None
         What identifies the records, where the scenario names a column that does.
     cut : Cut or None
@@ -67,6 +69,7 @@ class Table:
     scanned: Scan | None = field(default=None, repr=False)
     standardized: bool = False
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict, repr=False)
+    dates: Mapping[str, str | None] = field(default_factory=dict, repr=False)
     keys: RecordKeys | None = field(default=None, repr=False)
     cut: Cut | None = field(default=None, repr=False)
 

@@ -4,6 +4,9 @@
 is bounded in every attribute, for every attack and coalition measured (or those that the filter names): a mean over attributes would hide
 the one that is rebuilt. Of an adversary who was given attributes in clear the others are judged, as those are nobody's work.
 
+Of classes of records ``unknown`` is also the share of sensitive values that no attack claims rightly: who names a class's commonest value
+is right for most and far off for the others, so that a squared error alone would acquit it.
+
 It holds against the attacks that were tried, and says how many these are; no figure bounds what another attack would do. Of copies from
 files that lack records, cells or columns the rest is audited; a lower bound is undecided where what was left out is less perturbed.
 """
@@ -22,6 +25,7 @@ from auditor.results.evidence import Evidence
 from auditor.results.records import Measurement, cells
 
 METRIC = "normalized_error"
+GIVEN_AWAY = "disclosed"
 
 
 class Unknown(PluginParameters):
@@ -54,10 +58,11 @@ class Exposure(Expectation):
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict over every attribute, attack and coalition that the filter selects."""
-        selected = selector(self.parameters, METRIC, copies_released(evidence), each_attribute=True)
         whole = self.parameters.attribute is not None  # all attributes together are judged where they are asked for
-        found = [r for r in evidence.measurements if r.status == "ok" and r.attack and selected(r) and not _given(r)]
-        found = [record for record in found if whole or record.attribute != "*"]
+        copies = copies_released(evidence)
+        errors, away = (selector(self.parameters, metric, copies, each_attribute=True) for metric in (METRIC, GIVEN_AWAY))
+        measured = [r for r in evidence.measurements if r.status == "ok" and r.attack and not _given(r) and (whole or r.attribute != "*")]
+        found = [*filter(errors, measured), *map(_kept, filter(away, measured))]
         asked = self.parameters.unknown
         bound = asked.at_least if asked.at_least is not None else asked.at_most
         if not found:
@@ -76,6 +81,12 @@ def _barer(evidence: Evidence, found: Sequence[Measurement]) -> list[str]:
     judged = {(str(record.sweep), record.scheme) for record in found}
     worse = [release for release in evidence.releases if release.understated and (str(release.sweep), release.scheme) in judged]
     return list(dict.fromkeys(release.scheme for release in worse))
+
+
+def _kept(record: Measurement) -> Measurement:
+    """Return the share of records whose sensitive value is not given away."""
+    value, low, high, theory = (None if each is None else 1 - each for each in (record.value, record.ci_high, record.ci_low, record.theory))
+    return record._replace(value=value, ci_low=low, ci_high=high, theory=theory)
 
 
 def _given(record: Measurement) -> bool:

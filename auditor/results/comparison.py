@@ -77,6 +77,8 @@ class Comparison:
         What the audits are called and when they ran.
     data : str
         Whether both are of the same data, as far as their fingerprints tell.
+    name : str
+        The scenario's, where several are compared; empty for two audits alone.
     """
 
     worsened: list[Change]
@@ -96,6 +98,7 @@ class Comparison:
     refuted: int = 0
     exposed: int = 0
     data: str = ""
+    name: str = ""
 
     @property
     def worse(self) -> bool:

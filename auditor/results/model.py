@@ -10,6 +10,7 @@ import gc
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,11 +20,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from auditor import registry
 from auditor.errors import AuditorError
-from auditor.results import reader
+from auditor.results import reader, tidy
 from auditor.results.disclosure import disclosed
 from auditor.results.files import write_atomically
 from auditor.results.records import SCHEMA_VERSION, DataSummary, Distribution, ExpectationRecord, Measurement
-from auditor.text.safe_text import escaped, visible_on_one_line
+from auditor.text.safe_text import clean, escaped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +79,8 @@ class Provenance(BaseModel):
     """Enough to run the audit again and know that it was the same.
 
     ``fingerprint`` tells tables apart: of a public one a SHA-256, of a private one a keyed hash, under the key of which ``fingerprint_key``
-    is the name; it can be compared with others under that key alone (`auditor.results.owner_key`).
+    is the name; it can be compared with others under that key alone (`auditor.results.owner_key`). ``file`` is the scenario's, as seen from
+    where the audit was run, or its name alone where it is not below; empty for one that came from no file.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -91,6 +93,7 @@ class Provenance(BaseModel):
     start: str
     duration: float
     command: str = ""
+    file: str = ""
 
 
 class Partial(BaseModel):
@@ -161,11 +164,18 @@ class AuditResult(BaseModel):
             return 3
         return 0 if self.holds else 1
 
-    def frame(self) -> pd.DataFrame:
-        """Return the measurements as a tidy DataFrame, one row a measurement."""
-        import pandas as pd
+    def __repr__(self) -> str:
+        """One line, however much was measured: what a prompt or a log shows."""
+        statuses = Counter(record.status for record in self.expectations)
+        judged = ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or "none"
+        stopped = ", partial" if self.partial is not None else ""
+        return f"<AuditResult {clean(self.name)!r}: expectations: {judged}; {len(self.measurements):,} measurements{stopped}>"
 
-        return pd.DataFrame(self.measurements, columns=list(Measurement._fields))
+    __str__ = __repr__
+
+    def frame(self) -> pd.DataFrame:
+        """Return the measurements as a tidy DataFrame, one row a measurement, with columns to group by (`auditor.results.tidy`)."""
+        return tidy.frame(self.measurements)
 
     def disclosed(self) -> AuditResult:
         """Return the results as they may leave the owner's machine; see `auditor.results.disclosure`."""
@@ -173,7 +183,7 @@ class AuditResult(BaseModel):
 
     @property
     def plot(self) -> Any:
-        """The charts of these results: ``result.plot.collusion()`` and its kin return Altair charts."""
+        """The charts of these results, by Altair: ``result.plot()`` draws the first, ``result.plot.collusion()`` and its kin each one."""
         return _display().plots(self.disclosed())
 
     def _repr_html_(self) -> str:
@@ -211,28 +221,9 @@ class AuditResult(BaseModel):
         released = self.disclosed()
         write_atomically(folder / "results.json", released.to_json().encode())
         sink = pa.BufferOutputStream()
-        pq.write_table(released._arrow(), sink)
+        pq.write_table(tidy.arrow(released.measurements), sink)
         write_atomically(folder / "results.parquet", sink.getvalue().to_pybytes())
         return folder
-
-    def _arrow(self) -> Any:
-        """The tidy table with explicit types, so that an empty or all-null column keeps its own; ``sweep`` is JSON text."""
-        import pyarrow as pa
-
-        number, text = pa.float64(), pa.string()
-        types = {
-            "coalition": pa.list_(pa.int64()), "levels": pa.list_(number), "replicate": pa.int64(),
-            "value": number, "std_error": number, "ci_low": number, "ci_high": number, "theory": number,
-        }  # fmt: skip
-        columns = zip(*self.measurements, strict=True) if self.measurements else ((),) * len(Measurement._fields)
-        arrays = {}
-        for field, values in zip(Measurement._fields, columns, strict=True):
-            cells = [json.dumps(value) for value in values] if field == "sweep" else list(values)
-            if field not in types and field != "sweep":  # names come from files, and whoever prints the table must not be steered by them
-                safe = {name: None if name is None else visible_on_one_line(name) for name in set(cells)}
-                cells = [safe[name] for name in cells]
-            arrays[field] = pa.array(cells, type=types.get(field, text))
-        return pa.table(arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> AuditResult:

@@ -108,7 +108,10 @@ class Distribution(NamedTuple):
 
 
 class ExpectationRecord(BaseModel):
-    """A statement of the scenario, and whether the audit proved or refuted it."""
+    """A statement of the scenario, and whether the audit proved or refuted it.
+
+    ``line`` is where it stands in the scenario's file, from 1; None where it was set from outside, or nobody asked for it.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -120,6 +123,7 @@ class ExpectationRecord(BaseModel):
     why: str
     failed: bool = False
     """Whether what should judge it failed."""
+    line: int | None = Field(default=None, ge=1)
 
 
 class AttributeSummary(BaseModel):

@@ -47,8 +47,8 @@ class Renderer(Plugin):
         """Return the document for one audit or several side by side."""
         raise NotImplementedError
 
-    def render_comparison(self, comparison: Comparison) -> str:
-        """Return the document on what changed between two audits.
+    def render_comparison(self, *comparisons: Comparison) -> str:
+        """Return the document on what changed between two audits, or between two of each of several scenarios.
 
         Raises
         ------

@@ -143,7 +143,7 @@ def attack(
 
 
 def _from_categories(plugin: Attack, release: Release, original: Microdata | None, coalition: Any, knowledge: Any, seed: int) -> Any:
-    knows, coalition = _knowledge(knowledge), _coalition(coalition, len(release.copies))
+    knows, coalition = knowledge_of(knowledge), _coalition(coalition, len(release.copies))
     plugin.check(release.scheme.family, knows)
     X = release.original if original is None else original
     return categories.estimate(plugin, release.scheme, X, release.copies, release.levels, coalition, knows, checked_seed(seed))
@@ -155,20 +155,13 @@ def _from_numbers(plugin: Attack, release: Release, original: Microdata | None, 
     table = release._table if own else as_table(X)
     if not own and (table.rows, table.width) != (release._table.rows, release._table.width):
         raise DataError("the original must have as many rows and columns as what was released")
-    knows, copies = _knowledge(knowledge), _coalition(coalition, len(release.copies))
+    knows, copies = knowledge_of(knowledge), _coalition(coalition, len(release.copies))
     plugin.check(release.scheme.family, knows)
     moments = release._moments if own else table_moments(table)
     arrays = [release.scheme.from_columns(copy_values(release.copies[copy - 1], table.rows), table.attributes) for copy in copies]
     levels, law = tuple(release.levels[copy - 1] for copy in copies), None if release.law is None else release.law.of(copies)
     held = Held(scheme=release.scheme, table=table, moments=moments, copies=copies, levels=levels, arrays=arrays, law=law)
-    with one_thread():
-        values, theory, fitted, given = rebuilt(plugin, held, knows, checked_seed(seed))
-        distortion = mean_squared_error(table.values, values, given)
-    scale = float(np.trace(moments.covariance)) / table.width
-    return Estimate(
-        values=like(X, values), theory=theory, distortion=distortion, normalized_error=distortion / scale, coalition=copies,
-        _fitted=fitted, _copies=arrays,
-    )  # fmt: skip
+    return measured(plugin, held, X, knows, seed)
 
 
 ESTIMATED: dict[str, Callable[..., Any]] = {"numeric": _from_numbers, "categorical": _from_categories}
@@ -185,6 +178,19 @@ class Held(NamedTuple):
     levels: tuple[float, ...]
     arrays: list[Array]
     law: NoiseLaw | None
+
+
+def measured(plugin: Attack, held: Held, X: Microdata, knows: Knowledge, seed: int) -> Estimate:
+    """Return what an attack makes of what is held, like ``X``, which is the table's values, and how far it is from them."""
+    table = held.table
+    with one_thread():
+        values, theory, fitted, given = rebuilt(plugin, held, knows, checked_seed(seed))
+        distortion = mean_squared_error(table.values, values, given)
+    scale = float(np.trace(held.moments.covariance)) / table.width
+    return Estimate(
+        values=like(X, values), theory=theory, distortion=distortion, normalized_error=distortion / scale, coalition=held.copies,
+        _fitted=fitted, _copies=held.arrays,
+    )  # fmt: skip
 
 
 def rebuilt(plugin: Attack, held: Held, knows: Knowledge, seed: int) -> tuple[Array, float | None, Reconstruction | None, NDArray[np.intp]]:
@@ -229,7 +235,14 @@ def in_blocks(table: Table, arrays: Sequence[Array]) -> Callable[[], Any]:
     return lambda: ((k, table.read(a, b), readable([copy[a:b] for copy in arrays])) for k, (a, b) in enumerate(bounds))
 
 
-def _knowledge(value: Any) -> Knowledge:
+def knowledge_of(value: Any) -> Knowledge:
+    """Return a state of knowledge that is spelt as in a scenario.
+
+    Raises
+    ------
+    AuditorError
+        It is none.
+    """
     try:
         return parse_knowledge(plain(value))
     except KnowledgeError as error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from auditor.results.files import write_atomically, writing
 if TYPE_CHECKING:
     from auditor.results.comparison import Comparison
     from auditor.results.model import AuditResult
+    from auditor.results.renderer import Renderer
 
 NARROWEST = 40
 """Columns of the narrowest report: lines of a narrower terminal are broken by the terminal."""
@@ -75,8 +76,8 @@ def _write(result: AuditResult, folder: Path) -> None:
     write_atomically(folder / "report.html", page.encode("utf-8", "backslashreplace"))
 
 
-def print_results(results: Sequence[AuditResult], form: str, quiet: bool = False, output: Path = Path()) -> None:
-    """Print a report of all results; a quiet table is the verdicts alone."""
+def print_results(results: Sequence[AuditResult], form: str, quiet: bool = False, output: Path = Path(), full: bool = True) -> None:
+    """Print a report of all results; a quiet table is the verdicts alone, and one that is not full what an owner reads first."""
     if quiet and form == "table":
         for result in results:
             for record in result.expectations:
@@ -87,7 +88,7 @@ def print_results(results: Sequence[AuditResult], form: str, quiet: bool = False
             if broken:
                 tell(f"{result.name}: failed: {len(broken)} cells, the first for this reason: {broken[0].reason}")
         return
-    put(rendered(form, results, **(screen() if form == "table" else {})), nl=False)
+    put(rendered(form, results, **(screen() | {"full": full} if form == "table" else {})), nl=False)
 
 
 def screen() -> dict[str, Any]:
@@ -96,8 +97,24 @@ def screen() -> dict[str, Any]:
     return {"width": max(console.width, NARROWEST), "color": console.is_terminal and not os.environ.get("NO_COLOR")}
 
 
-def rendered(form: str, results: Sequence[AuditResult] | Comparison, **parameters: Any) -> str:
-    """Return a document.
+def rendered(form: str, results: Sequence[AuditResult], **parameters: Any) -> str:
+    """Return a document on results.
+
+    Raises
+    ------
+    PluginFailed
+        The renderer failed, or made no text.
+    """
+    return _made(form, parameters, lambda renderer: renderer.render(results))
+
+
+def rendered_comparison(form: str, comparisons: Sequence[Comparison], **parameters: Any) -> str:
+    """Return a document on what changed, as `rendered` does."""
+    return _made(form, parameters, lambda renderer: renderer.render_comparison(*comparisons))
+
+
+def _made(form: str, parameters: dict[str, Any], write: Callable[[Renderer], object]) -> str:
+    """Return what a renderer writes.
 
     Raises
     ------
@@ -105,8 +122,7 @@ def rendered(form: str, results: Sequence[AuditResult] | Comparison, **parameter
         The renderer failed, or made no text.
     """
     with contained() as failure:
-        renderer = registry.get("renderer", form)(**parameters)
-        text = renderer.render(results) if isinstance(results, Sequence) else renderer.render_comparison(results)
+        text = write(registry.get("renderer", form)(**parameters))
         if type(text) is str:
             return text
         failure.error = PluginFailed("it made no text")
@@ -119,9 +135,25 @@ def deliver(text: str, output: str | None, read: Sequence[str]) -> None:
     if output is None:
         put(text, nl=False)
         return
-    if Path(output).resolve() in [path.resolve() for name in read for path in (Path(name), Path(name) / "results.json")]:
+    if Path(output).resolve() in [path.resolve() for name in read for path in _holding(Path(name))]:
         raise AuditorError(f"{output}: holds the results themselves, and would be written over; choose another file with --output")
-    if not Path(output).absolute().parent.is_dir():
-        raise AuditorError(f"{Path(output).parent} is not a folder")
+    check_place(output)
     with writing(Path(output)):
         write_atomically(Path(output), text.encode("utf-8", "backslashreplace"))
+
+
+def check_place(output: str) -> None:
+    """See that a file of that name can be made.
+
+    Raises
+    ------
+    AuditorError
+        It is to stand in what is no folder.
+    """
+    if not Path(output).absolute().parent.is_dir():
+        raise AuditorError(f"{Path(output).parent} is not a folder")
+
+
+def _holding(path: Path) -> list[Path]:
+    """Return the files that results are read from, of a file, a folder or a folder of folders."""
+    return [path, path / "results.json", *path.glob("*/results.json")]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.release import release_copies
 from auditor.audit.engine import engine_of
+from auditor.errors import shortened
+from auditor.process.memory import available
 from auditor.runs.check import check_data
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point
@@ -16,13 +19,16 @@ INTERPRETER = 230 * 2**20
 """Resident memory of one process with numpy, scipy, pandas, scikit-learn and pyarrow loaded and nothing done yet (measured: 215 MiB)."""
 SECONDS_PER_RUN, SECONDS_PER_CELL = 0.5, 1e-4
 """To start, read the scenario and write results; and for the records of one cell."""
+MOST_SCHEMES = 40
+LONGEST_SWEEP = 80
+"""Characters of the list of a swept path's values."""
 
 
 @dataclass(frozen=True)
 class Line:
     """The plan of one scheme at one sweep point."""
 
-    where: str
+    scheme: str
     rows: int
     width: int
     copies: int
@@ -44,17 +50,44 @@ def outline(scenario: Scenario) -> str:
     """
     lines = list(plan_lines(scenario))
     cells, values = sum(line.cells for line in lines), sum(line.values for line in lines)
+    memory, there = max(line.memory for line in lines), available()
     seconds = SECONDS_PER_RUN + sum(line.work for line in lines) + cells * SECONDS_PER_CELL
     head = [
         f"{scenario.name}: {scenario.title}",
         f"  valid; {_releases(lines)}, {cells:,} cells, {len(scenario.judged)} expectations",
-        f"  about {values:,} values to draw, {duration(seconds)} on one core; "
-        f"{max(line.memory for line in lines) / 2**20:,.0f} MB of memory in each worker process",
+        f"  about {values:,} values to draw, {duration(seconds)} on one core; {memory / 2**20:,.0f} MB of memory in each worker process",
     ]
-    body = [f"  {line.where}: {line.rows:,} rows × {line.width}, {line.copies} copies, {line.coalitions:,} coalitions, {line.cells:,} cells"
-            for line in lines[:40]]  # fmt: skip
-    more = [f"  … and {len(lines) - 40} more"] if len(lines) > 40 else []
+    if memory > there:
+        head.append(f"  WARNING: that is more than the {there / 2**20:,.0f} MB that there are; audit fewer rows, copies or coalitions")
+    for path, swept in scenario.sweep.items():
+        listed = shortened(json.dumps(swept, ensure_ascii=False), LONGEST_SWEEP)
+        head.append(f"  swept: {path} over {len(swept)} {'value' if len(swept) == 1 else 'values'}: {listed}")
+    schemes = list(dict.fromkeys(line.scheme for line in lines))
+    body = [_folded(name, [line for line in lines if line.scheme == name]) for name in schemes[:MOST_SCHEMES]]
+    more = [f"  … and {len(schemes) - MOST_SCHEMES} more"] if len(schemes) > MOST_SCHEMES else []
     return "\n".join(head + body + more)
+
+
+def _folded(scheme: str, lines: Sequence[Line]) -> str:
+    """Return the plan of one scheme over all sweep points in a line."""
+    rows, width, copies, coalitions = (
+        _span([getattr(line, name) for line in lines]) for name in ("rows", "width", "copies", "coalitions")
+    )  # fmt: skip
+    where = f" at {len(lines)} sweep points" if len(lines) > 1 else ""
+    cells = f"{sum(line.cells for line in lines):,} cells{' in all' if where else ''}"
+    return f"  {scheme}{where}: {rows} rows × {width}, {copies} copies, {coalitions} coalitions, {cells}"
+
+
+def _span(numbers: Sequence[int]) -> str:
+    """Write the span of some numbers.
+
+    Examples
+    --------
+    >>> _span([3, 3]), _span([1000, 20, 300])
+    ('3', '20 to 1,000')
+    """
+    low, high = min(numbers), max(numbers)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def duration(seconds: float) -> str:
@@ -82,14 +115,13 @@ def plan_lines(scenario: Scenario) -> list[Line]:
     lines = []
     for point, table in check_data(scenario):
         here = at_point(scenario, point)
-        where = ", ".join(f"{path}={value}" for path, value in point.items())
         for use in here.schemes:
             copies, replicates = release_copies(use, here), here.replicates_of(use)
             coalitions = len(expand_all(here.coalitions, copies, here.seed))
             cells = coalitions * len(here.knowledge) * len(here.attacks) * replicates
             work = engine_of(use).workload(here, table, use, copies, coalitions)
             lines.append(Line(
-                where=f"{use.id}{f' at {where}' if where else ''}", rows=table.rows, width=work.width, copies=copies,
+                scheme=use.id, rows=table.rows, width=work.width, copies=copies,
                 replicates=replicates, coalitions=coalitions, cells=cells,
                 values=work.values * replicates, memory=INTERPRETER + work.memory, work=work.seconds * replicates + work.once,
             ))  # fmt: skip

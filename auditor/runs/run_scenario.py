@@ -5,10 +5,11 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -188,7 +189,9 @@ def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]
 def judge(scenario: Scenario, evidence: Evidence, missing: Sequence[Missing] = ()) -> list[ExpectationRecord]:
     """Return the verdict on every expectation of the scenario; what tasks are missing leaves those that cover them undecided."""
     asked = [undecided(_judged(use, evidence), use.expectation, missing) for use in scenario.judged]
-    return [*asked, *_unasked(scenario, evidence, missing)]
+    lines = [scenario.places.problem(("expect", use.place), "").line for use in scenario.judged]
+    placed = [record.model_copy(update={"line": line}) for record, line in zip(asked, lines, strict=True)]
+    return [*placed, *_unasked(scenario, evidence, missing)]
 
 
 def _unasked(scenario: Scenario, evidence: Evidence, missing: Sequence[Missing]) -> list[ExpectationRecord]:
@@ -307,4 +310,14 @@ def _provenance(
         start=started.isoformat(timespec="seconds"),
         duration=round(duration, 3),
         command=command,
+        file=_file_of(scenario),
     )
+
+
+def _file_of(scenario: Scenario) -> str:
+    """Return the scenario's file as a repository would name it; of one elsewhere its name alone, as folders tell of the machine."""
+    document = scenario.places.document
+    path = Path(document.file if document is not None and document.file else "")
+    with suppress(OSError, ValueError):  # the current folder is gone, or the file is not below it
+        path = path.relative_to(Path.cwd()) if path.is_absolute() else path
+    return path.name if path.is_absolute() or ".." in path.parts else path.as_posix() if path.name else ""

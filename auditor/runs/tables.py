@@ -49,6 +49,7 @@ def _table(spec: str, declared: str, base: str | None, seed: int, stamp: tuple[t
         rng=stream(seed, "data"),
         base=None if base is None else Path(base),
         categories=Categories(data.get("bin", {}), data.get("categorical", {})),
+        dates=data.get("dates", {}),
         order=data.get("order"),
         key=data.get("key"),
         hierarchies={name: hierarchy_of(tree) for name, tree in json.loads(declared).items()},

@@ -131,6 +131,8 @@ def _data(definitions: JSON) -> JSON:
                 "description": "columns cut into classes, for uniform schemes"},
         "categorical": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": ["object", "string", "null"]}],
                         "description": "columns that are categories: names, or names with their domains"},
+        "dates": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": ["object", "string", "null"]}],
+                  "description": "columns of dates, taken as days since 1970: names, or names with the format of their text, as %d/%m/%Y"},
         "hierarchies": {"type": ["object", "null"], "additionalProperties": {"$ref": "#/$defs/hierarchy"},
                         "description": "columns whose values belong together: nested mappings with lists of values at the ends"},
     }  # fmt: skip

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
+from auditor.data.formats import readers as reading
 from auditor.errors import AuditorError, shortened
 from auditor.scenario.fields import FIELDS
 
@@ -32,6 +34,9 @@ def check_no_table(path: Path) -> None:
         It is none.
     """
     file = shortened(str(path), 100)
+    if _is_readable(path):
+        command = f"auditor new audit.yaml --data {shlex.quote(str(path) + '/' * path.is_dir())}"
+        raise AuditorError(f"{file}: is a table, not a scenario; `{command}` makes a scenario of it")
     remedy = "`auditor new audit.yaml` writes a scenario to start from, and its data: source names the table"
     if path.suffix.lower() in SUFFIXES and path.is_file():
         raise AuditorError(f"{file}: is a table, not a scenario; {remedy}")
@@ -46,3 +51,13 @@ def check_no_table(path: Path) -> None:
     content = re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE)
     if content.strip() and not start.startswith((b"\xff\xfe", b"\xfe\xff")) and not (_FIELD.search(content) or _JSON_FIELD.search(content)):
         raise AuditorError(f"{file}: is no scenario: none of its lines begins with a field of one, as `data:` or `schemes:`; {remedy}")
+
+
+def _is_readable(path: Path) -> bool:
+    """Whether a file, or what a folder holds, is called what readers of tables read."""
+    if path.is_dir():
+        try:
+            return any(inside.suffix.lower() in reading.SUFFIXES for inside in path.iterdir() if inside.is_file())
+        except OSError:
+            return False
+    return path.suffix.lower() in reading.SUFFIXES and path.is_file()

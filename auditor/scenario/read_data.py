@@ -7,6 +7,7 @@ from typing import Any
 
 from auditor import registry
 from auditor.data.columns.category_rules import parse_bins, parse_domains
+from auditor.data.columns.dates import parse_dates
 from auditor.data.request import DataUse
 from auditor.errors import did_you_mean, shortened
 from auditor.parameters import shown, whole
@@ -15,7 +16,9 @@ from auditor.scenario.problems import Problems
 from auditor.scenario.read_hierarchies import parse_hierarchies
 from auditor.scenario.read_plugins import plugin_parameters
 
-DATA_FIELDS = ("source", "columns", "order", "key", "rows", "missing", "standardize", "disclosure", "bin", "categorical", "hierarchies")
+DATA_FIELDS = (
+    "source", "columns", "order", "key", "rows", "missing", "standardize", "disclosure", "bin", "categorical", "dates", "hierarchies",
+)  # fmt: skip
 MISSING = ("refuse", "drop", "mean")
 DISCLOSURE = ("moments", "figures")
 MOST_ROWS = 10**9
@@ -49,18 +52,22 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
     parameters = _source_parameters(source, own, problems, base)
     bins = problems.attempt(("data", "bin"), parse_bins, value.get("bin") or {}) or {}
     categorical = problems.attempt(("data", "categorical"), parse_domains, value.get("categorical") or {}) or {}
+    dates = problems.attempt(("data", "dates"), parse_dates, value.get("dates") or {}) or {}
+    for name in dates:
+        if name in categorical:
+            problems.add(("data", "dates", name), "cannot be taken as categories as well", key=True)
     hierarchies = parse_hierarchies(value.get("hierarchies"), problems)
     for name in hierarchies:
-        if name in bins or name in categorical or standardize is True:
-            problems.add(("data", "hierarchies", name), "cannot be binned, standardized or taken as categories as well", key=True)
+        if name in bins or name in categorical or name in dates or standardize is True:
+            problems.add(("data", "hierarchies", name), "cannot be binned, standardized or taken as categories or dates as well", key=True)
     key = value.get("key")
     if key is not None and not isinstance(key, str):
         problems.add(("data", "key"), f"must be a column's name; got {shown(key)}")
         key = None
-    order = _order(value.get("order"), (*(columns or ()), *bins, *categorical, *hierarchies), problems)
+    order = _order(value.get("order"), (*(columns or ()), *bins, *categorical, *dates, *hierarchies), problems)
     return DataUse(
         source=source, columns=columns, rows=rows, missing=missing, standardize=bool(standardize), disclosure=disclosure,
-        parameters=parameters, bins=bins, categorical=categorical, hierarchies=hierarchies, order=order, key=key,
+        parameters=parameters, bins=bins, categorical=categorical, dates=dates, hierarchies=hierarchies, order=order, key=key,
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ def with_shared_key(
     if data is None or not keys:
         return data, tuple(schemes)
     where = ("data", "key") if named else ("schemes",)
-    audited = (*(data.columns or ()), *data.bins, *data.categorical, *data.hierarchies)
+    audited = (*(data.columns or ()), *data.bins, *data.categorical, *data.hierarchies, *data.dates)
     if len(keys) > 1:
         problems.add(where, f"must name one key column for the whole scenario; here are {listed(keys)}")
     elif keys[0] in audited:

@@ -32,7 +32,7 @@ def nearest(name: object, known: Iterable[str]) -> str:
     close = closest(name, names)
     if close:
         return "; did you mean " + " or ".join(quoted(match) for match in close) + "?"
-    return f"; known are {listed(names)}" if names else ""
+    return f"; valid are {listed(names)}" if names else ""
 
 
 def counted(number: int, noun: str) -> str:

@@ -40,6 +40,7 @@ COMMANDS = {
     "one column perturbed": ("perturb", "FILE", "--scheme", "corner-wave", "--levels", "0.5", "--output", "out", "--columns", "age"),
     "categories perturbed": ("perturb", "FILE", "--scheme", "uniform", "--levels", "0.5", "--output", "out", "--columns", "disease"),
     "in a scenario's place": ("check", "FILE"),
+    "to make a scenario for": ("new", "new.yaml", "--data", "FILE"),
 }
 WAYS = (*DATA, "copy", *COMMANDS)
 

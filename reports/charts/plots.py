@@ -34,6 +34,21 @@ class Plots:
         self._reading = Reading(result)
         self._charts = {chart.id.partition("-")[2]: chart for chart in charts(self._reading, "plot")}
 
+    def __call__(self, name: str | None = None, **chosen: str) -> alt.Chart:
+        """Draw the chart of that name, or the first that there is.
+
+        Raises
+        ------
+        AuditorError
+            The results have no such chart, or none at all.
+        """
+        which = name or next(iter(self.available), None)
+        if which not in self.available:
+            what = f"{name} chart" if name else "chart"
+            raise AuditorError(f"these results have no {what}; they have {', '.join(self.available) or 'none'}")
+        chart: alt.Chart = getattr(self, which)(**chosen)
+        return chart
+
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if not name.startswith("_")]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -45,6 +45,12 @@ class Figure(NamedTuple):
     levels: tuple[float, ...]
     error_bar: str
     replicates: int
+
+    def map(self, change: Callable[[float], float]) -> Figure:
+        """Return it with its value, interval and closed form changed alike, in order."""
+        ends = (None if each is None else change(each) for each in (self.low, self.high, self.theory))
+        low, high, theory = ends
+        return self._replace(value=change(self.value), low=low, high=high, theory=theory)
 
     @property
     def half(self) -> float | None:

@@ -108,11 +108,8 @@ def unmeasured_text(count: int) -> str:
 
 
 def given_text(states: str) -> str:
-    """Say that errors over all attributes flatter who was given some of them."""
-    return (
-        "Who was given attributes in clear may have no error in them, and the figures here are over all attributes: compare "
-        f"{clean(states)} by the attributes that remain, in a cell's detail."
-    )
+    """Say whose figures are over some attributes only."""
+    return f"Figures of {clean(states)} are over the attributes that were not given in clear."
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -74,6 +74,7 @@ class Reading:
                     by_replicate = {record.replicate: record.value for record in records if record.value is not None}
                     errors.setdefault((setting, first.attribute), {})[first.coalition] = by_replicate
         self._pair(errors)
+        self._take_out_what_was_given()
         self._copies = self._count_copies()
         measured = result.measurements
         named = [*(release.scheme for release in result.releases), *(r.scheme for r in measured)]
@@ -94,6 +95,33 @@ class Reading:
                 if single is not None and coalition in measured and single.coalition in measured:
                     gain = paired_gain(shown[coalition], single, measured)
                     gains[coalition] = gain or gains[coalition]
+
+    def _take_out_what_was_given(self) -> None:
+        """Let errors over all attributes be those over the ones that an adversary was not given in clear.
+
+        As results state it, ``Σ D_j / Σ v_j`` counts a given attribute's variance and no error of it, so whoever was given much would
+        seem to rebuild the rest. The others' is ``(D / v − Σ_given (v_j / v) e_j) · v / Σ_others v_j``, or their own where there is one.
+        """
+        for (setting, metric, attribute), found in list(self._figures.items()):
+            given = self.given(setting.knowledge)
+            if metric != ERROR or attribute != EVERYTHING or not given:
+                continue
+            variances = self._variances(setting.point)
+            others = [name for name in variances if name not in given]
+            alone = self._figures.get((setting, ERROR, others[0])) if len(others) == 1 else None
+            share = sum(variances[name] for name in others) / (sum(variances.values()) or 1.0)
+            for coalition, shown in found.items():
+                if alone is not None and coalition in alone:
+                    found[coalition] = alone[coalition]
+                elif share > 0:
+                    errors = [(variances[name], self.figures(setting, ERROR, name).get(coalition)) for name in given if name in variances]
+                    theirs = sum(v * one.value for v, one in errors if one is not None) / sum(variances.values())
+                    found[coalition] = shown.map(lambda value, theirs=theirs, share=share: (value - theirs) / share)  # type: ignore[misc]
+
+    def _variances(self, point: int) -> dict[str, float]:
+        """Return each attribute's variance, as far as it is told."""
+        tables = [table for table in self.result.data if self.point_of(table.sweep) == point] or self.result.data[:1]
+        return {one.name: one.variance for table in tables[:1] for one in table.attributes if one.variance is not None}
 
     @staticmethod
     def _points_of(result: AuditResult) -> Iterator[Any]:

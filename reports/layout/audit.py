@@ -39,6 +39,8 @@ from reports.wording.words import (
 
 ELSEWHERE = "Every row is in results.json and results.parquet; report.html opens every cell and draws every chart."
 
+LONG = 40
+"""Characters of a state of knowledge that fit beside the name of an attack."""
 COMPARED = "Normalized error of the coalition that rebuilds most, ± half of its 95 % interval, and that of its best member alone."
 GUESSED = " Of categories also the share of records that the best guess gets right."
 ONE_POINT = "where the strongest attack rebuilds most; a detail has the span over the sweep, and the sweep charts the rest."
@@ -83,7 +85,8 @@ def _verdicts(found: Sequence[Verdict], point: str, notes: Sequence[str]) -> tre
     numbers, categories = (any(getattr(verdict, part) is not None for verdict in found) for part in ("worst", "guesses"))
     explained = terms(numbers=numbers, categories=categories) if numbers or categories else ""
     where = (" Unless a card says otherwise, its figures are at the sweep point ", tree.Name(point), ".") if point else ()
-    lead, note = tree.Paragraph((explained, *where), "lead", media=(tree.PAGE,)), tree.Paragraph(explained, "note", media=tree.TEXT)
+    lead = tree.Fold("? What the figures mean", [tree.Paragraph((explained, *where), "lead")], open=False, media=(tree.PAGE,))
+    note = tree.Paragraph(explained, "note", media=tree.TEXT)
     cards = [tree.Verdicts(found, point), *(tree.Paragraph(text, "note") for text in notes)]
     return tree.Section("verdict", "Verdict", [lead, *cards, note] if explained else cards)
 
@@ -104,13 +107,18 @@ def _comparison(reading: Reading, rows: Sequence[MatrixRow], point: str, *, cate
         f"{unmeasured_text(elsewhere)}; what they measure is among the other measures." if elsewhere else "",
         limited_text(reading.result.scenario.get("attacks", [])),
     ]  # fmt: skip
-    compared = [tree.Adversary(row.attack, row.knowledge, [_graded(reading, row, cell, found) for cell in row.cells]) for row in reported]
+    aliases = _aliases(row.knowledge for row in reported)
+    compared = [
+        tree.Adversary(row.attack, aliases.get(row.knowledge, row.knowledge), [_graded(reading, row, cell, found) for cell in row.cells])
+        for row in reported
+    ]
     return tree.Section("comparison", "Comparison", [
         tree.Paragraph("normalized error ± half a 95 % interval; 0 exact, 1 a mere guess", "lead", media=(tree.TERMINAL,)),
         tree.Paragraph(f"{COMPARED}{GUESSED if categories else ''}", "lead", media=(tree.MARKDOWN, tree.PAGE)),
         tree.Paragraph("A cell opens its detail; a heading sorts by its column.", "hint", media=(tree.PAGE,)),
         *([tree.Paragraph(("All cells show one sweep point, ", tree.Name(point), f", {ONE_POINT}"), "note")] if point else []),
         tree.Matrix(reading.schemes, compared, pools),
+        *_terms((alias, name) for name, alias in aliases.items()),
         *(tree.Paragraph(note, "note") for note in notes if note),
         *untried(reading.result),
         *([tree.Fold(unsuited_text(unsuited), [_reasons(apart(reading, rows)[0])], open=False)] if unsuited else []),
@@ -121,6 +129,11 @@ def _comparison(reading: Reading, rows: Sequence[MatrixRow], point: str, *, cate
             tree.Details([_detail(reading, row, cell) for row, cell in strongest_cells(reading, reported)]),
         ], media=tree.TEXT),
     ])  # fmt: skip
+
+
+def _aliases(names: Iterable[str]) -> dict[str, str]:
+    """Return a short name for each state of knowledge whose own would not fit beside its attack's."""
+    return {name: f"{tree.ALIAS}{place}" for place, name in enumerate((one for one in unique(names) if len(one) > LONG), 1)}
 
 
 def _graded(reading: Reading, row: MatrixRow, cell: MatrixCell, found: dict[tuple[str, str, str], str]) -> tree.Graded:

@@ -15,13 +15,16 @@ MOST = {TERMINAL: 30, MARKDOWN: 200, PAGE: 500}
 """Differences of one kind that are listed; the JSON format has all."""
 
 
-def changes_document(comparison: Comparison) -> Document:
-    """Return the report on what changed between two audits."""
+def changes_document(comparison: Comparison, number: int = 1) -> Document:
+    """Return the report on what changed between two audits; ``number`` is its place among several."""
     compared = [Definition("Old", "", comparison.old), Definition("New", "", comparison.now)]
     opening = [Terms(compared, "provenance"), Paragraph(basis(comparison), "note")]
     mark, state = ("✗", "worse") if comparison.worse else ("✓", "better")
     sections = [Section(part.key, f"{part.title} ({part.size:,})", _blocks(part)) for part in parts(comparison)]
-    return Document("comparison", "comparison", "Comparison of two audits", headline(comparison), state, mark, opening, sections)
+    key, title = "comparison" if number == 1 else f"comparison-{number}", comparison.name or "Comparison of two audits"
+    cells = (f"{mark} {'worse' if comparison.worse else 'no worse'}", f"{comparison.compared:,}", headline(comparison))
+    row = Row(title, cells, target=key) if comparison.name else None
+    return Document(key, "comparison", title, headline(comparison), state, mark, opening, sections, overview=row)
 
 
 def _blocks(part: Part) -> list[Block]:

@@ -72,7 +72,26 @@ def collusion(reading: Reading) -> Section | None:
     which = "in order of release" if all(point.prefix for points in curves for point in points) else "the worst coalition of each size"
     table = _table(reading, f"Normalized error against copies pooled ({which})", "copies", rows, "sizes", (MARKDOWN,))
     drawn = [Line(name, [(p.size, p.shown.value) for p in points], _ends(points)) for name, points in named]
-    return _section(reading, "collusion", who(reading, found), table, drawn)
+    return _section(reading, "collusion", who(reading, found), [*_together(drawn), *table], drawn)
+
+
+SAME = 0.005
+"""Curves as near as this at every point are one line to the eye."""
+
+
+def _together(lines: Sequence[Line]) -> list[Block]:
+    """Say which curves lie on one another, so that nobody looks for the missing one."""
+    groups: list[list[Line]] = []
+    for line in lines:
+        home = next((group for group in groups if _near(group[0], line)), None)
+        home.append(line) if home else groups.append([line])
+    hidden = [group for group in groups if len(group) > 1 and group[0].points]
+    return [Paragraph((Name(", ".join(one.name for one in group)), " lie on one another."), "note") for group in hidden]
+
+
+def _near(one: Line, other: Line) -> bool:
+    mine, theirs = dict(one.points), dict(other.points)
+    return mine.keys() == theirs.keys() and all(abs(mine[size] - theirs[size]) <= SAME for size in mine)
 
 
 def _ends(points: Sequence[CurvePoint]) -> str:

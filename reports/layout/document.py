@@ -20,6 +20,8 @@ from reports.wording.method import Definition
 from reports.wording.sentences import capital
 from reports.wording.words import Check
 
+ALIAS = "knowledge "
+"""What a short name of a state of knowledge begins with."""
 TERMINAL, MARKDOWN, PAGE = "terminal", "markdown", "page"
 TEXT, EVERYWHERE = (TERMINAL, MARKDOWN), (TERMINAL, MARKDOWN, PAGE)
 
@@ -192,11 +194,15 @@ class Adversary(NamedTuple):
 
 @dataclass(frozen=True)
 class Matrix(Block):
-    """The comparison, and the scale of severity; ``pools`` where any coalition of two or more was measured."""
+    """The comparison, and the scale of severity; ``pools`` where any coalition of two or more was measured.
+
+    ``brief`` has a line for each adversary, of the strongest only.
+    """
 
     schemes: Sequence[str]
     rows: Sequence[Adversary]
     pools: bool
+    brief: bool = False
 
 
 @dataclass(frozen=True)
@@ -208,17 +214,19 @@ class Details(Block):
 
 @dataclass(frozen=True)
 class Verdicts(Block):
-    """A card for each scheme; ``point`` is the sweep point that needs no mention."""
+    """A card for each scheme; ``point`` is the sweep point that needs no mention; ``brief`` has a line for each reason."""
 
     found: Sequence[Verdict]
     point: str
+    brief: bool = False
 
 
 @dataclass(frozen=True)
 class Checks(Block):
-    """The expectations and how they came out."""
+    """The expectations and how they came out; ``brief`` says why only of those that do not hold."""
 
     found: Sequence[Check]
+    brief: bool = False
 
 
 @dataclass(frozen=True)
@@ -289,6 +297,8 @@ def cut(found: Sequence[Any], most: Mapping[str, int], medium: str, what: str = 
 
 
 def overview(documents: Sequence[Document]) -> Table:
-    """Return a table of several audits."""
+    """Return a table of several audits, or of several comparisons."""
     rows = [one.overview for one in documents if one.overview]
+    if any(one.kind == "comparison" for one in documents):
+        return Table("audit", ("outcome", "cells compared", "what changed"), rows, "plain")
     return Table("audit", ("outcome", "expectations", "strongest reconstruction"), rows, "plain")

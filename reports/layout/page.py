@@ -29,11 +29,10 @@ def _words(text: str) -> Markup:
     return Markup(re.sub("[■□]+", r'<span aria-hidden="true">\g<0></span>', str(escape(unbroken(clean(text))))))
 
 
-def said_of(verdict: Verdict) -> Markup:
-    """Return what is exposed, a verdict's sentence, and what follows it."""
-    named = [tree.Name(text) if is_name else text for text, is_name in verdict.exposure]
-    given = [tree.Name(text) if is_name else text for text, is_name in verdict.given]
-    return inline((*named, " " if named else "", verdict.sentence, " " if given else "", *given))
+def reasons(verdict: Verdict) -> list[Markup]:
+    """Return what is exposed, what pooling does, and what follows it, one reason each."""
+    found = ([tree.Name(text) if is_name else text for text, is_name in reason] for reason in verdict.reasons)
+    return [inline(tuple(pieces)) for pieces in found]
 
 
 def parted(figure: str) -> tuple[str, str]:

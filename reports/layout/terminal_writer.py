@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,11 +20,15 @@ from reports.figures.reading import unique
 from reports.figures.severity import SCALE
 from reports.layout import document as tree
 from reports.wording.card import Verdict
+from reports.wording.sentences import capital
+from reports.wording.words import knows
 
 GOOD, BAD, OPEN = "bold color(31)", "bold color(166)", "bold color(172)"
 STYLES = {"✓": GOOD, "✗": BAD, "?": OPEN}
 COLUMN = 16
 """Characters that a scheme's column takes at least."""
+MOST = 12
+"""Adversaries that a first screen shows."""
 LABELS = (12, 30)
 """Characters of a first column, at least and at most."""
 
@@ -98,7 +103,8 @@ def _fold(console: Console, block: tree.Fold) -> None:
 def _verdicts(console: Console, block: tree.Verdicts) -> None:
     for verdict in block.found:
         console.print(_title(verdict, console.width - 36))
-        _indented(console, verdict.text)
+        for line in verdict.brief if block.brief else [verdict.text]:
+            _indented(console, line)
 
 
 def _title(verdict: Verdict, width: int) -> Rich:
@@ -119,7 +125,8 @@ def _checks(console: Console, block: tree.Checks) -> None:
         mark, stated = f"{one.mark} {one.status:<9} ", clean(f"{one.stated}{one.where}")
         lines = folded(stated, max(12, console.width - len(mark))).split("\n") if len(stated) >= console.width - len(mark) else [stated]
         console.print(Rich.assemble((mark, STYLES[one.mark]), (f"\n{' ' * len(mark)}".join(lines), "bold")))
-        _indented(console, f"observed {one.observed}, bound {one.bound}: {one.why}")
+        if not block.brief or one.status != "holds":
+            _indented(console, f"observed {one.observed}, bound {one.bound}: {one.why}")
 
 
 def _figure(console: Console, block: tree.Figure) -> None:
@@ -139,19 +146,53 @@ def _figure(console: Console, block: tree.Figure) -> None:
 def _matrix(console: Console, block: tree.Matrix) -> None:
     """Print attacks against schemes, a table for each state of knowledge."""
     label = 15 if console.width < 100 else min(32, max(24, *(len(row.attack) for row in block.rows)))
-    for knowledge in unique(row.knowledge for row in block.rows):
-        console.print(Rich(f"{clipped(knowledge, console.width - 12)} knowledge", style="italic"))
+    rows = _strongest(block.rows) if block.brief else block.rows
+    for knowledge in unique(row.knowledge for row in rows):
+        stated = knowledge if knowledge.startswith(tree.ALIAS) else knows(knowledge)
+        console.print(Rich(clipped(capital(stated), console.width), style="italic"))
         for chosen in _chunks(console, block.schemes, label):
             made = _grid(console, "", block.schemes[chosen], label)
-            for row in (row for row in block.rows if row.knowledge == knowledge):
-                cells = row.cells[chosen]
-                guessed, exposed = any(cell.right for cell in cells), any(cell.exposed for cell in cells)
-                below = "\n  worst\n  best single" + "\n  right guesses" * guessed + "\n  most exposed" * exposed
-                name = Rich.assemble((clipped(row.attack, label), "bold"), below)
-                made.add_row(name, *(_graded(cell, guessed=guessed) for cell in cells))
+            for row in (row for row in rows if row.knowledge == knowledge):
+                (_line if block.brief else _lines_of)(made, row, chosen, label)
             console.print(made)
+    if len(block.rows) > len(rows):
+        console.print(Rich(f"… and {len(block.rows) - len(rows)} more adversaries", style="dim"))
     steps = (Rich(f"{step.bars} {step.word}{f' <{step.below:g}' if step.below < 10 else ''}", style=step.style) for step in SCALE)
     console.print(Rich("  ").join(steps))
+
+
+def _strongest(rows: Sequence[tree.Adversary]) -> list[tree.Adversary]:
+    """Return those that a first screen has room for: whoever is strongest against some scheme, then who leaves least on average."""
+    columns = [[cell.order for cell in cells if cell.order is not None] for cells in zip(*(row.cells for row in rows), strict=True)]
+
+    def order(row: tree.Adversary) -> tuple[int, float]:
+        shown = [(place, cell.order) for place, cell in enumerate(row.cells) if cell.order is not None]
+        stronger = (sum(before < left for before in columns[place]) for place, left in shown)
+        return min(stronger, default=len(rows)), math.fsum(left for _, left in shown) / max(1, len(shown))
+
+    return sorted(rows, key=order)[:MOST]
+
+
+def _line(made: Grid, row: tree.Adversary, chosen: slice, label: int) -> None:
+    """Add what the worst coalition leaves each scheme, in one line."""
+    made.add_row(Rich(clipped(row.attack, label), style="bold"), *map(_figure_of, row.cells[chosen]))
+
+
+def _figure_of(cell: tree.Graded) -> Rich:
+    if cell.severity is None:
+        return Rich(cell.gap, style="bold" if cell.gap.startswith("✗") else "dim")
+    if not cell.error:
+        figure = cell.right.partition(" ±")[0]
+    else:  # neighbours with the same digits, whatever their bars allow; what three decimals would call 0 as it is stated
+        figure = cell.error.partition(" ")[0] if cell.order is None or cell.order < 0.0005 else f"{cell.order:.3f}"
+    return Rich(f"{cell.severity.bars}{cell.mark or ' '} {figure}", style=cell.severity.style)
+
+
+def _lines_of(made: Grid, row: tree.Adversary, chosen: slice, label: int) -> None:
+    cells = row.cells[chosen]
+    guessed, exposed = any(cell.right for cell in cells), any(cell.exposed for cell in cells)
+    below = "\n  worst\n  single copy" + "\n  right guesses" * guessed + "\n  most exposed" * exposed
+    made.add_row(Rich.assemble((clipped(row.attack, label), "bold"), below), *(_graded(cell, guessed=guessed) for cell in cells))
 
 
 def _graded(cell: tree.Graded, *, guessed: bool) -> Rich:

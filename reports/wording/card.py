@@ -11,18 +11,22 @@ from reports.figures.guesses import Guesses
 from reports.figures.reading import Setting, ceiling
 from reports.figures.severity import Severity, severity
 from reports.wording import sentences as say
+from reports.wording.words import knows
 
 Finding = Literal["exact", "gain", "no-gain", "undecided", "refuted", "alone", "not-measured"]
 
 LABELS: dict[str, str] = {
     "exact": "rebuilt exactly",
-    "gain": "pooling pays",
+    "gain": "pooling endangers records",
     "no-gain": "no collusion gain",
     "undecided": "pooling undecided",
     "refuted": "promise refuted",
-    "alone": "single copies only",
+    "alone": "pooling not measured",
     "not-measured": "not measured",
 }
+
+Pieces = list[tuple[str, bool]]
+"""A text in pieces; those with True are names, which a page sets apart."""
 
 State = Literal["bad", "open", "good", "plain"]
 STATES: dict[str, State] = {"exact": "bad", "gain": "bad", "refuted": "bad", "no-gain": "good", "undecided": "open"}
@@ -56,6 +60,14 @@ class Exposure(NamedTuple):
         return severity(ceiling(self.shown))
 
 
+class Disclosure(NamedTuple):
+    """Records whose sensitive value an attack on classes claims, and claims rightly, and who does so; ``single`` is one copy's share."""
+
+    by: str
+    shown: Figure
+    single: Figure | None
+
+
 class Axis(NamedTuple):
     """One scale of a verdict, written out: 0 is an exact reconstruction, 1 no better than a guess without any copy.
 
@@ -71,6 +83,8 @@ class Axis(NamedTuple):
         Places on the scale.
     blind : str
         What needs no copy, for guesses; empty for errors, where it is 1.
+    said : str
+        What is said after the figure where it stands alone: ``right``.
     """
 
     title: str
@@ -81,7 +95,8 @@ class Axis(NamedTuple):
     left: float
     single_left: float | None
     severity: Severity
-    blind: str
+    blind: str = ""
+    said: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,8 +117,8 @@ class Verdict:
         The attribute that the worst coalition rebuilds best, when there are several.
     given : list of (str, bool)
         What is left to an adversary who was given attributes in clear, in pieces; those with True are names.
-    informed : bool
-        Whether the adversary was itself given attributes in clear.
+    disclosed : Disclosure or None
+        The sensitive values that classes of records give away, where there are classes.
     understated : bool
         Whether records or columns that were left out of the audit are less perturbed than those in it.
     """
@@ -120,7 +135,7 @@ class Verdict:
     where: str = ""
     guesses: Guesses | None = None
     given: tuple[tuple[str, bool], ...] = ()
-    informed: bool = False
+    disclosed: Disclosure | None = None
     understated: bool = False
 
     @property
@@ -143,13 +158,66 @@ class Verdict:
     @property
     def text(self) -> str:
         """What is exposed, what pooling does, and who it is that rebuilds so much."""
-        where = f" at {self.where}" if self.where else ""
-        who = f"(Strongest attack measured: {clipped(self.adversary, 70)}{where}.)" if self.adversary else ""
-        pieces = (*self.exposure, (" ", False), (self.sentence, False), (" ", False), *self.given, (" ", False), (who, False))
-        return " ".join("".join(text for text, _ in pieces).split())
+        return " ".join("".join(text for text, _ in reason).strip() for reason in self.reasons)
 
     @property
-    def exposure(self) -> list[tuple[str, bool]]:
+    def reasons(self) -> list[Pieces]:
+        """The same a sentence or two each, in pieces, of which those with True are names."""
+        said = (self._given_away(), self.sentence, self._strongest_attack("measured"))
+        away, pooling, who = ([(text, False)] for text in said)
+        found = [self.exposure, away, pooling, list(self.given), who]
+        return [reason for reason in found if any(text for text, _ in reason)]
+
+    @property
+    def brief(self) -> list[str]:
+        """The reasons in a line each, for a first screen."""
+        exposed, open_ = "".join(text for text, _ in self.exposure), self.finding in ("exact", "undecided", "refuted", "not-measured")
+        shown = [self.sentence] if open_ or (self.finding == "gain" and not self._pooled) else [self._guessed(), self._unknown()]
+        return [line for line in (exposed, self._given_away(), *shown, self._strongest_attack()) if line]
+
+    @property
+    def _pooled(self) -> bool:
+        """Whether the worst coalition's own figures show that it does better than its most revealing member."""
+        return any(axis.single for axis in self.axes)
+
+    def _unknown(self) -> str:
+        if self.worst is None:
+            return ""
+        if self.exposed is not None and self.exposed.shown == self.worst and not self._pooled:
+            return ""  # said of the only attribute already
+        if self.single is None or self.single.coalition == self.worst.coalition:
+            alone = f"Copy {self.worst.coalition[0]} alone leaves" if len(self.worst.coalition) == 1 else "Pooled copies leave"
+            nothing = ", and pooling takes nothing away" if self.finding == "no-gain" else ""
+            return f"{alone} {say.share(self.worst)} of the variance unknown{nothing}."
+        alone = f"the most revealing one alone {say.share(self.single)}"
+        return f"Pooled copies leave {say.share(self.worst)} of the variance unknown, {alone}."
+
+    def _given_away(self) -> str:
+        if self.disclosed is None or self.disclosed.shown.value <= 0:
+            return ""
+        by, shown, _ = self.disclosed
+        return f"Of {say.share(shown)} of the records the class gives the sensitive value away ({clipped(by, 60)})."
+
+    def _guessed(self) -> str:
+        if self.guesses is None:
+            return ""
+        found, blind = self.guesses, f"without any copy {percent(self.guesses.blind)}"
+        alone = f", from the most revealing copy alone {say.share(found.single)}" if found.single else ""
+        return f"The best guess is right for {say.share(found.right)} of the records{alone}; {blind}."
+
+    def _strongest_attack(self, how: str = "") -> str:
+        where = f" at {self.where}" if self.where else ""
+        return f"Strongest attack{how and f' {how}'}: {self.who}{where}." if self.adversary else ""
+
+    @property
+    def who(self) -> str:
+        """Who rebuilds most, and what it knows in words; empty where nothing was measured."""
+        if self.setting is None:
+            return ""
+        return f"{clipped(str(self.setting.attack), 60)}, {clipped(knows(self.setting.knowledge, categories=self.guesses is not None), 60)}"
+
+    @property
+    def exposure(self) -> Pieces:
         """Name the most exposed attribute, in pieces; those with True are names. Empty when nothing remains unknown anyway."""
         if self.exposed is None or self.finding == "exact":
             return []
@@ -158,8 +226,8 @@ class Verdict:
 
     @property
     def axes(self) -> list[Axis]:
-        """The scales that the worst coalition is placed on: right guesses of categories, and the normalized error."""
-        return [axis for axis in (self._guess_axis(), self._error_axis()) if axis is not None]
+        """The scales that the worst coalition is placed on: right guesses, the normalized error, what classes give away."""
+        return [axis for axis in (self._guess_axis(), self._error_axis(), self._class_axis()) if axis is not None]
 
     def _error_axis(self) -> Axis | None:
         if self.worst is None:
@@ -167,7 +235,18 @@ class Verdict:
         other = None if self.single is None or self.single.coalition == self.worst.coalition else self.single
         return Axis(
             "share of the variance unknown", "Normalized error", with_error(self.worst), with_error(other) if other else "",
-            len(self.worst.coalition) == 1, self.worst.value, other.value if other else None, severity(self.worst.value), "",
+            len(self.worst.coalition) == 1, self.worst.value, other.value if other else None, severity(self.worst.value),
+        )  # fmt: skip
+
+    def _class_axis(self) -> Axis | None:
+        if self.disclosed is None:
+            return None
+        _, shown, single = self.disclosed
+        other = None if single is None or single.coalition == shown.coalition else single
+        left, single_left = 1.0 - shown.value, None if other is None else 1.0 - other.value
+        return Axis(
+            "the bar shows the others", "Sensitive values given away", say.share(shown), say.share(other) if other else "",
+            len(shown.coalition) == 1, left, single_left, severity(left), said="given away",
         )  # fmt: skip
 
     def _guess_axis(self) -> Axis | None:
@@ -177,17 +256,13 @@ class Verdict:
         other = None if found.single is None or found.single.coalition == found.right.coalition else found.single
         return Axis(
             "the bar shows the wrong ones left", "Right guesses", say.share(found.right), say.share(other) if other else "",
-            len(found.right.coalition) == 1, found.left, found.single_left if other else None, severity(found.left), percent(found.blind),
+            len(found.right.coalition) == 1, found.left, found.single_left if other else None, severity(found.left),
+            percent(found.blind), "right",
         )  # fmt: skip
 
     @property
     def severity(self) -> Severity | None:
-        """How bad the worst reconstruction is, on the scale where it is worst, or that of the most exposed attribute.
-
-        To an adversary who was given attributes in clear the error of all together counts those as known: the others are judged alone.
-        """
-        if self.informed and self.exposed is not None:
-            return self.exposed.severity
+        """How bad the worst reconstruction is, on the scale where it is worst, or that of the most exposed attribute."""
         return self.singled_out.severity if self.singled_out else self.whole
 
     @property
@@ -223,7 +298,7 @@ class Verdict:
         if self.singled_out:
             return f"{with_error(self.singled_out.shown)} of {clipped(self.singled_out.attribute, 24)}"
         worst = min(self.axes, key=lambda axis: axis.left, default=None)
-        return "–" if worst is None else f"{worst.worst} right" if worst.blind else worst.worst
+        return "–" if worst is None else f"{worst.worst} {worst.said}".rstrip()
 
 
 def most_telling(found: list[Verdict]) -> Verdict | None:
@@ -237,7 +312,7 @@ SUMMARY: dict[str, str] = {
     "refuted": "not as its expectation promised",
     "undecided": "undecided",
     "no-gain": "where pooling gains nothing",
-    "alone": "with single copies only",
+    "alone": "where pooling was not measured",
     "not-measured": "not measured",
 }
 

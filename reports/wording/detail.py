@@ -74,7 +74,7 @@ def strongest_cells(reading: Reading, rows: Sequence[MatrixRow]) -> list[tuple[M
 
 
 def _guessed(cell: MatrixCell, found: Guesses) -> list[Fact]:
-    single = [Fact("Right guesses from the best single copy", share(found.single))] if cell.pooled and found.single else []
+    single = [Fact("Right guesses from the most revealing copy", share(found.single))] if cell.pooled and found.single else []
     return [
         Fact("Right guesses", share(found.right)), *single, Fact("Right guesses without any copy", percent(found.blind)),
         Fact("Probability given to the truth", _beside(found.truth)),
@@ -85,7 +85,7 @@ def _guessed(cell: MatrixCell, found: Guesses) -> list[Fact]:
 def _pooled(cell: MatrixCell) -> list[Fact]:
     made = []
     if cell.pooled and cell.single:
-        made.append(Fact("Best single copy", f"{with_error(cell.single)} ({copies(cell.single.coalition, 99)})"))
+        made.append(Fact("Most revealing single copy", f"{with_error(cell.single)} ({copies(cell.single.coalition, 99)})"))
     if cell.gain and len(cell.coalition) > 1:
         counted = " (in 1 − probability of the truth)" if cell.guesses else ""
         made.append(Fact(f"Collusion gain{counted}", _beside(cell.gain)))

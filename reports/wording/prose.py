@@ -25,8 +25,8 @@ _SPEAKS = (
     "speaks of the strongest attack measured against a scheme; who was given attributes in clear has a sentence apart."
 )
 _DECIDES = (
-    "Pooling pays when the whole interval of a coalition's gain lies above 0 and the gain exceeds 1 %; it buys nothing when "
-    "the intervals of all coalitions end below 1 %; otherwise the question is undecided. The intervals are widened for the "
+    "Pooling endangers the records when the whole interval of a coalition's gain lies above 0 and the gain exceeds 1 %; it buys "
+    "nothing when the intervals of all coalitions end below 1 %; otherwise the question is undecided. The intervals are widened for the "
     "number of coalitions (Bonferroni). An expectation of the scenario that was decided for the same attack has the last word."
 )
 _GUESSED = (

@@ -47,12 +47,12 @@ def exposure(attribute: str, shown: Figure, tied: Sequence[str], by: str = "", n
 def beside(shown: Figure, attack: str, given: Sequence[str]) -> list[tuple[str, bool]]:
     """Say what is left to an adversary who was given some attributes in clear, in pieces; those with True are names.
 
-    That share is of all attributes, as every normalized error is: what was given counts as known in it.
+    That share is of the attributes that were not given.
     """
     names: list[tuple[str, bool]] = []
     for place, name in enumerate(given):
         names += [((", " if place < len(given) - 1 else " and ") if place else "", False), (name, True)]
-    rest = f" of every record is left with {share(shown)} of the variance of all attributes unknown ({attack})."
+    rest = f" of every record is left with {share(shown)} of the variance of the others unknown ({attack})."
     return [("An adversary who already knows ", False), *names, (rest, False)]
 
 

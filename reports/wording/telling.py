@@ -18,7 +18,7 @@ class Numbers:
     total : int
         Copies released.
     given : sequence of str
-        Attributes that the adversary was given in clear: the error over all attributes counts them too.
+        Attributes that the adversary was given in clear; what is left is told of the others.
     """
 
     def __init__(self, total: int, given: Sequence[str] = ()) -> None:
@@ -34,15 +34,14 @@ class Numbers:
         if not self.given:
             return ""
         names = self.given[0] if len(self.given) == 1 else f"{', '.join(self.given[:-1])} and {self.given[-1]}"
-        verb = "counts" if len(self.given) == 1 else "count"
-        return f" to an adversary who was given {names} of every record, which {verb} in this share"
+        return f" to an adversary who was given {names} of every record"
 
     def paying(self, gain: Figure, pooled: Figure, single: Figure | None) -> str:
         """Pooling reduces the error."""
         factor, before = times(1 / max(1e-12, 1 - gain.value)), f" from {share(single)}" if single else ""
         return (
-            f"Pooling {copies(gain.coalition, self.total)} rebuilds the records {factor} more accurately (in squared error) than the best "
-            f"single copy: the share of the variance left unknown falls{before} to {share(pooled)}{self._given()}."
+            f"Pooling {copies(gain.coalition, self.total)} rebuilds the records {factor} more accurately (in squared error) than the most "
+            f"revealing single copy: the share of the variance left unknown falls{before} to {share(pooled)}{self._given()}."
         )
 
     def exact(self, worst: Figure, single: Figure | None) -> str:
@@ -50,7 +49,7 @@ class Numbers:
         who, error = copies(worst.coalition, self.total), f"normalized error {number(worst.value)}"
         if len(worst.coalition) == 1:
             return f"{capital(who)} alone rebuilds the records exactly ({error}){self._given()}."
-        before = f", while the best single copy leaves {share(single)} of the variance unknown" if single else ""
+        before = f", while the most revealing single copy leaves {share(single)} of the variance unknown" if single else ""
         return f"Pooling {who} rebuilds the records exactly ({error}){before}{self._given()}."
 
 
@@ -58,13 +57,13 @@ def paying_in_one(name: str, gain: Figure, pooled: Figure, single: Figure | None
     """Pooling reduces the error of one attribute, and not that of all together to speak of."""
     factor, before = times(1 / max(1e-12, 1 - gain.value)), f" from {share(single)}" if single else ""
     return (
-        f"Pooling {copies(gain.coalition, total)} rebuilds {name} {factor} more accurately (in squared error) than the best single copy: "
-        f"the share of its variance left unknown falls{before} to {share(pooled)}. All attributes together do not show it."
+        f"Pooling {copies(gain.coalition, total)} rebuilds {name} {factor} more accurately (in squared error) than the most revealing "
+        f"single copy: the share of its variance left unknown falls{before} to {share(pooled)}. All attributes together do not show it."
     )
 
 
 def paying_to_another(paying: str, who: str, gain: Figure | None) -> str:
-    """Pooling pays to an attack that is not the strongest, whose own gain is not settled."""
+    """Pooling helps an attack that is not the strongest, whose own gain is not settled."""
     settled = "which is undecided" if gain is not None and gain.half else "without an error bar"
     own = "" if gain is None else f"; the strongest attack gains {percent(gain.value)}, {settled}"
     return f"{paying} That is {who}{own}."
@@ -93,7 +92,7 @@ class Classes(Numbers):
         rises = f"the probability given to a record's true value rises from {before} to {share(_complement(pooled))}"
         if found is None:
             return f"Pooling {who}, {rises}."
-        instead = f" instead of {share(found.single)} from the best single copy" if found.single else ""
+        instead = f" instead of {share(found.single)} from the most revealing single copy" if found.single else ""
         return (
             f"Pooling {who}, the best guess is right for {share(found.right)} of the records{instead} (without any copy: "
             f"{percent(found.blind)}), and {rises}."
@@ -105,7 +104,8 @@ class Classes(Numbers):
         if len(worst.coalition) == 1:
             return f"{capital(who)} alone names every record's value."
         found = guesses(self.reading, self.setting, worst.coalition)
-        before = f", where the best single copy's guess is right for {share(found.single)} of the records" if found and found.single else ""
+        alone = found.single if found else None
+        before = f", where the most revealing single copy's guess is right for {share(alone)} of the records" if alone else ""
         return f"Pooling {who} names every record's value{before}."
 
 
@@ -123,7 +123,7 @@ def nothing(bounds: Sequence[Bound], single: Figure, numbers: Numbers) -> str:
 
 
 def undecided(bounds: Sequence[Bound], worst: Figure, margin: float, numbers: Numbers) -> str:
-    """The intervals allow both that pooling pays and that it does not."""
+    """The intervals allow both that pooling endangers and that it does not."""
     gain, low, high = max(bounds, key=lambda bound: bound.gain.value if bound.high is None else bound.high)
     who = copies(gain.coalition, numbers.total)
     if low is None or high is None:
@@ -133,9 +133,9 @@ def undecided(bounds: Sequence[Bound], worst: Figure, margin: float, numbers: Nu
     else:
         why = (
             f"the gain of {who} lies between {percent(low)} and {percent(min(1.0, high))}, "
-            f"which settles neither that pooling pays nor that it gains less than {percent(margin)}"
+            f"which settles neither that pooling endangers the records nor that it gains less than {percent(margin)}"
         )
-    return f"Undecided whether pooling pays: {why}; {numbers.leaves(worst, begin=False)}."
+    return f"Undecided whether pooling endangers the records: {why}; {numbers.leaves(worst, begin=False)}."
 
 
 LEAST = 5e-6

@@ -2,7 +2,7 @@
 
 It speaks of the strongest attack that was measured: the setting whose normalized error over all attributes is lowest for sure; for
 categories, whose guesses give the truth most probability for sure. An adversary who was given attributes in clear has a sentence apart.
-Pooling *pays* when the whole interval of a gain lies above 0, be it another attack's where the strongest has none, *buys nothing* when
+Pooling *endangers* when the whole interval of a gain lies above 0, be it another attack's where the strongest has none, *buys nothing* when
 every interval ends below the margin, and is *undecided* otherwise. Intervals are widened for the number of coalitions looked at
 (Bonferroni). A ``no-collusion-gain`` of the scenario about the same scheme has the last word, as its test is the stricter one.
 """
@@ -16,20 +16,21 @@ from typing import Any
 from auditor.results.records import ExpectationRecord
 from reports.figures.figures import Z95, Figure, braces, clipped, number
 from reports.figures.guesses import guesses, guesses_categories, losses
-from reports.figures.reading import ERROR, EVERYTHING, GAIN, Reading, Setting, adversary_text, best_single, ceiling, lowest
+from reports.figures.reading import ERROR, EVERYTHING, GAIN, Reading, Setting, adversary_text, best_single, ceiling, floor, lowest
 from reports.figures.spreads import spread_of
 from reports.figures.strongest import EXACT, gain_of, judged, least, lowest_attribute, strongest
 from reports.wording import sentences as say
 from reports.wording import telling
-from reports.wording.card import Exposure, Verdict
+from reports.wording.card import Disclosure, Exposure, Verdict
 from reports.wording.sentences import Bound
 from reports.wording.telling import Classes, Numbers
 
 MARGIN = 0.01
-"""Gains below this share of the best single copy's error count as none: the margin of ``no-collusion-gain``."""
+"""Gains below this share of the most revealing single copy's error count as none: the margin of ``no-collusion-gain``."""
 
 NO_GAIN = ("no-collusion-gain", "theorem-4")
 LAW = "noise-follows-law"
+DISCLOSED = "disclosed"
 
 
 def verdicts(reading: Reading) -> list[Verdict]:
@@ -51,13 +52,25 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
         scheme, "alone", "", setting, errors.get(worst.coalition), _same_copy(errors, best_single(found, worst.coalition)),
         gain_of(reading, setting, worst.coalition), _exposed(reading, setting, worst.coalition),
         adversary_text(setting.knowledge, setting.attack), reading.point_text(setting.point),
-        guesses(reading, setting, worst.coalition), _given_more(reading, setting, worst), bool(reading.given(setting.knowledge)),
+        guesses(reading, setting, worst.coalition), _given_more(reading, setting, worst), _disclosed(reading, setting),
     )  # fmt: skip
     gains = [gain_of(reading, setting, coalition) for coalition in found if len(coalition) > 1]
     decided = _decided(base, found, worst, [gain for gain in gains if gain is not None], numbers)
     if decided.finding in ("no-gain", "undecided"):
         decided = _paying_in_one(reading, setting, decided) or _paying_to_another(reading, setting, decided) or decided
     return heeding(decided, reading.result.expectations, numbers.leaves(worst))
+
+
+def _disclosed(reading: Reading, setting: Setting) -> Disclosure | None:
+    """Return the sensitive values that whoever claims most of them claims rightly, by any attack on the scheme's classes."""
+    here = [one for one in reading.settings(DISCLOSED) if (one.scheme, one.point) == (setting.scheme, setting.point)]
+    found = [(one, shown) for one in here for shown in reading.figures(one, DISCLOSED).values()]
+    if not found:
+        return None
+    who, shown = max(found, key=lambda one: (floor(one[1]), -len(one[1].coalition)))
+    singles = reading.figures(who, DISCLOSED)
+    alone = [singles[(copy,)] for copy in shown.coalition if (copy,) in singles]
+    return Disclosure(str(who.attack), shown, max(alone, key=floor, default=None))
 
 
 def _teller(reading: Reading, setting: Setting) -> Numbers:
@@ -103,7 +116,7 @@ def _decided(base: Verdict, found: dict[tuple[int, ...], Figure], worst: Figure,
 
 
 def _paying_in_one(reading: Reading, setting: Setting, decided: Verdict) -> Verdict | None:
-    """Return the verdict that pooling pays in one attribute, where the error of all together, mostly another's, does not show it."""
+    """Return the verdict that pooling endangers one attribute, where the error of all together, mostly another's, does not show it."""
     given = reading.given(setting.knowledge)
     names = [name for name in reading.attributes if name != EVERYTHING and name not in given]
     gains = [(name, gain) for name in names for gain in reading.figures(setting, GAIN, name).values() if len(gain.coalition) > 1]
@@ -122,7 +135,7 @@ def _paying_in_one(reading: Reading, setting: Setting, decided: Verdict) -> Verd
 
 
 def _paying_to_another(reading: Reading, setting: Setting, decided: Verdict) -> Verdict | None:
-    """Return the verdict that pooling pays to an attack that is not the strongest, where copies pooled leave it less than one leaves that.
+    """Return the verdict that pooling helps an attack that is not the strongest, where copies pooled leave it less than one leaves that.
 
     An attack on rows has no error bar on a large table without replicates, and the best linear attack nearly always has one.
     """

@@ -12,6 +12,13 @@ from reports.figures.reading import plain
 STATUS_MARKS = {"holds": "✓", "fails": "✗", "undecided": "?"}
 
 
+def knows(knowledge: str | None, *, categories: bool = False) -> str:
+    """Say what an adversary knows: ``perfect`` in words, others by their names."""
+    if knowledge == "perfect":
+        return "knows every category's share exactly" if categories else "knows means and correlations exactly"
+    return f"{knowledge} knowledge"
+
+
 class Check(NamedTuple):
     """How an expectation came out: what was stated and where, observed and bound, and why."""
 

@@ -88,6 +88,44 @@ def test_an_attack_along_the_rows_of_categories_is_made_again_in_other_draws() -
     assert both - less == pytest.approx(cost.ATTEMPT + 2 * (1 + ROW_REDRAWS) * (stated.fit + stated.row * ROWS))
 
 
+def test_every_guess_that_is_counted_takes_its_time() -> None:
+    records = {"knowledge": [{"known-records": 1}], "schemes": ["rotation"], "measures": [{"records-within": {"tolerance": 0.1}}], "coalitions": "all"}
+    many, few = (seconds(copies=1, attacks=[{"name": "known-io-rotation", "guesses": guesses}], **records) for guesses in (2000, 1000))
+    assert many - few == pytest.approx(1000 * (cost.GUESS + cost.GUESSED * ROWS * WIDTH))
+
+
+def test_a_sweep_is_folded_into_a_line_for_each_scheme() -> None:
+    swept = scenario(sweep={"data.rows": [500, 2000, 1000], "replicates": [1, 2]}, schemes=[
+        {"name": "corner-wave", "levels": [0.3, 1.0]}, {"name": "correlated", "levels": [0.3, 0.6, 1.0]},
+    ])  # fmt: skip
+    head, *lines = outline(swept).splitlines()[2:]
+    assert "MB of memory in each worker process" in head
+    assert lines == [
+        "  swept: data.rows over 3 values: [500, 2000, 1000]", "  swept: replicates over 2 values: [1, 2]",
+        "  corner-wave at 6 sweep points: 500 to 2,000 rows × 2, 2 copies, 3 coalitions, 27 cells in all",
+        "  correlated at 6 sweep points: 500 to 2,000 rows × 2, 3 copies, 4 coalitions, 36 cells in all",
+    ]  # fmt: skip
+
+
+def test_more_memory_than_there_is_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "WARNING" not in outline(scenario())
+    monkeypatch.setattr("auditor.runs.plan.available", lambda: 100 * 2**20)
+    assert "WARNING: that is more than the 100 MB that there are" in outline(scenario())
+
+
+def test_copies_of_categories_that_nobody_holds_are_looked_at_for_histories_alone() -> None:
+    tuples = {"data": {"source": "salary-like", "rows": ROWS}, "coalitions": [{"first": 1}], "attacks": ["posterior"], "knowledge": ["perfect"]}
+
+    def taken(copies: int, implementation: str = "process", **more: Any) -> float:
+        scheme = {"name": "uniform-multilevel", "levels": {"linear": [0.1, 0.5], "count": copies}, "implementation": implementation}
+        here = scenario(**tuples, schemes=[scheme], **more)
+        return categorical_seconds(here, here.schemes[0], ROWS, 50, copies)
+
+    assert taken(100) == taken(10)
+    assert taken(100, measures=["history-size"]) - taken(100) == pytest.approx(100 * ROWS * cost.HISTORY)
+    assert taken(100, "bridge") - taken(100) == pytest.approx(99 * ROWS * cost.CODE)
+
+
 def test_the_plan_says_minutes_where_it_takes_minutes() -> None:
     assert " minutes on one core" in outline(scenario(attacks=["mixture-estimate", "map-estimate"], coalitions=["subsets"], replicates=1000))
     assert " s on one core" in outline(scenario())

@@ -179,7 +179,24 @@ def test_quiet_says_the_verdict_and_nothing_else(folder, auditor):
     assert [line.split(": ")[1] for line in out.splitlines()] == ["holds", "holds"]
 
 
-@pytest.mark.parametrize("form", ["table", "markdown", "json", "csv", "junit"])
+def test_junit_is_written_beside_the_report_and_short_options_are_the_long_ones(folder, auditor):
+    status, out, err = auditor("run", "holds.yaml", "fails.yaml", "-o", "out", "-j", 1, "-q", "--junit-xml", "found.xml")
+    assert (status, err) == (1, "")
+    assert [line.split(": ")[1] for line in out.splitlines()] == ["holds", "holds", "fails", "holds"]
+    suites = ElementTree.parse("found.xml").getroot()
+    assert [(suite.get("failures"), suite.get("tests")) for suite in suites] == [("0", "3"), ("1", "3")]
+    assert all(float(suite.find("testcase").get("time")) > 0 for suite in suites)
+    assert auditor("report", "out/holds", "--format", "json", "-o", "again.json")[0] == 0
+    assert auditor("-V")[1] == auditor("--version")[1] != ""
+
+
+def test_a_place_for_junit_that_is_none_is_told_before_the_run(folder, auditor):
+    status, out, err = auditor("run", "holds.yaml", "--junit-xml", "nofolder/found.xml")
+    assert (status, out, err) == (2, "", "error: nofolder is not a folder\n")
+    assert not Path("audit").exists()
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "latex", "json", "csv", "junit", "sarif"])
 def test_every_format_of_a_run_goes_to_standard_output_alone(folder, auditor, form):
     status, out, _ = auditor("run", "holds.yaml", "--format", form)
     assert status == 0
@@ -189,6 +206,8 @@ def test_every_format_of_a_run_goes_to_standard_output_alone(folder, auditor, fo
         assert json.loads(out)["schema_version"] == 1
     elif form == "junit":
         assert len(ElementTree.fromstring(out).findall(".//testcase")) >= 2
+    elif form == "sarif":
+        assert json.loads(out)["runs"][0]["results"] == []
     elif form == "csv":
         assert len(out.splitlines()) > 100
     else:
@@ -291,8 +310,8 @@ def test_the_schema_takes_every_shipped_scenario_and_refuses_broken_ones(auditor
     schema = json.loads(auditor("schema")[1])
     jsonschema.Draft202012Validator.check_schema(schema)
     check = jsonschema.Draft202012Validator(schema)
-    template = ROOT / "auditor/scenario/template.yaml"
-    for path in [*shipped_scenarios(), template]:
+    templates = sorted((ROOT / "auditor/scenario").rglob("*.yaml"))
+    for path in [*shipped_scenarios(), *templates]:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
         assert list(check.iter_errors(document)) == []
         for broken in (

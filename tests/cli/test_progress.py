@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import io
 import re
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from auditor.progress import bar, calm
+import auditor
+from auditor.progress import bar, calm, notebook, watched
 from auditor.runs.run_scenario import Progress, run_scenario
 from auditor.scenario.read import read_scenario
 
@@ -77,3 +81,73 @@ def test_what_is_told_is_under_way_and_named_as_in_the_scenario(workers: int) ->
         assert [one.current.partition(",")[0] for one in events[1:4]] == [
             "second at data.rows=50", "first at data.rows=60", "second at data.rows=60",
         ]  # fmt: skip
+
+
+class Output:
+    """What stands in for a notebook's output: the lines that were shown, one after the other."""
+
+    def __init__(self) -> None:
+        self.shown: list[Any] = []
+
+    def display(self, line: Any, display_id: bool) -> Output:
+        assert display_id
+        self.update(line)
+        return self
+
+    def update(self, line: Any) -> None:
+        self.shown.append(line)
+
+
+@pytest.fixture
+def in_notebook(monkeypatch: pytest.MonkeyPatch) -> Output:
+    output = Output()
+    display = SimpleNamespace(display=output.display)
+    ipython = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=object()), display=display)
+    monkeypatch.setitem(sys.modules, "IPython", ipython)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "IPython.display", display)  # type: ignore[arg-type]
+    return output
+
+
+def test_a_run_in_a_notebook_moves_one_line_to_its_end(in_notebook: Output) -> None:
+    auditor.run(SCENARIO | {"title": "<b>Mine</b>"})
+    first, *_, last = in_notebook.shown
+    assert repr(first) == "<b>Mine</b>: reading the data"
+    assert re.fullmatch(r"<b>Mine</b>: 4 of 4 done, took \d+ s", repr(last))
+    assert "<progress" not in last._repr_html_()
+    assert "&lt;b&gt;Mine" in last._repr_html_()
+    assert all("<b>" not in line._repr_html_() for line in in_notebook.shown)
+
+
+def test_whoever_listens_or_wants_silence_has_no_line(in_notebook: Output) -> None:
+    told: list[Progress] = []
+    auditor.run(SCENARIO, progress=False)
+    auditor.run(SCENARIO, listener=told.append)
+    assert in_notebook.shown == []
+    assert told[-1].done == 4
+
+
+def test_a_notebook_s_line_changes_a_few_times_a_second_and_always_at_the_ends() -> None:
+    output, times = Output(), iter([0.0, *(step * 0.01 for step in range(1001))])
+    listen = notebook("Audit", output.display, lambda: next(times))
+    for done in range(1001):
+        listen(Progress(done, 1000, "cell"))
+    assert 20 < len(output.shown) < 60  # ten seconds
+    assert repr(output.shown[1]) == "Audit: 0 of 1000 done; cell"
+    assert repr(output.shown[-1]) == "Audit: 1000 of 1000 done, took 10 s"
+    assert '<progress value="' in output.shown[5]._repr_html_()
+
+
+@pytest.mark.parametrize(("prompt", "terminal", "wanted", "seen"), [
+    (True, True, None, True), (True, False, None, False), (False, True, None, False), (False, False, True, True), (True, True, False, False),
+])  # fmt: skip
+def test_python_shows_progress_where_somebody_waits(
+    monkeypatch: pytest.MonkeyPatch, prompt: bool, terminal: bool, wanted: bool | None, seen: bool
+) -> None:
+    monkeypatch.delattr(sys, "ps1", raising=False)
+    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: None, raising=False)
+    if prompt:
+        monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    with watched("Audit", wanted) as listener:
+        assert (listener is not None) == seen

@@ -30,7 +30,7 @@ def test_selection():
     assert inline(AB, columns=["b", "a"]).attributes == ("b", "a")
     assert refusal(AB, columns=["a", "b", "a"]) == "`columns` names 'a' more than once"
     assert refusal({"age": [1, 2]}, columns=["agee", "x"]) == (
-        "there is no column 'agee'; did you mean 'age'?; there is no column 'x'; known are 'age'"
+        "there is no column 'agee'; did you mean 'age'?; there is no column 'x'; valid are 'age'"
     )
     assert refusal({"age": [1, 2]}, columns=["AGE"]) == "there is no column 'AGE'; did you mean 'age'?"
     assert "list of at least one column name" in refusal(AB, columns=[])

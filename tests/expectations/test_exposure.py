@@ -79,3 +79,21 @@ def test_theory_refutes_it_in_a_real_audit_and_bears_it_out() -> None:
 def test_bounds_that_are_none_are_refused(unknown: Any, message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         auditor.run(scenario(1.0, {"exposure": {"unknown": unknown}}))
+
+
+@pytest.mark.parametrize(("share", "status"), [(0.2, "holds"), (0.5, "undecided"), (0.8, "fails")])
+def test_sensitive_values_that_classes_give_away_are_not_unknown(share: float, status: str) -> None:
+    """An attack that names the class's commonest value errs more in squares than who guesses the mean, and is right for most records."""
+    records = [record("disease", 1.1), record("disease", share, metric="disclosed", attack="homogeneity")]
+    assert judge(records, unknown={"at-least": 0.5}).status == status
+
+
+def test_a_k_anonymous_copy_is_not_called_safe_where_its_classes_agree() -> None:
+    given = {"known-attributes": ["clump_thickness", "cell_size_uniformity"]}
+    run = auditor.run({
+        "data": {"source": "wisconsin", "missing": "drop", "columns": ["clump_thickness", "cell_size_uniformity", "mitoses"]},
+        "schemes": [{"name": "k-anonymity", "quasi": ["clump_thickness", "cell_size_uniformity"], "sensitive": "mitoses", "levels": [5]}],
+        "knowledge": [given], "attacks": ["linkage", {"name": "homogeneity", "confidence": 0.9}],
+        "expect": [{"exposure": {"unknown": {"at-least": 0.5}, "attack": "linkage"}}, {"exposure": {"unknown": {"at-least": 0.5}}}],
+    })  # fmt: skip
+    assert [each.status for each in run.expectations] == ["holds", "fails"]

@@ -20,7 +20,7 @@ from auditor.cli import cli, main
 from reports.charts.inert import deflated
 
 ROWS = 60
-FORMATS = ("table", "markdown", "json", "csv", "junit", "html", "notebook")
+FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif", "html", "notebook")
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +103,8 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["broken.csv", "--scheme", "correlated", "--levels", "0.5", "--output", "copies"],
         ["broken.csv", "--scheme", "correlated", "--levels", "0.5", "--columns", "pay,tax", "--output", "copies"],
     ],
+    "attack": [["ndr", "data.csv", "--original", "data.csv"], ["llse", "broken.csv", "--original", "data.csv"],
+               ["llse", "data.csv", "--original", "broken.csv", "--columns", "pay,tax"]],
     "selftest": [["--rows", "100", "--releases", "1", "--case", "bands"], ["--case", "no-such"]],
 }
 """Every command as it is used, and as it goes wrong."""

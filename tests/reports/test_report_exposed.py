@@ -241,3 +241,37 @@ def test_a_gain_in_one_attribute_is_told_of_a_real_audit(tmp_path: Path, monkeyp
     assert re.search(r"rebuilds age 1\.[45] times", fresh.sentence)  # 1.48 by theory, ± 0.06
     assert fresh.sentence.endswith("All attributes together do not show it.")
     assert multilevel.finding == "no-gain"
+
+
+def test_errors_of_who_was_given_attributes_are_over_the_others() -> None:
+    """Variances 4 (given, no error), 3 and 1: of all together 0.3 · 4 / 8 stays unknown, of the others 0.3."""
+    knowledge = "known-attributes(age)"
+    result = audit([error(name, value, 0.02, knowledge=knowledge) for name, value in (("*", 0.15), ("age", 0.0), ("salary", 0.2), ("size", 0.6))],
+                   [{"known-attributes": ["age"]}])  # fmt: skip
+    table = result.data[0]
+    attributes = [table.attributes[0].model_copy(update={"name": name, "variance": v}) for name, v in (("age", 4.0), ("salary", 3.0), ("size", 1.0))]
+    result = result.model_copy(update={"data": [table.model_copy(update={"attributes": attributes})]})
+    reading = Reading(result)
+    (shown,) = reading.figures(reading.settings()[0]).values()
+    assert (shown.value, shown.half) == (pytest.approx((3 * 0.2 + 1 * 0.6) / 4), pytest.approx(0.04))
+    (one,) = reading.figures(reading.settings()[0], attribute="salary").values()
+    assert one.value == 0.2
+
+
+def test_where_one_attribute_is_left_its_own_error_is_that_of_the_others() -> None:
+    knowledge = "known-attributes(age)"
+    result = audit([error("*", 0.45, knowledge=knowledge), error("age", 0.0, knowledge=knowledge), error("salary", SAFE, knowledge=knowledge)],
+                   [{"known-attributes": ["age"]}])  # fmt: skip
+    reading = Reading(result)
+    assert reading.figures(reading.settings()[0]) == reading.figures(reading.settings()[0], attribute="salary")
+
+
+@pytest.mark.parametrize(("share", "state"), [(0.1, "good"), (0.56, "bad")])
+def test_no_tick_where_classes_give_half_of_the_sensitive_values_away(share: float, state: str) -> None:
+    """A squared error above that of a guess hides it: who names the class's only value for some is far off for others."""
+    records = [*safe(), *safe(coalition=(2,)), *safe(coalition=(1, 2)), error("*", 0.0, 1e-6, metric="collusion_gain", coalition=(1, 2))]
+    away = [error("*", share / 2, attack="homogeneity", metric="disclosed"), error("*", share, attack="homogeneity", metric="disclosed", coalition=(1, 2))]
+    said, _ = found(audit([*records, *away]))
+    assert said.state == state
+    assert f"Of {100 * share:.1f} ± 0.1 % of the records the class gives the sensitive value away (homogeneity)." in said.text
+    assert [axis.single for axis in said.axes if axis.said == "given away"] == [f"{50 * share:.1f} ± 0.1 %"]

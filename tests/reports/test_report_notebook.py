@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import numpy as np
 import pandas as pd
@@ -71,6 +72,24 @@ def test_plots_draw_hostile_names_as_text(hostile: AuditResult) -> None:
         svg = vl_convert.vegalite_to_svg(getattr(hostile.plot, name)().to_dict())
         assert "<script" not in svg
         assert "<img" not in svg
+
+
+def test_plot_called_draws_the_first_chart_or_the_one_named(quickstart: AuditResult) -> None:
+    plot = quickstart.plot
+    assert plot().to_dict() == plot.collusion().to_dict()
+    assert plot("errors", attribute="salary").to_dict() == plot.errors(attribute="salary").to_dict()
+    with pytest.raises(AuditorError, match="no runtime chart; they have collusion, coalitions, errors"):
+        plot("runtime")
+    with pytest.raises(AuditorError, match="no chart; they have none"):
+        quickstart.model_copy(update={"measurements": [], "distributions": []}).plot()
+
+
+def test_where_altair_is_missing_it_is_named_and_so_is_the_way_around_it(quickstart: AuditResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("reports.charts.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "altair", None)  # as Python says that a module is not there
+    with pytest.raises(AuditorError, match=r"pip install altair\. With matplotlib draw from the table: result\.frame\(\)"):
+        quickstart.plot()
 
 
 def test_a_wrong_choice_names_the_right_ones(quickstart: AuditResult) -> None:

@@ -32,6 +32,6 @@ def test_the_quickstart_holds_and_the_readme_shows_what_it_prints() -> None:
     assert not result.failed
     assert {judged.status for judged in result.expectations} == {"holds"}
     today = made.sample(result)
-    assert len(today.splitlines()) > 60
+    assert len(today.splitlines()) > 40
     blurred = [re.sub(r"(\.\d)\d*", r"\1", text) for text in (made.shown(readme), today)]
-    assert blurred[0].partition("Collusion curves")[0] == blurred[1].partition("Collusion curves")[0], "run python docs/make_sample.py"
+    assert blurred[0] == blurred[1], "run python docs/make_sample.py"

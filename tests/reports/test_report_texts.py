@@ -201,10 +201,10 @@ def test_no_format_steers_a_terminal_or_turns_a_line_around(quickstart: AuditRes
     records = [r._replace(reason=STEERING) if r.status != "ok" else r for r in plain.measurements]
     hostile = plain.model_copy(update={"measurements": records})
     changed = compare_results(hostile, quickstart)
-    for form in ("table", "markdown", "json", "csv", "junit", "html"):
+    for form in ("table", "markdown", "latex", "json", "csv", "junit", "sarif", "html"):
         renderer = registry.get("renderer", form)()
         texts = [renderer.render([hostile]), renderer.render([hostile, hostile])]
-        texts += [renderer.render_comparison(changed)] if form not in ("csv", "junit") else []
+        texts += [renderer.render_comparison(changed)] if form not in ("latex", "csv", "junit", "sarif") else []
         for text in texts:
             # what a page holds compressed is text of it, too; the charts' script has such characters in its own tables of letters
             parts = [text, report_cases.unpacked(re.sub(r'<script[^>]*id="bundle".*?</script>', "", text))]
@@ -225,6 +225,9 @@ def test_junit_has_an_item_for_each_expectation(case: str, request: pytest.Fixtu
     result = request.getfixturevalue(case)
     root = ElementTree.fromstring(Junit().render([result]))
     items = root.findall("./testsuite/testcase")
+    whole, *items = items
+    assert (whole.get("name"), float(whole.get("time", 0))) == ("the audit is whole", result.provenance.duration)
+    assert float(root.get("time", 0)) == sum(float(item.get("time", 0)) for item in root.iter("testcase"))
     assert len(items) == len(result.expectations) + (case == "failed")
     assert [item.find("failure") is None for item in items[: len(result.expectations)]] == [
         record.status == "holds" for record in result.expectations

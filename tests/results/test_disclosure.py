@@ -21,7 +21,7 @@ from auditor.scenario.read import read_scenario
 from auditor.schemes.base.scheme import table_moments
 from reports.charts.inert import inflated
 
-FORMATS = ("table", "markdown", "json", "csv", "junit", "html", "notebook")
+FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif", "html", "notebook")
 SCENARIO = {
     "title": "Private",
     "seed": 7,

@@ -54,7 +54,7 @@ def test_eight_answers_are_not_found_by_trying_all_of_them(state, tmp_path):
     for guess in tried:
         assert guess not in output
         assert hashlib.sha256(guess.encode()).hexdigest() not in output
-    for form in ("table", "markdown", "json", "html", "csv", "junit", "notebook"):
+    for form in ("table", "markdown", "latex", "json", "html", "csv", "junit", "sarif", "notebook"):
         page = registry.get("renderer", form)().render([result])
         assert not any(guess in page or guess[:19] in page for guess in tried)
 

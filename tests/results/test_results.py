@@ -12,6 +12,7 @@ import pytest
 
 import auditor
 from auditor.errors import AuditorError
+from auditor.results import tidy
 from auditor.results.model import AuditResult
 from auditor.results.records import SCHEMA_VERSION
 
@@ -19,6 +20,7 @@ CONTRACT = [
     "sweep", "scheme", "knowledge", "attack", "coalition", "levels", "replicate", "attribute", "metric", "value", "std_error", "ci_low",
     "ci_high", "theory", "status", "reason",
 ]  # fmt: skip
+GROUPING = ["coalition_label", "coalition_size", "level_min", "sweep.data.rows"]
 SCENARIO = {
     "title": "Every kind of record",
     "seed": 4,
@@ -125,8 +127,9 @@ def test_what_cannot_be_is_told_and_not_dropped(document):
 
 def test_parquet_is_the_same_table(document, saved):
     table = pq.read_table(saved / "results.parquet")
-    assert table.column_names == list(document["measurements"][0])
-    rows = table.to_pylist()
+    fields = list(document["measurements"][0])
+    assert table.column_names == [*fields, *GROUPING]
+    rows = table.select(fields).to_pylist()
     for row in rows:
         row["sweep"] = json.loads(row["sweep"])
     assert rows == document["measurements"]
@@ -141,6 +144,44 @@ def test_an_empty_table_keeps_its_types(result, tmp_path):
     schema = pq.read_table(folder / "results.parquet").schema
     assert str(schema.field("value").type) == "double"
     assert AuditResult.load(folder).measurements == []
+
+
+def test_scalar_columns_group_by_coalition_level_and_sweep_point(result, saved):
+    table = pd.read_parquet(saved / "results.parquet")
+    for row in table.itertuples(index=False):
+        assert row.coalition_label == "+".join(map(str, row.coalition))
+        assert (row.coalition_size, row.level_min) == (len(row.coalition), min(row.levels))
+    assert list(table["sweep.data.rows"]) == [record.sweep["data.rows"] for record in result.measurements]
+    counts = table.groupby(["sweep.data.rows", "scheme", "coalition_label"]).size().groupby("coalition_label").sum()
+    assert set(counts.index) == {"1", "2", "1+2"}
+    assert counts.sum() == len(table)
+    pd.testing.assert_frame_equal(result.frame()[GROUPING], table[GROUPING], check_dtype=False)
+
+
+def test_a_swept_path_s_column_is_of_numbers_or_of_text_and_its_name_steers_nothing(result):
+    values = ([0.5, 1, None], [1, "sobol", [1, 2]], [True, False, None], [2**70, 1, 2])
+    for given, kind in zip(values, ("double", "string", "string", "string"), strict=True):
+        path = "a" + chr(27) + "[2J"
+        rows = [result.measurements[0]._replace(sweep={} if value is None else {path: value}) for value in given]
+        column = tidy.arrow(rows).column("sweep.a\\u001b[2J")
+        assert str(column.type) == kind
+        assert (column.to_pylist()[2] is None) == (given[2] is None)
+    assert tidy.arrow([result.measurements[0]._replace(sweep={"p": value}) for value in (1, "x")]).column("sweep.p").to_pylist() == ["1", "x"]
+
+
+def test_a_record_of_the_release_itself_has_no_level_and_no_coalition(result):
+    bare = result.measurements[0]._replace(coalition=(), levels=())
+    row = tidy.arrow([bare]).to_pylist()[0]
+    assert (row["coalition_label"], row["coalition_size"], row["level_min"]) == ("", 0, None)
+
+
+def test_a_result_shows_as_one_short_line_however_much_it_holds(result):
+    many = result.model_copy(update={"name": "a" + chr(10) + chr(27) + "[2J", "measurements": result.measurements * 50})
+    assert repr(result) == f"<AuditResult 'audit': expectations: 2 holds; {len(result.measurements):,} measurements>"
+    assert repr(many) == str(many) == f"{many}"
+    assert len(repr(many)) < 150
+    assert repr(many).isprintable()
+    assert repr(result.model_copy(update={"expectations": []})).count("expectations: none") == 1
 
 
 def test_the_frame_is_the_same_table(result):

@@ -47,9 +47,9 @@ def test_a_scheme_that_adds_noise_states_its_law_and_distribution(scheme):
 def test_an_engine_that_there_is_not_is_refused_by_name(monkeypatch):
     monkeypatch.setattr(CornerWave, "engine", "numerical")
     (use,) = read_scenario({"data": "iris", "schemes": [{"name": "corner-wave", "levels": [1.0]}], "attacks": ["llse"], "seed": 1}).schemes
-    with pytest.raises(PluginError, match=r"engine that there is not: 'numerical'; known are categorical, numeric"):
+    with pytest.raises(PluginError, match=r"engine that there is not: 'numerical'; valid are categorical, numeric"):
         engine_of(use)
-    with pytest.raises(PluginError, match=r"engine that there is not: 'numerical'; known are categorical, numeric"):
+    with pytest.raises(PluginError, match=r"engine that there is not: 'numerical'; valid are categorical, numeric"):
         auditor.perturb(X, "corner-wave", [1.0], seed=1)
 
 
@@ -60,7 +60,7 @@ def test_perturb_from_the_command_line_refuses_it_too(monkeypatch, tmp_path, cap
     with pytest.raises(SystemExit):
         main(["perturb", "iris", "--scheme", "corner-wave", "--levels", "1", "--seed", "1", "--output", str(tmp_path / "out")])
     said = capsys.readouterr().err
-    assert "engine that there is not: 'numerical'; known are categorical, numeric" in " ".join(said.split())
+    assert "engine that there is not: 'numerical'; valid are categorical, numeric" in " ".join(said.split())
     assert "Traceback" not in said
     assert not (tmp_path / "out").exists()
 

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.base.records import CellContext
+from auditor.data.columns.category_rules import Categories
 from auditor.data.load import is_file, load_target
 from auditor.data.table import Table
 from auditor.errors import AuditorError
@@ -89,7 +90,8 @@ def _target(spec: str, target: str, base: str | None, seed: int) -> Labels:
     data = json.loads(spec)
     options = {key: data.pop(key, None) for key in ("columns", "rows", "missing", "order")}
     source = data.pop("source")
-    for key in ("standardize", "disclosure", "bin", "categorical", "hierarchies", "key"):  # done to the table, and not to a class beside it
+    options["columns"], _ = Categories({}, data.get("categorical", {})).beside_columns(options["columns"], data.get("dates", ()))
+    for key in ("standardize", "disclosure", "bin", "categorical", "dates", "hierarchies", "key"):  # done to the table, not to a class
         data.pop(key, None)
     folder = None if base is None else Path(base)
     return load_target(source, target, **options, parameters=data, rng=stream(seed, "data"), base=folder)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,16 +28,26 @@ class Categories:
         Column → ``{"equal-width": count}``, ``{"quantile": count}`` or ``{"edges": […]}``.
     domains : dict
         Column → declared domain, or None for the observed one.
+    beside : frozenset of str
+        Those of ``domains`` that are no part of the numeric table, even if they are numbers.
     """
 
     bins: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     domains: Mapping[str, Sequence[Any] | None] = field(default_factory=dict)
+    beside: frozenset[str] = frozenset()
 
     def with_defaults(self, domains: Mapping[str, Sequence[Any]], columns: Sequence[str]) -> Categories:
         """Return them with a source's own domains where the scenario says nothing of categories at all."""
         if self.bins or self.domains:
-            return Categories(self.bins, {name: given or domains.get(name) for name, given in self.domains.items()})
+            return replace(self, domains={name: given or domains.get(name) for name, given in self.domains.items()})
         return Categories({}, {name: domain for name, domain in domains.items() if name in columns})
+
+    def beside_columns(self, columns: Sequence[str] | None, dates: Iterable[str]) -> tuple[list[str] | None, Categories]:
+        """Return the columns to read where some are asked for, and the categories, which need not be asked for twice; nor do dates."""
+        if columns is None:
+            return None, self
+        more = [name for name in (*dates, *self.domains) if name not in columns]
+        return [*columns, *more], replace(self, beside=frozenset(self.domains) - set(columns))
 
     @property
     def columns(self) -> list[str]:
@@ -79,7 +89,7 @@ class Categories:
 
     def numeric(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the columns that additive schemes can use: all but categories that are no numbers, or all the same."""
-        out = [name for name in self.domains if kind_of(frame[name]) != "numbers" or frame[name].nunique() < 2]
+        out = [name for name in self.domains if name in self.beside or kind_of(frame[name]) != "numbers" or frame[name].nunique() < 2]
         return frame.drop(columns=out)
 
     def table(self, frame: pd.DataFrame, names: Sequence[str], values: NDArray[np.float64]) -> CategoricalTable | None:

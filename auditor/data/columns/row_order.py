@@ -1,7 +1,11 @@
-"""Records in the order of a column that is no part of the audit: a day, a place, a running number."""
+"""Records in the order of a column that is no part of the audit, as a day, a place or a running number; and whether their order tells."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 import pandas as pd
 
 from auditor.errors import DataError
@@ -25,3 +29,29 @@ def in_order_of(frame: pd.DataFrame, order: str) -> pd.DataFrame:
         return frame.sort_values(order, kind="stable", ignore_index=True)
     except TypeError:
         raise DataError(f"column {quoted(order)} holds values of several kinds, which have no order", ("order",)) from None
+
+
+def follows_the_one_before(runs: Sequence[pd.Series[Any]]) -> tuple[float, int]:
+    """Return by how much a record's value follows the one before it: the lag-1 correlation of ranks, and the pairs that it is of.
+
+    Ranks, since a few large values would make or hide a correlation of the values themselves.
+
+    Parameters
+    ----------
+    runs : sequence of Series
+        Numbers of records that follow one another, run by run; pairs are formed within a run, of two values that are there.
+
+    Examples
+    --------
+    >>> follows_the_one_before([pd.Series([1.0, 2.0, 4.0, 3.0, 9.0, 11.0])])
+    (0.7, 5)
+    """
+    ranks = pd.concat(runs, ignore_index=True).rank()
+    ends = np.cumsum([len(run) for run in runs])[:-1] - 1  # the last of one run and the first of the next are no neighbours
+    now, after = ranks.to_numpy()[:-1], ranks.to_numpy()[1:]
+    pairs = ~(np.isnan(now) | np.isnan(after))
+    pairs[ends[ends >= 0]] = False
+    now, after = now[pairs], after[pairs]
+    if len(now) < 3 or np.ptp(now) == 0 or np.ptp(after) == 0:
+        return 0.0, int(pairs.sum())
+    return round(float(np.corrcoef(now, after)[0, 1]), 12), int(pairs.sum())

@@ -1,0 +1,67 @@
+"""Tab completes commands, options and scenarios that ship, once ``auditor --install-completion`` has been called."""
+
+from __future__ import annotations
+
+import os
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+
+from auditor.errors import AuditorError
+from auditor.process.console import tell
+
+PROGRAM, VARIABLE = "auditor", "_AUDITOR_COMPLETE"
+SHELLS = ("bash", "zsh", "fish")
+THIS = "this"
+"""Stands for the shell that the user has."""
+
+
+def install(context: click.Context, parameter: click.Parameter, shell: str | None) -> None:
+    """Write the completion script where the shell looks for it, and end."""
+    if shell is None or context.resilient_parsing:
+        return
+    from click.shell_completion import get_completion_class
+
+    from auditor.results.files import write_atomically, writing
+
+    name = Path(os.environ.get("SHELL", "")).name if shell == THIS else shell
+    made = get_completion_class(name) if name in SHELLS else None
+    if made is None:
+        raise AuditorError(f"completion is there for {', '.join(SHELLS)}: say which, as --install-completion bash")
+    path, more = _place(name)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, made(context.command, {}, PROGRAM, VARIABLE).source().encode())
+    tell(f"written: {path}. {more}")
+    context.exit()
+
+
+def _place(shell: str) -> tuple[Path, str]:
+    """Return where a shell looks for completion scripts, and what is to be done besides."""
+    home = Path.home()
+    if shell == "bash":
+        folder = _under("XDG_DATA_HOME", home / ".local/share")
+        return folder / f"bash-completion/completions/{PROGRAM}", "New shells with bash-completion use it."
+    if shell == "fish":
+        return _under("XDG_CONFIG_HOME", home / ".config") / f"fish/completions/{PROGRAM}.fish", "New shells use it."
+    return home / f".zfunc/_{PROGRAM}", "Have this line in ~/.zshrc: fpath+=~/.zfunc; autoload -Uz compinit && compinit"
+
+
+def _under(variable: str, otherwise: Path) -> Path:
+    return Path(os.environ.get(variable) or otherwise)
+
+
+def scenarios(context: click.Context, parameter: click.Parameter, begun: str) -> list[Any]:
+    """Return what a scenario's name may go on as: that of one that ships, or of a file."""
+    from click.shell_completion import CompletionItem
+
+    shipped = sorted(Path(str(path)).stem for path in files("scenarios").iterdir() if path.name.endswith(".yaml"))
+    return [*(CompletionItem(name) for name in shipped if name.startswith(begun)), CompletionItem(begun, type="file")]
+
+
+option = click.option(
+    "--install-completion", type=click.Choice((*SHELLS, THIS)), is_flag=False, flag_value=THIS, is_eager=True, expose_value=False,
+    callback=install, metavar="[SHELL]", help="Have Tab complete commands in bash, zsh or fish; your own shell unless one is named.",
+)  # fmt: skip

@@ -1,0 +1,219 @@
+"""What a column of a table is, by its values alone: a number, a date, a category, an identifier, free text, or of no use to an audit.
+
+The first rule that fits decides.
+
+| kind | rule |
+| --- | --- |
+| unusable | no values, all the same, or more blanks than values |
+| unusable | infinite numbers, numbers written as text, or neither numbers, text, dates nor booleans |
+| identifier | numbers, all different, that go up evenly from row to row, or fill half of their range or more in any order |
+| identifier | whole numbers, all different, in a column named an id; dates, all different, in order of time; text, all different |
+| date | dates by their type, or text that one of `FORMATS` reads in every cell |
+| category | booleans; numbers with at most 10 different values, text with at most 50; of each at least 5 records on average |
+| number | all other numbers, whether or not they are all different: a salary to the cent is no identifier |
+| free text | all other text |
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from auditor.data.columns.checks import FEWEST_STEPS, LARGEST_VARIANCE, LEAST_VARIANCE, floats, kind_of
+from auditor.data.columns.dates import days_of
+from auditor.data.columns.resolution import Grid
+from auditor.types import Array
+
+FORMATS = (None, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%d-%b-%Y", "%d %B %Y")
+"""How dates may be written, None for ISO 8601; text that two of them read differently is left for its owner to say."""
+MOST_NUMBERS, MOST_WORDS = 10, 50
+"""Different values of a category of numbers, and of one of text."""
+FEWEST_EACH = 5
+"""Records that a value of a category has on average, at least: fewer tell no share from chance."""
+MOST_BLANK = 0.5
+FEWEST_COUNTED = 20
+"""Numbers that may be called a count in any order: of fewer, all different ages could fill half of their range."""
+LEAST_HEAP = 0.05
+"""Share of the records that one value must have to be called a heap; of ten times as many as an even spread would give it, too."""
+MOST_EVEN = 0.9
+"""Share of the steps from record to record that must be alike: records that left, or parts that are sampled, leave gaps."""
+_WORD = re.compile(r"(?:^|[^a-z])(?:id|uid|uuid|guid|ssn|pk)(?:$|[^a-z])", re.IGNORECASE)
+_CAPITAL = re.compile(r"[a-z](?:ID|Id)(?:$|[^a-z])")
+
+Kind = Literal["number", "date", "category", "identifier", "free text", "unusable"]
+USED = ("number", "date", "category")
+"""The kinds that are audited."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """What was found of one column; no value of it.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        One of `Kind`.
+    why : str
+        What makes it that, to be read after «it».
+    blank : float
+        Share of the records without a value.
+    values : int
+        Different values.
+    numeric : bool
+        Whether it could be audited as numbers: dates can, and categories of numbers.
+    step : float
+        Of numbers, the step that all are whole multiples of (days for dates); NaN where there is none, as for text.
+    heap : float
+        Share of the records that have the most frequent value, where this is a heap; 0 otherwise.
+    form : str or None
+        Of dates written as text, their format; None for ISO 8601.
+    """
+
+    name: str
+    kind: Kind
+    why: str
+    blank: float = 0.0
+    values: int = 0
+    numeric: bool = False
+    step: float = float("nan")
+    heap: float = 0.0
+    form: str | None = None
+
+    @property
+    def used(self) -> bool:
+        """Whether an audit can use it."""
+        return self.kind in USED
+
+
+def column_of(name: str, cells: pd.Series[Any], records: float | None = None) -> Column:
+    """Return what a column is.
+
+    Parameters
+    ----------
+    name : str
+    cells : Series
+        Its values in order of the file, or those of a sample of the records.
+    records : float, optional
+        Records of the whole table; as many as there are cells unless told otherwise.
+
+    Examples
+    --------
+    >>> column_of("salary", pd.Series([1200.5, 1800.25, 950.75, 2210.1])).kind, column_of("no", pd.Series([4, 5, 6, 7])).kind
+    ('number', 'identifier')
+    """
+    there = cells.dropna()
+    blank, found = 1.0 - len(there) / max(1, len(cells)), kind_of(cells)
+    if there.empty:
+        return Column(name, "unusable", "has no values", blank)
+    if blank > MOST_BLANK:
+        return Column(name, "unusable", "has more blanks than values", blank)
+    if found == "mixed or nested values":
+        return Column(name, "unusable", "holds values of several kinds, or nested ones", blank)
+    values = int(there.nunique())
+    if values == 1:
+        return Column(name, "unusable", "is the same in every record", blank, 1)
+    look = {"numbers": _number, "booleans": _boolean, "text": _text, "categories": _text, "dates": _date}.get(found)
+    if look is None:
+        return Column(name, "unusable", f"holds {found}", blank, values)
+    facts: dict[str, Any] = look(name, there, values, len(there) if records is None else records * (1.0 - blank))
+    return Column(name, blank=blank, values=values, **facts)
+
+
+def _number(name: str, there: pd.Series[Any], values: int, records: float) -> dict[str, Any]:
+    x = floats(there.to_frame())[:, 0]
+    if not np.isfinite(x).all():
+        return {"kind": "unusable", "why": "has infinite values"}
+    if not _varies(x):
+        return {"kind": "unusable", "why": "varies by less, or by more, than double precision can compute with"}
+    grid = Grid()
+    grid.add(x)
+    why = _counts(name, x, records) if values == len(x) else ""
+    if why:
+        return {"kind": "identifier", "why": why}
+    about = {"numeric": True, "step": grid.step, "heap": _heap(there, values)}
+    if _is_few(values, MOST_NUMBERS, len(x)):
+        return {"kind": "category", "why": "holds numbers with few different values", **about}
+    return {"kind": "number", "why": "holds numbers", **about}
+
+
+def _varies(x: Array) -> bool:
+    """Whether the reader will take the column: see ``auditor.data.columns.checks.check_varied``."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        variance = float(np.var(x))
+    return LEAST_VARIANCE <= variance <= LARGEST_VARIANCE and variance**0.5 >= FEWEST_STEPS * np.spacing(np.abs(x).max())
+
+
+def _counts(name: str, x: Array, records: float) -> str:
+    """Return why numbers that are all different identify records, or nothing if they do not."""
+    gaps = np.diff(x)
+    usual = float(np.median(gaps)) if len(gaps) else 0.0
+    if len(x) > 3 and usual != 0.0 and np.mean(np.abs(gaps - usual) <= 1e-9 * abs(usual)) >= MOST_EVEN:
+        return "goes up or down evenly from record to record, and numbers them"
+    apart = Grid()  # a count need not start at a multiple of its step, nor below what a double holds exactly
+    apart.add(x - x.min())
+    if len(x) >= FEWEST_COUNTED and np.ptp(x) / apart.step + 1 <= 2.0 * records:
+        return "is different in every record and sequential, and numbers them"
+    if (x == np.rint(x)).all() and (_WORD.search(name) or _CAPITAL.search(name)):
+        return "is a whole number, different in every record, and is named as an identifier"
+    return ""
+
+
+def _heap(there: pd.Series[Any], values: int) -> float:
+    """Return the share of the records that have the most frequent value, where that is far more than others have; else 0."""
+    share = float(there.value_counts(normalize=True).iloc[0])
+    return share if values > MOST_NUMBERS and share >= max(LEAST_HEAP, 10.0 / values) else 0.0
+
+
+def _is_few(values: int, most: int, cells: int) -> bool:
+    return values <= most and values * FEWEST_EACH <= cells
+
+
+def _boolean(name: str, there: pd.Series[Any], values: int, records: float) -> dict[str, Any]:
+    return {"kind": "category", "why": "holds booleans"}
+
+
+def _text(name: str, there: pd.Series[Any], values: int, records: float) -> dict[str, Any]:
+    text = there.astype(object).astype(str)
+    different = pd.Series(text.unique())
+    numbers = bool(pd.to_numeric(different, errors="coerce").notna().all())
+    formats = [] if numbers else _formats(different)
+    if len(formats) == 1:
+        return _date(name, there, values, records, formats[0])
+    if formats:
+        return {"kind": "unusable", "why": f"holds dates that read as {' or '.join(map(str, formats))}, and nothing tells which"}
+    if _is_few(values, MOST_WORDS, len(there)):
+        return {"kind": "category", "why": "holds text with few different values"}
+    if numbers:
+        return {"kind": "unusable", "why": "holds numbers written as text"}
+    if values == len(there):
+        return {"kind": "identifier", "why": "is text that is different in every record"}
+    return {"kind": "free text", "why": "is text with many different values"}
+
+
+def _formats(different: pd.Series[Any]) -> list[str | None]:
+    """Return the formats that read every cell, but those that read the same days as one before; the first cells are tried before all."""
+    found: dict[str | None, pd.Series[Any]] = {}
+    for form in FORMATS:
+        if days_of(different.head(10), form).notna().all():
+            days = days_of(different, form)
+            if days.notna().all() and not any(days.equals(other) for other in found.values()):
+                found[form] = days
+    return list(found)
+
+
+def _date(name: str, there: pd.Series[Any], values: int, records: float, form: str | None = None) -> dict[str, Any]:
+    days = days_of(there, form).to_numpy(dtype=np.float64)
+    if np.isnan(days).any():
+        return {"kind": "unusable", "why": "holds dates beyond what can be counted in days"}
+    if not _varies(days):
+        return {"kind": "unusable", "why": "is the same day in every record"}
+    if len(days) > 2 and ((np.diff(days) > 0).all() or (np.diff(days) < 0).all()):
+        return {"kind": "identifier", "why": "holds dates that are different in every record and in order: it says which came after which"}
+    grid = Grid()
+    grid.add(days)
+    return {"kind": "date", "why": "holds dates", "numeric": True, "step": grid.step, "heap": _heap(there, values), "form": form}

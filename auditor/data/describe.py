@@ -1,0 +1,160 @@
+"""What a table holds, found from its records or from parts of it where they are many: kinds of columns, and whether rows hang together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from auditor.data.clean import check_rows
+from auditor.data.columns.dates import days_of
+from auditor.data.columns.kinds import Column, column_of
+from auditor.data.columns.row_order import follows_the_one_before, in_order_of
+from auditor.data.formats.parts import Piece, whole_frame
+from auditor.data.load import is_file, source_frame, source_pieces
+
+MOST_PIECES = 8
+"""Parts of a large file that are looked at: the first, the last, and others evenly between; of CSV a few megabytes each."""
+MOST_CELLS = 4_000_000
+"""Cells that are looked at of a file whose parts have a stated number of records: some 200 MB as they are read."""
+FEWEST_ROWS = 200
+LEAST_CORRELATION = 0.1
+"""Of a record's rank with that of the one before: a smaller one takes less than 1 % off what a copy leaves unknown."""
+FALSE_ALARM = 1e-4
+"""Chance that rows in no order are said to be in one, over all columns."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What was found of a table; no value of it.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        In the order of the file; without those that have no name.
+    unnamed : int
+        Columns that have no name, as the index of a data frame.
+    rows : int
+        Records; of a table that is not looked at whole about so many.
+    seen : int
+        Records that were looked at.
+    order : str or None
+        A column that numbers the records, and in whose order they hang together more than in the file's.
+    dependent : dict
+        Column → rank correlation of a record with the one before it, in that order, where it is more than chance.
+    varied_by : float
+        The fewest first records among which every column that an audit can use has two values; infinite if those looked at are too few.
+    """
+
+    columns: tuple[Column, ...]
+    unnamed: int
+    rows: int
+    seen: int
+    order: str | None
+    dependent: dict[str, float]
+    varied_by: float
+
+    @property
+    def whole(self) -> bool:
+        """Whether all records were looked at."""
+        return self.seen == self.rows
+
+
+def describe(source: str, base: Path | None = None) -> Description:
+    """Return what a table holds, the same for the same file every time.
+
+    Parameters
+    ----------
+    source : str
+        A file, a folder of parts or a registered source, as a scenario names it.
+    base : Path, optional
+        Where it is looked for before the current folder.
+
+    Raises
+    ------
+    DataError
+        It cannot be read, or has fewer than 2 records. No message holds a value.
+    PluginError
+        There is no such source.
+    """
+    unnamed = 0
+    if is_file(source):
+        names, unnamed, pieces = source_pieces(source, base)
+        runs, rows = _sampled(pieces, names)
+    else:
+        runs = [source_frame(source)]
+        rows = len(runs[0])
+    seen = sum(map(len, runs))
+    check_rows(seen, None)
+    return replace(describe_frames(runs, rows), unnamed=unnamed)
+
+
+def describe_frames(runs: Sequence[pd.DataFrame], rows: int | None = None) -> Description:
+    """Return what a table holds of which some runs of records are given, each of records that follow one another.
+
+    Examples
+    --------
+    >>> found = describe_frames([pd.DataFrame({"no": range(20), "height": [1.8, 1.7, 1.75, 1.6] * 5})])
+    >>> [(column.name, column.kind) for column in found.columns], found.whole
+    ([('no', 'identifier'), ('height', 'category')], True)
+    """
+    seen = sum(map(len, runs))
+    rows = seen if rows is None else rows
+    frame = runs[0] if len(runs) == 1 else pd.concat(runs, ignore_index=True)
+    columns = tuple(column_of(str(name), frame[name], rows) for name in frame)
+    dependent = _dependent(runs, columns)
+    order = None
+    if seen == rows:  # of a sample, records that are next to each other in another order are not there
+        for column in (column for column in columns if column.kind == "identifier" and not column.blank):
+            there = _dependent([in_order_of(frame, column.name)], columns)
+            if sum(there.values()) > sum(dependent.values()) + LEAST_CORRELATION:
+                order, dependent = column.name, there
+    varied_by = max((_varied_by(runs[0][column.name]) for column in columns if column.used), default=0.0)
+    return Description(columns, 0, rows, seen, order, dependent, varied_by)
+
+
+def _sampled(pieces: Sequence[Piece], names: Sequence[str]) -> tuple[list[pd.DataFrame], int]:
+    """Return runs of records of a file, and how many records it has, counted or estimated by bytes."""
+    places = np.unique(np.linspace(0, len(pieces) - 1, min(len(pieces), MOST_PIECES)).round().astype(int))
+    taken = [pieces[place] for place in places]
+    if all(piece.rows >= 0 for piece in pieces):
+        most = max(FEWEST_ROWS, MOST_CELLS // (len(names) * len(taken)))
+        taken = [replace(piece, rows=min(piece.rows, most)) for piece in taken]
+        return [whole_frame([piece], names, None) for piece in taken], sum(piece.rows for piece in pieces)
+    runs = [whole_frame([piece], names, None) for piece in taken]
+    share = _bytes(taken) / _bytes(pieces)
+    return runs, round(sum(map(len, runs)) / share)
+
+
+def _bytes(pieces: Iterable[Piece]) -> int:
+    return sum(piece.stop - piece.place for piece in pieces)
+
+
+def _varied_by(cells: pd.Series[Any]) -> float:
+    """Return the number of the first record that has another value than the first that is there."""
+    there = cells.notna().to_numpy()
+    if not there.any():
+        return np.inf
+    other = there & (cells != cells[there].iloc[0]).to_numpy(dtype=bool, na_value=False)
+    return float(other.argmax()) + 1.0 if other.any() else np.inf
+
+
+def _dependent(runs: Sequence[pd.DataFrame], columns: Sequence[Column]) -> dict[str, float]:
+    """Return the columns of which a record's value follows the one before it, by more than chance and by enough to matter.
+
+    Of n independent pairs the correlation of ranks is normal, with variance 1/n.
+    """
+    numeric = [column for column in columns if column.used and column.numeric]
+    found = {}
+    for column in numeric:
+        r, pairs = follows_the_one_before([days_of(run[column.name], column.form).astype(float) for run in runs])
+        bound = -ndtri(FALSE_ALARM / (2 * len(numeric))) / sqrt(max(1, pairs))
+        if abs(r) > max(bound, LEAST_CORRELATION):
+            found[column.name] = r
+    return found

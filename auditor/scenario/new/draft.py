@@ -1,0 +1,226 @@
+"""A scenario made for a table, from what was found of it (``auditor.data.describe``): it runs as it stands, and says why it is so.
+
+No value of the table stands in it: column names, kinds, steps and shares only; domains and bounds are taken by whoever reads the table.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import yaml
+
+from auditor import registry
+from auditor.data.columns.kinds import Column
+from auditor.data.describe import Description
+from auditor.data.load import is_file
+from auditor.errors import ScenarioError
+from auditor.results.files import located
+from auditor.scenario.new.selection import Selection, select
+from auditor.scenario.yaml.document import scalar
+from auditor.text.column_names import counted, listed, quoted
+from auditor.text.safe_text import visible
+
+OLD_TRUTHS = ("y", "n", "yes", "no", "on", "off")
+"""Text in YAML 1.2, which is read here, and true or false in YAML 1.1, which other programs read."""
+MOST_ROWS = 20_000
+"""Records of a first audit: a few minutes of one core."""
+MOST_LEFT_OUT = 50
+"""Columns left out that are described one by one."""
+
+
+def draft(source: str, found: Description) -> str:
+    """Return the YAML of a scenario.
+
+    Parameters
+    ----------
+    source : str
+        As the scenario shall name it: see ``source_for``.
+    found : Description
+        What the table holds.
+
+    Raises
+    ------
+    DataError
+        No column can be audited.
+    """
+    chosen = select(found)
+    records = min(found.rows, MOST_ROWS) if found.varied_by * 2 <= MOST_ROWS else found.rows
+    parts = [_head(source, found), _data(source, found, chosen, records), _schemes(chosen), _ADVERSARIES]
+    if any(math.isfinite(column.step) for column in (*chosen.numbers, *chosen.dates)):
+        parts.append(_line("measures: [exact]", "share of values recovered exactly, at the step that they are recorded in"))
+    return "\n".join([*parts, "", _expectations(chosen, records)])
+
+
+def source_named(data: str) -> str:
+    """Return a source as a scenario takes it: a folder with a slash at its end, unless a registered source is called so."""
+    folder = not is_file(data) and data not in registry.spellings("source") and any(path.is_dir() for path in located(data))
+    return f"{data}/" if folder else data
+
+
+def source_for(source: str, scenario: Path) -> str:
+    """Return how a scenario in a file names a source: a registered one as it is, a file relative to the scenario's folder."""
+    there = located(source)
+    if not is_file(source) or Path(source).expanduser().is_absolute() or not there:
+        return source
+    path = Path(os.path.relpath(there[0], scenario.parent)).as_posix()
+    return f"{path}/" if there[0].is_dir() else path
+
+
+def text(value: str) -> str:
+    """Return a text as YAML reads it back: plain where that is safe, in double quotes otherwise.
+
+    Examples
+    --------
+    >>> text("age"), text("no"), text("1e3"), text("a: b")
+    ('age', '"no"', '"1e3"', '"a: b"')
+    """
+    if re.fullmatch(r"[A-Za-z0-9_./-]+( [A-Za-z0-9_./-]+)*", value) and value.lower() not in OLD_TRUTHS:
+        try:
+            if scalar(value) == value:
+                return value
+        except ScenarioError:
+            pass
+    return visible(yaml.safe_dump(value, default_style='"', allow_unicode=True, width=math.inf).removesuffix("\n"))
+
+
+def _head(source: str, found: Description) -> str:
+    name = Path(source).name if is_file(source) else source
+    lines = [
+        f"# An audit of perturbed copies of {quoted(name)}, made from what the table holds; what a column is was judged by its values.",
+        "# Check it with `auditor check FILE`, which says how long it takes, and run it with `auditor run FILE`.",
+    ]
+    if not found.whole:
+        lines.append(f"# Looked at were {found.seen:,} of about {found.rows:,} records, from parts spread evenly over the whole.")
+    if found.unnamed:
+        lines.append(f"# {counted(found.unnamed, 'column')} without a name, as the index of a data frame has none, cannot be asked for.")
+    title = f"title: {text(f'An audit of {name}')}"
+    return "\n".join([*lines, "schema: 1", title, _line("seed: 1", "the same scenario, data and seed give the same numbers"), ""])
+
+
+def _data(source: str, found: Description, chosen: Selection, records: int) -> str:
+    lines = ["data:", f"  source: {text(source)}"]
+    main = chosen.numbers or chosen.dates or chosen.categories  # without `columns:` every number of the file would be taken
+    lines += [_line("  columns:", "taken as categories below" if main is chosen.categories else "noise is added to them"), *_items(main)]
+    if chosen.dates:
+        lines.append(_line("  dates:", "read as days since 1970, to which noise is added"))
+        lines += [_line(f"    {text(column.name)}: {_form(column)}", _about(column)) for column in chosen.dates]
+    if chosen.categories:
+        lines += [_line("  categorical:", "each record's are kept by chance, or else drawn anew"), *_items(chosen.categories)]
+    lines += _blanks(found, chosen)
+    if records < found.rows:
+        lines.append(_line(f"  rows: {records}", f"the first of about {found.rows:,}, for a first look; leave it out to audit all"))
+    return "\n".join([*lines, *_order(found), *_left_out(chosen), ""])
+
+
+def _form(date: Column) -> str:
+    return "null" if date.form is None else text(date.form)
+
+
+def _line(field: str, comment: str) -> str:
+    return f"{field:<32} # {comment}" if comment else field
+
+
+def _items(columns: Iterable[Column]) -> list[str]:
+    return [_line(f"    - {text(column.name)}", _about(column)) for column in columns]
+
+
+def _about(column: Column) -> str:
+    """Return what the values are like."""
+    facts = []
+    if column.kind == "category":
+        facts.append(f"{column.values} different values")
+    elif column.step == 1:
+        facts.append("whole days" if column.kind == "date" else "whole numbers")
+    elif math.isfinite(column.step):
+        facts.append(f"in steps of {column.step:g}")
+    if column.heap:
+        facts.append(f"one value is that of {column.heap:.0%} of the records")
+    if column.blank:
+        facts.append(f"{column.blank:.0%} blank" if column.blank >= 0.01 else "some blank")
+    return ", ".join(facts)
+
+
+def _blanks(found: Description, chosen: Selection) -> list[str]:
+    if chosen.missing == "refuse":
+        return []
+    if chosen.missing == "mean":
+        return [_line("  missing: mean", "blanks are filled in; to leave records with any out would cost too many of them")]
+    there = "" if found.whole else ", should there be any"
+    return [_line("  missing: drop", f"records with a blank are left out{there}; `mean` would fill numbers in")]
+
+
+def _order(found: Description) -> list[str]:
+    """Return what is said of the order of the records: an adversary knows it, as copies have it too."""
+    if not found.dependent:
+        return ["  # No column depends on the record before it, so the order of the records tells nothing."]
+    largest = max(map(abs, found.dependent.values()))
+    told = [
+        f"  # The order of the records tells of {listed(found.dependent, 3)}: rank correlation with the record before up to {largest:.1f}.",
+        "  # Serial attacks use it. Where nobody needs the order, shuffle the records before copies are made of them.",
+    ]
+    return told if found.order is None else [_line(f"  order: {text(found.order)}", "left out, and records are put in its order"), *told]
+
+
+def _left_out(chosen: Selection) -> list[str]:
+    lines = [f"  #   {quoted(column.name)} {why}" for column, why in chosen.left_out[:MOST_LEFT_OUT]]
+    more = len(chosen.left_out) - MOST_LEFT_OUT
+    lines += [f"  #   and {counted(more, 'column')} more"] if more > 0 else []
+    return ["  # Left out:", *lines] if lines else []
+
+
+def _schemes(chosen: Selection) -> str:
+    lines = ["# How copies are made: one for each level, here two; add a level for each further recipient. Copies that are there as files:",
+             "# {name: published, copies: [copy-1.csv, copy-2.csv]}", "schemes:"]  # fmt: skip
+    if chosen.numbers or chosen.dates:
+        lines += [
+            "  # For numbers a level is the variance of the noise, as a multiple of the data's: more is noisier.",
+            "  - {name: correlated,  levels: [2.0, 8.0]}   # fresh noise in every copy, for comparison: pooling averages it away",
+            "  - {name: corner-wave, levels: [2.0, 8.0]}   # each copy is the one before with more noise: pooling gains nothing",
+        ]
+    if chosen.categories:
+        lines += [
+            "  # For categories it is the chance to keep a record's values: less is noisier.",
+            "  - {name: uniform-multilevel, levels: [0.4, 0.1]}",
+        ]
+    return "\n".join([*lines, ""])
+
+
+_ADVERSARIES = """\
+knowledge:
+  - perfect                      # means, covariances and shares of the data, and the law of the noise: more than most would know
+  # - estimated: {rows: 400}     # the same, estimated from so many released rows
+  # - known-records: 20          # so many records in clear; set `replicates: 5`, which gives all attacks error bars
+coalitions: [subsets]            # every group of recipients pools its copies; for more than ten copies [singles, prefixes]
+attacks: all                     # every attack that applies
+# replicates: 5                  # each draws the noise anew"""
+
+
+def _expectations(chosen: Selection, records: int) -> str:
+    """Return what must hold of the schemes that stand for a release; tests are as fine as so many records allow."""
+    lines, safe = [], []
+    if chosen.numbers or chosen.dates:
+        safe.append("corner-wave")
+        lines.append("  - exposure: {scheme: corner-wave, unknown: {at-least: 0.5}}   # half of each column, to all attacks")
+    if chosen.categories:
+        safe.append("uniform-multilevel")
+        lines.append('  - exposure: {scheme: uniform-multilevel, attribute: "*", unknown: {at-least: 0.5}}   # and of categories')
+    margin, resolution = _bound(0.01, 1.0, records), _bound(0.1, 10.0, records)
+    lines += [
+        f"  - no-collusion-gain: {{scheme: {_flow(safe)}, margin: {margin:g}}}   # pooling gains less than the margin",
+        f"  - noise-follows-law: {{resolution: {resolution:g}}}   # and copies are what their law says; more records tell more finely",
+    ]
+    head = "# What must hold for the release to be safe. `auditor run` ends with status 1 if anything here does not."
+    return "\n".join([head, "expect:", *lines, ""])
+
+
+def _flow(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"[{', '.join(names)}]"
+
+
+def _bound(usual: float, scale: float, records: int) -> float:
+    """Return a bound that so many records can decide: errors fall with the root of their number."""
+    return min(0.99, max(usual, math.ceil(100.0 * scale / math.sqrt(records)) / 100.0))

@@ -1,0 +1,40 @@
+"""Templates: commented YAML, each valid and fit to run as it stands."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+from auditor.errors import AuditorError, did_you_mean
+
+BESIDE = {"published": ("published-copies/copy-1.csv", "published-copies/copy-2.csv")}
+"""Files of a template's own, by name: copies that it audits, as a shipped scenario does."""
+
+
+def template_names() -> list[str]:
+    """Return the names of all templates but the one that is written unless another is asked for."""
+    return sorted(item.name.removesuffix(".yaml") for item in _folder().iterdir() if item.name.endswith(".yaml"))
+
+
+def template(name: str | None = None) -> bytes:
+    """Return a template's YAML.
+
+    Raises
+    ------
+    AuditorError
+        There is none of that name.
+    """
+    if name is None:
+        return files("auditor").joinpath("scenario/template.yaml").read_bytes()
+    if name not in template_names():
+        raise AuditorError(f"there is no template {name!r}{did_you_mean(name, template_names())}")
+    return _folder().joinpath(f"{name}.yaml").read_bytes()
+
+
+def beside(name: str | None) -> dict[str, bytes]:
+    """Return the files that a template needs beside it, by path relative to it."""
+    return {path: files("scenarios").joinpath(path).read_bytes() for path in BESIDE.get(name or "", ())}
+
+
+def _folder() -> Traversable:
+    return files("auditor").joinpath("scenario/new/templates")

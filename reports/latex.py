@@ -1,0 +1,138 @@
+r"""The report's tables as LaTeX, to be included in a paper: ``\usepackage{booktabs}``, and nothing else is asked of it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar
+
+from auditor.registry import register
+from auditor.results.model import AuditResult
+from auditor.results.renderer import Renderer, clean
+from reports.layout import document as tree
+from reports.layout.audit import EXPOSED, audit_document
+from reports.layout.grids import Grid, of_checks, of_table
+from reports.wording.words import reproduce
+
+COMPARED = "Normalized error of the coalition that rebuilds most, ± half of its 95 % interval; 0 is exact, 1 no better than a guess."
+WIDE = 36
+"""Characters from which on a column's texts are broken into lines."""
+
+SPELT = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
+    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    '"': r"{''}", "`": r"{`}", "'": "{'}",
+    "[": "{[}", "]": "{]}", "*": "{*}",  # at the beginning of a row they would be read as an option of the line end before it
+    "–": "--", "—": "---", "−": "$-$", "…": r"\dots{}", "±": r"$\pm$", "×": r"$\times$", "·": r"$\cdot$", "√": r"$\surd$", "½": "1/2",
+    "≤": r"$\le$", "≥": r"$\ge$", "≠": r"$\ne$", "≈": r"$\approx$", "∝": r"$\propto$", "→": r"$\to$", "‖": r"$\Vert$", "∫": r"$\int$",
+    "⊗": r"$\otimes$", "ℓ": r"$\ell$", "✓": r"$\surd$", "✗": r"$\times$", "★": r"$\star$", "☆": r"$\diamond$", "�": "?",
+    "«": r"$\ll$", "»": r"$\gg$", "“": "``", "”": "''", "‘": "`", "’": "'",
+}  # fmt: skip
+"""What TeX reads as markup, and signs that a text font lacks; other letters are written as they are."""
+ACCENTS = {"\u0302": r"$\hat{%s}$", "\u0304": r"$\bar{%s}$"}
+
+
+@register
+class Latex(Renderer):
+    """Every table of figures of the report, each a ``table`` with its caption and label, for inclusion; prose is left to the author.
+
+    Scripts other than Latin and Greek in names need XeLaTeX or LuaLaTeX, with a font that has them.
+    """
+
+    name = "latex"
+    suffix: ClassVar[str] = ".tex"
+    media_type: ClassVar[str] = "application/x-tex"
+
+    def render(self, results: Sequence[AuditResult]) -> str:
+        """Return the tables of one audit after those of the other."""
+        return "\n".join(["% In the preamble: \\usepackage{booktabs}\n", *map(_audit, results)])
+
+
+def safe(text: object) -> str:
+    """Return text that TeX sets as it is, whatever it holds."""
+    return _PATTERN.sub(_spelt, clean(text))
+
+
+def _spelt(found: re.Match[str]) -> str:
+    text = found[0]
+    if len(text) == 2 and text[1] in ACCENTS:
+        return ACCENTS[text[1]] % text[0]
+    if text in _DOUBLED:
+        return f"{{{text}}}"
+    if text[0] in _RAISED:
+        return rf"\textsuperscript{{{safe(unicodedata.normalize('NFKC', text))}}}"
+    if text[0] in _LOWERED:
+        return rf"\textsubscript{{{safe(unicodedata.normalize('NFKC', text))}}}"
+    return SPELT.get(text) or _greek(text)
+
+
+def _greek(letter: str) -> str:
+    """Return a Greek letter by its name in TeX, or as Latin has it where TeX has no name for it: capitals such as Alpha."""
+    *_, size, _, name = unicodedata.name(letter).lower().split()[:4]
+    if size == "capital":
+        return rf"$\{name.capitalize()}$" if name in _CAPITALS else name[0].upper()
+    return {"lamda": r"$\lambda$", "omicron": "o"}.get(name, rf"$\{name}$")
+
+
+_DOUBLED = "-,"
+"""Two of them side by side would be set as another character."""
+_RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ᵀ", "₀₁₂₃₄₅₆₇₈₉"
+_CAPITALS = {"gamma", "delta", "theta", "lamda", "xi", "pi", "sigma", "upsilon", "phi", "psi", "omega"}
+_PATTERN = re.compile(
+    f"[{_DOUBLED}](?=[{_DOUBLED}])|[A-Za-z][{''.join(ACCENTS)}]|[{_RAISED}]+|[{_LOWERED}]+|[{re.escape(''.join(SPELT))}]|[Α-ΡΣ-Ωα-ρσ-ω]"
+)
+
+
+def _audit(result: AuditResult) -> str:
+    head = f"% {clean(result.title)}\n% {clean(reproduce(result))}\n"
+    name = re.sub(r"[^a-z0-9]+", "-", result.name.lower()).strip("-") or "audit"
+    return "\n".join([head, *_tables(audit_document(result).sections, name)])
+
+
+def _tables(blocks: Iterable[tree.Block], name: str) -> Iterator[str]:
+    """Yield a table for each grid in a section and in those within it; what the section says before it is its caption."""
+    for section in tree.shown(blocks, tree.MARKDOWN):
+        if isinstance(section, tree.Section):
+            held, told, number = tree.shown(section.blocks, tree.MARKDOWN), [tree.sentence(section.title)], 0
+            for block in held:
+                if isinstance(block, tree.Paragraph) and block.role in ("lead", "note"):
+                    told.append(tree.sentence(tree.said(block.text)))
+                elif (grid := _grid(block)) is not None:
+                    number += 1
+                    said = [tree.sentence(section.title), COMPARED, *_notes(held)] if isinstance(block, tree.Matrix) else told
+                    more = [tree.sentence(grid.more)] if grid.more else []
+                    yield _table(grid, " ".join([*said, *more]), f"{name}-{section.key}{f'-{number}' if number > 1 else ''}")
+                    told = [tree.sentence(section.title)]
+            yield from _tables(section.blocks, name)
+
+
+def _notes(blocks: Iterable[tree.Block]) -> list[str]:
+    """Return what stands below the comparison, too: what its marks mean, and which sweep point it shows; grades are not in this table."""
+    said = [tree.said(one.text) for one in blocks if isinstance(one, tree.Paragraph) and one.role == "note"]
+    return [tree.sentence(text) for text in said if text != EXPOSED]
+
+
+def _grid(block: tree.Block) -> Grid | None:
+    if isinstance(block, tree.Matrix):
+        rows = [[row.attack, row.knowledge, *map(_graded, row.cells)] for row in block.rows]
+        return Grid(["attack", "knowledge", *block.schemes], rows)
+    if isinstance(block, tree.Checks):
+        return of_checks(block)
+    if isinstance(block, tree.Table) and block.kind != "entries":
+        return of_table(block, tree.MARKDOWN)
+    return None
+
+
+def _graded(cell: tree.Graded) -> str:
+    return " ".join(filter(None, (cell.gap or cell.error or f"{cell.right} right", cell.mark)))
+
+
+def _table(grid: Grid, caption: str, label: str) -> str:
+    widths = [max(len(line[column]) for line in (grid.heads, *grid.rows)) for column in range(len(grid.heads))]
+    wide = sum(width > WIDE for width in widths)
+    columns = "".join(f"p{{{0.6 / wide:.2f}\\linewidth}}" if width > WIDE else "l" for width in widths)
+    rows = [rf"{' & '.join(safe(cell.replace(chr(10), '; ')) for cell in row)} \\" for row in (grid.heads, *grid.rows)]
+    inside = "\n".join([r"\toprule", rows[0], r"\midrule", *rows[1:], r"\bottomrule"])
+    begin = f"\\begin{{table}}[htbp]\n\\centering\\small\n\\caption{{{safe(caption)}}}\\label{{tab:{label}}}\n"
+    return f"{begin}\\begin{{tabular}}{{@{{}}{columns}@{{}}}}\n{inside}\n\\end{{tabular}}\n\\end{{table}}\n"

@@ -1,0 +1,46 @@
+"""The first screen of a report: the verdict, the comparison and the expectations, in a line or two each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from reports.layout import document as tree
+from reports.wording.words import STATUS_MARKS
+
+MOST = 12
+"""Expectations that hold and are named; of those that do not, all are."""
+LEFT = "normalized error of the worst coalition; 0 exact, 1 a mere guess"
+WHOLE = "The page opens every cell and draws every chart; --full prints all of it here."
+
+
+def brief(document: tree.Document) -> tree.Document:
+    """Return what an owner reads first of a report on an audit."""
+    *others, last = _kept(document.sections)
+    return replace(document, sections=[*others, replace(last, blocks=[*last.blocks, tree.Paragraph(WHOLE, "note")])])
+
+
+def _kept(sections: Sequence[tree.Section]) -> Iterator[tree.Section]:
+    for one in sections:
+        lead = [tree.Paragraph(LEFT, "lead")] if one.key == "comparison" else []
+        blocks = [*lead, *(short for block in one.blocks for short in _shortened(block))]
+        if blocks and one.key in ("verdict", "comparison", "expectations", "gaps"):
+            yield replace(one, blocks=blocks)
+
+
+def _shortened(block: tree.Block) -> Iterator[tree.Block]:
+    """Keep figures in brief and what was left out; drop what defines terms, which the whole report does."""
+    if isinstance(block, (tree.Verdicts, tree.Matrix)):
+        yield replace(block, brief=True)
+    elif isinstance(block, tree.Checks):
+        kept = [one for one in block.found if one.status != "holds"]
+        holding = [one for one in block.found if one.status == "holds"]
+        yield tree.Checks([*kept, *holding[:MOST]], brief=True)
+        if len(holding) > MOST:
+            yield tree.Paragraph(f"… and {len(holding) - MOST:,} more that hold", "note")
+    elif isinstance(block, tree.Paragraph) and tree.PAGE in block.media and tree.TERMINAL in block.media:
+        yield block
+    elif isinstance(block, tree.Terms):  # what short names in the comparison stand for
+        yield block
+    elif isinstance(block, tree.Fold) and block.summary.startswith(STATUS_MARKS["fails"]):  # what failed while running
+        yield block

@@ -1,0 +1,56 @@
+"""Tab completion: installed by one command, into the folder where each shell looks, and what it completes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from auditor.scenario.read import shipped_scenarios
+from tests.programs import environment, python
+
+
+@pytest.fixture
+def home(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(here))
+    for variable in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    return here
+
+
+@pytest.mark.parametrize(("shell", "place"), [
+    ("bash", ".local/share/bash-completion/completions/auditor"), ("zsh", ".zfunc/_auditor"), ("fish", ".config/fish/completions/auditor.fish"),
+])  # fmt: skip
+def test_a_script_is_written_where_the_shell_looks_for_it(home: Path, monkeypatch: pytest.MonkeyPatch, command, shell: str, place: str) -> None:  # type: ignore[no-untyped-def]
+    status, out, err = command("--install-completion", shell)
+    assert (status, err) == (0, "")
+    assert f"written: {home / place}" in out
+    script = (home / place).read_text()
+    assert f"_AUDITOR_COMPLETE={shell}_complete" in script
+    (home / place).unlink()
+    monkeypatch.setenv("SHELL", f"/usr/bin/{shell}")
+    assert command("--install-completion")[0] == 0
+    assert (home / place).read_text() == script
+
+
+def test_a_shell_that_is_not_known_is_asked_for(home: Path, monkeypatch: pytest.MonkeyPatch, command) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("SHELL", "/bin/dash")
+    status, out, err = command("--install-completion")
+    assert (status, out, err) == (2, "", "error: completion is there for bash, zsh, fish: say which, as --install-completion bash\n")
+    assert list(home.iterdir()) == []
+
+
+def completed(*words: str, site: Path) -> list[str]:
+    done = python(
+        "-m", "auditor", cwd=site,
+        env=environment(_AUDITOR_COMPLETE="bash_complete", COMP_WORDS=" ".join(["auditor", *words]), COMP_CWORD=str(len(words))),
+    )  # fmt: skip
+    return done.stdout.split()
+
+
+@pytest.mark.slow
+def test_commands_options_and_shipped_scenarios_are_completed(here: Path) -> None:
+    assert completed("co", site=here) == ["plain,compare"]
+    assert "plain,--junit-xml" in completed("run", "--j", site=here)
+    names = {f"plain,{path.stem}" for path in shipped_scenarios() if path.stem.startswith("li")}
+    assert set(completed("run", "li", site=here)) == {*names, "file,li"}

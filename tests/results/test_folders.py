@@ -1,0 +1,87 @@
+"""Two folders of results are compared scenario by scenario; what is gone, or cannot be compared, is no good news."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import auditor
+from auditor import registry
+from auditor.errors import AuditorError
+from auditor.results.folders import GONE, compare_paths
+from auditor.results.model import AuditResult
+
+SCENARIO = {
+    "seed": 1,
+    "data": {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 400},
+    "schemes": [{"name": "correlated", "levels": [0.5, 1.0]}],
+    "attacks": ["llse"],
+}
+
+
+@pytest.fixture(scope="module")
+def quiet() -> AuditResult:
+    return auditor.run(SCENARIO)
+
+
+@pytest.fixture(scope="module")
+def loud() -> AuditResult:
+    return auditor.run(SCENARIO, overrides={"schemes[0].levels": [0.05, 0.1]})
+
+
+@pytest.fixture
+def folders(tmp_path: Path, quiet: AuditResult, loud: AuditResult, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for place, result in (("old/same", quiet), ("new/same", quiet), ("old/leaks", quiet), ("new/leaks", loud), ("old/gone", quiet), ("new/added", quiet)):
+        result.save(place)
+    return tmp_path
+
+
+def test_scenarios_are_matched_by_name_and_each_is_judged(folders: Path) -> None:
+    found = {one.name: one for one in compare_paths("old", "new")}
+    assert list(found) == ["added", "gone", "leaks", "same"]
+    assert {name: one.worse for name, one in found.items()} == {"added": False, "gone": True, "leaks": True, "same": False}
+    assert found["gone"].broken == [GONE]
+    assert found["gone"].compared == found["added"].compared == 0
+    assert found["added"].only_new
+    assert not found["added"].only_old
+    assert found["same"].compared > 10
+    assert not found["same"].worsened
+
+
+def test_a_lone_result_is_compared_with_a_lone_result(folders: Path) -> None:
+    (one,) = compare_paths("old/leaks", "new/leaks/results.json")
+    assert (one.name, one.worse) == ("", True)
+    with pytest.raises(AuditorError, match="old/same: holds the results of one audit, and the other folder those of several"):
+        compare_paths("old/same", "new")
+    for wrong in ("nothere", "."):
+        with pytest.raises(AuditorError, match="no such file"):
+            compare_paths(wrong, "new")
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "html", "json"])
+def test_every_format_has_every_scenario_and_a_summary(folders: Path, form: str) -> None:
+    comparisons = compare_paths("old", "new")
+    text = registry.get("renderer", form)().render_comparison(*comparisons)
+    assert all(one.name in text for one in comparisons)
+    if form == "json":
+        assert [(one["name"], one["worse"]) for one in json.loads(text)] == [(one.name, one.worse) for one in comparisons]
+    else:
+        assert "4 audits" in text
+        assert GONE in text
+    if form == "html":
+        assert (text.count("<h1"), text.count("<article")) == (1, 4)
+
+
+def test_the_command_exits_1_where_anything_got_worse_or_nothing_was_compared(folders: Path, command) -> None:  # type: ignore[no-untyped-def]
+    assert command("compare", "old", "new")[0] == 1
+    assert command("compare", "old", "old")[0] == 0
+    assert command("compare", "new/added", "new/same")[0] == 0
+    AuditResult.load("old/same").model_copy(update={"measurements": []}).save("empty")
+    status, _, err = command("compare", "empty", "old/same")
+    assert (status, err) == (1, "nothing was compared: the old and the new results have no cell in common\n")
+    before = Path("old/same/results.json").read_bytes()
+    assert command("compare", "old", "new", "--output", "old/same/results.json")[0] == 2
+    assert Path("old/same/results.json").read_bytes() == before

@@ -1,0 +1,264 @@
+"""A scenario made for a table: it fits, runs as it stands, says why it is so, and holds no value of the table; and templates that run."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from auditor.cli.inspect import new
+from auditor.data.columns import checks
+from auditor.data.describe import describe, describe_frames
+from auditor.errors import DataError
+from auditor.scenario.json_schema import scenario_schema
+from auditor.scenario.new.draft import MOST_LEFT_OUT, draft, text
+from auditor.scenario.new.selection import MOST_NUMBERS, select
+from auditor.scenario.new.template_files import beside, template, template_names
+from auditor.scenario.read import read_scenario
+
+DEPARTMENTS = ["Sales", "Research", "Legal", "Operations", "Finance", "Support"]
+
+
+def staff(rows=5_000):
+    """A staff file: numbers one after the other, names, dates, salaries to the cent with blanks, ages and departments."""
+    rng = np.random.default_rng(17)
+    age = rng.integers(20, 66, rows)
+    hired = pd.to_datetime("2024-01-01") - pd.to_timedelta(rng.integers(0, 365 * (age - 18)), unit="D")
+    salary = pd.Series(np.round(np.exp(rng.normal(10.6, 0.35, rows) + 0.01 * (age - 40)), 2)).where(rng.random(rows) > 0.08)
+    names = ["".join(letters).title() for letters in rng.choice(list("abcdefghijklmnoprstuvwy"), (rows, 12))]
+    return pd.DataFrame({
+        "employee_id": np.arange(10_001, 10_001 + rows), "name": names, "hired": hired.strftime("%Y-%m-%d"), "salary": salary, "age": age,
+        "department": rng.choice(DEPARTMENTS, rows, p=[0.3, 0.2, 0.1, 0.2, 0.1, 0.1]),
+    })  # fmt: skip
+
+
+def cells(frame):
+    """Every cell of a frame that is not a number of two digits or less, as it is written: those stand in any text."""
+    return {cell for name in frame for cell in frame[name].dropna().astype(str) if len(cell) > 2}
+
+
+def told(frame, messages):
+    """The cells that stand in some text as words of their own."""
+    return cells(frame) & set(re.findall(r"[\w.-]*\w", messages))
+
+
+@pytest.fixture
+def auditor(command):
+    return command
+
+
+def test_a_scenario_for_a_staff_file_audits_what_can_be_and_says_why_the_rest_is_not(here, auditor):
+    staff(1_500).to_csv("staff.csv", index=False)
+    status, out, err = auditor("new", "audit.yaml", "--data", "staff.csv")
+    made = Path("audit.yaml").read_text(encoding="utf-8")
+    assert (status, err) == (0, "")
+    assert "auditor run audit.yaml" in out
+    assert told(staff(1_500), made + out) == set()
+    scenario = read_scenario("audit.yaml")
+    assert scenario.data.columns == ("salary", "age")
+    assert (scenario.data.dates, scenario.data.categorical, scenario.data.missing) == ({"hired": None}, {"department": None}, "drop")
+    assert [use.id for use in scenario.schemes] == ["correlated", "corner-wave", "uniform-multilevel"]
+    assert "'employee_id' goes up or down evenly" in made
+    assert "'name' is text that is different in every record" in made
+    assert re.search(r"- salary +# in steps of 0\.01, \d% blank\n", made)
+
+
+@pytest.mark.slow
+def test_it_runs_without_an_edit(here, auditor):
+    staff().to_csv("staff.csv", index=False)
+    assert auditor("new", "audit.yaml", "--data", "staff.csv")[0] == 0
+    jsonschema.validate(yaml.safe_load(Path("audit.yaml").read_text(encoding="utf-8")), scenario_schema())
+    status, out, err = auditor("check", "audit.yaml")
+    assert status == 0
+    assert told(staff(), out + err) == set()
+    status, out, err = auditor("run", "audit.yaml")
+    assert status == 0
+    assert "4 of 4 hold" in out
+    results = json.loads(Path("audit/audit/results.json").read_text(encoding="utf-8"))
+    assert {record["attribute"] for record in results["measurements"]} == {"salary", "age", "hired", "*"}
+    assert told(staff(), out + err) == set()
+
+
+@pytest.mark.slow
+def test_a_small_one_with_categories_alone_runs_at_once(here, auditor):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"sex": rng.choice(["f", "m"], 200), "member": rng.random(200) < 0.3, "grade": rng.integers(1, 6, 200), "no": rng.permutation(200)})
+    frame.to_parquet("t.parquet")
+    assert auditor("new", "a.yaml", "--data", "t.parquet")[0] == 0
+    assert read_scenario("a.yaml").data.categorical == {"sex": None, "member": None, "grade": None}
+    status, out, _ = auditor("run", "a.yaml")
+    assert status == 0
+    assert "3 of 3 hold" in out
+
+
+# -- what is chosen --------------------------------------------------------------------------------------------------------
+
+
+def chosen(**columns):
+    return select(describe_frames([pd.DataFrame(columns)]))
+
+
+def test_categories_are_taken_while_records_tell_their_combinations_apart():
+    rng = np.random.default_rng(0)
+    few = {f"q{place}": rng.integers(1, 6, 200) for place in range(3)}
+    found = chosen(**few, word=rng.choice(list("abcd"), 200))
+    assert [column.name for column in found.categories] == ["q0", "q1"]  # 25 combinations of at most 200 / 5
+    assert [column.name for column in found.numbers] == ["q2"]  # numbers all the same
+    assert found.left_out[0][1].startswith("is a category, and with it there would be more than 40 combinations")
+
+
+@pytest.mark.parametrize(("share", "treated"), [(0.0, "refuse"), (0.1, "drop"), (0.3, "mean")])
+def test_blanks_are_dropped_while_that_leaves_half_of_the_records(share, treated):
+    rng = np.random.default_rng(0)
+    gaps = {name: pd.Series(rng.normal(size=300)).where(rng.random(300) >= share) for name in "abc"}
+    found = chosen(**gaps, kind=pd.Series(rng.choice(["u", "v"], 300)).where(rng.random(300) >= share))
+    assert found.missing == treated
+    assert bool(found.categories) is (treated != "mean")  # no mean can stand for a category
+    assert chosen(**gaps).missing in (treated, "mean")
+
+
+def test_of_many_columns_a_dozen_is_audited_and_the_list_of_others_is_bounded():
+    wide = {f"c{place}": np.random.default_rng(place).normal(size=40) for place in range(100)}
+    found = describe_frames([pd.DataFrame(wide)])
+    assert len(select(found).numbers) == MOST_NUMBERS
+    made = draft("t.csv", found)
+    assert made.count("comes after the first 12") == MOST_LEFT_OUT
+    assert f"and {100 - MOST_NUMBERS - MOST_LEFT_OUT} columns more" in made
+
+
+def test_nothing_to_audit_is_told_in_one_line_without_a_value():
+    with pytest.raises(DataError) as refused:
+        chosen(name=[f"Alice{place}" for place in range(50)], city=["Rome"] * 50)
+    assert str(refused.value) == (
+        "no column holds numbers, dates or categories that an audit could use: 'name' is text that is different in every record; "
+        "'city' is the same in every record"
+    )
+
+
+def test_of_a_large_table_the_first_records_are_taken_unless_a_column_does_not_vary_in_them():
+    rng = np.random.default_rng(0)
+    some = pd.DataFrame({"x": rng.normal(size=30_000), "late": np.arange(30_000) > 25_000})
+    assert read_scenario(yaml.safe_load(draft("iris", describe_frames([some[["x"]]])))).data.rows == 20_000
+    assert read_scenario(yaml.safe_load(draft("iris", describe_frames([some])))).data.rows is None
+
+
+def test_the_order_of_the_records_is_named_where_it_tells():
+    walk = pd.DataFrame({"no": np.arange(300) + 5, "t": np.cumsum(np.random.default_rng(1).normal(size=300))})
+    assert "order of the records tells of 't'" in draft("t.csv", describe_frames([walk]))
+    assert yaml.safe_load(draft("t.csv", describe_frames([walk.sample(frac=1, random_state=2)])))["data"]["order"] == "no"
+
+
+NAMES = ["a: b", "no", "1e3", "12", "- x", "#c", 'q"t', "{a}", "[b", "a\nb", "true", "null", "~", "é\u202ex", "😀", "\x85", "\u2028", "", " a ", "a\\x", "*", "&", "!t", "%"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_name_is_written_so_that_it_is_read_back(name):
+    from auditor.scenario.yaml.document import load
+
+    assert load(f"a: [{text(name)}]\nb: {text(name)}\n{text(name)}: 1\n").value == {"a": [name], "b": name, name: 1}
+    assert text(name).isprintable()
+
+
+def test_names_in_comments_cannot_leave_them():
+    frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=50), "y\nseed: 7": "same", "z": np.arange(50.0) ** 2})
+    assert yaml.safe_load(draft("t.csv", describe_frames([frame])))["seed"] == 1
+
+
+# -- the command -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_source_is_named_from_the_scenario_s_folder(here, auditor):
+    Path("sub").mkdir()
+    Path("parts").mkdir()
+    for path in ("parts/a.csv", "parts/b.csv", "my staff.csv"):
+        staff(60).to_csv(path, index=False)
+    for data, named in (("parts", "../parts/"), ("parts/", "../parts/"), ("my staff.csv", "../my staff.csv"), ("iris", "iris"), (str(here / "my staff.csv"),) * 2):
+        assert auditor("new", "sub/x.yaml", "--data", data, "--force")[0] == 0
+        assert read_scenario("sub/x.yaml").data.source == named
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("t.csv", "", "the file is empty"),
+        ("t.csv", "a,b\n", "no records"),
+        ("t.csv", "a,b\n37.25,HIV\n", "at least 2 records"),
+        ("t.csv", "name\n" + "".join(f"Alice{place}\n" for place in range(60)), "no column holds numbers"),
+        ("t.csv", "\0\1Alice", "is not text"),
+        ("t.parquet", "Alice,HIV\n", "cannot be read as Parquet"),
+        ("t.csv", ",".join(f"c{place}" for place in range(99)) + "\n" + "1," * 98 + "Alice\n", "99 columns are too many"),
+    ],
+)
+def test_what_cannot_be_looked_at_is_told_in_one_line(here, auditor, monkeypatch, name, content, why):
+    monkeypatch.setattr(checks, "MOST_COLUMNS", 98)  # in place of 5,000
+    Path(name).write_text(content)
+    status, out, err = auditor("new", "a.yaml", "--data", name)
+    assert (status, out) == (2, "")
+    assert why in err
+    assert len(err.splitlines()) == 1
+    assert "Alice" not in err
+    assert "HIV" not in err
+    assert not Path("a.yaml").exists()
+
+
+@pytest.mark.parametrize(("data", "why"), [("nothere.csv", "there is no file"), ("irsi", "did you mean"), ("inline", "Field required"), ("t.xlsx", "neither")])
+def test_so_is_what_is_not_there(here, auditor, data, why):
+    status, _, err = auditor("new", "a.yaml", "--data", data)
+    assert status == 2
+    assert why in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_table_where_a_scenario_is_due_is_told_with_the_command_that_makes_one(here, auditor):
+    Path("my parts").mkdir()
+    for path in ("staff.csv", "my parts/a.csv"):
+        staff(60).to_csv(path, index=False)
+    for command in ("check", "run"):
+        assert auditor(command, "staff.csv")[1:] == (
+            "", "error: staff.csv: is a table, not a scenario; `auditor new audit.yaml --data staff.csv` makes a scenario of it\n"
+        )  # fmt: skip
+    assert "`auditor new audit.yaml --data 'my parts/'`" in auditor("check", "my parts")[2]
+
+
+# -- templates -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", template_names())
+def test_a_template_is_commented_and_valid(here, auditor, name):
+    assert auditor("new", "a.yaml", "--template", name)[0] == 0
+    assert Path("a.yaml").read_bytes() == template(name)
+    assert template(name).count(b"#") > 3
+    assert read_scenario("a.yaml").expect
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["levels", "published", "serial"])  # the others are shorter than scenarios that are shipped
+def test_a_template_runs_as_it_stands(here, auditor, name):
+    assert auditor("new", "a.yaml", "--template", name)[0] == 0
+    assert auditor("run", "a.yaml", "--quiet")[0] == (1 if name == "published" else 0)  # whose copies are weak, and it says so
+
+
+def test_help_names_every_template():
+    told = next(option.help for option in new.params if option.name == "template")
+    assert re.findall(r"[\w-]+", told.partition(":")[2].replace(" or ", " ")) == ["uniform", "published", "k-anonymity", "serial", "levels"]
+    assert set(template_names()) == {"uniform", "published", "k-anonymity", "serial", "levels"}
+
+
+def test_a_template_leaves_files_alone_and_unknown_names_have_a_nearest(here, auditor):
+    assert "did you mean 'k-anonymity'" in auditor("new", "a.yaml", "--template", "kanonymity")[2]
+    assert "give one of them" in auditor("new", "a.yaml", "--template", "uniform", "--data", "iris")[2]
+    assert auditor("new", "a.yaml", "--template", "published")[0] == 0
+    assert {str(path) for path in Path().rglob("*.csv")} == set(beside("published"))
+    assert "is there already" in auditor("new", "b.yaml", "--template", "published")[2]
+    assert auditor("new", "b.yaml", "--template", "published", "--force")[0] == 0
+
+
+def test_what_is_described_is_what_is_drafted(here):
+    staff(300).to_csv("staff.csv", index=False)
+    assert draft("staff.csv", describe("staff.csv")) == draft("staff.csv", describe("staff.csv"))
