@@ -254,6 +254,7 @@ def test_estimated_knowledge_converges_to_perfect_as_rows_grow():
     assert excess[2] < 0.01
 
 
+@pytest.mark.slow
 def test_errata_6_2_structured_estimate_never_rises_with_copies():
     """ERRATA 6.2, fresh noise shaped like the data: only the mean is estimated, and every copy helps."""
     errors = estimated_errors([200], [0.5] * 8, noise="data")["estimated(rows=200)"]

@@ -274,6 +274,7 @@ def test_a_leak_in_the_last_coalition_is_found(sufficient, gain):
     assert "2, 3" in found.why
 
 
+@pytest.mark.slow
 def test_sweep_points_may_differ_in_width():
     found = verdict("corner-wave", [0.5, 1.0], {"no-collusion-gain": {}}, sweep={"data.covariance": [[[1.0]], [[1.0, 0.5], [0.5, 1.0]]]})
     assert found.status == "holds"
@@ -428,6 +429,7 @@ def test_repeated_levels_are_no_coefficients_to_learn():
     np.testing.assert_allclose(gain, 0.0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_total_beside_its_parts_is_no_coefficient_to_learn():
     """Mean gain over 100 replicates within 4.5 standard errors of none (7e-6 each)."""
     singular = [[1.0, 0.5, 1.5], [0.5, 1.0, 1.5], [1.5, 1.5, 3.0]]

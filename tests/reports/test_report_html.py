@@ -202,6 +202,7 @@ def test_a_page_that_would_be_too_large_folds_what_opens_on_demand(
     assert "need JavaScript in a page of so many" not in whole.text
 
 
+@pytest.mark.slow
 def test_then_its_charts_hold_fewer_rows(quickstart: AuditResult, pages: dict[str, Page], monkeypatch: pytest.MonkeyPatch) -> None:
     room = len(folded(quickstart, monkeypatch, 1).source.encode()) - 10_000
     monkeypatch.setattr("reports.html.LARGEST", room)
