@@ -95,12 +95,16 @@ class Posterior:
         return np.asarray(z)
 
     def _chances(self, z: Array) -> tuple[Array, Array]:
-        """Return ``q``, shape (K, n), and each row's log-likelihood, shape (n,)."""
-        log = self._log_scale[:, None] - 0.5 * np.square(z).sum(axis=1)
-        top = log.max(axis=0)
-        q = np.exp(log - top)
+        """Return ``q``, shape (K, n), and each row's log-likelihood, shape (n,): worked out in place, as EM spends its time here."""
+        q = np.square(z).sum(axis=1)
+        q *= -0.5
+        q += self._log_scale[:, None]
+        top = q.max(axis=0)
+        q -= top
+        np.exp(q, out=q)
         total = q.sum(axis=0)
-        return q / total, top + np.log(total) - 0.5 * z.shape[1] * np.log(2.0 * np.pi)
+        q /= total
+        return q, top + np.log(total) - 0.5 * z.shape[1] * np.log(2.0 * np.pi)
 
     def chances(self, u: Array) -> tuple[Array, Array]:
         """Return ``q``, shape (K, n), and each row's log-likelihood, shape (n,)."""

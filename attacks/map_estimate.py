@@ -51,6 +51,7 @@ class MaximumAPosteriori(RowAttack):
 
     name = "map-estimate"
     attack_kind = "per attribute"
+    combines = True
     cost = Cost(0.015, 5e-7)
     reference = "liu2008, section 3.5"
     assumes = "The adversary knows the law of the noise; a gaussian prior needs the data's moments, the others only the copies."

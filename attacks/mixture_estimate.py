@@ -14,7 +14,8 @@ known of one attribute tells which part of another is meant. Linear attacks see 
 The prior is learnt by expectation–maximisation under the law of the noise (``attacks._deconvolution``), from at most 20,000 rows drawn
 from all over the table; the estimate then goes through every row, block by block. The number of components is the one that makes rows
 held out most likely. With one component the prior is the mean and covariance that the adversary knows or estimates, and the attack is
-``bayes-estimate``. All else needs only copies and law, whatever the knowledge. Coalitions with one and the same combination learn it once.
+``bayes-estimate``. All else needs only copies and law, whatever the knowledge. Coalitions with one and the same combination learn it
+once (``RowAttack.combines``).
 
 Reference: bovy2011 for the prior, huang2005 (13) for a component's estimate. Best of all attacks, in squared error, as far as the data are
 such a mixture and the rows enough to learn it; that they are is *not checked*. Wins on curves, clusters, tails and heaps; on normal data it
@@ -24,7 +25,6 @@ fifty attributes, always with a hundred. Gains little where noise hides the shap
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -52,15 +52,13 @@ from auditor.plugin import (
     stream,
 )
 
-MOST_KEPT = 64
-"""Priors that are kept for coalitions whose combination is the same."""
-
 
 @register
 class MixtureEstimate(RowAttack):
     """Posterior mean of all attributes together under a mixture of normals learnt from the copies alone (extreme deconvolution)."""
 
     name = "mixture-estimate"
+    combines = True
     cost = Cost(0.01, 1.2e-5)
     reference = "bovy2011, eq. 16"
     assumes = "The adversary knows the law of the noise, which is Gaussian; the prior is learnt from the copies."
@@ -74,29 +72,16 @@ class MixtureEstimate(RowAttack):
 
         components: Annotated[int, Field(ge=1, le=64)] = Field(16, description="most components; with 1 it is bayes-estimate")
 
-    def __init__(self, parameters: PluginParameters | None = None, **values: object) -> None:
-        super().__init__(parameters, **values)
-        self._learnt: dict[bytes, Mixture] = {}
-
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the posterior mean, its prior learnt from the coalition's copies."""
         seen = Seen.of(view)
         pencil = seen.pencil
         prior = Mixture(np.ones(1), np.zeros((1, pencil.share.size)), np.diag(pencil.share)[None])
-        if self.parameters.components > 1:
-            u = some_rows((seen.coordinates(copies) for copies in blocks), stream(view.seed, self.name, "rows"))
-            prior = self._learn(prior, u, pencil)
-        return _PosteriorMean(seen, prior)
-
-    def _learn(self, start: Mixture, u: Array, pencil: Pencil) -> Mixture:
-        """Learn the prior, or find it again: corner-wave's coalitions with one best copy are one, and learning takes longest of all."""
         noise = 1.0 - pencil.share
-        told = hashlib.blake2b(b"".join(np.ascontiguousarray(part).tobytes() for part in (u, noise, pencil.basis))).digest()
-        if told not in self._learnt:
-            if len(self._learnt) >= MOST_KEPT:
-                self._learnt.clear()
-            self._learnt[told] = learn(start, u, noise, pencil.basis, self.parameters.components)
-        return self._learnt[told]
+        if self.parameters.components > 1 and noise.any():  # without noise the copies are the estimate, whatever the prior
+            u = some_rows((seen.coordinates(copies) for copies in blocks), stream(view.seed, self.name, "rows"))
+            prior = learn(prior, u, noise, pencil.basis, self.parameters.components)
+        return _PosteriorMean(seen, prior)
 
 
 def least_noise(view: View) -> Array:

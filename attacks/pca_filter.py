@@ -32,12 +32,12 @@ from auditor.adversary.single_copy import (
     CovarianceSource,
     FilterParameters,
     combined_noise,
-    descending_eigen,
     direction_gains,
     estimated_covariance,
     filter_map,
     white_variance,
 )
+from auditor.numerics.linear_algebra import descending_eigen
 from auditor.plugin import Affine, Array, Estimated, LinearAttack, NotApplicable, Perfect, PluginParameters, View, register
 
 ROUNDING = 1e-12

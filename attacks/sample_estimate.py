@@ -69,6 +69,7 @@ class SampleEstimate(RowAttack):
 
     name = "sample-estimate"
     attack_kind = "with a sample"
+    combines = True
     cost = Cost(2e-3, 3.5e-6)
     reference = "robbins1956"
     knowledge = (KnownSample.name, UnmatchedRecords.name, KnownRecords.name)

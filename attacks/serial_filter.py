@@ -38,7 +38,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy  # its parts are imported when they are first used
 
-from attacks._spectra import PADDING, excess_risk, periodograms, smoothed, wiener_gain
+from attacks._spectra import PADDING, excess_risk, judged_by, periodograms, smoothed, wiener_gain
 from auditor.adversary.single_copy import combined_noise
 from auditor.numerics.linear_algebra import Pencil
 from auditor.plugin import Array, Cost, Estimated, Indices, Perfect, Reconstruction, RowAttack, View, register
@@ -63,6 +63,7 @@ class SerialFilter(RowAttack):
     attack_kind = "serial"
     cost = Cost(3e-3, 2e-6)
     serial = True
+    combines = True
     reference = "wiener1949"
     knowledge = (Perfect.name, Estimated.name)
     assumes = (
@@ -121,9 +122,9 @@ def learnt_taps(stretches: Iterable[Array], length: int, nu: Array) -> Array:
     odd, even, count = periodograms(stretches, length)
     flat = 1.0 - nu
     best, chosen = 0.0, 1
+    halves = (odd, judged_by(even)), (even, judged_by(odd))
     for lags in lag_choices(length):
-        both = [excess_risk(wiener_gain(smoothed(taught, lags), nu), flat, judged, nu, count // 2 * length)
-                for taught, judged in ((odd, even), (even, odd))]  # fmt: skip
+        both = [excess_risk(wiener_gain(smoothed(taught, lags), nu), flat, *judged, nu, count // 2 * length) for taught, judged in halves]
         bound = sum(risk.excess + SURE_OF / np.sqrt(2.0) * risk.std_error for risk in both) / 2.0
         if bound < best:
             best, chosen = bound, lags

@@ -102,6 +102,7 @@ class ReconstructedPrior(RowAttack):
     """Posterior means under distributions estimated from the copies; any knowledge will do."""
 
     name = UnivariateReconstruction.name
+    combines = True
     cost = Cost(0.01, 4e-6)
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:

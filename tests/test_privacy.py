@@ -133,7 +133,7 @@ def test_attacks_and_schemes_that_break_give_no_value_away_and_the_others_are_re
         (f'age,pay\n1,{NUMBER}\n"{TEXT},2\n', "cannot be read as CSV"),
         (f"age,pay\n1,{NUMBER}\n", "the table has 1 record"),
         (f"{NUMBER},{NUMBER}5\n1,2\n3,4\n", "the first line holds numbers where the column names should be"),
-        (f"age;pay\n1;{NUMBER}\n2;3\n", "separated by semicolons"),
+        (f"age;pay,x\n1;{NUMBER},2\n", "separated by commas or semicolons"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_told_without_its_values(here, command, content, reported):

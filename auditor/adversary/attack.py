@@ -224,6 +224,9 @@ class RowAttack(Attack):
     jumps: ClassVar[bool] = False
     """Whether one draw in twenty of what it was given may change its error by orders of magnitude, as where columns are taken for one
     another. Its error bars then come from more other releases, for that to be seen among them."""
+    combines: ClassVar[bool] = False
+    """Whether it sees Gaussian noise of one shape through the best combination of the copies alone: a coalition is then attacked with the
+    copies that count in it, once for all coalitions that have these in common (corner-wave: the best copy)."""
 
     @abstractmethod
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:

@@ -94,12 +94,6 @@ def estimated_covariance(covariance: Array, Sigma_r: Array) -> Array:
     return clip_to_psd(covariance - Sigma_r, covariance)
 
 
-def descending_eigen(K: Array) -> tuple[Array, Array]:
-    """Return eigenvalues, largest first, shape (N,), and eigenvectors as columns, shape (N, N)."""
-    values, vectors = np.linalg.eigh((K + K.T) / 2)
-    return values[::-1], vectors[:, ::-1]
-
-
 def direction_gains(values: Array, kept: int, variance: float | Array, rows: int | None, parameters: FilterParameters) -> Array:
     """Return the factor of each direction, shape (N,): 0 beyond the first ``kept``; there 1, or the optimal shrinkage.
 
@@ -129,8 +123,7 @@ def sample_filter(view: View, parameters: FilterParameters, rule: Callable[[Arra
     ``rule`` says how many are kept, given the eigenvalues from the largest down, the noise's variance and the number of rows.
     """
     rows = view.held.count
-    mean, covariance = view.combined(view.held)
-    values, V = descending_eigen(covariance)
+    mean, covariance, values, V = view.spectrum
     variance = white_variance(view, covariance, values, parameters, rows)
     gains = direction_gains(values, rule(values, variance, rows), variance, rows, parameters)
     return filter_map(view, (V * gains) @ V.T, mean, fixed=False)
@@ -148,4 +141,4 @@ def filter_map(view: View, F: Array, mean: Array, fixed: bool) -> Affine:
         Whether F and m depend on the law alone.
     """
     m = mean - view.centre
-    return Affine(np.asarray(np.kron(view.weights, F)), np.asarray(m - F @ m), fixed)
+    return Affine((F[:, None, :] * view.weights[:, None]).reshape(len(F), -1), np.asarray(m - F @ m), fixed)

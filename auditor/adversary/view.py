@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -16,11 +16,24 @@ from auditor.adversary.given import NOTHING, ExactMoments, Given, Informed, Samp
 from auditor.adversary.knowledge import Knowledge, KnownAttributes
 from auditor.errors import NotApplicable
 from auditor.numerics.combination import best_unbiased_combination
-from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd
+from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd, descending_eigen
 from auditor.numerics.moments import Moments
 from auditor.numerics.read_only import seal
 from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw
 from auditor.types import Array
+
+MOST_KEPT, SMALL = 32, 64
+"""Views of coalitions that a view keeps, if its copies have at most so many columns together: a megabyte."""
+FEW_COPIES = 16
+"""Of so many copies combinations are kept: each is asked for by every attack in every redraw, and takes longer than all else there."""
+
+
+@lru_cache(maxsize=4096)
+def _found_before(Sigma: bytes, k: int, grain: float) -> tuple[Array, Array]:
+    """Return the best combination of k copies, of which many attacks and redraws ask."""
+    weights, variance = best_unbiased_combination(np.frombuffer(Sigma).reshape(k, k), grain)
+    seal(weights)
+    return weights, variance
 
 
 @dataclass(frozen=True)
@@ -75,7 +88,19 @@ class View(Informed):
         return len(self.attributes)
 
     def coalition(self, copies: Sequence[int]) -> View:
-        """Return the view of a smaller coalition; copy numbers must be among this view's."""
+        """Return the view of a smaller coalition; copy numbers must be among this view's. Some are kept, as every attack asks for them."""
+        kept = self._kept.get(tuple(copies))
+        if kept is None:
+            kept = self._coalition(copies)
+            if len(self._kept) < MOST_KEPT and len(self.copies) * self.width <= SMALL:
+                self._kept[tuple(copies)] = kept
+        return kept
+
+    @cached_property
+    def _kept(self) -> dict[tuple[int, ...], View]:
+        return {}
+
+    def _coalition(self, copies: Sequence[int]) -> View:
         places = [self.copies.index(copy) + 1 for copy in copies]
         return replace(
             self,
@@ -106,13 +131,23 @@ class View(Informed):
         """
         return np.full(len(self.copies), 1.0 / len(self.copies)) if self._combination is None else self._combination[0]
 
+    @property
+    def counting(self) -> tuple[int, ...]:
+        """Copies that say all that the coalition's say by law: those in the combination of Gaussian noise of one shape, else all."""
+        if not isinstance(self.law, GaussianNoise) or self.law.distribution != "gaussian":
+            return tuple(self.copies)
+        return tuple(copy for copy, weight in zip(self.copies, self.weights, strict=True) if weight)
+
     @cached_property
     def _combination(self) -> tuple[Array, Array] | None:
         """The combination and its noise multiple, its weights bounded by the grain of second moments: ε of what they are sums of."""
         if not isinstance(self.law, GaussianNoise):
             return None
         Sigma = self.law.level_covariance
-        return best_unbiased_combination(Sigma, math.sqrt(EPS * (1.0 + float(np.diag(Sigma).max()))))
+        grain = math.sqrt(EPS * (1.0 + float(np.diag(Sigma).max())))
+        if len(Sigma) > FEW_COPIES:
+            return best_unbiased_combination(Sigma, grain)
+        return _found_before(np.ascontiguousarray(Sigma, dtype=np.float64).tobytes(), len(Sigma), grain)
 
     @cached_property
     def grain(self) -> Array:
@@ -141,9 +176,16 @@ class View(Informed):
 
     def combined(self, moments: Moments) -> tuple[Array, Array]:
         """Return mean, shape (N,), and covariance, shape (N, N), divisor r − 1, of ``Σ w_i Y_i`` over the rows of ``moments``."""
-        W = np.kron(self.weights, np.eye(self.width))
+        w, k, N = self.weights, len(self.copies), self.width
         covariance = moments.covariance(max(1, moments.count - 1))
-        return self.centre + W @ moments.mean, W @ covariance @ W.T
+        # W = wᵀ ⊗ I, never written out: W m = Σ w_i m_i, and W C Wᵀ = Σ w_i C_ij w_j
+        return self.centre + w @ moments.mean.reshape(k, N), w @ (w @ covariance.reshape(k, -1)).reshape(N, k, N)
+
+    @cached_property
+    def spectrum(self) -> tuple[Array, Array, Array, Array]:
+        """Mean and covariance of the best combination of the rows held, and its eigenvalues and vectors, the largest first."""
+        mean, covariance = self.combined(self.held)
+        return mean, covariance, *descending_eigen(covariance)
 
     @cached_property
     def data_moments(self) -> tuple[Array, Array]:

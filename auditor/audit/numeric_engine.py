@@ -23,6 +23,7 @@ from auditor.audit.base.release import Release, open_release
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical.binned_columns import binned_records
 from auditor.audit.drawn_law.numeric import law_rows, law_tests, looked_at
+from auditor.audit.measures.every_cell import every_cell_records
 from auditor.audit.measures.geometry import geometry_records
 from auditor.audit.measures.naming import Naming, naming_records
 from auditor.audit.measures.privacy import entropy_records, tally_records, wanted_tally
@@ -133,7 +134,7 @@ class Session:
                 for found, spread in self._tried(replace(self.opened, coalitions=tried), use, knowledge) if tried else ():
                     cells += found
                     spreads += spread
-        return cells, spreads
+        return cells + beyond_the_part(self.opened, self.context), spreads
 
     def testify(self, evidence: ReleaseEvidence) -> None:
         """Fill in what expectations judge the release by."""
@@ -218,6 +219,13 @@ def release_records(opened: Opened, context: CellContext) -> Iterator[Measuremen
         yield from geometry_records(context, release.columns, scenario.seed)
     if asked("anonymity"):
         yield from promise_records(context, release.scheme.promises(release.blocks(), opened.coalitions))
+
+
+def beyond_the_part(opened: Opened, context: CellContext) -> list[Measurement]:
+    """Return errors over all that copies from files say, where what is audited is but the part that they have in common and in full."""
+    whole = opened.release.table.whole
+    copies = opened.release.scheme.handed_in(opened.release.table)
+    return every_cell_records(context, whole.attributes, whole.values, copies, opened.coalitions) if copies else []
 
 
 def noise_dependences(opened: Opened) -> dict[Coalition, Dependence]:

@@ -27,7 +27,9 @@ class CodeCopy(NamedTuple):
     full: NDArray[np.bool_]
 
 
-def read_codes(path: Path, data: CategoricalTable, keys: RecordKeys | None = None, exact: bool = False, why: str = "") -> CodeCopy:
+def read_codes(
+    path: Path, data: CategoricalTable, keys: RecordKeys | None = None, exact: bool = False, why: str = "", dropped: bool = False,
+) -> CodeCopy:  # fmt: skip
     """Return a copy in the original's records.
 
     Parameters
@@ -42,6 +44,8 @@ def read_codes(path: Path, data: CategoricalTable, keys: RecordKeys | None = Non
         Whether the file may then have no more rows than the original.
     why : str
         What may have made another number of rows, for whoever reads that.
+    dropped : bool
+        Whether records with a blank were left out of the original: they are then left out of a copy that has them.
 
     Raises
     ------
@@ -50,6 +54,8 @@ def read_codes(path: Path, data: CategoricalTable, keys: RecordKeys | None = Non
     """
     with named_after(path):
         frame = read_columns(str(path), list(data.names))
+        if keys is None and dropped and len(frame) > data.rows:
+            frame = frame[frame.notna().all(axis=1)].reset_index(drop=True)
         places = np.arange(len(frame)) if keys is None else places_by_key(path, keys, keys.name, reading.header(path))
     if keys is None:
         check_rows_match(path, len(frame), data.rows, exact, why)

@@ -19,7 +19,8 @@ from auditor.text.spelling import closest
 NEARER = 1e-4
 """Chance that records perturbed alike, by ranks of their squared errors, look as if those that were left out had been perturbed less."""
 
-
+MOST_CELLS = 256
+"""Cells of a record in all copies up to which records and columns that are not complete are attacked too (`every-cell`)."""
 BARER = 0.5
 """A column that is not audited is called less perturbed if its squared error is below this share of the least of those that are."""
 LESS = ": it is less perturbed than what was audited, and more exposed than the figures say"
@@ -68,6 +69,8 @@ def common_part(table: Table, copies: Sequence[Copy]) -> Audited:
     which = "" if part.width == table.width else f", in {listed(part.attributes)}, which all copies have"
     kept = f"{len(rows):,} of {counted(table.rows, 'record')}"
     notes.append(f"audited are {kept}, those that the original and all copies have in full{which}")
+    if table.width * len(copies) <= MOST_CELLS:
+        notes.append("all records and columns are under every-cell: the best linear attack, learnt from the originals, on every cell held")
     rest = [found for copy in copies for found in _not_audited(copy, table, rows, columns)]
     return Audited(part, (*notes, *(f"{note}{LESS if bare else ''}" for note, bare in rest)), any(bare for _, bare in rest))
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from auditor.data.clean import Asked, numbers_of_frame, numbers_of_pieces
 from auditor.data.columns.checks import check_variance
@@ -18,6 +19,7 @@ from auditor.data.columns.dates import in_days
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.formats import readers as reading
 from auditor.data.formats.as_written import column_as_written
+from auditor.data.formats.file_kinds import SAID, SUFFIXES
 from auditor.data.formats.parts import pieces_of, whole_frame
 from auditor.data.request import DataUse
 from auditor.data.streamed.rows import FileRows
@@ -55,6 +57,14 @@ class Copy:
     said: NDArray[np.bool_] = field(repr=False)
     others: tuple[str, ...] = ()
     beyond: int = 0
+    order: Array | None = field(default=None, repr=False)
+    """Normal scores of the records' places in the file, shape (n,), NaN for those that it lacks; None where they are in the original's
+    order."""
+
+    @property
+    def cells(self) -> Array:
+        """All that the file says of each record, NaN where it says nothing: its values, and its place in a file of another order."""
+        return self.values if self.order is None else np.column_stack([self.values, self.order])
 
     @property
     def suppressed(self) -> NDArray[np.bool_]:
@@ -114,10 +124,12 @@ def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = Fa
         number of rows.
     """
     with named_after(path):
-        if path.suffix.lower() not in reading.SUFFIXES:
-            raise DataError(f"a copy is a file of kind {' or '.join(reading.SUFFIXES)}")
+        if path.suffix.lower() not in SUFFIXES:
+            raise DataError(f"a copy is {SAID}")
         known = reading.header(path)
         values = _numbers(path, table, known)
+        if key is None and table.dropped and len(values) > table.rows:  # `missing: drop` holds for copies that kept their blanks, too
+            values = values[~np.isnan(values).any(axis=1)]
         places = np.arange(len(values)) if key is None else places_by_key(path, table.keys, key, known)
     if key is None:
         check_rows_match(path, len(values), table.rows, exact, why)
@@ -126,7 +138,16 @@ def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = Fa
     joined[places[found]], held[places[found]] = values[found], True
     others = tuple(name for name in known if name not in (*table.attributes, key, ""))
     beyond = 0 if key is None else int((~found).sum())
-    return Copy(path.name, joined, held, np.asarray(np.isfinite(values).any(axis=0)), others, beyond)
+    return Copy(path.name, joined, held, np.asarray(np.isfinite(values).any(axis=0)), others, beyond, _order(places[found], table.rows))
+
+
+def _order(places: NDArray[np.intp], rows: int) -> Array | None:
+    """Return the normal scores of places in the file, of records at these places of the original; None where both have one order."""
+    if (np.diff(places) > 0).all():
+        return None
+    scores = np.full(rows, np.nan)
+    scores[places] = ndtri((np.arange(len(places)) + 0.5) / len(places))
+    return scores
 
 
 def _numbers(path: Path, table: Table, known: Sequence[str]) -> Array:

@@ -22,6 +22,7 @@ from auditor.data.columns.dates import in_days
 from auditor.data.columns.hierarchy import Hierarchy, coded
 from auditor.data.columns.record_keys import record_keys
 from auditor.data.columns.row_order import in_order_of
+from auditor.data.formats import file_kinds
 from auditor.data.formats import readers as reading
 from auditor.data.formats.as_written import column_as_written
 from auditor.data.formats.parts import Piece, first_rows, parts, pieces_of, whole_frame
@@ -73,7 +74,7 @@ def load_table(
     Parameters
     ----------
     source : str
-        The name of a registered source, or a path to a ``.csv`` (UTF-8, commas, a header) or ``.parquet`` file, or to a folder of
+        The name of a registered source, or a path to a file of any kind in ``auditor.data.formats.file_kinds``, or to a folder of
         parts (``parts/``), relative to ``base`` or else to the current folder. In a CSV file of one column every line below the header
         is a record, and a blank one, at the end too, is a missing value; in one of several columns a blank line is no record.
     columns : sequence of str, optional
@@ -137,7 +138,7 @@ def load_table(
             return _finished(_of_pieces(pieces, names, asked, source), standardize, varied=varied)
         if as_is and is_large(pieces, len(names)):
             found = categorize(pieces, names, asked.booleans, asked, chosen)
-            numbers = Table(found.numeric, found.content, source)
+            numbers = Table(found.numeric, found.content, source, dropped=missing == "drop")
             codes = found.codes
             return held_if_small(_finished(numbers, standardize, lambda: _stored(codes(numbers))))
         raw = _Raw(whole_frame(pieces, names, rows))
@@ -161,14 +162,15 @@ def load_table(
     values = numbers_of_frame(frame, asked)
     if keys is not None and missing == "drop":
         keys = keys.some(raw.frame.notna().all(axis=1).to_numpy())
-    held = Table(names, values, source, raw.description, raw.licence, hierarchies=dict(hierarchies), dates=dict(dates), keys=keys)
+    described = Table(names, values, source, raw.description, raw.licence, dropped=missing == "drop")
+    held = replace(described, hierarchies=dict(hierarchies), dates=dict(dates), keys=keys)
     return _finished(held, standardize, lambda: chosen.table(whole, names, values))
 
 
 def _of_pieces(pieces: Sequence[Piece], names: tuple[str, ...], asked: Asked, source: str) -> Table:
     looked = scanned_rows(pieces, names, asked)
     if looked is None:
-        return Table(names, numbers_of_pieces(pieces, names, asked), source)
+        return Table(names, numbers_of_pieces(pieces, names, asked), source, dropped=asked.missing == "drop")
     rows, found = looked
     return Table(names, rows, source, scanned=found)
 
@@ -263,6 +265,17 @@ def read_columns(path: str, columns: Sequence[str]) -> pd.DataFrame:
     return _from_file(path, columns, None, {}, None).frame
 
 
+def file_pieces(path: str, columns: Sequence[str] | None, rows: int | None) -> tuple[tuple[str, ...], list[Piece]]:
+    """Return the columns to take of a file or a folder of parts, and the pieces that hold the first ``rows`` records."""
+    return _pieces(path, columns, rows, {}, None)
+
+
+def file_notes(source: str, base: Path | None = None) -> list[str]:
+    """Return what a reader must know of how a file is read; of a folder of parts what is to be said of the first that there is any of."""
+    found = _found(source, {}, base) if is_file(source) else []
+    return next((notes for path in found if (notes := reading.notes_of(path))), [])
+
+
 def source_pieces(source: str, base: Path | None = None) -> tuple[tuple[str, ...], int, list[Piece]]:
     """Return the columns of a file or a folder of parts, the number of those that have no name, and the pieces that hold its records.
 
@@ -280,15 +293,17 @@ def source_pieces(source: str, base: Path | None = None) -> tuple[tuple[str, ...
     return names, len(known) - len(named), pieces
 
 
-def source_frame(name: str) -> pd.DataFrame:
-    """Return the records of a registered source with its own parameters, drawn from a fixed seed if they are made up.
+def source_frame(
+    name: str, columns: Sequence[str] | None = None, rows: int | None = None, rng: np.random.Generator | None = None
+) -> pd.DataFrame:
+    """Return the records of a registered source with its own parameters, drawn from a fixed seed unless told otherwise.
 
     Raises
     ------
     DataError, PluginError
         There is no such source, or it needs parameters.
     """
-    return _from_plugin(name, None, None, {}, stream(0, "data")).frame
+    return _from_plugin(name, columns, rows, {}, rng or stream(0, "data")).frame
 
 
 def is_file(source: str) -> bool:
@@ -378,10 +393,10 @@ def _chosen_names(path: Path, columns: Sequence[str] | None, **beside: str | Non
 def _find(source: str, base: Path | None) -> Path:
     there = located(source, base)
     folders = [path for path in there if path.is_dir()]
-    if not source.lower().endswith(reading.SUFFIXES):
+    if not source.lower().endswith(file_kinds.SUFFIXES):
         if folders:
             return folders[0]
-        raise DataError(f"source {quoted(source)} is neither a registered source nor a .csv or .parquet file, nor a folder of them")
+        raise DataError(f"source {quoted(source)} is neither a registered source nor {file_kinds.SAID}, nor a folder of parts")
     if there:
         return there[0]
     where = "the scenario's folder or the current one" if base is not None else "the current folder"

@@ -58,6 +58,8 @@ class Table:
         What identifies the records, where the scenario names a column that does.
     cut : Cut or None
         What the table is a part of, if it is one: copies from files may lack some of the original's records or columns.
+    dropped : bool
+        Whether records with a blank were left out, if there were any: those of a copy are treated alike.
     """
 
     attributes: tuple[str, ...]
@@ -72,6 +74,7 @@ class Table:
     dates: Mapping[str, str | None] = field(default_factory=dict, repr=False)
     keys: RecordKeys | None = field(default=None, repr=False)
     cut: Cut | None = field(default=None, repr=False)
+    dropped: bool = False
 
     @property
     def rows(self) -> int:

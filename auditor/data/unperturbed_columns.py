@@ -1,6 +1,6 @@
 """Columns that are released as they are, beside perturbed ones: read from the owner's file record by record, and not interpreted.
 
-Cells of a CSV file stay the text they are (``007`` is no number), those of a Parquet file keep their type. Nothing is held but a batch.
+Cells of a CSV file stay the text they are (``007`` is no number), those of other kinds keep their type. Nothing is held but a batch.
 """
 
 from __future__ import annotations
@@ -8,26 +8,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import pandas as pd
-
 from auditor.data.formats import readers as reading
 from auditor.data.formats.as_written import frames_as_written
 from auditor.data.formats.parts import parts
 from auditor.data.load import is_file
+from auditor.data.raw_columns import InStep, complete, first
 from auditor.errors import DataError
 from auditor.results.files import located
 from auditor.text.column_names import nearest, quoted
 
 
-class Kept:
+class Kept(InStep):
     """Some columns of a file, or of a folder of parts, taken from the start on.
 
     Parameters
     ----------
     data : str
-        A path to .csv or .parquet.
+        A path to a file of data.
     columns : sequence of str
         In the order they are wanted.
+    rows : int, optional
+        Only the first so many records.
+    blanks : InStep, optional
+        Of the columns that are perturbed: records that lack any of these are passed over.
 
     Raises
     ------
@@ -35,43 +38,14 @@ class Kept:
         ``data`` is no file, or has no such column.
     """
 
-    def __init__(self, data: str, columns: Sequence[str]) -> None:
+    def __init__(self, data: str, columns: Sequence[str], rows: int | None = None, blanks: InStep | None = None) -> None:
         names = column_names(data)
         for column in columns:
             if column not in names:
                 raise DataError(f"{quoted(Path(data).name)} has no column {quoted(column)} to keep{nearest(column, names)}")
         self.columns = list(columns)
-        self._frames = frames_as_written(_files(data), self.columns)
-        self._left = pd.DataFrame()
-
-    def take(self, rows: int) -> pd.DataFrame:
-        """Return the next so many records, shape (rows, columns).
-
-        Raises
-        ------
-        DataError
-            There are fewer.
-        """
-        held = [self._left] if len(self._left) else []
-        while sum(map(len, held)) < rows:
-            frame = next(self._frames, None)
-            if frame is None:
-                raise DataError("the columns to keep have fewer records than those perturbed; rows must match one to one")
-            held.append(frame)
-        whole = pd.concat(held, ignore_index=True) if len(held) > 1 else held[0]
-        self._left = whole.iloc[rows:].reset_index(drop=True)
-        return whole.iloc[:rows].reset_index(drop=True)
-
-    def finish(self) -> None:
-        """Check that nothing is left.
-
-        Raises
-        ------
-        DataError
-            Something is: then the two were not read alike.
-        """
-        if len(self._left) or any(len(frame) for frame in self._frames):
-            raise DataError("the columns to keep have more records than those perturbed; rows must match one to one")
+        frames = first(frames_as_written(_files(data), self.columns), rows)
+        super().__init__(frames if blanks is None else complete(frames, blanks), "the columns to keep")
 
 
 def column_names(data: str) -> list[str]:

@@ -57,6 +57,8 @@ class Gain:
     """Whether it is of boosted trees. What they lose by pooling may hide as much of a gain, so that either counts against the margin."""
     flattered: float = 0.0
     """By how much the gain may be too large, of an attack whose law was learnt from the very copies: so much of it refutes nothing."""
+    from_files: bool = False
+    """Whether the copies come from files: of these there is one release, and no law is proof."""
     covered: bool = True
     """Whether the claim speaks of these very copies, and not only of some of them: else the gain refutes nothing."""
 
@@ -144,7 +146,8 @@ def attack_gains(records: Sequence[Measurement], releases: Iterable[ReleaseEvide
         rows = sum(release.rows for release in here)
         who = f"{first.attack} ({first.knowledge}, {first.attribute}) on {first.scheme}"
         mean, error, degrees = averaged_pairs(paired) if len(paired) == len(group) else unpaired(group)
-        yield Gain(who, first.coalition, mean, error, degrees, rows, flattered=max(release.facts.get("learnt", 0.0) for release in here))
+        flattered, from_files = max(release.facts.get("learnt", 0.0) for release in here), any(release.from_files for release in here)
+        yield Gain(who, first.coalition, mean, error, degrees, rows, flattered=flattered, from_files=from_files)
 
 
 def unpaired(group: Sequence[Measurement]) -> tuple[float, float, float]:

@@ -49,6 +49,13 @@ from auditor.scenario.read_coalitions import parse_coalitions
 SEEN = 0.0025
 """Share that trees must gain for sure before noise counts as drawn by another law: a false alarm costs an honest verdict."""
 
+REPLICATES = "five replicates or more would tell"
+FILES = (
+    "copies from files are one release, which gives this attack no error bar: audit the scheme that made them by its own name, with five "
+    "replicates or more, or claim it of attacks that have one with `attack:`"
+)
+"""What would settle a gain without an error bar."""
+
 
 @register
 class NoCollusionGain(Expectation):
@@ -72,7 +79,7 @@ class NoCollusionGain(Expectation):
         learnt = *best_linear_gains(pooling), *trees_gains(pooling), *best_gains(pooling, margin)
         proved = bool(pooling) and all(copies.pooling.proof for copies in pooling)
         found = attack_gains(records, evidence.releases)
-        measured = [_beside(gain, margin) if proved or gain.flattered > 0 else gain for gain in found]
+        measured = [_beside(gain, margin) if proved or gain.from_files else gain for gain in found]
         gains = *measured, *noise_gains(pooling), *learnt
         parts = [by_law(pooling, margin, level), by_theory(records), on_data(gains, margin, level)]
         status = worst([part.status for part in parts])
@@ -103,7 +110,8 @@ class NoCollusionGain(Expectation):
 def _beside(gain: Gain, margin: float) -> Gain:
     """Return an attack's gain as a guard where one release tells no error bar: it may refute what else decides, and not undo it.
 
-    What decides is a law that is proved; of copies whose law is estimated, the best linear attack and boosted trees, which need none.
+    What decides is a law that is proved; of copies from files, whose law is stated or estimated and no proof, the best linear attack and
+    boosted trees, which need none.
     """
     return replace(gain, guard=True) if math.isinf(gain.std_error) and gain.gain <= margin else gain
 
@@ -245,14 +253,15 @@ def _cannot_tell(gain: Gain, margin: float, level: float) -> str:
     """Say what the data leave open, and what would settle it."""
     # For the claim, a true gain of nothing: the estimate itself is too uncertain here to plan with.
     needed = gain.rows_to_decide(margin, level)
-    rows = f"about {needed:,} rows would settle it if there is no gain" if needed else "five replicates or more would tell"
+    rows = f"about {needed:,} rows would settle it if there is no gain" if needed else FILES if gain.from_files else REPLICATES
     blind = max((one.blind for one in deciding(gain.matching)), default=0.0) if gain.matching else 0.0
     like_no_other = f" and {blind:.2%} of records like no other" if blind > 0 else ""
     return f"cannot tell {_bar(gain)}{like_no_other} from the margin of {_percent(margin)} ({gain.cell}, {gain.rows:,} rows); {rows}"
 
 
 def _bar(gain: Gain) -> str:
-    return f"{_share(gain.gain, signed=True)} ± {_share(1.96 * gain.std_error)}"
+    value = _share(gain.gain, signed=True)
+    return f"{value} ± {_share(1.96 * gain.std_error)}" if math.isfinite(gain.std_error) else f"{value}, without an error bar,"
 
 
 def _share(value: float, *, signed: bool = False) -> str:

@@ -51,6 +51,12 @@ def clip_to_psd(K: Array, like: Array | None = None) -> Array:
     return np.asarray((vectors * np.clip(values, 0.0, None)) @ vectors.T)
 
 
+def descending_eigen(K: Array) -> tuple[Array, Array]:
+    """Return eigenvalues, largest first, shape (N,), and eigenvectors as columns, shape (N, N)."""
+    values, vectors = np.linalg.eigh((K + K.T) / 2)
+    return values[::-1], vectors[:, ::-1]
+
+
 def correlation(K: Array) -> Array:
     """Return the correlation matrix of a covariance, shape (N, N); 0 off the diagonal where an attribute does not vary."""
     scale = np.sqrt(np.clip(np.diag(K), 0.0, None))

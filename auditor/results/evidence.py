@@ -244,6 +244,11 @@ class ReleaseEvidence:
     understated: bool = False
     """Whether some of these are less perturbed than what was audited."""
 
+    @property
+    def from_files(self) -> bool:
+        """Whether its copies come from files, so that no law of theirs is proof of what pooling buys."""
+        return any(not pooling.proved for pooling in self.pooling.values())
+
 
 @dataclass(frozen=True)
 class Evidence:

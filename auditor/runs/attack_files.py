@@ -19,8 +19,9 @@ from auditor import registry
 from auditor.audit.numeric.estimated_noise import estimated_noise
 from auditor.data.columns.checks import kind_of
 from auditor.data.copies import read_copy
-from auditor.data.formats.readers import SUFFIXES, header
-from auditor.data.formats.writers import TableFiles
+from auditor.data.formats.file_kinds import SAID
+from auditor.data.formats.readers import header
+from auditor.data.formats.writers import SUFFIXES, TableFiles
 from auditor.data.load import is_file, load_table, read_columns
 from auditor.data.request import DataUse
 from auditor.data.source import is_public
@@ -169,7 +170,7 @@ def _shared(asked: Request, known: Sequence[str]) -> list[str]:
 def _found(name: str) -> Path:
     path = next((path for path in located(name) if path.is_file()), None)
     if path is None:
-        raise AuditorError(f"{name}: no such file; expected a {' or '.join(SUFFIXES)} file")
+        raise AuditorError(f"{name}: no such file; expected {SAID}")
     return path
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from auditor.audit.engine import engine_of
 from auditor.audit.measures.utility import utility_problems
 from auditor.audit.numeric.row_selection import check_knowledge
 from auditor.data.columns.checks import LARGEST_VARIANCE
+from auditor.data.load import file_notes
 from auditor.data.table import Table
-from auditor.errors import AuditorError, DataError, PluginFailed, Problem, ScenarioError, did_you_mean
+from auditor.errors import AuditorError, AuditorWarning, DataError, PluginFailed, Problem, ScenarioError, did_you_mean
 from auditor.expectations.base import listed
 from auditor.process.containment import contained
 from auditor.results import metrics
@@ -80,6 +82,8 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
     except (MemoryError, OverflowError):
         found.add(("data", "rows") if here.data.rows else ("data",), "cannot be used: the table does not fit into memory")
         return None
+    for note in file_notes(here.data.source, here.base):
+        warnings.warn(AuditorWarning(note), stacklevel=2)
     _check_knowledge(here, table, found)
     for path, message in utility_problems(here, table):
         found.add(("utility", *path), message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -11,36 +12,24 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from auditor.data.columns.categorical_table import CategoricalTable, split
-from auditor.data.columns.category_rules import Categories
 from auditor.data.formats.readers import csv_frame, header
 from auditor.data.formats.writers import TableFiles
-from auditor.data.load import is_file, load_table
-from auditor.data.table import Table
+from auditor.data.load import file_notes, is_file
+from auditor.data.raw_columns import blank_cells
 from auditor.data.unperturbed_columns import Kept, column_names
-from auditor.errors import AuditorError
-from auditor.numerics.random_streams import stream
+from auditor.errors import AuditorError, AuditorWarning
 from auditor.process.containment import plugin_errors
-from auditor.process.environment import one_thread, version
+from auditor.process.environment import version
 from auditor.registry import get
 from auditor.results.files import located, write_atomically
-from auditor.runs.perturb import Release, checked_levels, make_plugin
-from auditor.schemes.base.grid import DOUBLE_BITS, SINGLE_BITS
-from auditor.schemes.base.scheme import Key, Scheme, by_engine
-from auditor.schemes.draw import drawn_blocks, drawn_codes, key_of, noise_deviations
-from auditor.schemes.replacement.base import UniformScheme
+from auditor.runs.drawn_copies import WRITTEN, Asked, Precision
+from auditor.runs.finished_copies import AS_DRAWN, Treatment
+from auditor.runs.perturb import Release, make_plugin
+from auditor.schemes.base.scheme import Scheme, by_engine
+from auditor.text.column_names import listed
 
 MANIFEST = "release.json"
-
-
-Precision = Literal["double", "single"]
-
-ROUNDED = 2.0**-24
-"""Half the distance between neighbouring 32-bit numbers, relative to their size."""
-UNSEEN = 1e-3
-"""Rounding beside the noise that changes no conclusion: squared, a millionth of what any attack leaves unknown."""
 
 
 def write_copies(
@@ -55,13 +44,14 @@ def write_copies(
     form: str | None = None,
     precision: Precision = "double",
     keep: Sequence[str] | Literal["rest"] = (),
+    treatment: Treatment = AS_DRAWN,
 ) -> list[Path]:
     """Perturb a table and write ``copy-1``, ``copy-2`` … and a manifest; return the paths written.
 
     Parameters
     ----------
     data : str
-        A registered source, or a path to .csv or .parquet.
+        A registered source, or a path to a file of data.
     scheme, levels, parameters
         As for ``auditor.perturb``.
     seed : int, optional
@@ -72,12 +62,19 @@ def write_copies(
     columns, rows
         Selection, as in a scenario's ``data``.
     form : 'csv' or 'parquet', optional
-        Like the data by default, csv for a registered source.
+        Parquet for data in Parquet by default, csv (UTF-8, commas, decimal points) for all others.
     precision : 'double' or 'single'
         Numbers of 64 or 32 bits. Single takes half the room; categories are the same in both.
     keep : sequence of str or 'rest'
         Columns of the file that go into every copy **unchanged**; ``rest``: all but those perturbed. None by default: what is not named
         is not released.
+    treatment : Treatment
+        What is done about blank cells, and to copies once they are drawn.
+
+    Warns
+    -----
+    AuditorWarning
+        What was left out, filled in, kept blank, rounded or cut off.
 
     Raises
     ------
@@ -89,19 +86,22 @@ def write_copies(
     Notes
     -----
     Numbers are read, perturbed and written block by block, so that neither table nor copies need fit into memory: a block of every copy
-    does, two megabytes each. So are categories, 65,536 records at a time. The table of a scheme that must see all of it (k-anonymity) is
-    held in memory.
+    does, two megabytes each. So are categories, 65,536 records at a time. Held in memory are the table of a scheme that must see all of it
+    (k-anonymity), one with dates, and categories that keep their blanks.
     """
     kind = form or ("parquet" if _is_parquet(data) else "csv")
     paths = [output / f"copy-{k}.{kind}" for k in range(1, len(levels) + 1)]
     _check_room(data, output, paths)
-    columns, kept = _selection(data, columns, keep, rows)
+    columns, wanted = _selection(data, columns, keep)
+    asked = Asked(data, columns, rows, list(levels), seed, precision, treatment)
+    kept = Kept(data, wanted, rows, blank_cells(asked.raw()) if treatment.missing == "drop" else None) if wanted else None
     with plugin_errors():
         chosen: Scheme = make_plugin("scheme", scheme, parameters or {})
-        parts, stated = by_engine(WRITTEN, chosen)(chosen, data, columns, rows, list(levels), seed, precision)
+        treatment.check(chosen)
+        parts, stated, notes = by_engine(WRITTEN, chosen)(chosen, asked)
     parts = _drawn(parts)
     if kept is not None:
-        parts = _beside(parts, kept, column_names(data), rows is None)
+        parts = _beside(parts, kept, column_names(data))
     first = next(parts)  # what cannot be drawn is refused before a folder is made
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -118,51 +118,27 @@ def write_copies(
             **stated,
             **({} if kept is None else {"kept": kept.columns}),
             "precision": precision,
+            "missing": treatment.missing,
             "for_study_only": seed is not None,
             "copies": [path.name for path in paths],
         }
         write_atomically(output / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
     except OSError as error:
         raise AuditorError(f"{output}: cannot be written ({error.strerror})") from None
+    for note in (*file_notes(data), *notes, *_left_out(data, stated["attributes"], wanted)):
+        warnings.warn(AuditorWarning(note), stacklevel=2)
     return [*paths, output / MANIFEST]
 
 
-Written = tuple[Iterator[Sequence[pd.DataFrame]], dict[str, Any]]
+def _left_out(data: str, perturbed: Sequence[str], kept: Sequence[str]) -> Iterator[str]:
+    """Yield what columns of a file are in no copy."""
+    left = [name for name in column_names(data) if name not in (*perturbed, *kept)] if is_file(data) else []
+    if left:
+        yield f"left out: {listed(left)}; only columns that are perturbed, or named to be kept, are in the copies"
 
 
-def _numbers(
-    scheme: Scheme, data: str, columns: Sequence[str] | None, rows: int | None, levels: list[float], seed: int | None, precision: Precision
-) -> Written:
-    """Return copies of numbers block by block, and what a manifest states of them."""
-    table = load_table(data, columns=columns, rows=rows, parameters={}, rng=stream(seed or 0, "data"), base=None)
-    checked = checked_levels(levels, seed, scheme)
-    key = key_of(scheme, table, checked, seed, DOUBLE_BITS if precision == "double" else SINGLE_BITS)
-    parts = _frames(scheme, table, checked, key)
-    if precision == "single":
-        parts = _in_single(parts, noise_deviations(scheme, table, checked))
-    return parts, _stated(table.attributes, table.rows, scheme.distribution, key.grid)
-
-
-def _codes(
-    scheme: UniformScheme, data: str, columns: Sequence[str] | None, rows: int | None, levels: list[float], seed: int | None,
-    precision: Precision,
-) -> Written:  # fmt: skip
-    """Return copies of categories block by block, the same in either precision, and what a manifest states of them."""
-    held = _categories(data, columns, rows, seed or 0)
-    parts = _coded_frames(scheme, held, checked_levels(levels, seed, scheme), seed)
-    return parts, _stated(held.names, held.rows, "replacement", ())
-
-
-WRITTEN: dict[str, Callable[..., Written]] = {"numeric": _numbers, "categorical": _codes}
-"""What makes the copies that are written, by the engine that a scheme names."""
 READ_AS: dict[str, Callable[[pd.DataFrame], Any]] = {"numeric": lambda X: np.float64, "categorical": lambda X: X.dtypes}
 """What types copies read from files have, likewise."""
-
-
-def _stated(attributes: Sequence[str], rows: int, law: str | None, grid: Sequence[float]) -> dict[str, Any]:
-    """Return what a manifest states of the copies: how they were drawn, and what their numbers are multiples of; never from which key."""
-    lattice = dict(zip(attributes, grid, strict=True)) if grid else None
-    return {"attributes": list(attributes), "rows": rows, "law": law, "grid": lattice}
 
 
 def read_release(X: Any, folder: Path | str) -> Release:
@@ -182,6 +158,9 @@ def read_release(X: Any, folder: Path | str) -> Release:
     try:
         manifest = json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
         names, levels = manifest["attributes"], tuple(manifest["levels"])
+        if manifest.get("post_processing") or manifest.get("missing") == "keep":
+            why = "its copies are rounded, cut off or have blanks, and a new one hangs on its neighbours as they were drawn"
+            raise AuditorError(f"{folder}: cannot be extended; {why}")
         scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
         original = X[names]
         types = by_engine(READ_AS, scheme)(original)
@@ -236,11 +215,11 @@ def _check_room(data: str, output: Path, paths: Sequence[Path]) -> None:
 
 
 def _selection(
-    data: str, columns: Sequence[str] | None, keep: Sequence[str] | Literal["rest"], rows: int | None
-) -> tuple[Sequence[str] | None, Kept | None]:
-    """Return the columns to perturb, and what reads those to keep."""
+    data: str, columns: Sequence[str] | None, keep: Sequence[str] | Literal["rest"]
+) -> tuple[Sequence[str] | None, list[str]]:
+    """Return the columns to perturb, and those to keep."""
     if not keep:
-        return columns, None
+        return columns, []
     if keep == "rest" and columns is None:
         raise AuditorError("to keep the rest, name the columns to perturb with --columns")
     names = column_names(data)
@@ -250,8 +229,7 @@ def _selection(
         raise AuditorError(f"column {both[0]!r} is to be perturbed and kept unchanged; one of the two")
     if not all(wanted):
         raise AuditorError("the rest has a column without a name; name the columns to keep")
-    kept = Kept(data, wanted) if wanted else None
-    return [name for name in names if name not in set(wanted)] if columns is None else columns, kept
+    return [name for name in names if name not in set(wanted)] if columns is None else columns, wanted
 
 
 def _drawn(parts: Iterator[Sequence[pd.DataFrame]]) -> Iterator[Sequence[pd.DataFrame]]:
@@ -264,7 +242,7 @@ def _drawn(parts: Iterator[Sequence[pd.DataFrame]]) -> Iterator[Sequence[pd.Data
         yield part
 
 
-def _beside(parts: Iterator[Sequence[Any]], kept: Kept, order: Sequence[str], whole: bool) -> Iterator[Sequence[Any]]:
+def _beside(parts: Iterator[Sequence[Any]], kept: Kept, order: Sequence[str]) -> Iterator[Sequence[Any]]:
     """Put the columns that are kept beside those perturbed, in the file's order; new columns come last."""
     for copies in parts:
         unchanged = kept.take(len(copies[0]))
@@ -274,66 +252,9 @@ def _beside(parts: Iterator[Sequence[Any]], kept: Kept, order: Sequence[str], wh
         names = [*kept.columns, *copies[0].columns]
         names.sort(key=lambda name: order.index(name) if name in order else len(order))
         yield [pd.concat([unchanged, copy.reset_index(drop=True)], axis=1)[names] for copy in copies]
-    if whole:
-        kept.finish()
+    kept.finish()
 
 
 def _is_parquet(data: str) -> bool:
     """Whether the data are in Parquet: a file, or a folder that holds any."""
     return data.lower().endswith(".parquet") or any(path.is_dir() and any(path.glob("*.parquet")) for path in located(data))
-
-
-def _categories(data: str, columns: Sequence[str] | None, rows: int | None, seed: int) -> CategoricalTable:
-    """Return categories to perturb, with the domains observed or declared by the source."""
-    if columns is None and is_file(data):
-        raise AuditorError("a uniform scheme perturbs categories: name the columns to take as such with --columns")
-    chosen = Categories({}, dict.fromkeys(columns or ()))
-    rng = stream(seed, "data")
-    held = load_table(data, columns=columns, rows=rows, parameters={}, rng=rng, base=None, categories=chosen).categorical
-    if held is None:
-        raise AuditorError("a uniform scheme perturbs categories: name the columns to take as such")
-    return held
-
-
-def _coded_frames(
-    scheme: UniformScheme, table: CategoricalTable, levels: tuple[float, ...], seed: int | None
-) -> Iterator[Sequence[pd.DataFrame]]:
-    """Yield every copy of categories block by block: the same values as ``auditor.perturb`` makes in memory from the same seed."""
-    for copies in drawn_codes(scheme, table, levels, seed):
-        yield [
-            pd.DataFrame({
-                attribute.name: pd.Categorical.from_codes(codes, categories=pd.Index(attribute.labels, tupleize_cols=False))
-                for attribute, codes in zip(table.attributes, split(table, copy), strict=True)
-            })
-            for copy in copies
-        ]  # fmt: skip
-
-
-def _frames(scheme: Scheme, table: Table, levels: tuple[float, ...], key: Key) -> Iterator[Sequence[pd.DataFrame]]:
-    """Yield every copy block by block: the same values as ``auditor.perturb`` makes in memory from the same seed."""
-    with one_thread():
-        for _, _, copies in drawn_blocks(scheme, table, levels, key):
-            columns = scheme.output_width(table.width)
-            names = list(table.attributes) if columns == table.width else [f"y{k}" for k in range(1, columns + 1)]
-            yield [pd.DataFrame(scheme.to_columns(copy, table.attributes), columns=names) for copy in copies]
-
-
-def _in_single(parts: Iterator[Sequence[pd.DataFrame]], noise: NDArray[np.float64] | None) -> Iterator[Sequence[pd.DataFrame]]:
-    """Yield copies as 32-bit numbers.
-
-    Where there is a grid, 32 bits hold its multiples, and nothing is rounded here. Elsewhere a rounded copy tells nobody more than the
-    copy, being a function of it. But noise that the rounding swallows is no noise any more, and copies that differ by less are one; so what
-    rounds by too much is refused.
-    """
-    for part in parts:
-        for place, copy in enumerate(part):
-            rounding = ROUNDED * copy.abs().max(axis=0).to_numpy()
-            spread = copy.std(axis=0, ddof=0).to_numpy() if noise is None else noise[place]
-            worst = int((rounding - UNSEEN * spread).argmax())
-            if spread[worst] > 0 and rounding[worst] > UNSEEN * spread[worst]:
-                raise AuditorError(
-                    f"copy {place + 1}, column {copy.columns[worst]!r}: 32-bit numbers are off by up to "
-                    f"{rounding[worst] / spread[worst]:.1g} of its {'deviation' if noise is None else 'noise'}, "
-                    f"and {UNSEEN:g} is the most that changes no conclusion; write it in double precision"
-                )
-        yield [copy.astype(np.float32) for copy in part]

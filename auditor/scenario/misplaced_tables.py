@@ -6,7 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
-from auditor.data.formats import readers as reading
+from auditor.data.formats import file_kinds
 from auditor.errors import AuditorError, shortened
 from auditor.scenario.fields import FIELDS
 
@@ -57,7 +57,7 @@ def _is_readable(path: Path) -> bool:
     """Whether a file, or what a folder holds, is called what readers of tables read."""
     if path.is_dir():
         try:
-            return any(inside.suffix.lower() in reading.SUFFIXES for inside in path.iterdir() if inside.is_file())
+            return any(inside.suffix.lower() in file_kinds.SUFFIXES for inside in path.iterdir() if inside.is_file())
         except OSError:
             return False
-    return path.suffix.lower() in reading.SUFFIXES and path.is_file()
+    return path.suffix.lower() in file_kinds.SUFFIXES and path.is_file()

@@ -8,6 +8,7 @@ from typing import Any
 from auditor import registry
 from auditor.data.columns.category_rules import parse_bins, parse_domains
 from auditor.data.columns.dates import parse_dates
+from auditor.data.formats.file_kinds import SAID, SUFFIXES
 from auditor.data.request import DataUse
 from auditor.errors import did_you_mean, shortened
 from auditor.parameters import shown, whole
@@ -37,7 +38,7 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
         return None
     source = value.get("source")
     if not isinstance(source, str):
-        problems.add(("data", "source"), "is required: a registered source, or a path to .csv or .parquet")
+        problems.add(("data", "source"), "is required: a registered source, or a path to a file of data")
         return None
     columns = _columns(value.get("columns"), problems)
     rows = whole(value.get("rows"))
@@ -110,9 +111,9 @@ def _source_parameters(source: str, own: dict[str, Any], problems: Problems, bas
     there = located(source, base)
     parts = any(path.is_dir() for path in there)
     given = shortened(repr(source), 120)
-    if not source.lower().endswith((".csv", ".parquet")) and not (parts and is_path(source)):
+    if not source.lower().endswith(SUFFIXES) and not (parts and is_path(source)):
         hint = f"; write {source + '/'!r} for the folder of that name" if parts else did_you_mean(source, registry.names("source"))
-        problems.add(("data", "source"), f"must be a registered source or a path to .csv or .parquet; got {given}{hint}")
+        problems.add(("data", "source"), f"must be a registered source or a path to {SAID}; got {given}{hint}")
     elif not there:
         problems.add(("data", "source"), f"names a file that is not there: {given}")
     return {}

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -24,6 +25,7 @@ from auditor import registry
 from auditor.data.alignment import misaligned
 from auditor.data.common_records import Audited, common_part, remembered
 from auditor.data.copies import JOIN_REMEDY, Copy, check_joined_by_row, read_copy
+from auditor.data.formats.readers import notes_of
 from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning, PluginError
@@ -107,7 +109,7 @@ class Published(Scheme):
             check_joined_by_row(asked)
         why = "; `missing: drop` left records of the original out, and a copy must lack the same ones" if asked.missing == "drop" else ""
         copies = list(self._read(table, exact=asked.rows is None, why=why))
-        for note in self._common(table, copies).notes:
+        for note in (*chain.from_iterable(map(notes_of, map(self._find, self.parameters.copies))), *self._common(table, copies).notes):
             warnings.warn(AuditorWarning(note), stacklevel=2)
         for copy in copies if not self.parameters.aligned else ():
             columns = np.flatnonzero(copy.said)
@@ -117,6 +119,13 @@ class Published(Scheme):
     def audited(self, table: Table) -> Audited:
         """Return the records and columns that the original and all copies have in common."""
         return self._common(table, self._read(table))
+
+    def handed_in(self, table: Table) -> list[Array]:
+        """Return the files' values in the original's records and columns, and places in files of another order, if either is more."""
+        if table.cut is None and self.parameters.key is None:
+            return []
+        copies = list(self._read(table.whole))
+        return [copy.cells for copy in copies] if table.cut is not None or any(copy.order is not None for copy in copies) else []
 
     def _common(self, table: Table, copies: Iterable[Copy]) -> Audited:
         stamps = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in map(self._find, self.parameters.copies)]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -24,10 +25,11 @@ from scipy.special import chdtrc
 
 from auditor import registry
 from auditor.data.code_copies import CodeCopy, read_codes
-from auditor.data.columns.categorical_table import BLOCK_WIDTH
+from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, split
 from auditor.data.columns.record_keys import RecordKeys
 from auditor.data.common_records import Audited
 from auditor.data.copies import JOIN_REMEDY, check_joined_by_row
+from auditor.data.formats.readers import notes_of
 from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning
@@ -47,6 +49,8 @@ UNRELATED = 1e-4
 """Chance of a relation as strong among unrelated rows, above which nothing shows that a copy's rows are the original's."""
 FEWEST_SHUFFLED = 30
 """Records from which on equal frequencies of all values, and no relation, are no chance."""
+TELLING = 0.1
+"""By how much a value's share among records left out exceeds its share of the others, for its being left out to tell it."""
 MOST_GROUPED = 64
 """Values that a relation is sought among; those of a larger domain are taken modulo that."""
 
@@ -103,15 +107,16 @@ class PublishedCategories(UniformScheme):
             fewer = "take fewer columns or wider bins, or state the law"
             raise AuditorError(f"the law of copies is estimated over at most {MOST_VALUES:,} values; the domain has {data.size:,}: {fewer}")
         why = "; `missing: drop` left records of the original out, and a copy must lack the same ones" if asked.missing == "drop" else ""
-        copies = [read_codes(path, data, self._keys(table), asked.rows is None, why) for path in self._paths]
-        for note in self._audited(table, copies).notes:
+        copies = [read_codes(path, data, self._keys(table), asked.rows is None, why, table.dropped) for path in self._paths]
+        for note in (*chain.from_iterable(map(notes_of, self._paths)), *self._audited(table, copies).notes):
             warnings.warn(AuditorWarning(note), stacklevel=2)
         for path, copy in zip(self._paths, copies, strict=True) if by_row and not self.parameters.aligned else ():
             _check_alignment(path.name, data.codes[copy.full], copy.codes[copy.full], data.size)
 
     def audited(self, table: Table) -> Audited:
         """Return the records that the original and all copies have, with every answer."""
-        return self._audited(table, [read_codes(path, categories_of(table), self._keys(table)) for path in self._paths])
+        data, keys = categories_of(table), self._keys(table)
+        return self._audited(table, [read_codes(path, data, keys, dropped=table.dropped) for path in self._paths])
 
     def _audited(self, table: Table, copies: Sequence[CodeCopy]) -> Audited:
         rows = np.flatnonzero(np.logical_and.reduce([copy.full for copy in copies]))
@@ -122,7 +127,10 @@ class PublishedCategories(UniformScheme):
             few = f"original and copies have {counted(len(rows), 'record')} in common, with every answer"
             raise AuditorError(f"{few}; at least {FEWEST_RECORDS} are needed: {', '.join(lacking)}")
         note = f"{len(rows):,} of {table.rows:,} records are audited, those that every copy has with every answer: {', '.join(lacking)}"
-        return Audited(table.part(rows, np.arange(table.width)), (f"{note}; who leaves answers out may have perturbed the others less",))
+        notes = [f"{note}; who leaves answers out may have perturbed the others less"]
+        data = categories_of(table)
+        telling = [told for path, copy in zip(self._paths, copies, strict=True) if (told := _tells(path.name, data, copy.full))]
+        return Audited(table.part(rows, np.arange(table.width)), (*notes, *telling), bool(telling))
 
     def _keys(self, table: Table) -> RecordKeys | None:
         return None if self.parameters.key is None else table.keys
@@ -156,7 +164,7 @@ class PublishedCategories(UniformScheme):
         key = (data.fingerprint(), self.parameters.key, *((str(path.resolve()), path.stat().st_mtime_ns) for path in paths))
         if key not in _read:
             _read.clear()
-            _read[key] = [read_codes(path, data, self._keys(whole)).codes for path in paths]
+            _read[key] = [read_codes(path, data, self._keys(whole), dropped=whole.dropped).codes for path in paths]
         return [self._table.cut_out(codes) for codes in _read[key]]
 
     @property
@@ -204,6 +212,23 @@ def _adds_noise(law: Any) -> bool:
 
 def _scheme(name: Any) -> Any:
     return registry.get("scheme", name) if name in registry.names("scheme") else None
+
+
+def _tells(name: str, data: CategoricalTable, held: NDArray[np.bool_]) -> str:
+    """Return how that a copy lacks a record, or an answer of it, tells what the answer is; nothing where it tells little.
+
+    The commonest answer of a column is then commoner among records left out, by `TELLING` and by more than chance (χ² of two shares).
+    """
+    n, m = len(held), int((~held).sum())
+    if not FEWEST_RECORDS <= m <= n - FEWEST_RECORDS:
+        return ""
+    for attribute, codes in zip(data.attributes, split(data, data.codes), strict=True):
+        is_most = codes == np.bincount(codes[~held]).argmax()
+        out, kept, share = is_most[~held].mean(), is_most[held].mean(), is_most.mean()
+        if out - kept > TELLING and chdtrc(1, (out - kept) ** 2 * m * (n - m) / (n * share * (1.0 - share))) < UNRELATED:
+            what = f"{name}: of the records that it lacks, or lacks an answer of, {out:.0%} have one and the same {quoted(attribute.name)}"
+            return f"{what}, of the others {kept:.0%}: what is left out is more exposed than the figures say"
+    return ""
 
 
 def _check_alignment(name: str, original: Codes, copy: Codes, size: int) -> None:

@@ -16,7 +16,7 @@ WHOLE = "The page opens every cell and draws every chart; --full prints all of i
 
 def brief(document: tree.Document) -> tree.Document:
     """Return what an owner reads first of a report on an audit."""
-    *others, last = _kept(document.sections)
+    *others, last = _kept(document.sections)  # the verdict is always there, be it that nothing was measured
     return replace(document, sections=[*others, replace(last, blocks=[*last.blocks, tree.Paragraph(WHOLE, "note")])])
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from attacks._spectra import excess_risk, over_frequencies, parzen, periodograms, smoothed, wiener_gain
+from attacks._spectra import excess_risk, judged_by, over_frequencies, parzen, periodograms, smoothed, wiener_gain
 from attacks.serial_filter import Filtered, learnt_taps, segment_length, segments
 from auditor.adversary.attack import Reconstruction
 from auditor.audit.numeric.neighbours import most_neighbours, rows_of, with_neighbours
@@ -97,13 +97,13 @@ def test_the_excess_risk_is_0_without_memory_and_unbiased_with_it():
     for _ in range(200):
         X = autoregression(rng.normal(size=(8 * S, 1)), a)
         P, _, _ = periodograms((X + np.sqrt(v) * rng.normal(size=X.shape)).reshape(8, S, 1) / np.sqrt(1 + v), S)
-        risk = excess_risk(G, flat, P, nu, 4 * S)
+        risk = excess_risk(G, flat, *judged_by(P), nu, 4 * S)
         found.append((risk.excess, risk.std_error))
     excess, stated = np.array(found).T
     edge = 0.02  # a segment's ends have neighbours on one side only
     assert abs(excess.mean() - true) < edge + 4 * excess.std() / np.sqrt(200)
     assert 0.6 < stated.mean() / excess.std() < 1.6
-    same = excess_risk(np.broadcast_to(np.diag(flat), G.shape).astype(complex), flat, P, nu, 4 * S)
+    same = excess_risk(np.broadcast_to(np.diag(flat), G.shape).astype(complex), flat, *judged_by(P), nu, 4 * S)
     assert abs(same.excess) < 1e-12
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import auditor
 from auditor.audit.numeric.estimated_noise import SCHEMES, estimated_noise, noise_levels, with_noise
+from auditor.expectations.collusion_gains import Gain
+from auditor.expectations.no_collusion_gain import _cannot_tell
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise
 from auditor.schemes.base.scheme import TableMoments
@@ -139,11 +144,27 @@ def test_copies_of_one_draw_scaled_are_rebuilt_exactly_with_the_estimated_law(tm
 
 
 def test_by_how_much_a_learnt_law_may_flatter_is_no_reason_to_refute():
-    from auditor.expectations.collusion_gains import Gain
-
     gain = Gain("llse", (1, 2), 0.03, 0.002, 31, 150)
     assert gain.p_values(0.01)[1] < 1e-6
     assert Gain("llse", (1, 2), 0.03, 0.002, 31, 150, flattered=0.025).p_values(0.01)[1] > 0.9
+
+
+def test_an_attack_without_an_error_bar_undoes_no_verdict_on_files_with_a_stated_law(tmp_path):
+    """Of 2,000 rows trees see gains from some 3 % on; a law that is stated left open for ever what the same files without it settle."""
+    X = people(2_000)
+    names = put(tmp_path, X, drawn(X, "corner-wave", LEVELS[:2]))
+    expectation = {"no-collusion-gain": {"margin": 0.08}}
+    stated = {"levels": list(LEVELS[:2]), "law": {"scheme": "corner-wave"}}
+    for law in ({}, stated):
+        result = audit(tmp_path, names, [expectation], attacks=["llse", "mixture-estimate"], **law)
+        assert result.expectations[0].status == "holds"
+
+
+def test_what_files_leave_open_is_not_to_be_settled_by_replicates():
+    gain = Gain("mixture-estimate", (1, 2), 0.02, math.inf, math.inf, 150, from_files=True)
+    assert "audit the scheme that made them" in _cannot_tell(gain, 0.01, 0.05)
+    assert "+2.00%, without an error bar, from" in _cannot_tell(gain, 0.01, 0.05)
+    assert "five replicates or more would tell" in _cannot_tell(replace(gain, from_files=False), 0.01, 0.05)
 
 
 def test_top_coded_copies_come_without_a_law_as_before(tmp_path):

@@ -96,6 +96,7 @@ def test_knowledge_parameters_and_columns_are_as_in_a_scenario(files: auditor.Re
         (("llse", "short.csv"), "short.csv: has 100 rows where the original has 300"),
         (("llse", "blank.csv"), "blank.csv: has missing cells"),
         (("llse", "copy-1.csv", "-o", "x.xml"), "a reconstruction is written as"),
+        (("llse", "copy-1.csv", "-o", "x.xlsx"), "a reconstruction is written as .csv or .parquet"),
         (("llse", "copy-1.csv", "-o", "nofolder/x.csv"), "cannot be written (No such file or directory)"),
         (("llse", "other.csv"), "none of the original's columns"),
         (("known-io-rotation", "copy-1.csv", "--scheme", "rotation", "--levels", "0"), "attacked from Python, or by a scenario"),

@@ -212,10 +212,9 @@ SHAPES = {
     "every record too long": ("a,b\n1,2,3\n4,5,6\n", "table.csv: data row 1 has 3 cells under 2 column names"),
     "one record too long": (f"a,b\n1,2\n4,5,{CANARY}\n", "table.csv: line 3 has 3 cells under 2 column names"),
     "open quote": (f'a,b\n1,"{CANARY}\n4,5\n', "table.csv: cannot be read as CSV; is a quotation mark left open?"),
-    "semicolons": ("a;b\n1,5;2\n3;4\n", "table.csv: cells are separated by semicolons; save the file with commas"),
-    "tabs": ("a\tb\n1\t2\n3\t4\n", "table.csv: cells are separated by tabs; save the file with commas"),
-    "latin-1": (f"a,b\n1,{CANARY}é\n".encode("latin-1"), "table.csv: is not UTF-8 text; save it with that encoding"),
-    "utf-16": ("a\n1\n2\n".encode("utf-16"), "table.csv: is not CSV but UTF-16 text; save it as UTF-8"),
+    "two marks": (f"a;b,c;d\n1;{CANARY},2;3\n", "table.csv: cells may be separated by commas or semicolons; put names and cells that hold either in quotation marks"),
+    "two encodings": (f"a,b\n1,{CANARY}é".encode() + b"\xe9\n", "table.csv: is not UTF-8 text, nor UTF-16 or Latin-1; save it as UTF-8"),
+    "utf-32": ("a\n1\n2\n".encode("utf-32"), "table.csv: is not CSV but UTF-32 text; save it as UTF-8"),
     "Excel": (b"PK\x03\x04" + CANARY.encode(), "table.csv: is not CSV but a ZIP archive or an Excel workbook"),
     "gzip": (b"\x1f\x8b\x08", "table.csv: is not CSV but compressed with gzip"),
     "binary": (b"a\n\0\1\n", "table.csv: is not text"),
@@ -242,7 +241,6 @@ def test_unnamed_column_does_no_harm_when_others_are_asked_for(tmp_path):
     frame = pd.DataFrame({"a": [2, 4]}, index=[7, 3])
     frame.to_parquet(tmp_path / "t.parquet")
     assert load(tmp_path / "t.parquet", columns=["a"]).values[:, 0].tolist() == [2, 4]
-    assert "column 2 has no name" in refusal(tmp_path / "t.parquet")
 
 
 def test_a_named_index_in_parquet_is_a_column(tmp_path):
@@ -313,8 +311,8 @@ def test_file_not_found(tmp_path):
         load_table("x.csv", base=tmp_path, rng=rng)
     with pytest.raises(DataError, match=r"^there is no file 'x\.parquet' in the current folder$"):
         load_table("x.parquet", rng=rng)
-    with pytest.raises(DataError, match=r"^source 'x\.xlsx' is neither a registered source nor a \.csv or \.parquet"):
-        load_table("x.xlsx", rng=rng)
+    with pytest.raises(DataError, match=r"^source 'x\.rds' is neither a registered source nor a \.csv, \.tsv or \.tab file"):
+        load_table("x.rds", rng=rng)
     (tmp_path / "f.csv").mkdir()
     with pytest.raises(DataError, match=r"^source 'f\.csv' is a folder"):
         load_table("f.csv", base=tmp_path, rng=rng)

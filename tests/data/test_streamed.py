@@ -284,7 +284,7 @@ def test_folders_that_are_no_table(tmp_path):
     folder = tmp_path / "parts"
     folder.mkdir()
     for name, content, told in [
-        (None, "", "holds no .csv or .parquet file"),
+        (None, "", "holds no table"),
         ("a.csv", "a,b\n1,2\n3,5\n", None),
         ("b.csv", "b,c\n1,2\n3,5\n", "b.csv: lacks column 'a', which a.csv has"),
         ("notes.txt", "x", "holds more than parts of one table: 'notes.txt'"),

@@ -207,7 +207,7 @@ def test_what_cannot_be_looked_at_is_told_in_one_line(here, auditor, monkeypatch
     assert not Path("a.yaml").exists()
 
 
-@pytest.mark.parametrize(("data", "why"), [("nothere.csv", "there is no file"), ("irsi", "did you mean"), ("inline", "Field required"), ("t.xlsx", "neither")])
+@pytest.mark.parametrize(("data", "why"), [("nothere.csv", "there is no file"), ("irsi", "did you mean"), ("inline", "Field required"), ("t.rds", "neither")])
 def test_so_is_what_is_not_there(here, auditor, data, why):
     status, _, err = auditor("new", "a.yaml", "--data", data)
     assert status == 2

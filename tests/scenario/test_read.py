@@ -209,7 +209,7 @@ def test_overrides_change_any_place():
         ({"data": {}}, "data.source is required"),
         ({"data": {"source": 3}}, "data.source is required"),
         ({"data": "nothere.csv"}, "data.source names a file that is not there: 'nothere.csv'"),
-        ({"data": "notes.txt"}, "data.source must be a registered source or a path to .csv or .parquet; got 'notes.txt'"),
+        ({"data": "notes.txt"}, "data.source must be a registered source or a path to a .csv, .tsv or .tab file"),
         ({"data": {"source": "cps", "rows": 2.5}}, "data.rows must be an integer from 2"),
         ({"data": {"source": "cps", "rows": 10**12}}, "data.rows must be an integer from 2"),
         ({"data": {"source": "cps", "columns": [1]}}, "data.columns[0] must be a column's name; got 1"),

@@ -247,3 +247,18 @@ def test_numbers_are_cut_into_the_original_s_bins_and_bins_may_stand_for_themsel
 def test_nothing_is_perturbed_by_it(small):
     with pytest.raises(auditor.AuditorError, match="there is nothing to perturb"):
         auditor.perturb(small.frame, "published-categories", [0.5], copies=["y.csv"])
+
+
+@pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
+@pytest.mark.parametrize("secret", [True, False])
+def test_answers_that_are_left_out_by_their_value_are_told_and_those_left_out_at_random_are_not(small, secret):
+    """One job is suppressed wherever it stands: who sees a gap knows the answer. Beside it as many gaps at random."""
+    gone = small.x == 3
+    if not secret:
+        gone = small.rng.permutation(gone)
+    codes = np.where(small.rng.random(small.x.size) < 0.6, small.x, small.rng.integers(4, size=small.x.size))
+    path = small.put("gaps", codes)
+    pd.read_csv(path).mask(gone[:, None]).to_csv(path, index=False)
+    release = small.audit([path]).releases[0]
+    assert release.understated == secret
+    assert ("of the records that it lacks, or lacks an answer of, 100% have one and the same 'job', of the others 0%" in str(release.notes)) == secret

@@ -44,7 +44,8 @@ def scenario(*copies, data=None, **scheme):
 
 
 def figures(result):
-    return {(r.attack, r.coalition, r.attribute, r.metric): (r.value, r.std_error) for r in result.measurements}
+    return {(r.attack, r.coalition, r.attribute, r.metric): (r.value, r.std_error) for r in result.measurements
+            if r.attack != "every-cell"}  # fmt: skip
 
 
 def write_joined():

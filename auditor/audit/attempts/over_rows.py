@@ -22,7 +22,7 @@ from auditor.audit.numeric.row_theory import with_row_theory
 from auditor.errors import NotApplicable
 from auditor.numerics.blocks import BLOCK_VALUES
 from auditor.results.evidence import ROW_REDRAWS
-from auditor.types import Array
+from auditor.types import Array, Coalition
 
 MANY_REDRAWS = 59
 """For attacks that jump: what happens in one draw of twenty is missed by all of them in 5 of 100 audits, by nine in 63."""
@@ -35,8 +35,8 @@ def row_errors(
     """Return the errors of every coalition needed; what is counted record by record goes to the tally and the counters."""
     fitted, sums, counts, expected = _over_rows(opened, attack, knowledge, tally, records, inferences)
     blocks, _ = opened.judged(knowledge)
-    known, key = opened.gathered.view(knowledge).known_columns, opened.release.key
-    name_rows(namings, fitted, opened.needed, blocks, sum(counts), known, seed_of(key.audit_seed, "known values", key.replicate, 0))
+    known, key, held = opened.gathered.view(knowledge).known_columns, opened.release.key, _held(opened, attack, knowledge)
+    name_rows(namings, fitted, held, blocks, sum(counts), known, seed_of(key.audit_seed, "known values", key.replicate, 0))
     expected = with_row_theory(expected, fitted, *opened.gathered.rows.originals(knowledge))
     variances, compared = np.diag(opened.release.moments.covariance), opened.compared
     again = _redrawn(opened, attack, knowledge)
@@ -59,10 +59,18 @@ def _over_rows(
 ) -> tuple[list[Reconstruction], Array, list[int], Array]:  # fmt: skip
     """Return the fitted attacks, their squared errors summed by row group and the groups' sizes, and what theory expects."""
     view, seen = opened.gathered.view(knowledge), opened.gathered.rows.seen(knowledge, opened.release.blocks)
-    fitted = [attack.fit(view.coalition(coalition), CopyBlocks(seen, coalition)) for coalition in opened.needed]
+    held = _held(opened, attack, knowledge)
+    once = {copies: attack.fit(view.coalition(copies), CopyBlocks(seen, copies)) for copies in dict.fromkeys(held)}
+    fitted = [once[copies] for copies in held]
     blocks, counts = opened.judged(knowledge)
-    sums, expected = tally_rows(fitted, opened.needed, blocks, counts, tally, records, inferences)
+    sums, expected = tally_rows(fitted, held, blocks, counts, tally, records, inferences)
     return fitted, sums, [count for groups in counts for count in groups if count], expected
+
+
+def _held(opened: Opened, attack: RowAttack, knowledge: Knowledge) -> list[Coalition]:
+    """Return the copies that the attack is shown of every coalition needed: those that say all that the coalition's do, if it asks so."""
+    view = opened.gathered.view(knowledge)
+    return [view.coalition(coalition).counting if attack.combines else coalition for coalition in opened.needed]
 
 
 def _redrawn(opened: Opened, attack: RowAttack, knowledge: Knowledge) -> Array | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import Any, cast
 
@@ -44,6 +44,10 @@ class CellContext:
     def levels_of(self, coalition: Coalition) -> tuple[float, ...]:
         """Return the levels of a coalition's copies; none when nobody has said what they are, as of published copies."""
         return tuple(self.levels[copy - 1] for copy in coalition) if self.levels else ()
+
+    def of_columns(self, attributes: tuple[str, ...], variances: Array) -> CellContext:
+        """Return the context of records on other columns."""
+        return replace(self, attributes=attributes, variances=variances)
 
     @property
     def everybody(self) -> Coalition:

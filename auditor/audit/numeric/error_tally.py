@@ -140,7 +140,7 @@ class Tally:
         self.hits = _added(self.hits, hits)
         if self.bins:
             near = distance[: self.head] * (self.bins / self.reach / self.scale)
-            self.counts = _sum(self.counts, _by_cell(np.minimum(near, self.bins), self.bins + 1))
+            self.counts = _sum(self.counts, _by_cell(np.minimum(near, self.bins, out=near), self.bins + 1))
             self.spread_rows += len(near)
         if self.sizes:
             size = distance / self.scale
@@ -178,7 +178,8 @@ def _by_cell(place: Array, cells: int) -> Counts:
     Each map and attribute has a run of cells of its own in one long row, so that a single ``bincount`` counts them all.
     """
     _, B, N = place.shape
-    flat = place.astype(np.int64) + (np.arange(B * N) * cells).reshape(B, N)
+    flat = place.astype(np.int64)
+    flat += (np.arange(B * N) * cells).reshape(B, N)
     return np.bincount(flat.ravel(), minlength=B * N * cells).reshape(B, N, cells)
 
 

@@ -121,27 +121,36 @@ def tally_rows(
     """
     sums: list[Array] = []
     expected = np.zeros(len(coalitions))
+    every = [(id(fitted), tuple(coalition)) for fitted, coalition in zip(reconstructions, coalitions, strict=True)]
+    first = [every.index(one) for one in every]  # coalitions that are attacked as one are estimated once, at the first's place
     for (index, x, _), wide, copies, before in with_neighbours(blocks(), most_neighbours(reconstructions)):
         (x, wide), copies = readable([x, wide]), readable(copies)
         asked = [shown(fitted, [copies[c - 1] for c in coalition], before, len(x))
                  for fitted, coalition in zip(reconstructions, coalitions, strict=True)]  # fmt: skip
-        estimates = [checked(fitted.rows(mine), x.shape) for fitted, mine in asked]
-        for place, fitted in enumerate(reconstructions):
-            inner, (true,) = shown(fitted, [wide], before, len(x))
-            theory = inner.expected(true)
-            expected[place] += np.nan if theory is None else checked(theory, x.shape[:1]).sum()
+        estimates = {place: checked(asked[place][0].rows(asked[place][1]), x.shape) for place in set(first)}
+        theory = {place: _theory(reconstructions[place], wide, before, x) for place in estimates}
+        expected += [theory[place] for place in first]
         for inferred, (fitted, mine) in zip(inferences, asked, strict=False):
             inferred.add(fitted.inferred(mine), x)
         for counted, (fitted, mine) in zip(records, asked, strict=False):
             counted.add(fitted, mine, x)
-        errors = np.stack(estimates, axis=1) - x[:, None, :]
+        errors = np.stack([estimates[place] for place in first], axis=1)
+        errors -= x[:, None, :]
         tally.add(errors, x)
         if tally.confidence is not None:
-            intervals = [_intervals(fitted, mine, tally.confidence, x.shape) for fitted, mine in asked]
-            tally.localise(np.stack([low for low, _ in intervals], axis=1), np.stack([high for _, high in intervals], axis=1), x)
+            intervals = {place: _intervals(*asked[place], tally.confidence, x.shape) for place in estimates}
+            low, high = (np.stack([intervals[place][end] for place in first], axis=1) for end in (0, 1))
+            tally.localise(low, high, x)
         stops = np.cumsum(counts[index])
         sums.extend((errors[stop - count : stop] ** 2).sum(axis=0) for stop, count in zip(stops, counts[index], strict=True) if count)
     return np.array(sums), expected
+
+
+def _theory(fitted: Reconstruction, wide: Array, before: int, x: Array) -> float:
+    """Return theory's squared errors summed over a block's rows, which stand among their neighbours; NaN without theory."""
+    inner, (true,) = shown(fitted, [wide], before, len(x))
+    theory = inner.expected(true)
+    return np.nan if theory is None else float(checked(theory, x.shape[:1]).sum())
 
 
 def _intervals(fitted: Reconstruction, copies: list[Array], confidence: float, shape: tuple[int, ...]) -> tuple[Array, Array]:

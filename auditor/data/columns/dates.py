@@ -1,4 +1,4 @@
-"""Dates as numbers: days since 1 January 1970, of which a time of day is a fraction; an offset from UTC is taken off first."""
+"""Dates as numbers and back: days since 1 January 1970, of which a time of day is a fraction; an offset from UTC is taken off first."""
 
 from __future__ import annotations
 
@@ -6,14 +6,21 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from auditor.data.columns.checks import kind_of
 from auditor.errors import DataError
 from auditor.text.column_names import counted, nearest, quoted
+from auditor.types import Array
 
 EPOCH = pd.Timestamp("1970-01-01", tz="UTC")
 DAY = pd.Timedelta(days=1)
+SECONDS = 86_400
+SINCE = "days since 1970-01-01"
+_ISO = r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?"
+_READABLE = tuple(float(np.datetime64(each, "s").astype(np.int64)) for each in ("0001-01-01T00:00:00", "9999-12-31T23:59:59"))
+"""Seconds since 1970 of the first and the last date with a year of four digits."""
 _TRIED = datetime(2003, 12, 31)
 """A day that formats are tried on: no two of its parts are alike."""
 READABLE = ("numbers", "text", "dates", "categories")
@@ -41,6 +48,40 @@ def days_of(column: pd.Series[Any], form: str | None = None) -> pd.Series[Any]:
         column = column.astype(object).where(column.astype(object).astype(str).str.contains(r"\d"))
     days: pd.Series[Any] = (pd.to_datetime(column, format=form or "ISO8601", utc=True, errors="coerce") - EPOCH) / DAY
     return days
+
+
+def plain_days(column: pd.Series[Any]) -> pd.Series[Any] | None:
+    """Return days where a column holds dates and nothing else, by their own type or as ISO 8601 writes them in full; None otherwise.
+
+    Examples
+    --------
+    >>> plain_days(pd.Series(["1970-01-02", None])).tolist()
+    [1.0, nan]
+    >>> plain_days(pd.Series(["31.12.2020"])), plain_days(pd.Series(["2020"])), plain_days(pd.Series([18]))
+    (None, None, None)
+    """
+    there = column.dropna()
+    if kind_of(column) not in ("text", "dates") or there.empty:
+        return None
+    if kind_of(column) == "text" and not there.astype(str).str.fullmatch(_ISO).all():
+        return None
+    days = days_of(column)
+    return None if (days.isna() & column.notna()).any() else days
+
+
+def as_dates(days: Array, whole: bool) -> pd.Series[Any]:
+    """Return days since 1970-01-01 as dates, to the nearest day or second, shape (n,).
+
+    Raises
+    ------
+    ValueError
+        A date is before the year 1 or after 9999, and nobody could read it.
+    """
+    unit = SECONDS if whole else 1
+    seconds = np.rint(days * SECONDS / unit) * unit
+    if ((seconds < _READABLE[0]) | (seconds > _READABLE[1])).any():
+        raise ValueError("a date before the year 1 or after 9999")
+    return pd.Series(seconds.astype(np.int64).astype("datetime64[s]"))
 
 
 def in_days(frame: pd.DataFrame, dates: Mapping[str, str | None]) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Cells of a file as they are written: of CSV the text (``007`` is no number), of Parquet the values with their type; a batch at a time."""
+"""Cells of a file as they are written: of CSV the text (``007`` is no number), of others the values with their type; a batch at a time."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from auditor.data.formats import readers as reading
+from auditor.data.formats.file_kinds import held, is_parquet, is_text
 from auditor.data.formats.parts import BATCH_ROWS, Piece
 
 
@@ -23,7 +24,7 @@ def frames_as_written(files: Sequence[Path], columns: list[str]) -> Iterator[pd.
     """
     for path in files:
         with reading.reader_errors(path):
-            yield from _text(path, columns) if path.suffix.lower() == ".csv" else _typed(path, columns)
+            yield from (_text if is_text(path) else _typed if is_parquet(path) else _held)(path, columns)
 
 
 def column_as_written(pieces: Iterable[Piece], column: str) -> list[Any]:
@@ -52,3 +53,9 @@ def _typed(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
             chosen = batch.select(columns)
             chosen.validate(full=True)  # as in `auditor.data.formats.parts`: text that is not UTF-8
             yield chosen.replace_schema_metadata(None).to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def _held(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
+    frame = held(path).frame[columns]
+    for start in range(0, len(frame), BATCH_ROWS):
+        yield frame.iloc[start : start + BATCH_ROWS].reset_index(drop=True)

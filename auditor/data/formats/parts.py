@@ -1,7 +1,7 @@
 """Where the records of large files are: which pieces they are read in, and how one piece is read.
 
-A piece is a row group of a Parquet file, or whole lines of a CSV file of a few megabytes. Nothing but places and counts is kept of a
-file, so that pieces travel to other processes and each reads what it needs.
+A piece is a row group of a Parquet file, or whole lines of a CSV file of a few megabytes; of kinds that are held in memory it is all of the
+file. Nothing but places and counts is kept, so that pieces travel to other processes and each reads what it needs.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,9 @@ from numpy.typing import NDArray
 
 from auditor.data.columns.checks import floats
 from auditor.data.formats import readers as reading
+from auditor.data.formats.file_kinds import SUFFIXES, held, is_parquet, is_text
+from auditor.data.formats.stamps import remembered
+from auditor.data.formats.text_files import opened, size_of, spelling
 from auditor.errors import DataError
 from auditor.text.column_names import listed, quoted
 
@@ -40,7 +43,7 @@ class Piece:
     ----------
     path : str
     place : int
-        Number of the row group, or byte offset.
+        Number of the row group, or byte offset; 0 in a file that is held whole.
     stop : int
         Byte offset of the end; 0 for a row group.
     rows : int
@@ -56,9 +59,9 @@ class Piece:
     line: int = 0
 
     @property
-    def is_csv(self) -> bool:
-        """Whether it is a piece of a CSV file."""
-        return Path(self.path).suffix.lower() == ".csv"
+    def is_parquet(self) -> bool:
+        """Whether it is a row group."""
+        return is_parquet(self.path)
 
     def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Yield some columns of the piece, in the order asked for, at most a few tens of thousands of records at a time.
@@ -69,11 +72,12 @@ class Piece:
             The file cannot be read or is damaged.
         """
         with reading.reader_errors(Path(self.path)):
-            if self.is_csv:
+            if self.is_parquet:
+                yield from map(_frame, _batches(self, columns))
+            elif is_text(self.path):
                 yield _csv_frame(self, columns)
-                return
-            for batch in _batches(self, columns):
-                yield _frame(batch)
+            else:
+                yield held(Path(self.path)).frame[list(columns)].head(self.rows)
 
 
 def _batches(piece: Piece, columns: Sequence[str]) -> Iterator[pa.Table]:
@@ -92,15 +96,9 @@ def _batches(piece: Piece, columns: Sequence[str]) -> Iterator[pa.Table]:
                 return
 
 
+@remembered(files=16)
 def _metadata(path: Path) -> pq.FileMetaData:
     """Return what a file says of its row groups, read once: it grows with their number, and every piece would read all of it again."""
-    status = path.stat()
-    return _metadata_as_of(str(path), status.st_mtime_ns, status.st_size)
-
-
-@lru_cache(maxsize=16)
-def _metadata_as_of(path: str, changed: int, size: int) -> pq.FileMetaData:
-    del changed, size  # part of the cache's key
     return pq.read_metadata(path)
 
 
@@ -112,7 +110,7 @@ def _frame(table: pa.Table) -> pd.DataFrame:
 
 def whole_frame(pieces: Sequence[Piece], names: Sequence[str], rows: int | None) -> pd.DataFrame:
     """Return columns of any kind, in memory."""
-    if not pieces[0].is_csv:
+    if pieces[0].is_parquet:
         tables = []
         for piece in pieces:
             with reading.reader_errors(Path(piece.path)):
@@ -139,7 +137,9 @@ def parquet_pieces(path: Path) -> list[Piece]:
 
 def pieces_of(path: Path) -> list[Piece]:
     """Return the pieces of one file."""
-    return csv_pieces(path) if path.suffix.lower() == ".csv" else parquet_pieces(path)
+    if is_parquet(path):
+        return parquet_pieces(path)
+    return csv_pieces(path) if is_text(path) else [Piece(str(path), 0, rows=len(held(path).frame))]
 
 
 def first_rows(pieces: Sequence[Piece], rows: int | None) -> list[Piece]:
@@ -165,8 +165,8 @@ def csv_pieces(path: Path) -> list[Piece]:
     A mark is taken to open or close a quotation wherever it stands. A mark that is a letter of a cell (``5'11"``) can only delay a cut;
     should one be made inside a quotation after all, the piece cannot be parsed and the file is refused.
     """
-    with reading.reader_errors(path), path.open("rb") as file:
-        size = path.stat().st_size
+    with reading.reader_errors(path), opened(path) as file:
+        size = size_of(path)
         pieces: list[Piece] = []
         start = line = 0
         while start < size:
@@ -176,7 +176,7 @@ def csv_pieces(path: Path) -> list[Piece]:
     return pieces
 
 
-def _next_cut(file: io.BufferedReader, start: int, size: int) -> tuple[int, int]:
+def _next_cut(file: IO[bytes], start: int, size: int) -> tuple[int, int]:
     """Return where a piece that begins at ``start`` ends, and how many lines it has."""
     file.seek(start)
     held = b""
@@ -195,7 +195,7 @@ def _csv_frame(piece: Piece, columns: Sequence[str]) -> pd.DataFrame:
     path = Path(piece.path)
     names, head = reading.csv_header(path, empty=True), reading.csv_head(path)
     start, line = max((piece.place, piece.line), (head.stop, head.lines))
-    with path.open("rb") as file:
+    with opened(path) as file:
         file.seek(start)
         body = file.read(max(0, piece.stop - start))
     if start > head.stop:
@@ -209,30 +209,32 @@ def _csv_frame(piece: Piece, columns: Sequence[str]) -> pd.DataFrame:
 
 def _check_first(path: Path, body: bytes, names: Sequence[str], line: int) -> None:
     """Look at the first record here: pandas would take its number of cells for that of all."""
-    first = next((record for record in csv.reader(io.StringIO(body[: 2**16].decode("utf-8", "replace"))) if "".join(record).strip()), [])
+    records = csv.reader(io.StringIO(body[: 2**16].decode("utf-8", "replace")), delimiter=spelling(path).delimiter)
+    first = next((record for record in records if "".join(record).strip()), [])
     if len(first) > len(names):
         raise DataError(f"{path.name}: line {line + 1} has {len(first)} cells under {len(names)} column names")
 
 
 def parts(folder: Path) -> list[Path]:
-    """Return the files of a folder of parts, in the order of their names: all CSV or all Parquet; hidden ones are left out.
+    """Return the files of a folder of parts, in the order of their names, all of one kind; hidden ones are left out.
 
     Raises
     ------
     DataError
-        There are none, or of both kinds, or something else lies beside them.
+        There are none, or of several kinds, or something else lies beside them.
     """
     with reading.reader_errors(folder):
         inside = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")) and path.is_file())
-    found = [path for path in inside if path.suffix.lower() in reading.SUFFIXES]
+    found = [path for path in inside if path.suffix.lower() in SUFFIXES]
     kinds = {path.suffix.lower() for path in found}
     if not found:
-        raise DataError(f"source {quoted(folder.name)} is a folder that holds no .csv or .parquet file")
-    others = [path.name for path in inside if path.suffix.lower() not in reading.SUFFIXES]
+        raise DataError(f"source {quoted(folder.name)} is a folder that holds no table")
+    others = [path.name for path in inside if path.suffix.lower() not in SUFFIXES]
     if others:
         raise DataError(f"source {quoted(folder.name)} is a folder that holds more than parts of one table: {listed(others)}")
     if len(kinds) > 1:
-        raise DataError(f"source {quoted(folder.name)} is a folder that holds .csv and .parquet files; parts of one table are of one kind")
+        every = " and ".join(sorted(kinds))
+        raise DataError(f"source {quoted(folder.name)} is a folder that holds {every} files; parts of one table are of one kind")
     return found
 
 
@@ -244,7 +246,7 @@ def numbers(piece: Piece, columns: Sequence[str]) -> Iterator[NDArray[np.float64
     DataError
         The file cannot be read or is damaged.
     """
-    if piece.is_csv or not columns:
+    if not piece.is_parquet or not columns:
         yield from (floats(frame) for frame in piece.frames(columns))
         return
     with reading.reader_errors(Path(piece.path)):
@@ -259,8 +261,8 @@ def numbers(piece: Piece, columns: Sequence[str]) -> Iterator[NDArray[np.float64
 
 
 def are_plain(pieces: Sequence[Piece], columns: Sequence[str]) -> bool:
-    """Whether files say of themselves that columns hold integers or floats, which a CSV file cannot."""
-    return not any(piece.is_csv for piece in pieces) and all(
+    """Whether Parquet files say of themselves that columns hold integers or floats."""
+    return all(piece.is_parquet for piece in pieces) and all(
         _plain(_schema(path).field(name).type) for path in dict.fromkeys(piece.path for piece in pieces) for name in columns
     )
 

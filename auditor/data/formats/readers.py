@@ -1,4 +1,4 @@
-"""Reading CSV and Parquet files: strict about shape, silent about content.
+"""Reading files: strict about shape, silent about content.
 
 pandas renames repeated columns, takes a surplus column for an index and quotes cells in its errors. Here the header is
 read first and on its own, a file whose shape is in doubt is refused, and no message or chained exception holds a cell.
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +21,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from auditor.data.formats import headers
+from auditor.data.formats.file_kinds import held, index_columns, is_parquet, is_text, name_of
+from auditor.data.formats.number_marks import NEITHER, as_numbers
+from auditor.data.formats.text_files import BYTE_ORDER_MARK, opened, spelling
 from auditor.errors import DataError
 from auditor.text.column_names import counted
-
-SUFFIXES = (".csv", ".parquet")
-BYTE_ORDER_MARK = "\ufeff"
-
-# Files that are often given the wrong suffix, by their first bytes.
-_SIGNATURES = {
-    b"PAR1": "a Parquet file",
-    b"PK\x03\x04": "a ZIP archive or an Excel workbook",
-    b"\x1f\x8b": "compressed with gzip",
-    b"\xff\xfe": "UTF-16 text; save it as UTF-8",
-    b"\xfe\xff": "UTF-16 text; save it as UTF-8",
-}
 
 # pandas before 3.1 rounds floats unless asked not to; from 3.1 it reads them exactly, and asking is deprecated.
 _PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
@@ -55,13 +46,20 @@ def header(path: Path, empty: bool = False) -> list[str]:
     DataError
         The file cannot be read, is empty, is not what its suffix says, or names a column twice.
     """
+    return _header(path, empty)[0]
+
+
+def notes_of(path: Path) -> list[str]:
+    """Return what a reader must know of how a file is read, where that is not a matter of course; for its errors see ``header``."""
+    return [f"{path.name}: {note}" for note in _header(path, empty=True)[1]]
+
+
+def _header(path: Path, empty: bool) -> tuple[list[str], Sequence[str]]:
     with reader_errors(path):
         _not_empty(path)
-        names = csv_header(path, empty) if path.suffix.lower() == ".csv" else _parquet_header(path, empty)
-        if path.suffix.lower() == ".csv":  # not for every piece of the file, which `csv_header` is read for
-            headers.check_records(path.name, names, csv_records(path))
+        names, notes = (_text_header if is_text(path) else _parquet_header if is_parquet(path) else _held_header)(path, empty)
     headers.check_names(path.name, names)
-    return names
+    return names, notes
 
 
 @contextmanager
@@ -74,8 +72,7 @@ def reader_errors(path: Path) -> Iterator[None]:
     except pd.errors.ParserError as error:
         raise DataError(f"{path.name}: {shape_of(str(error))}") from None
     except (pa.ArrowException, csv.Error, ValueError, OverflowError):
-        kind = "CSV" if path.suffix.lower() == ".csv" else "Parquet"
-        raise DataError(f"{path.name}: cannot be read as {kind}; the file is damaged or is something else") from None
+        raise DataError(f"{path.name}: cannot be read as {name_of(path)}; the file is damaged or is something else") from None
     except OSError as error:
         why = error.strerror or "the file is damaged"
         raise DataError(f"{path.name}: cannot be read: {why}") from None
@@ -129,7 +126,7 @@ def csv_head(path: Path) -> Head:
         There is none, since every line is blank.
     """
     passed: list[str] = []
-    with path.open(encoding="utf-8", newline="") as file:
+    with io.TextIOWrapper(opened(path), encoding="utf-8", newline="") as file:
 
         def noted() -> Iterator[str]:
             for line in file:
@@ -141,15 +138,20 @@ def csv_head(path: Path) -> Head:
         if first is None:
             raise DataError(f"{path.name}: the file is empty")
         above = "".join(passed[:-1])
-        names = next(csv.reader(chain([first.removeprefix(BYTE_ORDER_MARK)], lines)))
+        names = next(csv.reader(chain([first.removeprefix(BYTE_ORDER_MARK)], lines), delimiter=spelling(path).delimiter))
     whole = "".join(passed)
     line = whole.removeprefix(above).removeprefix(BYTE_ORDER_MARK)
     return Head(names, line.encode(), len(whole.encode()), whole.count("\n"))
 
 
+def _text_header(path: Path, empty: bool) -> tuple[list[str], Sequence[str]]:
+    names = csv_header(path, empty)
+    headers.check_records(path.name, names, csv_records(path))  # not for every piece of the file, which `csv_header` is read for
+    return names, spelling(path).notes
+
+
 def csv_header(path: Path, empty: bool = False) -> list[str]:
     """Return the column names of a CSV file, after a look at its first records."""
-    _is_text(path)
     names = csv_head(path).names
     first = next(csv_records(path), None)
     headers.check_names(path.name, names)
@@ -157,7 +159,6 @@ def csv_header(path: Path, empty: bool = False) -> list[str]:
         return names
     if first is None:
         raise DataError(f"{path.name}: has a header but no records")
-    _has_commas(path, names, first)
     if len(first) > len(names):
         raise DataError(f"{path.name}: data row 1 has {len(first)} cells under {len(names)} column names")
     return names
@@ -169,61 +170,56 @@ def csv_records(path: Path) -> Iterator[list[str]]:
     A blank line is no record, but in a table of one column: there it is how a missing value is written, and one left out would be lost.
     """
     head = csv_head(path)
-    with path.open("rb") as file:
+    with opened(path) as file:
         file.seek(head.stop)
         with io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
-            for record in csv.reader(text):
+            for record in csv.reader(text, delimiter=spelling(path).delimiter):
                 if len(head.names) == 1 or len(record) > 1 or "".join(record).strip():
                     yield record or [""]
 
 
-def _is_text(path: Path) -> None:
-    with path.open("rb") as file:
-        start = file.read(4096)
-    for signature, what in _SIGNATURES.items():
-        if start.startswith(signature):
-            raise DataError(f"{path.name}: is not CSV but {what}")
-    if b"\0" in start:
-        raise DataError(f"{path.name}: is not text")
-
-
-def _has_commas(path: Path, names: Sequence[str], first: Sequence[str]) -> None:
-    header, record = ",".join(names), ",".join(first)
-    for mark, what in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
-        # commas beside as many marks in both are those of decimals
-        if mark in header and mark in record and (len(names) == 1 or header.count(mark) == record.count(mark)):
-            raise DataError(f"{path.name}: cells are separated by {what}; save the file with commas")
-
-
 def csv_frame(text: bytes, path: Path, names: Sequence[str], columns: Sequence[str], rows: int | None) -> pd.DataFrame:
     """Return some columns of CSV text, a piece of a file with the header put before it; what a record is, `csv_records` says."""
+    _, delimiter, marks = spelling(path)
     # All columns are read, since with `usecols` pandas no longer notices a record with too many cells.
     frame: pd.DataFrame = pd.read_csv(
-        io.BytesIO(text), encoding="utf-8", index_col=False, low_memory=False, nrows=rows, skip_blank_lines=len(names) > 1, **_EXACT_FLOATS
-    )
+        io.BytesIO(text), encoding="utf-8", index_col=False, low_memory=False, nrows=rows, skip_blank_lines=len(names) > 1,
+        sep=delimiter, decimal=marks.decimal or NEITHER, **_EXACT_FLOATS,
+    )  # fmt: skip
     if len(frame.columns) != len(names):
         raise DataError(f"{path.name}: the first line cannot be read as column names")
     frame.columns = pd.Index(names)
-    return pd.DataFrame({name: _numbers_if_all_are(frame[name]) for name in columns})
-
-
-def _numbers_if_all_are(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return the numbers of a column that pandas left as text though every cell is one (beyond 64 bits, say)."""
-    if pd.api.types.infer_dtype(column, skipna=True) != "string":
-        return column
-    numbers = pd.to_numeric(column, errors="coerce")
-    return numbers if bool((numbers.notna() | column.isna()).all()) else column
+    return pd.DataFrame({name: as_numbers(path.name, frame[name], marks) for name in columns})
 
 
 # -- Parquet -----------------------------------------------------------------------------------------------------------
 
 
-def _parquet_header(path: Path, empty: bool) -> list[str]:
+def _parquet_header(path: Path, empty: bool) -> tuple[list[str], Sequence[str]]:
+    notes: list[str] = []
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
-        names, records = list(file.schema_arrow.names), file.metadata.num_rows
+        index = index_columns(file.schema_arrow, notes)
+        names, records = [name for name in file.schema_arrow.names if name not in index], file.metadata.num_rows
+    _not_bare(path, names, records, empty)
+    # pandas stores an unnamed index as a column of this name, and says so beside the table unless that was lost.
+    return ["" if re.fullmatch(r"__index_level_\d+__", name) else name for name in names], notes
+
+
+def _not_bare(path: Path, names: Sequence[str], records: int, empty: bool) -> None:
     if not names:
         raise DataError(f"{path.name}: has no columns")
     if not records and not empty:
         raise DataError(f"{path.name}: has {counted(len(names), 'column')} but no records")
-    # pandas stores an unnamed index as a column of this name.
-    return ["" if re.fullmatch(r"__index_level_\d+__", name) else name for name in names]
+
+
+# -- others, in memory -------------------------------------------------------------------------------------------------
+
+
+def _held_header(path: Path, empty: bool) -> tuple[list[str], Sequence[str]]:
+    frame, notes = held(path)
+    names = list(frame.columns)
+    _not_bare(path, names, len(frame), empty)
+    headers.check_names(path.name, names)
+    few = frame.head(headers.LOOKED_AT // len(names))
+    headers.check_records(path.name, names, islice(few.astype(str).itertuples(index=False), len(few)))
+    return names, notes

@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 
 from auditor.results.files import publish
 
-FORMS = ("csv", "parquet")
+SUFFIXES = (".csv", ".parquet")
+"""Of files that are written."""
 
 
 class TableFiles:

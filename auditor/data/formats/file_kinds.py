@@ -1,0 +1,224 @@
+"""Which kinds of files hold tables, by their suffix, and what reads each of those that are held in memory whole.
+
+CSV and its like (``text_files``) and Parquet (``parts``) are read piece by piece. All others are read at once by pandas or pyarrow, with
+the library that knows the kind, up to a size that is stated here. Values are taken as they are stored: of labelled ones the codes.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import ZipFile
+
+import pandas as pd
+import pyarrow as pa
+from pyarrow import feather, ipc
+
+from auditor.data.formats.stamps import remembered
+from auditor.errors import DataError
+from auditor.text.column_names import counted
+
+MOST_BYTES = 2**30
+"""The most that a file may hold, unpacked, which is not read piece by piece."""
+MOST_CELLS = 2**24
+"""The most cells of a sheet, blank ones between others included: each takes some 60 bytes while it is read."""
+BATCH_ROWS = 2**16
+
+
+class Kind(NamedTuple):
+    """A kind of file that is held whole.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    read : callable
+        Path, and a list to add notes to → DataFrame, or a pyarrow Table.
+    library : str
+        What pandas needs for it that is not installed with this project; empty for nothing.
+    """
+
+    name: str
+    read: Callable[[Path, list[str]], pd.DataFrame | pa.Table]
+    library: str = ""
+
+
+class Held(NamedTuple):
+    """All of a file, and what a reader must know of how it was read."""
+
+    frame: pd.DataFrame
+    notes: tuple[str, ...]
+
+
+def _arrow(path: Path, notes: list[str]) -> pa.Table:
+    """Read Feather, or what Arrow writes: batch by batch, as compressed ones do not tell how large they are."""
+    try:
+        with ipc.open_file(str(path)) as file:
+            return pa.Table.from_batches(bounded(path, map(file.get_batch, range(file.num_record_batches)), _size), file.schema)
+    except pa.ArrowInvalid:  # the first version of Feather
+        return feather.read_table(path, memory_map=False)
+
+
+def _stata(path: Path, notes: list[str]) -> pd.DataFrame:
+    return pd.read_stata(path, convert_categoricals=False)
+
+
+def _spss(path: Path, notes: list[str]) -> pd.DataFrame:
+    import pyreadstat  # an extra
+
+    _, found = pyreadstat.read_sav(path, metadataonly=True)
+    check_size(path, 8 * (found.number_rows or 0) * (found.number_columns or 0))  # cells are packed
+    return pd.read_spss(path, convert_categoricals=False)
+
+
+def _sas(path: Path, notes: list[str]) -> pd.DataFrame:
+    chunks: Any = pd.read_sas(path, encoding="infer" if path.suffix.lower() == ".sas7bdat" else "latin-1", chunksize=BATCH_ROWS)
+    with chunks:
+        frame: pd.DataFrame = pd.concat(bounded(path, chunks, lambda chunk: 8 * chunk.size), ignore_index=True)
+    return frame
+
+
+def _excel(path: Path, notes: list[str]) -> pd.DataFrame:
+    """Read the first sheet; its first row holds the names. pandas would rename repeated ones, and those that are blank."""
+    import openpyxl  # an extra
+
+    with ZipFile(path) as packed:
+        check_size(path, sum(part.file_size for part in packed.infolist()))
+    book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    try:
+        _check_extent(path, book.worksheets[0])
+        others = len(book.sheetnames) - 1
+    finally:
+        book.close()
+    if others:
+        notes.append(f"the first sheet is read, and {counted(others, 'other')} not")
+    cells = pd.read_excel(path, header=None, dtype=object)
+    frame = cells.iloc[1:].reset_index(drop=True).infer_objects()
+    return frame.set_axis(["" if pd.isna(name) else str(name) for name in cells.iloc[0]], axis=1)
+
+
+def _check_extent(path: Path, sheet: Any) -> None:
+    """Refuse a sheet whose few cells lie far apart: pandas makes a list of all those between them."""
+    sheet.reset_dimensions()  # what the file says of them
+    widest = 0
+    for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
+        widest = max(widest, len(row))
+        if number * widest > MOST_CELLS:
+            raise DataError(f"{path.name}: the sheet has more than {MOST_CELLS:,} cells, blank ones included; save it as CSV or Parquet")
+
+
+HELD: dict[str, Kind] = {
+    ".feather": Kind("Feather", _arrow),
+    ".arrow": Kind("Arrow", _arrow),
+    ".dta": Kind("Stata", _stata),
+    ".sav": Kind("SPSS", _spss, "pyreadstat"),
+    ".zsav": Kind("SPSS", _spss, "pyreadstat"),
+    ".sas7bdat": Kind("SAS", _sas),
+    ".xpt": Kind("SAS transport", _sas),
+    ".xlsx": Kind("Excel", _excel, "openpyxl"),
+    ".xlsm": Kind("Excel", _excel, "openpyxl"),
+}
+"""Suffix → what reads it whole."""
+TEXT = (".csv", ".tsv", ".tab")
+PACKED = (".gz", ".zst", ".zip")
+"""Of one text file, compressed."""
+SUFFIXES = (*TEXT, *PACKED, ".parquet", *HELD)
+SAID = "a .csv, .tsv or .tab file (or one of these as .gz, .zst or .zip), a .parquet file, or one of " + ", ".join(HELD)
+
+
+def is_text(path: str | Path) -> bool:
+    """Tell whether a file is CSV or its like, compressed or not."""
+    return Path(path).suffix.lower() in (*TEXT, *PACKED)
+
+
+def is_parquet(path: str | Path) -> bool:
+    """Tell whether a file is Parquet."""
+    return Path(path).suffix.lower() == ".parquet"
+
+
+def name_of(path: Path) -> str:
+    """Return what a file's kind is called."""
+    kind = HELD.get(path.suffix.lower())
+    return kind.name if kind else "Parquet" if is_parquet(path) else "CSV"
+
+
+@remembered(files=2)
+def held(path: Path) -> Held:
+    """Return all of a file that is not read piece by piece; columns have the file's own names, and an index without a name is left out.
+
+    Raises
+    ------
+    DataError
+        It is damaged, encrypted or too large, or the library that reads it is missing. The reader's own words, which may quote a cell, are
+        in neither message nor chain.
+    """
+    kind, notes = HELD[path.suffix.lower()], list[str]()
+    check_size(path, path.stat().st_size)
+    _check_open(path, kind)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the reader, who may quote a cell
+            found = kind.read(path, notes)
+            frame = _frame(found, notes) if isinstance(found, pa.Table) else found
+    except (DataError, MemoryError):
+        raise
+    except ImportError:
+        remedy = f"{kind.name} files are read by {kind.library}, which is not installed: pip install 'auditor[files]'"
+        raise DataError(f"{path.name}: {remedy}") from None
+    except OSError as error:
+        raise DataError(f"{path.name}: cannot be read: {error.strerror or 'the file is damaged'}") from None
+    except Exception:  # each library has errors of its own
+        raise DataError(f"{path.name}: cannot be read as {kind.name}; the file is damaged or is something else") from None
+    return Held(frame.set_axis([str(name) for name in frame.columns], axis=1), tuple(notes))
+
+
+def _frame(table: pa.Table, notes: list[str]) -> pd.DataFrame:
+    table.validate(full=True)
+    index = index_columns(table.schema, notes)
+    frame: pd.DataFrame = table.drop_columns(index).replace_schema_metadata(None).to_pandas()
+    return frame
+
+
+def _check_open(path: Path, kind: Kind) -> None:
+    """Refuse a workbook with a password, which is a compound document as the workbooks of old are."""
+    with path.open("rb") as file:
+        if kind.name == "Excel" and file.read(4) == b"\xd0\xcf\x11\xe0":
+            raise DataError(f"{path.name}: is encrypted, or an .xls workbook; save it as .xlsx without a password")
+
+
+def index_columns(schema: pa.Schema, notes: list[str]) -> list[str]:
+    """Return the columns that are the unnamed index of a data frame, by what pandas has noted beside the table, and note that."""
+    try:
+        noted = (schema.pandas_metadata or {})["index_columns"]
+        found = [name for name in schema.names if name in noted and name.startswith("__index_level_")]
+    except (ValueError, LookupError, TypeError, AttributeError):  # pandas' note is damaged, or somebody else's
+        return []
+    if found:
+        what = "a column without a name is" if len(found) == 1 else f"{len(found)} columns without a name are"
+        notes.append(f"{what} the index of a data frame, by the file's own metadata, and not read as data")
+    return found
+
+
+def check_size(path: Path, size: int) -> None:
+    """Refuse what is too large to be held."""
+    if size > MOST_BYTES:
+        raise DataError(
+            f"{path.name}: holds more than {MOST_BYTES:,} bytes, the most that is read of a file of its kind; "
+            "save it as plain CSV (UTF-8) or as Parquet, which are read piece by piece"
+        )
+
+
+def bounded(path: Path, parts: Iterable[Any], size: Callable[[Any], int]) -> list[Any]:
+    """Return parts of a file, read until they are too large to be held together."""
+    found, total = [], 0
+    for part in parts:
+        total += size(part)
+        check_size(path, total)
+        found.append(part)
+    return found
+
+
+def _size(batch: pa.RecordBatch) -> int:
+    return int(batch.nbytes)

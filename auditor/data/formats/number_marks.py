@@ -1,0 +1,115 @@
+"""How a text file writes its numbers: which mark stands before decimals, and which between thousands.
+
+``1,234`` may be 1234 or 1.234, and nothing in it tells which; ``1,234.5`` and ``12,5`` do tell. So a file's first cells are looked at for
+numbers that can be read in one way alone, and what they say holds for all. Where nothing says it, such numbers are refused.
+
+| the file's numbers tell | decimal mark | between thousands |
+| --- | --- | --- |
+| points before decimals | ``.`` | ``,`` |
+| commas before decimals | ``,`` | ``.`` |
+| nothing, cells apart by semicolons | none: those of comma countries may write either | none |
+| nothing else, or both | ``.`` | none |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from auditor.errors import DataError
+from auditor.text.column_names import quoted
+
+_DECIMALS = re.compile(r"[-+]?(?:\d+([.,])\d*|([.,])\d+)(?:[eE][-+]?\d+)?")
+_GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}([.,])\d{3}(?:\1\d{3})*((?!\1)[.,]\d*)?")
+_UNTOLD = r"[-+]?(?:\d+|[1-9]\d{0,2}[.,]\d{3})"
+NEITHER = "\x01"
+"""A mark that no number has, for pandas, which must be given one."""
+
+
+class Marks(NamedTuple):
+    """The decimal mark and the one between thousands; empty for none."""
+
+    decimal: str = "."
+    group: str = ""
+
+
+def told(cell: str) -> str:
+    """Return the decimal mark that a cell tells of; ``,?`` or ``.?`` for a mark that may be either, empty for nothing.
+
+    Examples
+    --------
+    >>> [told(cell) for cell in ("12,5", "0.25", "1,234.50", "1.234.567", "1,234", "1.234", "12", "1.2.2020", "a,b")]
+    [',', '.', '.', ',', ',?', '.?', '', '', '']
+    """
+    grouped = _GROUPED.fullmatch(cell)
+    if grouped:
+        mark, decimals = grouped[1], grouped[2]
+        if decimals or cell.count(mark) > 1:
+            return decimals[0] if decimals else ",".replace(mark, ".") if mark == "," else ","
+        return f"{mark}?"
+    decimal = _DECIMALS.fullmatch(cell)
+    return decimal[1] or decimal[2] if decimal else ""
+
+
+def marks_of(file: str, records: Iterable[Sequence[str]], delimiter: str) -> Marks:
+    """Return how a file writes numbers, by its first records.
+
+    Raises
+    ------
+    DataError
+        Some tell of decimal commas and others of decimal points, and the file is not apart by commas, where only quoted cells can have one.
+    """
+    found: dict[str, int] = {}
+    for record in records:
+        for place, cell in enumerate(record, start=1):
+            if "," in cell or "." in cell:
+                found.setdefault(told(cell.strip()), place)
+    if delimiter != ";" and ".?" in found:  # as everybody writes decimals who does not write commas
+        found.setdefault(".", found[".?"])
+    if {",", "."} <= found.keys():
+        if delimiter == ",":
+            return Marks()
+        where = f"column {found[',']} has numbers with decimal commas, and column {found['.']} with decimal points"
+        raise DataError(f"{file}: {where}; write all of them alike")
+    if "." in found:
+        return Marks(".", ",")
+    if "," in found:
+        return Marks(",", ".")
+    return Marks("" if delimiter == ";" else ".", "")
+
+
+def as_numbers(file: str, column: pd.Series[Any], marks: Marks) -> pd.Series[Any]:
+    """Return the numbers of a column that pandas left as text, if every cell is one as the file writes them; else the column.
+
+    Raises
+    ------
+    DataError
+        Every cell is a number, but nothing tells which; the message holds none of them.
+    """
+    if pd.api.types.infer_dtype(column, skipna=True) != "string":
+        return column
+    if marks.decimal == ".":  # numbers beyond 64 bits, say
+        numbers = pd.to_numeric(column, errors="coerce")
+        if bool((numbers.notna() | column.isna()).all()):
+            return numbers
+    there = column.dropna().astype(str).str.strip()
+    if bool(there.str.fullmatch(_written(marks)).all()):
+        plain = there.str.replace(marks.group, "", regex=False) if marks.group else there
+        return pd.to_numeric(plain.str.replace(marks.decimal or NEITHER, ".", regex=False)).reindex(column.index)
+    if not marks.group and bool(there.str.fullmatch(_UNTOLD).all()):
+        raise DataError(
+            f"{file}: column {quoted(column.name)} has a comma or a point before three digits, which may be decimals or thousands, and no "
+            "other number of the file tells which; write these without a mark between thousands, or with decimals, as 1,000.00 or 1.000,00"
+        )
+    return column
+
+
+def _written(marks: Marks) -> str:
+    """Return the pattern of numbers that are written so."""
+    group, decimal = re.escape(marks.group), re.escape(marks.decimal)
+    whole = rf"(?:\d+|[1-9]\d{{0,2}}(?:{group}\d{{3}})+)" if group else r"\d+"
+    number = rf"(?:{whole}(?:{decimal}\d*)?|{decimal}\d+)" if decimal else whole
+    return rf"[-+]?{number}(?:[eE][-+]?\d+)?"

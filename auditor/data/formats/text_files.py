@@ -1,0 +1,208 @@
+"""Text files as the bytes that they are read as: UTF-8, whatever they are packed or encoded in, and how their cells are set apart.
+
+Plain UTF-8 is read where it is. What is compressed, UTF-16 or Latin-1 is unpacked into memory first, up to a size.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import pyarrow as pa
+
+from auditor.data.formats.file_kinds import PACKED, bounded, check_size
+from auditor.data.formats.headers import LOOKED_AT
+from auditor.data.formats.number_marks import Marks, marks_of
+from auditor.data.formats.stamps import remembered
+from auditor.errors import DataError
+
+BYTE_ORDER_MARK = "\ufeff"
+CHUNK = 2**20
+"""Bytes looked at at once; the first so many tell how cells are set apart."""
+DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+
+# Files that are often given the wrong suffix, by their first bytes.
+_SIGNATURES = {
+    b"PAR1": "a Parquet file",
+    b"PK\x03\x04": "a ZIP archive or an Excel workbook",
+    b"\x1f\x8b": "compressed with gzip",
+    b"\x28\xb5\x2f\xfd": "compressed with Zstandard",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook",
+    codecs.BOM_UTF32_LE: "UTF-32 text; save it as UTF-8",
+    codecs.BOM_UTF32_BE: "UTF-32 text; save it as UTF-8",
+}
+_TWO_BYTES = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\x80-\xff]{4}")
+"""Letters of UTF-8, or many of another script: a file that has any is no Latin-1."""
+
+
+class Spelling(NamedTuple):
+    """How a text file is written: its encoding, the mark between cells, and those in numbers."""
+
+    encoding: str
+    delimiter: str
+    marks: Marks
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know."""
+        said = {"utf-16": "is UTF-16", "cp1252": "is not UTF-8, and read as Latin-1 (Windows-1252)"}
+        return [said[self.encoding]] if self.encoding in said else []
+
+
+@remembered(files=1024)
+def spelling(path: Path) -> Spelling:
+    """Return how a file is written.
+
+    Raises
+    ------
+    DataError
+        It is no text, or in an encoding that nobody can tell; or nothing tells what sets its cells apart.
+    """
+    encoding = _encoding(path)
+    with _decoded(path, encoding) as file:
+        whole = file.read(CHUNK)
+    if len(whole) == CHUNK:  # without the line that is cut off: half a number may look like another
+        whole = whole[: whole.rfind(b"\n") + 1]
+    start = whole.decode("utf-8", "ignore").removeprefix(BYTE_ORDER_MARK)
+    delimiter = _delimiter(path, start)
+    records = csv.reader(io.StringIO(start, newline=""), delimiter=delimiter)
+    names = next((record for record in records if "".join(record).strip()), [])
+    few = islice(records, max(10, LOOKED_AT // max(1, len(names))))
+    return Spelling(encoding, delimiter, marks_of(path.name, few, delimiter))
+
+
+def opened(path: Path) -> IO[bytes]:
+    """Return a text file to be read as UTF-8 from any place of it."""
+    return _decoded(path, spelling(path).encoding)
+
+
+def size_of(path: Path) -> int:
+    """Return the bytes of a text file as it is read."""
+    with opened(path) as file:
+        return file.seek(0, io.SEEK_END)
+
+
+def _decoded(path: Path, encoding: str) -> IO[bytes]:
+    if encoding == "utf-8" and not _is_packed(path):
+        return path.open("rb")
+    return io.BytesIO(_in_utf8(path) if encoding != "utf-8" else _unpacked(path))
+
+
+@remembered(files=2)
+def _in_utf8(path: Path) -> bytes:
+    return _unpacked(path).decode(_encoding(path)).encode()
+
+
+@remembered(files=2)
+def _unpacked(path: Path) -> bytes:
+    """Return what is in a file, up to the size that may be held."""
+    if not _is_packed(path):
+        check_size(path, path.stat().st_size)
+        return path.read_bytes()
+    try:
+        with _unpacking(path) as file:
+            return b"".join(bounded(path, iter(lambda: file.read(CHUNK), b""), len))
+    except (EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise
+        raise DataError(f"{path.name}: cannot be unpacked; the file is damaged or is something else") from None
+
+
+@contextmanager
+def _unpacking(path: Path) -> Iterator[Any]:
+    """Open what a compressed file holds."""
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        with gzip.open(path) as file:
+            yield file
+    elif suffix == ".zst":
+        with pa.input_stream(str(path), compression="zstd") as file:
+            yield file
+    else:
+        with zipfile.ZipFile(path) as archive:
+            with archive.open(_only_part(path, archive)) as part:
+                yield part
+
+
+def _only_part(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    """Return the one file of an archive; what macOS adds to it is passed over."""
+    parts = [part for part in archive.infolist() if not part.is_dir() and not part.filename.startswith("__MACOSX/")]
+    if len(parts) != 1:
+        raise DataError(f"{path.name}: holds {len(parts)} files, and a table is one; unpack the archive and name the file")
+    if parts[0].flag_bits & 1:
+        raise DataError(f"{path.name}: is encrypted; unpack it first")
+    return parts[0]
+
+
+def _is_packed(path: Path) -> bool:
+    return path.suffix.lower() in PACKED
+
+
+def _encoding(path: Path) -> str:
+    """Return a file's encoding: UTF-8 if it is, UTF-16 if it says so, Latin-1 if it may be."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with _decoded(path, "utf-8") as file:
+        start = file.read(4096)
+        for signature, what in _SIGNATURES.items():
+            if start.startswith(signature):
+                raise DataError(f"{path.name}: is not CSV but {what}")
+        if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return "utf-16"
+        if b"\0" in start:
+            raise DataError(f"{path.name}: is not text")
+        try:
+            decoder.decode(start)
+            while chunk := file.read(CHUNK):
+                decoder.decode(chunk)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return _western(path)
+    return "utf-8"
+
+
+def _western(path: Path) -> str:
+    """Return the encoding of text that is not UTF-8, if it may be that of western Europe."""
+    content = _unpacked(path)
+    if not _TWO_BYTES.search(content):
+        try:
+            content.decode("cp1252")  # Latin-1, and letters where that has none
+        except UnicodeDecodeError:
+            pass
+        else:
+            return "cp1252"
+    raise DataError(f"{path.name}: is not UTF-8 text, nor UTF-16 or Latin-1; save it as UTF-8")
+
+
+def _delimiter(path: Path, start: str) -> str:
+    """Return what sets a file's cells apart, by its header and its first record."""
+    widths = {mark: _widths(start, mark) for mark in DELIMITERS}
+    if widths["\t"][0] > 1 and any(suffix.lower() in (".tsv", ".tab") for suffix in path.suffixes):
+        return "\t"
+    names, _ = widths.pop(",")
+    if names > 1:  # others beside commas, as many in the record as in the header
+        others = [mark for mark, (n, m) in widths.items() if n > 1 and n == m]
+    else:
+        others = [mark for mark, (n, m) in widths.items() if n > 1 and m != 1]
+    if names == 1 and len(others) == 1:
+        return others[0]
+    if others:
+        marks = " or ".join(DELIMITERS[mark] for mark in ([","] if names > 1 else []) + others)
+        raise DataError(f"{path.name}: cells may be separated by {marks}; put names and cells that hold either in quotation marks")
+    return ","
+
+
+def _widths(start: str, mark: str) -> tuple[int, int]:
+    """Return how many cells header and first record have if they are set apart by a mark; 0 where there is none."""
+    records = csv.reader(io.StringIO(start, newline=""), delimiter=mark)
+    found = (len(record) for record in records if "".join(record).strip())
+    return next(found, 0), next(found, 0)

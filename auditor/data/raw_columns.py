@@ -1,0 +1,160 @@
+"""Columns as they are found, before anything is done about blank cells: which cells are blank, and of what kind each column is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from auditor.data.columns.dates import days_of, plain_days
+from auditor.data.formats.as_written import frames_as_written
+from auditor.data.formats.file_kinds import is_parquet
+from auditor.data.load import file_pieces, is_file, source_frame
+from auditor.errors import DataError
+
+Stored = Literal["date", "time", "integer", "float", ""]
+"""What a file says that a column holds: dates, points in time, whole numbers or floats; nothing of numbers in a text file."""
+
+
+def raw_frames(data: str, columns: Sequence[str] | None, rows: int | None, rng: np.random.Generator) -> Iterator[pd.DataFrame]:
+    """Yield the first ``rows`` records of some columns, a batch at a time."""
+    if not is_file(data):
+        yield source_frame(data, columns, rows, rng)
+        return
+    names, pieces = file_pieces(data, columns, rows)
+    yield from first((frame for piece in pieces for frame in piece.frames(names)), rows)
+
+
+def first(frames: Iterable[pd.DataFrame], rows: int | None) -> Iterator[pd.DataFrame]:
+    """Yield frames until there are so many records; all of them unless told how many."""
+    left = rows
+    for frame in frames:
+        yield frame if left is None else frame.head(left)
+        left = None if left is None else left - min(left, len(frame))
+        if left == 0:
+            return
+
+
+class Blanks(NamedTuple):
+    """How many records there are, how many of them lack a value, and how many cells of each column are blank."""
+
+    records: int
+    incomplete: int
+    cells: dict[str, int]
+
+    @classmethod
+    def of(cls, frames: Iterable[pd.DataFrame]) -> Blanks:
+        """Count them."""
+        records = incomplete = 0
+        cells: dict[str, int] = {}
+        for frame in frames:
+            blank = frame.isna()
+            records, incomplete = records + len(frame), incomplete + int(blank.any(axis=1).sum())
+            cells = {str(name): cells.get(str(name), 0) + int(number) for name, number in blank.sum().items()}
+        return cls(records, incomplete, cells)
+
+    @property
+    def total(self) -> int:
+        """Blank cells."""
+        return sum(self.cells.values())
+
+
+def stored_kinds(
+    data: str, columns: Sequence[str], frames: Iterable[pd.DataFrame], forms: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Stored]:
+    """Return what kind each column is of, by its first values.
+
+    Parameters
+    ----------
+    data : str
+    columns : sequence of str
+    frames : iterable of DataFrames
+        As ``raw_frames`` yields them; of Parquet the file itself is asked, as whole numbers with blanks among them become floats there.
+    forms : mapping
+        Columns of dates whose text has another format than ISO 8601.
+    """
+    if is_file(data):
+        first = Path(file_pieces(data, columns, None)[1][0].path)
+        frames = frames_as_written([first], list(columns)) if is_parquet(first) else frames
+        typed = is_parquet(first) or first.suffix.lower() in (".feather", ".arrow")
+    else:
+        typed = False
+    found: dict[str, Stored] = {}
+    for frame in frames:
+        for name in columns:
+            if name not in found and frame[name].notna().any():
+                found[name] = _kind(frame[name], typed, forms.get(name))
+        if len(found) == len(columns):
+            break
+    return {name: found.get(name, "") for name in columns}
+
+
+def _kind(column: pd.Series[Any], typed: bool, form: str | None) -> Stored:
+    cells = column.astype(object) if isinstance(column.dtype, pd.ArrowDtype) else column  # Arrow's days pass for times among pandas' types
+    days = plain_days(cells) if form is None else days_of(cells, form)
+    if days is not None:
+        whole = bool((days.dropna() % 1 == 0).all())
+        return "date" if whole and pd.api.types.infer_dtype(cells, skipna=True) in ("date", "string") else "time"
+    if not typed:
+        return ""
+    return "integer" if pd.api.types.is_integer_dtype(column.dtype) else "float"
+
+
+class InStep:
+    """Frames that follow one another, taken so many records at a time.
+
+    Parameters
+    ----------
+    frames : iterator of DataFrames
+    what : str
+        What they are, for messages.
+    """
+
+    def __init__(self, frames: Iterator[pd.DataFrame], what: str) -> None:
+        self._frames = frames
+        self._what = what
+        self._left = pd.DataFrame()
+
+    def take(self, rows: int) -> pd.DataFrame:
+        """Return the next so many records.
+
+        Raises
+        ------
+        DataError
+            There are fewer.
+        """
+        held = [self._left] if len(self._left) else []
+        while sum(map(len, held)) < rows:
+            frame = next(self._frames, None)
+            if frame is None:
+                raise DataError(f"{self._what} have fewer records than those perturbed; rows must match one to one")
+            held.append(frame)
+        whole = pd.concat(held, ignore_index=True) if len(held) > 1 else held[0]
+        self._left = whole.iloc[rows:].reset_index(drop=True)
+        return whole.iloc[:rows].reset_index(drop=True)
+
+    def finish(self) -> None:
+        """Check that nothing is left.
+
+        Raises
+        ------
+        DataError
+            Something is: then the two were not read alike.
+        """
+        if len(self._left) or any(len(frame) for frame in self._frames):
+            raise DataError(f"{self._what} have more records than those perturbed; rows must match one to one")
+
+
+def blank_cells(frames: Iterable[pd.DataFrame]) -> InStep:
+    """Return which cells are blank, to be taken record by record."""
+    return InStep((frame.isna() for frame in frames), "the blanks")
+
+
+def complete(frames: Iterator[pd.DataFrame], blanks: InStep) -> Iterator[pd.DataFrame]:
+    """Yield those records of some columns that lack nothing in others."""
+    for frame in frames:
+        yield frame[~blanks.take(len(frame)).any(axis=1)].reset_index(drop=True)

@@ -1,0 +1,377 @@
+"""Every kind of file that owners have, against pandas' own reading; how numbers are written; what is refused, in one line without a cell."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import traceback
+import warnings
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import auditor
+from auditor.data.formats import file_kinds
+from auditor.data.formats.number_marks import Marks, as_numbers, marks_of
+from auditor.data.formats.parts import pieces_of, whole_frame
+from auditor.data.formats.readers import header
+from auditor.data.load import file_notes, load_table, read_columns
+from auditor.errors import AuditorWarning, DataError
+from auditor.runs.copy_files import write_copies
+
+CANARY = "CANARY-4711"
+ROWS = 40
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    rng = np.random.default_rng(4)
+    return pd.DataFrame({
+        "age": rng.integers(18, 80, ROWS), "pay": np.where(np.arange(ROWS) % 9 == 4, np.nan, np.round(rng.normal(3e3, 900, ROWS), 2)),
+        "town": np.array(["Köln", "Gent", "Oslo", "Łódź"])[rng.integers(4, size=ROWS)],
+    })  # fmt: skip
+
+
+def read(path: Path) -> tuple[pd.DataFrame, list[str]]:
+    """Return all columns as the loader reads them, and what is noted."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return whole_frame(pieces_of(path), header(path), None), file_notes(str(path))
+
+
+def assert_as_pandas(path: Path, theirs: pd.DataFrame, *notes: str) -> None:
+    ours, noted = read(path)
+    pd.testing.assert_frame_equal(ours, theirs, check_dtype=False, check_column_type=False)
+    assert len(noted) == len(notes)
+    assert all(note in told for note, told in zip(notes, noted, strict=True))
+    numbers = load_table(str(path), columns=["pay"], missing="mean", rng=np.random.default_rng(0)).values[:, 0]
+    np.testing.assert_array_equal(numbers, theirs["pay"].fillna(theirs["pay"].mean()).to_numpy(dtype=float))
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(DataError) as caught:
+        read(path)
+    shown = "".join(traceback.format_exception(caught.value, chain=True)).replace(str(path), "")
+    assert CANARY not in shown
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# -- text --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "note"),
+    [
+        ("t.csv", {"sep": ";"}, ""),
+        ("t.csv", {"sep": ";", "decimal": ","}, ""),
+        ("t.csv", {"sep": "\t"}, ""),
+        ("t.tsv", {"sep": "\t", "decimal": ","}, ""),
+        ("t.tab", {"sep": "\t"}, ""),
+        ("t.csv", {"sep": "|"}, ""),
+        ("t.csv", {"decimal": ","}, ""),  # in quotation marks
+        ("t.csv.gz", {}, ""),
+        ("t.csv.zst", {"sep": ";", "decimal": ","}, ""),
+        ("t.csv.zip", {}, ""),
+        ("t.csv", {"encoding": "utf-16"}, "is UTF-16"),
+        ("t.csv.gz", {"encoding": "utf-16", "sep": ";"}, "is UTF-16"),
+        ("t.CSV", {"encoding": "utf-8-sig"}, ""),
+    ],
+)
+def test_text_is_read_as_pandas_reads_it(tmp_path, frame, name, options, note):
+    pytest.importorskip("zstandard")
+    path = tmp_path / name
+    frame.to_csv(path, index=False, **options)
+    assert_as_pandas(path, pd.read_csv(path, **options), *[note] if note else [])
+
+
+def test_latin_1_is_read_and_said_so(tmp_path, frame):
+    path = tmp_path / "t.csv"
+    frame = frame.replace("Łódź", "Århus")
+    frame.to_csv(path, index=False, encoding="latin-1")
+    assert_as_pandas(path, pd.read_csv(path, encoding="latin-1"), "is not UTF-8, and read as Latin-1")
+
+
+@pytest.mark.parametrize(("thousands", "decimal", "sep"), [(",", ".", ","), (",", ".", ";"), (".", ",", ";"), (".", ",", "\t"), (",", ".", "\t")])
+def test_marks_between_thousands_are_taken_out(tmp_path, frame, thousands, decimal, sep):
+    swap = str.maketrans({",": thousands, ".": decimal})
+    text = frame.assign(pay=[f"{x:,.2f}".translate(swap) if x == x else "" for x in frame["pay"]])
+    path = tmp_path / "t.csv"
+    text.to_csv(path, index=False, sep=sep)
+    assert_as_pandas(path, pd.read_csv(path, sep=sep, thousands=thousands, decimal=decimal))
+
+
+@pytest.mark.parametrize(
+    ("content", "column"),
+    [
+        ('a,b\n1,"1,234"\n2,"5,678"\n', "b"),  # 1234 or 1.234
+        ("a;b\n1;1,234\n2;5,678\n", "b"),
+        ("a;b\n1;1.234\n2;5.678\n", "b"),
+        ("a\tb\n1\t1,234\n2\t17\n", "b"),
+        ('a,b,c\n1.5,"1,5","1,234"\n2.5,"2,5","1,235"\n', "c"),  # both marks before decimals
+    ],
+)
+def test_a_mark_that_may_be_either_is_never_guessed(tmp_path, content, column):
+    path = tmp_path / "t.csv"
+    path.write_text(content)
+    with pytest.raises(DataError, match=rf"^t\.csv: column '{column}' has a comma or a point before three digits, which may be decimals or tho"):
+        load_table(str(path), columns=[column], rng=np.random.default_rng(0))
+    assert load_table(str(path), columns=["a"], rng=np.random.default_rng(0)).rows == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ('a,b\n0.5,"1,234"\n2,"5,678"\n', [1234, 5678]),  # another column tells
+        ("a;b\n0,5;1,234\n2;5,678\n", [1.234, 5.678]),
+        ("a;b\n0,5;1.234\n2;5.678\n", [1234, 5678]),
+        ("a;b\n1;1.234.567\n2;1.234\n", [1234567, 1234]),
+        ("a;b\n1;0.234\n2;1.234\n", [0.234, 1.234]),
+        ("a;b\n1;-1.234,5\n2;7\n", [-1234.5, 7]),
+        ("a\tb\n1\t1.234\n2\t5.678\n", [1.234, 5.678]),  # points alone, and no semicolons
+        ("a;b\n1;1e3\n2; 12345678901234567890\n", [1000, 12345678901234567890.0]),
+        ("a;b\n1,5;12345678901234567890,5\n2; 1e-3\n", [12345678901234567890.5, 0.001]),
+    ],
+)
+def test_what_other_numbers_tell_decides(tmp_path, content, expected):
+    (tmp_path / "t.csv").write_text(content)
+    assert load_table(str(tmp_path / "t.csv"), columns=["b"], rng=np.random.default_rng(0)).values[:, 0].tolist() == expected
+
+
+@pytest.mark.parametrize("cells", [["1,5", "1,234.5"], ["12,34", "0.5"], ["1,23,456.5", "7"], ["1,234.5,6", "0.5"]])
+def test_marks_in_other_places_are_no_numbers(cells):
+    """pandas' own `thousands` takes every such mark out wherever it stands: 1,5 would be 15."""
+    column = pd.Series(cells)
+    assert as_numbers("t.csv", column, Marks(".", ",")) is column
+
+
+def test_points_and_commas_before_decimals_are_refused(tmp_path):
+    (tmp_path / "t.csv").write_text(f"{CANARY};a;b\nx;1,5;2.5\ny;1,25;3.5\n")
+    told = "t.csv: column 2 has numbers with decimal commas, and column 3 with decimal points; write all of them alike"
+    assert refusal(tmp_path / "t.csv") == told
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.floats(-1e9, 1e9).map(lambda x: round(x, 2)), min_size=2, max_size=30), st.sampled_from([(",", "."), (".", ",")]), st.booleans())
+def test_numbers_come_back_however_they_are_written(values, marks, grouped):
+    """Two decimals always tell; so the values are those written, whatever their number of digits."""
+    group, decimal = marks
+    swap = str.maketrans({",": group if grouped else "", ".": decimal})
+    cells = [f"{x:,.2f}".translate(swap) for x in values]
+    found = marks_of("t.csv", [[cell] for cell in cells], ";")
+    assert found == Marks(decimal, group)
+    read_back = pd.read_csv(io.StringIO("a;b\n" + "\n".join(f"{cell};" for cell in cells)), sep=";", decimal=decimal)["a"]
+    assert as_numbers("t.csv", read_back, found).tolist() == values
+
+
+def test_large_text_of_any_spelling_is_cut_into_the_same_pieces(tmp_path, frame, monkeypatch):
+    from auditor.data.formats import parts
+    from auditor.data.streamed import rows as streamed
+
+    monkeypatch.setattr(parts, "CSV_BYTES", 100)
+    monkeypatch.setattr(streamed, "HELD_BYTES", 0)
+    for name, options in {"a.csv": {"sep": ";", "decimal": ","}, "b.csv.gz": {"sep": "\t"}, "c.csv": {"encoding": "utf-16"}}.items():
+        frame.to_csv(tmp_path / name, index=False, **options)
+        assert len(pieces_of(tmp_path / name)) > 5
+        pd.testing.assert_frame_equal(read(tmp_path / name)[0], frame)
+        table = load_table(str(tmp_path / name), columns=["age", "pay"], missing="drop", rng=np.random.default_rng(0))
+        assert table.streamed
+        np.testing.assert_array_equal(table.values, frame[["age", "pay"]].dropna().to_numpy(dtype=float))
+
+
+# -- kinds that are held whole -----------------------------------------------------------------------------------------
+
+
+def test_feather_and_arrow(tmp_path, frame):
+    frame.to_feather(tmp_path / "t.feather")
+    assert_as_pandas(tmp_path / "t.feather", pd.read_feather(tmp_path / "t.feather"))
+    with pa.OSFile(str(tmp_path / "t.arrow"), "wb") as sink, pa.ipc.new_file(sink, pa.Schema.from_pandas(frame)) as writer:
+        for start in range(0, ROWS, 7):
+            writer.write_batch(pa.RecordBatch.from_pandas(frame.iloc[start : start + 7], preserve_index=False))
+    assert_as_pandas(tmp_path / "t.arrow", frame)
+
+
+def test_stata(tmp_path, frame):
+    path = tmp_path / "t.dta"
+    frame.assign(hired=pd.Timestamp("2020-01-31")).to_stata(path, write_index=False, version=118)
+    assert_as_pandas(path, pd.read_stata(path))
+
+
+def test_labelled_values_are_read_as_their_codes(tmp_path, frame):
+    path = tmp_path / "t.dta"
+    frame.assign(sick=np.arange(ROWS) % 2).to_stata(path, write_index=False, version=118, value_labels={"sick": {0: "no", 1: "yes"}})
+    assert read(path)[0]["sick"].tolist() == [k % 2 for k in range(ROWS)]
+
+
+@pytest.mark.parametrize("suffix", [".sav", ".zsav"])
+def test_spss(tmp_path, frame, suffix):
+    pyreadstat = pytest.importorskip("pyreadstat")
+    path = tmp_path / f"t{suffix}"
+    pyreadstat.write_sav(frame, path, compress=suffix == ".zsav")
+    assert_as_pandas(path, pd.read_spss(path))
+
+
+def test_sas_transport(tmp_path, frame):
+    pyreadstat = pytest.importorskip("pyreadstat")
+    path = tmp_path / "t.xpt"
+    pyreadstat.write_xport(frame.replace({"Köln": "Koeln", "Łódź": "Lodz"}), path, file_format_version=5)
+    assert_as_pandas(path, pd.read_sas(path, encoding="latin-1"))
+
+
+def test_sas_is_read_by_pandas(tmp_path, frame, monkeypatch):
+    """No library here writes .sas7bdat, so pandas' reader is stood in for: what it is asked for, and that its chunks are put together."""
+    asked = []
+
+    class Chunks(list):
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *args):
+            pass
+
+    def read_sas(path, **options):
+        asked.append((path.name, options))
+        return Chunks([frame.head(7), frame.iloc[7:]])
+
+    monkeypatch.setattr(pd, "read_sas", read_sas)
+    (tmp_path / "t.sas7bdat").write_bytes(b"x")
+    assert_as_pandas(tmp_path / "t.sas7bdat", frame)
+    assert asked == [("t.sas7bdat", {"encoding": "infer", "chunksize": file_kinds.BATCH_ROWS})]
+
+
+def test_excel(tmp_path, frame):
+    pytest.importorskip("openpyxl")
+    path = tmp_path / "t.xlsx"
+    frame.assign(hired=pd.Timestamp("2020-01-31"), sick=np.arange(ROWS) % 2 == 0).to_excel(path, index=False)
+    assert_as_pandas(path, pd.read_excel(path))
+    with pd.ExcelWriter(tmp_path / "two.xlsx") as book:
+        frame.to_excel(book, sheet_name="data", index=False)
+        frame.head(3).to_excel(book, sheet_name="codes", index=False)
+    assert_as_pandas(tmp_path / "two.xlsx", pd.read_excel(tmp_path / "two.xlsx"), "the first sheet is read, and 1 other not")
+
+
+def test_columns_of_a_workbook_that_share_a_name_or_have_none_are_told(tmp_path):
+    pytest.importorskip("openpyxl")
+    path = tmp_path / "t.xlsx"
+    pd.DataFrame([["a", "a"], [1, 2], [3, 5]]).to_excel(path, index=False, header=False)
+    assert refusal(path) == "t.xlsx: columns 1 and 2 have a name that another column has as well; give every column a name of its own"
+    pd.DataFrame([[1.5, 2], [1, 2], [3, 5]]).to_excel(path, index=False, header=False)
+    assert refusal(path) == "t.xlsx: the first line holds numbers where the column names should be; add a header"
+    pd.DataFrame([["x", CANARY], ["y", CANARY], ["x", "z"]]).to_excel(path, index=False, header=False)
+    assert refusal(path) == "t.xlsx: columns 1 and 2 have a name that stands among the cells below it, too; is the header missing, or written twice?"
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
+def test_an_index_without_a_name_is_no_column_if_the_file_says_so(tmp_path, frame, suffix):
+    path = tmp_path / f"t{suffix}"
+    chosen = frame[frame["age"] > 30]  # its index has gaps, and is written
+    table = pa.Table.from_pandas(chosen, preserve_index=True)
+    assert "__index_level_0__" in table.column_names
+    write = pq.write_table if suffix == ".parquet" else pa.feather.write_feather
+    write(table, path)
+    assert_as_pandas(path, chosen.reset_index(drop=True), "a column without a name is the index of a data frame, by the file's own metadata")
+    write(table.replace_schema_metadata(None), path)
+    with pytest.raises(DataError, match=r"holds text|has no name"):
+        load_table(str(path), rng=np.random.default_rng(0))
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", [".csv.gz", ".csv.zst", ".csv.zip", ".feather", ".arrow", ".dta", ".sav", ".sas7bdat", ".xpt", ".xlsx"])
+def test_damaged_files_are_one_clear_line(tmp_path, frame, suffix):
+    path = tmp_path / f"t{suffix}"
+    path.write_bytes(f"a,b\n1,{CANARY}\n".encode() * 9)
+    assert refusal(path).startswith(f"t{suffix}: cannot be ")
+    assert refusal(path).endswith("the file is damaged or is something else")
+
+
+@pytest.mark.parametrize("suffix", [".csv.gz", ".csv.zst", ".csv.zip", ".feather", ".dta", ".xlsx"])
+def test_files_that_are_cut_off_are_refused(tmp_path, frame, suffix):
+    path = tmp_path / f"t{suffix}"
+    write = {".feather": frame.to_feather, ".dta": lambda p: frame.to_stata(p, version=118), ".xlsx": frame.to_excel}
+    write.get(suffix, frame.to_csv)(path)
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    assert "damaged" in refusal(path)
+
+
+def test_archives_hold_one_file_that_is_not_encrypted(tmp_path):
+    path = tmp_path / "t.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.csv", f"a,b\n1,{CANARY}\n")
+        archive.writestr("__MACOSX/._a.csv", "x")
+    assert read(path)[0]["b"].tolist() == [CANARY]
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x01\x02") + 8] |= 1  # the flag in the archive's list
+    path.write_bytes(content)
+    assert refusal(path) == "t.zip: is encrypted; unpack it first"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.csv", "a\n1\n")
+        archive.writestr("b.csv", "a\n1\n")
+    assert refusal(path) == "t.zip: holds 2 files, and a table is one; unpack the archive and name the file"
+
+
+def test_what_expands_beyond_the_stated_size_is_refused_before_it_is_held(tmp_path, frame, monkeypatch):
+    monkeypatch.setattr(file_kinds, "MOST_BYTES", 2_000)
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 10_000))
+    with zipfile.ZipFile(tmp_path / "t.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("t.csv", b"a,b\n" + b"1,2\n" * 10_000)
+    pd.DataFrame({"a": np.zeros(1_000)}).to_feather(tmp_path / "t.feather", compression="zstd")
+    pd.DataFrame({"a": np.zeros(1_000)}).to_stata(tmp_path / "t.dta")
+    pd.concat([frame] * 9).to_csv(tmp_path / "t.csv", encoding="utf-16")
+    for name in ("t.csv.gz", "t.zip", "t.feather", "t.dta", "t.csv"):
+        assert refusal(tmp_path / name).startswith(f"{name}: holds more than 2,000 bytes, the most that is read of a file of its kind; save it as plain CSV")
+
+
+def test_a_sheet_with_two_cells_far_apart_is_refused(tmp_path, monkeypatch):
+    openpyxl = pytest.importorskip("openpyxl")
+    monkeypatch.setattr(file_kinds, "MOST_CELLS", 1_000)
+    book = openpyxl.Workbook()
+    book.active["A1"], book.active["ZZ9"] = "a", CANARY
+    book.save(tmp_path / "t.xlsx")
+    assert refusal(tmp_path / "t.xlsx").startswith("t.xlsx: the sheet has more than 1,000 cells, blank ones included")
+
+
+def test_an_encrypted_workbook_is_told_apart(tmp_path):
+    (tmp_path / "t.xlsx").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+    assert refusal(tmp_path / "t.xlsx") == "t.xlsx: is encrypted, or an .xls workbook; save it as .xlsx without a password"
+
+
+@pytest.mark.parametrize(("suffix", "library"), [(".sav", "pyreadstat"), (".xlsx", "openpyxl")])
+def test_a_library_that_is_missing_is_named_with_the_extra_that_has_it(tmp_path, monkeypatch, suffix, library):
+    monkeypatch.setitem(__import__("sys").modules, library, None)
+    (tmp_path / f"t{suffix}").write_bytes(b"PK")
+    assert refusal(tmp_path / f"t{suffix}").endswith(f"files are read by {library}, which is not installed: pip install 'auditor[files]'")
+
+
+def test_categories_and_keys_come_from_any_kind(tmp_path, frame):
+    frame.to_feather(tmp_path / "t.feather")
+    assert read_columns(str(tmp_path / "t.feather"), ["town", "age"]).equals(frame[["town", "age"]])
+
+
+def test_how_a_file_was_read_is_told_once_before_a_run_and_for_copies(tmp_path, frame):
+    """By `check` and `run` before anything is computed, of data and copies, as one line each; and by `perturb`."""
+    numbers = frame[["age"]].assign(b=np.arange(ROWS) ** 2, town=frame["town"].replace("Łódź", "Århus"))
+    numbers.to_csv(tmp_path / "t.csv", index=False, encoding="latin-1")
+    (numbers.drop(columns="town") + 1.5).to_csv(tmp_path / "copy.csv", index=False, encoding="utf-16")
+    asked = {
+        "schema": 1, "seed": 1, "data": {"source": str(tmp_path / "t.csv"), "columns": ["age", "b"]}, "attacks": ["ndr"],
+        "schemes": [{"name": "published", "copies": [str(tmp_path / "copy.csv")]}], "knowledge": ["perfect"], "coalitions": ["all"],
+    }  # fmt: skip
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        auditor.run(asked)
+    told = [str(each.message) for each in caught]
+    for note in ("t.csv: is not UTF-8, and read as Latin-1 (Windows-1252)", "copy.csv: is UTF-16"):
+        assert told.count(note) == 1
+    with pytest.warns(AuditorWarning, match=r"^t\.csv: is not UTF-8"):
+        write_copies(str(tmp_path / "t.csv"), "corner-wave", [0.5], 1, tmp_path / "out", ["age"])
