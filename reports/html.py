@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
+    from auditor.results.advice import Advice
     from auditor.results.comparison import Comparison
     from reports.charts.listing import Chart
     from reports.layout.document import Document
@@ -63,6 +64,14 @@ class Html(Renderer):
         from reports.layout.changes import changes_document
 
         return _written([changes_document(one, number) for number, one in enumerate(comparisons, start=1)], {})
+
+    def render_advice(self, advice: Advice) -> str:
+        """Return the page on which release to make, with the frontier drawn."""
+        from reports.charts.advice import frontier_of_advice
+        from reports.layout.advice import advice_document
+
+        document = advice_document(advice)
+        return _written([document], {f"{document.id}-frontier": frontier_of_advice(advice, f"{document.id}-frontier")})
 
 
 def _charts(documents: Sequence[Document], rows: int) -> dict[str, Chart]:

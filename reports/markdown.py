@@ -10,11 +10,13 @@ from auditor.registry import register
 from auditor.results.model import AuditResult
 from auditor.results.renderer import Renderer, clean
 from reports.layout import document as tree
+from reports.layout.advice import advice_document
 from reports.layout.audit import audit_document
 from reports.layout.changes import changes_document
 from reports.layout.grids import Grid, of_checks, of_table
 
 if TYPE_CHECKING:
+    from auditor.results.advice import Advice
     from auditor.results.comparison import Comparison
 
 
@@ -33,6 +35,10 @@ class Markdown(Renderer):
     def render_comparison(self, *comparisons: Comparison) -> str:
         """Return what changed between two audits, worst first; of several scenarios one after the other."""
         return _documents([changes_document(comparison) for comparison in comparisons])
+
+    def render_advice(self, advice: Advice) -> str:
+        """Return which release to make, and why."""
+        return _document(advice_document(advice))
 
 
 def safe(text: tree.Text) -> str:

@@ -16,6 +16,7 @@ from auditor.results.renderer import Renderer
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from auditor.results.advice import Advice
     from auditor.results.comparison import Comparison
     from reports.layout.document import Document
 
@@ -68,6 +69,12 @@ class Terminal(Renderer):
         if len(documents) > 1:
             write_overview(console, overview(documents))
         return _text(console)
+
+    def render_advice(self, advice: Advice) -> str:
+        """Return which release to make, and why."""
+        from reports.layout.advice import advice_document
+
+        return self._written([advice_document(advice)])
 
     def _console(self) -> Console:
         from rich.console import Console

@@ -2,7 +2,8 @@
 
 ``program`` is where it starts and ends, ``guard`` what surrounds every command, ``arguments`` what several commands take,
 ``completion`` how Tab completes them.
-The commands are ``run``, ``perturb``, ``attack``, ``selftest`` and ``inspect`` (check, list, show, new, schema, report, compare).
+The commands are ``run``, ``advise``, ``perturb``, ``attack``, ``selftest`` and ``inspect`` (check, list, show, new, schema, report,
+compare).
 
 Uses every other room. At the top of these modules nothing of ours is imported but errors and the console: the rest is
 imported when a command runs, so that ``auditor --help`` need not wait for it. What a run writes, makes and prints is

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import rich_click as click
 
-from auditor.cli import attack, completion, inspect, perturb, run, selftest
+from auditor.cli import advise, attack, completion, inspect, perturb, run, selftest
 from auditor.cli.guard import close_up, report_bug
 from auditor.errors import FAILED_RUNNING, WRONG_REQUEST, AuditorError, PluginFailed, StorageError
 from auditor.process.console import say
@@ -19,7 +19,7 @@ click.rich_click.TEXT_MARKUP = "ansi"
 
 BY_THE_SYSTEM = {errno.ENAMETOOLONG: WRONG_REQUEST, errno.ENOSPC: FAILED_RUNNING}
 """What a system refuses whoever asks, and the exit status then: a path that no file can have, help that a full device is to show."""
-COMMANDS = (run.run, *inspect.COMMANDS, perturb.perturb, attack.attack, selftest.selftest)
+COMMANDS = (run.run, *inspect.COMMANDS, advise.advise, perturb.perturb, attack.attack, selftest.selftest)
 
 
 @click.group(commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})

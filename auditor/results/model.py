@@ -24,6 +24,7 @@ from auditor.results import reader, tidy
 from auditor.results.disclosure import disclosed
 from auditor.results.files import write_atomically
 from auditor.results.records import SCHEMA_VERSION, DataSummary, Distribution, ExpectationRecord, Measurement
+from auditor.results.remedies import Remedy
 from auditor.text.safe_text import clean, escaped
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class SchemeSummary(BaseModel):
     claims: str
     notes: list[str] = Field(default_factory=list, description="what a reader must know of records and columns that were left out")
     understated: bool = Field(False, description="whether some of these are less perturbed than what was audited")
+    remedy: Remedy | None = Field(None, description="what would leave half unknown, where less is left; None where half is")
 
 
 class PluginSummary(BaseModel):

@@ -13,6 +13,7 @@ from auditor.results.model import AuditResult
 from auditor.text.safe_text import clean, escaped, visible
 
 if TYPE_CHECKING:
+    from auditor.results.advice import Advice
     from auditor.results.comparison import Comparison
 
 __all__ = ["Display", "Renderer", "clean", "escaped", "visible"]
@@ -56,6 +57,16 @@ class Renderer(Plugin):
             The format has none.
         """
         raise AuditorError(f"format {self.name!r} has no comparison of two audits")
+
+    def render_advice(self, advice: Advice) -> str:
+        """Return the document on which release to make.
+
+        Raises
+        ------
+        AuditorError
+            The format has none.
+        """
+        raise AuditorError(f"format {self.name!r} has no page of advice")
 
 
 class Display(Renderer):

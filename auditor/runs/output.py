@@ -21,6 +21,7 @@ from auditor.process.interrupt import shielded
 from auditor.results.files import write_atomically, writing
 
 if TYPE_CHECKING:
+    from auditor.results.advice import Advice
     from auditor.results.comparison import Comparison
     from auditor.results.model import AuditResult
     from auditor.results.renderer import Renderer
@@ -111,6 +112,11 @@ def rendered(form: str, results: Sequence[AuditResult], **parameters: Any) -> st
 def rendered_comparison(form: str, comparisons: Sequence[Comparison], **parameters: Any) -> str:
     """Return a document on what changed, as `rendered` does."""
     return _made(form, parameters, lambda renderer: renderer.render_comparison(*comparisons))
+
+
+def rendered_advice(form: str, advice: Advice, **parameters: Any) -> str:
+    """Return a document on which release to make, as `rendered` does."""
+    return _made(form, parameters, lambda renderer: renderer.render_advice(advice))
 
 
 def _made(form: str, parameters: dict[str, Any], write: Callable[[Renderer], object]) -> str:

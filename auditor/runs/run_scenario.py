@@ -16,7 +16,7 @@ import numpy as np
 
 from auditor import registry
 from auditor.audit.base.outcome import ReleaseAudit
-from auditor.audit.base.release import release_levels
+from auditor.audit.base.release import make_scheme, release_levels
 from auditor.data.source import is_public
 from auditor.data.table import Table
 from auditor.errors import WorkersLost
@@ -28,16 +28,19 @@ from auditor.process.environment import version
 from auditor.process.interrupt import Interrupted
 from auditor.results import bibliography
 from auditor.results import owner_key as owner
+from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.evidence import Evidence
 from auditor.results.model import AuditResult, Partial, PluginSummary, Provenance, Reference, SchemeSummary
 from auditor.results.records import FEWEST_REPLICATES, AttributeSummary, DataSummary, ExpectationRecord, Measurement, cells
+from auditor.results.remedies import Remedy
 from auditor.runs.checkpoint import Keep, TaskCheckpoint, Unfinished
+from auditor.runs.remedies import remedy_of
 from auditor.runs.schedule import carry_out_all, plan
 from auditor.runs.tables import table_of
 from auditor.runs.task import Task
 from auditor.runs.task_keys import identify
 from auditor.runs.workers import Crew, Numbered
-from auditor.scenario.model import ExpectationUse, Scenario
+from auditor.scenario.model import ExpectationUse, Scenario, SchemeUse
 from auditor.scenario.read import at_point
 from auditor.scenario.read_plugins import untried
 from auditor.schemes.base.scheme import TableMoments
@@ -270,9 +273,21 @@ def _summaries_of_schemes(scenario: Scenario, points: Sequence[dict[str, Any]], 
             summary = SchemeSummary(
                 sweep=point, scheme=use.id, plugin=use.name, levels=levels, summary=cls.summary(), claims=cls.claims,
                 notes=list(release.notes) if release else [], understated=release is not None and release.understated,
+                remedy=_remedy(here, use, levels, point, evidence),
             )  # fmt: skip
             summaries.append(summary)
     return summaries
+
+
+def _remedy(here: Scenario, use: SchemeUse, levels: Sequence[float], point: dict[str, Any], evidence: Evidence) -> Remedy | None:
+    """Return what would leave half unknown of one release; nothing of tables with too few records to be told of."""
+    found = [one for one in evidence.measurements if one.scheme == use.id and one.sweep == point]
+    table, moments = table_of(here)
+    if not found or table.rows < FEWEST_RECORDS:
+        return None
+    with contained():  # a scheme that cannot be made has no figures to mend
+        return remedy_of(found, make_scheme(use, here.base, table), levels, table, moments)
+    return None
 
 
 def _summaries_of_plugins(scenario: Scenario) -> list[PluginSummary]:

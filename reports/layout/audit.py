@@ -20,6 +20,7 @@ from reports.wording.card import Verdict, most_telling, summary
 from reports.wording.detail import assumptions, facts, strongest_cells
 from reports.wording.method import Definition, error_bars, metric_definitions
 from reports.wording.prose import GUESSES, REPLICATES, prose, terms
+from reports.wording.remedies import remedies
 from reports.wording.scenario_text import plain_scenario, scenario_yaml
 from reports.wording.sentences import share
 from reports.wording.verdict import verdicts
@@ -44,6 +45,8 @@ LONG = 40
 COMPARED = "Normalized error of the coalition that rebuilds most, ± half of its 95 % interval, and that of its best member alone."
 GUESSED = " Of categories also the share of records that the best guess gets right."
 ONE_POINT = "where the strongest attack rebuilds most; a detail has the span over the sweep, and the sweep charts the rest."
+CHANGES = "What would change it"
+MOST_CHANGES = {tree.TERMINAL: 40, tree.MARKDOWN: 100}
 EXPOSED = "A cell that names an attribute has its grade from that one, which is surely worse off than all attributes together."
 
 
@@ -53,9 +56,9 @@ def audit_document(result: AuditResult, number: int = 1) -> tree.Document:
     found, rows = verdicts(reading), matrix(reading)
     came, name = outcome(result), f"audit-{number}"
     point = reading.point_text(reference_point(reading)) if len(reading.points) > 1 else ""
-    categories = any(verdict.guesses for verdict in found)
+    categories, changes = any(verdict.guesses for verdict in found), remedies(reading, found)
     made = [
-        _verdicts(found, point, left_out(result)),
+        _verdicts(found, point, left_out(result), changes),
         _comparison(reading, rows, point, categories=categories),
         _measures(reading, point),
         *chart_sections(reading),
@@ -66,6 +69,7 @@ def audit_document(result: AuditResult, number: int = 1) -> tree.Document:
         _data(result),
         _scenario(result),
         tree.Section("references", "References", _terms(((one.key, one.text) for one in result.references), "references")),
+        tree.Section("changes", CHANGES, [tree.Items(_named(changes), MOST_CHANGES)] if changes else [], media=tree.TEXT),
     ]
     lowest, mark = most_telling(found), outcome_mark(came, safe=all(verdict.state == "good" for verdict in found))
     cells = (f"{mark} {came}", counts(result), f"{lowest.strongest} against {lowest.scheme}" if lowest else "–")
@@ -81,13 +85,18 @@ def _started(result: AuditResult) -> str:
     return start[:16].replace("T", " ") + " UTC" * start.endswith("+00:00")
 
 
-def _verdicts(found: Sequence[Verdict], point: str, notes: Sequence[str]) -> tree.Section:
+def _named(lines: Sequence[str]) -> list[tree.Text]:
+    return [(tree.Name(line),) for line in lines]
+
+
+def _verdicts(found: Sequence[Verdict], point: str, notes: Sequence[str], changes: Sequence[str]) -> tree.Section:
     numbers, categories = (any(getattr(verdict, part) is not None for verdict in found) for part in ("worst", "guesses"))
     explained = terms(numbers=numbers, categories=categories) if numbers or categories else ""
     where = (" Unless a card says otherwise, its figures are at the sweep point ", tree.Name(point), ".") if point else ()
     lead = tree.Fold("? What the figures mean", [tree.Paragraph((explained, *where), "lead")], open=False, media=(tree.PAGE,))
     note = tree.Paragraph(explained, "note", media=tree.TEXT)
     cards = [tree.Verdicts(found, point), *(tree.Paragraph(text, "note") for text in notes)]
+    cards += [tree.Fold(CHANGES, [tree.Items(_named(changes))], media=(tree.PAGE,))] if changes else []  # text ends with them
     return tree.Section("verdict", "Verdict", [lead, *cards, note] if explained else cards)
 
 

@@ -10,6 +10,8 @@ from reports.wording.words import STATUS_MARKS
 
 MOST = 12
 """Expectations that hold and are named; of those that do not, all are."""
+CHANGES = 5
+"""Lines on what would change an exposure."""
 LEFT = "normalized error of the worst coalition; 0 exact, 1 a mere guess"
 WHOLE = "The page opens every cell and draws every chart; --full prints all of it here."
 
@@ -24,7 +26,7 @@ def _kept(sections: Sequence[tree.Section]) -> Iterator[tree.Section]:
     for one in sections:
         lead = [tree.Paragraph(LEFT, "lead")] if one.key == "comparison" else []
         blocks = [*lead, *(short for block in one.blocks for short in _shortened(block))]
-        if blocks and one.key in ("verdict", "comparison", "expectations", "gaps"):
+        if blocks and one.key in ("verdict", "comparison", "expectations", "gaps", "changes"):
             yield replace(one, blocks=blocks)
 
 
@@ -38,6 +40,8 @@ def _shortened(block: tree.Block) -> Iterator[tree.Block]:
         yield tree.Checks([*kept, *holding[:MOST]], brief=True)
         if len(holding) > MOST:
             yield tree.Paragraph(f"… and {len(holding) - MOST:,} more that hold", "note")
+    elif isinstance(block, tree.Items) and tree.TERMINAL in block.media and block.most:  # what would change an exposure
+        yield replace(block, most={tree.TERMINAL: CHANGES})
     elif isinstance(block, tree.Paragraph) and tree.PAGE in block.media and tree.TERMINAL in block.media:
         yield block
     elif isinstance(block, tree.Terms):  # what short names in the comparison stand for

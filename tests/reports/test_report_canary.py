@@ -103,6 +103,11 @@ COMMANDS: dict[str, list[list[str]]] = {
         ["broken.csv", "--scheme", "correlated", "--levels", "0.5", "--output", "copies"],
         ["broken.csv", "--scheme", "correlated", "--levels", "0.5", "--columns", "pay,tax", "--output", "copies"],
     ],
+    "advise": [
+        ["data.csv", "--copies", "2", "--unknown", "0.3", "--columns", "pay", "--scheme", "corner-wave", "--output", "advice"],
+        ["broken.csv", "--copies", "2", "--unknown", "0.3"],
+        ["data.csv", "--copies", "2", "--unknown", "0.9999"],
+    ],
     "attack": [["ndr", "data.csv", "--original", "data.csv"], ["llse", "broken.csv", "--original", "data.csv"],
                ["llse", "data.csv", "--original", "broken.csv", "--columns", "pay,tax"]],
     "selftest": [["--rows", "100", "--releases", "1", "--case", "bands"], ["--case", "no-such"]],

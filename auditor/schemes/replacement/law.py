@@ -166,3 +166,29 @@ def history_size(levels: Sequence[float], size: int) -> float:
     ordered = sorted(set(levels), reverse=True)
     lost = math.fsum(1.0 - step(high, low) for high, low in pairwise(ordered))
     return 1.0 + (size - 1) / size * lost
+
+
+def left_by_retention(prior: Array, retention: float) -> float:
+    """Return the share of the categories' variance that exact Bayes leaves from one copy.
+
+    Parameters
+    ----------
+    prior : ndarray of shape (s,)
+        ``π``, all above 0.
+    retention : float
+        ``p``.
+
+    Notes
+    -----
+    ``1 − (E Σ_x P(x|y)² − Σ π_x²)/(1 − Σ π_x²)`` with ``P(x, y) = π_x (p·[x = y] + a)`` and ``a = (1 − p)/s`` (xiao2009, eq. 1). The sum
+    over x of ``P(x, y)²`` is ``a² Σ π_x² + π_y² (p² + 2ap)``, so that a domain of any size needs no matrix.
+
+    Examples
+    --------
+    >>> left_by_retention(np.array([0.5, 0.5]), 0.5), left_by_retention(np.array([0.5, 0.5]), 1.0)
+    (0.75, 0.0)
+    """
+    p, a = retention, (1.0 - retention) / len(prior)
+    blind = float((prior**2).sum())
+    known = float(((a**2 * blind + prior**2 * (p**2 + 2.0 * a * p)) / (p * prior + a)).sum())
+    return 1.0 - (known - blind) / (1.0 - blind)

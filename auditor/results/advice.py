@@ -1,0 +1,121 @@
+"""What `auditor advise` found: releases that were tried, the one that it recommends, and the scenario that makes and audits it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class Exposed(NamedTuple):
+    """What the strongest attack leaves unknown of the attribute that is worst off, over every coalition that was measured.
+
+    Attributes
+    ----------
+    unknown, half : float
+        Share of the attribute's variance that stays unknown, and half of its 95 % interval.
+    attack, attribute : str
+        Who, and of what; ``*`` of categories, which are one attribute.
+    coalition : tuple of int
+        The copies held.
+    """
+
+    unknown: float
+    half: float
+    attack: str
+    attribute: str
+    coalition: tuple[int, ...]
+
+    @property
+    def surely(self) -> float:
+        """The lower end of the interval: so much stays unknown for sure.
+
+        On the scale of logarithms, as befits a mean of squares: for small intervals the same, while the error of an attack that goes
+        astray, 1,600 ± 3,600 times the variance, is no sign that it may be near 0.
+        """
+        return self.unknown * math.exp(-self.half / self.unknown) if self.unknown > 0.0 else 0.0
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One release that was considered.
+
+    Attributes
+    ----------
+    scheme : str
+    levels : tuple of float
+        Of its copies, the least perturbed first.
+    on_paper : float
+        Share of the worst attribute that the best attack with a closed form leaves, from all copies pooled: no more stays unknown.
+    exposed : Exposed or None
+        As measured; None where paper says already that the release is none to recommend.
+    met : bool
+        Whether the target is met for sure, by every attack, in every attribute.
+    in_full : bool
+        Whether the whole release was audited, or one copy that tells as much as all of it by the law of the noise.
+    pooling : float
+        Share of what the least perturbed copy leaves that pooling takes off, by the closed form or, where there is none, as measured;
+        0 where it adds nothing.
+    losses : tuple of float
+        What each copy lost of its use; empty where that must be measured and was not.
+    """
+
+    scheme: str
+    levels: tuple[float, ...]
+    on_paper: float
+    exposed: Exposed | None
+    met: bool
+    in_full: bool
+    pooling: float
+    losses: tuple[float, ...]
+
+    @property
+    def loss(self) -> float:
+        """What copies lost of their use, on average; NaN where that is not known."""
+        return sum(self.losses) / len(self.losses) if self.losses else math.nan
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Which release leaves enough unknown at the least loss of use.
+
+    Attributes
+    ----------
+    data : str
+        As it was asked for.
+    rows, all_rows : int
+        Records that were measured, and records that there are.
+    target : float
+        Share that must stay unknown.
+    utility, use : str
+        What loss is counted by, its name and in words.
+    grid : str
+        The levels that were searched, in words.
+    frontier : tuple of Tried
+        Everything that was measured, by scheme and from the least to the most perturbed.
+    chosen : Tried
+        The recommended release.
+    weaker : Tried or None
+        The next weaker on the grid, audited in the same way; None where the chosen one is the weakest there is.
+    scenario : dict
+        Makes and audits the recommended release.
+    command : str
+        Makes its copies.
+    notes : tuple of str
+        What was left out, and why.
+    """
+
+    data: str
+    rows: int
+    all_rows: int
+    replicates: int
+    target: float
+    utility: str
+    use: str
+    grid: str
+    frontier: tuple[Tried, ...]
+    chosen: Tried
+    weaker: Tried | None
+    scenario: dict[str, Any]
+    command: str
+    notes: tuple[str, ...]

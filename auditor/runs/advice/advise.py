@@ -1,0 +1,112 @@
+"""``auditor advise``: on paper first, then measured on one copy, then whole releases, and of those the one that loses least of its use."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from shlex import quote
+
+from auditor import registry
+from auditor.errors import AuditorError
+from auditor.results.advice import Advice, Tried
+from auditor.runs.advice.audits import Asked, draws
+from auditor.runs.advice.candidates import AddedNoise, Candidate
+from auditor.runs.advice.columns import Chosen, chosen
+from auditor.runs.advice.compared import candidates_of, schemes_of, utility_of
+from auditor.runs.advice.request import USES, Request
+from auditor.runs.advice.search import STEPS
+from auditor.runs.advice.trials import Trials
+from auditor.schemes.replacement.base import UniformScheme
+
+TIED = 1e-9
+"""Losses that differ by less are equal, and the scheme that was named first is taken: by default the lossless one."""
+
+
+Listener = Callable[[str], None]
+
+
+def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
+    """Return which release leaves the target unknown to the strongest attack of every coalition, at the least loss of use.
+
+    Parameters
+    ----------
+    request : Request
+    listener : callable
+        Told what is done before it is done.
+
+    Raises
+    ------
+    AuditorError
+        The request or the data cannot be used, or no level meets the target: then the message names the largest that is met.
+    """
+    request.check()
+    registry.discover()
+    schemes = schemes_of(request)
+    categories = isinstance(schemes[0], UniformScheme)
+    table = chosen(request.data, request.columns, request.rows, request.seed, request.target, categories=categories)
+    candidates = candidates_of(request, schemes, table)
+    asked = Asked(table.measured, request.unknown, table.table.rows, request.seed, categories, utility_of(request, table))
+    trials = Trials(asked, request.utility)
+    listener(_plan(request, candidates, table))
+    best: tuple[Tried, Candidate, int] | None = None
+    for candidate in candidates:
+        listener(f"looking for levels of {candidate.name}")
+        place = trials.lowest(candidate, math.inf if best is None else best[0].loss)
+        if place is not None and (best is None or trials.whole(candidate, place).loss < best[0].loss - TIED):
+            best = (trials.whole(candidate, place), candidate, place)
+    if best is None:
+        raise AuditorError(trials.refusal(candidates[0]))
+    trials.draw_out(candidates, *best[1:])
+    return _advice(request, table, asked, trials, *best[1:])
+
+
+def _plan(request: Request, candidates: Sequence[Candidate], chosen: Chosen) -> str:
+    first = candidates[0]
+    start = first.start(request.unknown)
+    paper = "" if start is None else f": attacks with a closed form ask for {first.name} at {first.levels(start)[0]:g} or safer"
+    rows = chosen.table.rows
+    return (
+        f"on paper first{paper}; then every attack that applies is measured on single copies, and then on whole releases "
+        f"({rows:,} records, {draws(rows)} draws of the noise each)"
+    )
+
+
+def _advice(request: Request, chosen: Chosen, asked: Asked, trials: Trials, best: Candidate, place: int) -> Advice:
+    """Return the recommendation, after its weaker neighbour on the grid was audited as well: it must not meet the target."""
+    while place > 0 and trials.whole(best, place - 1).met:
+        place -= 1
+    taken = trials.whole(best, place)
+    weaker = trials.whole(best, place - 1) if place else None
+    title = f"{request.copies} {'copies that leave' if request.copies > 1 else 'copy that leaves'} {request.unknown:g} unknown"
+    return Advice(
+        data=request.data,
+        rows=chosen.table.rows,
+        all_rows=chosen.all_rows,
+        replicates=draws(asked.rows),
+        target=request.unknown,
+        utility=request.utility,
+        use=USES["share" if asked.categories else request.utility],
+        grid=_grid(best),
+        frontier=tuple(sorted(trials.tried.values(), key=lambda one: (one.scheme != best.name, one.scheme, one.on_paper))),
+        chosen=taken,
+        weaker=weaker,
+        scenario=replace(asked, data=chosen.data).scenario(best.name, taken.levels, title, trials.replicates(taken)),
+        command=command(request, chosen, taken),
+        notes=chosen.notes,
+    )
+
+
+def _grid(candidate: Candidate) -> str:
+    if isinstance(candidate, AddedNoise):
+        return f"σ² of what all copies tell, from {candidate.grid[0]:g} to {candidate.grid[-1]:g} in {STEPS} steps a decade"
+    return "retention of the least perturbed copy, from 0.99 down to 0.01 in steps of 0.01"
+
+
+def command(request: Request, chosen: Chosen, taken: Tried) -> str:
+    """Return the line that makes the recommended copies."""
+    columns = chosen.data.get("columns")
+    options = [f"--columns {quote(','.join(columns))}"] if columns else []
+    options += [f"--missing {chosen.data['missing']}"] if "missing" in chosen.data else []
+    levels = ",".join(f"{level:g}" for level in taken.levels)
+    return " ".join(["auditor perturb", quote(request.data), f"--scheme {taken.scheme} --levels {levels}", *options, "--output copies"])

@@ -1,0 +1,105 @@
+"""Which columns of the data advice is about: those that can be perturbed; of the others, why not. No message holds a value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from auditor.data.columns.category_rules import Categories
+from auditor.data.columns.kinds import Column
+from auditor.data.describe import describe
+from auditor.data.load import is_file, load_table, read_columns
+from auditor.data.table import Table
+from auditor.errors import AuditorError
+from auditor.numerics.random_streams import stream
+from auditor.text.column_names import counted, quoted
+
+MOST_ROWS = 5_000
+"""Records that are measured unless more are asked for; the recommended scenario audits all of them."""
+FEWEST_ROWS = 20
+"""Fewer records tell nothing for sure, and of fewer than ten nothing may be written (docs/privacy.md)."""
+
+MOST_TOLD = 8
+"""Columns that an error describes one by one."""
+
+
+class Chosen(NamedTuple):
+    """The table that advice is about.
+
+    Attributes
+    ----------
+    data : dict
+        A scenario's section ``data`` for all of it.
+    measured : dict
+        The same for the records that are measured.
+    table : Table
+        Those records.
+    all_rows : int
+        Records that there are, those with blanks not counted.
+    notes : tuple of str
+        What is left out, and why.
+    """
+
+    data: dict[str, Any]
+    measured: dict[str, Any]
+    table: Table
+    all_rows: int
+    notes: tuple[str, ...]
+
+
+def chosen(
+    source: str, columns: Sequence[str] | None, rows: int | None, seed: int, target: str | None = None, *, categories: bool = False
+) -> Chosen:
+    """Choose what of the data is perturbed, and how much of it is measured.
+
+    Raises
+    ------
+    AuditorError
+        Nothing can be, or there are too few records.
+    """
+    notes: list[str] = []
+    if categories and (columns is None or len(columns) != 1):
+        raise AuditorError("categories are advised on one column at a time, as several are perturbed as one; name it with --columns")
+    if columns is None and is_file(source):
+        columns, notes = _usable(source, target)
+    data: dict[str, Any] = {"source": source, **({} if columns is None else {"columns": list(columns)})}
+    if is_file(source) and columns is not None:
+        blank = int(read_columns(source, columns).isna().any(axis=1).sum())
+        data |= {"missing": "drop"} if blank else {}
+        notes += [f"{counted(blank, 'record')} with blanks left out (missing: drop)"] if blank else []
+    data |= {"categorical": list(columns or ())} if categories else {}
+    table = _loaded(data, seed)
+    if table.rows < FEWEST_ROWS:
+        raise AuditorError(f"advice is measured, and needs at least {FEWEST_ROWS} records without blanks; there are {table.rows:,}")
+    if table.rows <= (rows or MOST_ROWS):
+        return Chosen(data, data, table, table.rows, tuple(notes))
+    measured, every = data | {"rows": rows or MOST_ROWS}, table.rows
+    table = _loaded(measured, seed)
+    some = f"measured on the first {table.rows:,} of {every:,} records (--rows takes more)"
+    notes.append(f"{some}; the scenario audits all of them, and has the last word")
+    return Chosen(data, measured, table, every, tuple(notes))
+
+
+def _loaded(data: dict[str, Any], seed: int) -> Table:
+    return load_table(
+        data["source"], columns=data.get("columns"), rows=data.get("rows"), missing=data.get("missing", "refuse"),
+        rng=stream(seed, "data"), categories=Categories({}, dict.fromkeys(data.get("categorical", ()))),
+    )  # fmt: skip
+
+
+def _usable(source: str, target: str | None) -> tuple[list[str], list[str]]:
+    """Return the columns of a file that noise can be added to, and a note on each of the others."""
+    why = {column.name: "is what is to be predicted" if column.name == target else _unfit(column) for column in describe(source).columns}
+    fit = [name for name, reason in why.items() if not reason]
+    notes = [f"column {quoted(name)} left out: it {reason}" for name, reason in why.items() if reason]
+    if not fit:
+        raise AuditorError("; ".join(["no column can be perturbed by adding noise", *notes[:MOST_TOLD]]))
+    return fit, notes
+
+
+def _unfit(column: Column) -> str:
+    """Return why noise is not added to a column unless it is asked for by name; empty where it is."""
+    if column.kind == "number":
+        return ""
+    hint = "; advice on it alone: --columns with its name, --scheme uniform-multilevel" if column.kind == "category" else ""
+    return f"{column.why}{hint}"

@@ -1,0 +1,88 @@
+"""Which schemes are compared, and what is asked of their audits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from auditor.audit.measures.utility import is_class
+from auditor.data.load import load_target
+from auditor.errors import AuditorError
+from auditor.numerics.random_streams import stream
+from auditor.runs.advice.candidates import AddedNoise, Candidate, Retention, mean_loss, regression_loss
+from auditor.runs.advice.columns import Chosen
+from auditor.runs.advice.request import Request
+from auditor.runs.advice.trials import MODEL
+from auditor.runs.perturb import make_plugin
+from auditor.schemes.base.additive import AdditiveScheme
+from auditor.schemes.base.scheme import table_moments
+from auditor.schemes.replacement.base import UniformScheme
+from auditor.types import Array
+
+ADDED, REPLACED = ("corner-wave", "correlated", "independent"), ("uniform-multilevel", "uniform")
+LOSSES = {"mean": mean_loss, "regression": regression_loss}
+"""Those that have a closed form."""
+
+
+def schemes_of(request: Request) -> list[AdditiveScheme | UniformScheme]:
+    """Return the schemes to compare, all for numbers or all for categories."""
+    every = ADDED if request.utility in LOSSES else ADDED[:-1]  # white noise is worth a search where paper can tell that it is not
+    made = [make_plugin("scheme", name, {}) for name in dict.fromkeys(request.schemes or every)]
+    for scheme in made:
+        if not isinstance(scheme, (AdditiveScheme, UniformScheme)) or scheme.distribution not in (None, "gaussian"):
+            known = ", ".join(ADDED + REPLACED)
+            raise AuditorError(f"scheme {scheme.name!r} has no level that decides what stays unknown; known are {known}")
+    if len({isinstance(scheme, UniformScheme) for scheme in made}) > 1:
+        raise AuditorError("numbers and categories are advised on apart: name schemes of one kind with --scheme")
+    if isinstance(made[0], UniformScheme) and request.utility != "mean":
+        raise AuditorError("of categories loss is counted by --utility mean, the standard errors of their shares")
+    return made
+
+
+def candidates_of(request: Request, schemes: Sequence[AdditiveScheme | UniformScheme], chosen: Chosen) -> list[Candidate]:
+    """Return the schemes with what they tell and lose on paper."""
+    made: list[Candidate] = []
+    moments = table_moments(chosen.table)
+    if request.utility == "regression" and moments.covariance.shape[0] < 2:
+        raise AuditorError("--utility regression needs two columns of numbers or more; there is one")
+    for scheme in schemes:
+        if isinstance(scheme, UniformScheme):
+            made.append(Retention(request.copies, request.spread, scheme, _prior(chosen)))
+            continue
+        made.append(_added(AddedNoise(request.copies, request.spread, scheme, moments, LOSSES.get(request.utility))))
+    return made
+
+
+def _added(candidate: AddedNoise) -> AddedNoise:
+    """Return a scheme that adds noise, if levels alone scale it."""
+    told = candidate.told(candidate.ratios)
+    if told < 1e-9:
+        raise AuditorError(f"{candidate.name}: its copies cancel their noise when they are pooled, so no level leaves anything unknown")
+    if abs(candidate.told(tuple(2.0 * ratio for ratio in candidate.ratios)) - 2.0 * told) > 1e-9 * told:
+        raise AuditorError(f"{candidate.name}: its noise is not in proportion to its levels, and which would do cannot be told on paper")
+    return candidate
+
+
+def _prior(chosen: Chosen) -> Array:
+    """Return the shares of the categories."""
+    assert chosen.table.categorical is not None
+    prior = chosen.table.categorical.prior
+    if len(prior) < 2 or not prior.all():
+        raise AuditorError("a column of categories must have two values or more, each of them in some record")
+    return np.asarray(prior)
+
+
+def utility_of(request: Request, chosen: Chosen) -> dict[str, Any]:
+    """Return the section ``utility`` of the audits: the class to predict, if one is."""
+    if request.target is None:
+        return {}
+    data = chosen.measured
+    label = load_target(
+        request.data, request.target, columns=data.get("columns"), rows=data.get("rows"), missing=data.get("missing", "refuse"),
+        rng=stream(request.seed, "data"),
+    )  # fmt: skip
+    if not is_class(label):
+        raise AuditorError(f"--target {request.target!r} is a column of numbers, and a classifier predicts classes")
+    return {"target": request.target, "models": [MODEL]}

@@ -1,0 +1,73 @@
+"""What may be asked of advice, and what may not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from auditor.errors import AuditorError
+
+MOST_COPIES = 50
+"""Of more the audit takes hours; further copies of a lossless release, each noisier than the first, tell nobody more."""
+LARGEST_SPREAD = 1e6
+USES = {
+    "mean": "how much the standard error of a mean grows",
+    "regression": "R² lost by regressions of each attribute on the others that are fitted to a copy",
+    "share": "how much the standard error of a category's share grows",
+    "classifier": "accuracy lost by a decision tree that is trained on a copy",
+}
+"""What loss of use is counted by."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of advice.
+
+    Attributes
+    ----------
+    data : str
+        A path or a registered source.
+    copies : int
+    unknown : float
+        Share of every attribute's variance that must stay unknown, in (0, 1).
+    utility : str
+        ``mean``, ``regression`` or ``classifier``, which predicts the column ``target``.
+    schemes : tuple of str
+        Those to compare; without any, those that add Gaussian noise to numbers.
+    columns : tuple of str, optional
+    rows : int, optional
+        Records to measure.
+    spread : float
+        How many times more the last copy is perturbed than the first; the others lie between in equal ratios.
+    seed : int
+        Of the noise that audits draw, and of nothing that is released.
+    """
+
+    data: str
+    copies: int
+    unknown: float
+    utility: str = "mean"
+    target: str | None = None
+    schemes: tuple[str, ...] = ()
+    columns: tuple[str, ...] | None = None
+    rows: int | None = None
+    spread: float = 4.0
+    seed: int = 1
+
+    def check(self) -> None:
+        """Refuse what cannot be asked.
+
+        Raises
+        ------
+        AuditorError
+            Saying what was expected.
+        """
+        if not 0.0 < self.unknown < 1.0:
+            why = "; whatever is released tells something" if self.unknown >= 1.0 else ""
+            raise AuditorError(f"--unknown must be a share above 0 and below 1, as 0.5 for half; got {self.unknown:g}{why}")
+        if not 1 <= self.copies <= MOST_COPIES:
+            why = "; of a lossless scheme further copies, noisier than the first, tell nobody more" if self.copies > MOST_COPIES else ""
+            raise AuditorError(f"--copies must be from 1 to {MOST_COPIES}; got {self.copies:,}{why}")
+        if not 1.0 <= self.spread <= LARGEST_SPREAD:
+            raise AuditorError(f"--spread must be a ratio from 1 to {LARGEST_SPREAD:,.0f}; got {self.spread:g}")
+        if (self.utility == "classifier") != (self.target is not None):
+            raise AuditorError("--utility classifier needs --target, the column to predict; nothing else takes one")

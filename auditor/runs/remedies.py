@@ -1,0 +1,133 @@
+"""What would change an exposure: closed forms, scaled by what the strongest attack left where it has none.
+
+| symbol | meaning | source |
+| --- | --- | --- |
+| ``v`` | noise multiple of the best combination of the copies held | li2012, section 3.2 |
+| ``u_j(v)`` | ``[K_X − G(v) K_X]_jj / K_jj``, the share of attribute j that the best linear attack leaves | li2012 (7) |
+| ``v_e`` | where the best linear attack would leave what the strongest left: ``u_j(v_e)`` | |
+| ``v_h`` | where it would leave half: ``u_j(v_h) = 1/2`` | |
+
+Levels times ``v_h/v_e`` leave half if the strongest attack goes on to know as much as a linear one would of ``v_e/v`` times the noise: an
+estimate, and exact for the best linear attack itself, of which ``v_e = v``. Under corner-wave noise of the data's shape ``v_h`` is 1. Of
+retention the same with exact Bayes in the place of the best linear attack, and ``1 − p`` in that of noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.optimize import brentq
+
+from auditor.data.table import Table
+from auditor.expectations.exposure import given_in_clear
+from auditor.numerics.combination import best_unbiased_combination
+from auditor.numerics.linear_algebra import Pencil
+from auditor.results.records import Measurement, cells, mean_theory, pooled
+from auditor.results.remedies import Remedy
+from auditor.schemes.base.additive import AdditiveScheme
+from auditor.schemes.base.scheme import Scheme, TableMoments
+from auditor.schemes.replacement.base import UniformScheme
+from auditor.schemes.replacement.law import left_by_retention
+from auditor.types import Array, Coalition
+
+HALF = 0.5
+NOTHING = 1e-6
+"""Shares below this are an exact reconstruction up to rounding: no factor of the levels would change it."""
+FURTHEST = 1e6
+"""Noise multiples are looked for up to this, and down to one over it."""
+
+
+def remedy_of(
+    measurements: Sequence[Measurement], scheme: Scheme, levels: Sequence[float], table: Table, moments: TableMoments
+) -> Remedy | None:
+    """Return what would leave half of every attribute unknown, of one release; None where half is left, or nothing was measured.
+
+    Parameters
+    ----------
+    measurements : sequence of Measurement
+        Of this release alone; of an adversary who was given attributes in clear the others are looked at.
+    levels : sequence of float
+        Of all copies.
+    """
+    exposed = [cell for cell in _strongest(measurements) if _left(cell) < HALF]
+    if not exposed:
+        return None
+    if isinstance(scheme, UniformScheme):
+        return _replaced(exposed[0], scheme, levels, table)
+    found = [_added(cell, scheme, levels, table.attributes, moments) for cell in exposed]
+    return max(found, key=lambda one: (not one.levels, one.levels or [1.0 - one.unknown]))  # what the worst attribute needs
+
+
+def _strongest(measurements: Sequence[Measurement]) -> list[Sequence[Measurement]]:
+    """Return of every attribute the cell that leaves least; of all together where none was measured by itself."""
+    errors = [one for one in measurements if one.metric == "normalized_error" and one.status == "ok" and one.attack]
+    found: dict[str, Sequence[Measurement]] = {}
+    for cell in cells(one for one in errors if not given_in_clear(one)).values():
+        name = cell[0].attribute
+        if name not in found or _rank(cell) < _rank(found[name]):
+            found[name] = cell
+    return [cell for name, cell in found.items() if name != "*" or len(found) == 1]
+
+
+def _left(cell: Sequence[Measurement]) -> float:
+    theory = mean_theory(cell)
+    return pooled(cell)[0] if theory is None else theory
+
+
+def _rank(cell: Sequence[Measurement]) -> tuple[float, bool]:
+    """Return what was measured, on one draw of the noise for all attacks; of equals the one with a closed form goes first."""
+    return float(f"{pooled(cell)[0]:.4g}"), mean_theory(cell) is None
+
+
+def _added(
+    cell: Sequence[Measurement], scheme: Scheme, levels: Sequence[float], attributes: Sequence[str], moments: TableMoments
+) -> Remedy:
+    """Return what would change the exposure of one attribute to one attack by numbers with something added."""
+    one, left = cell[0], _left(cell)
+    remedy = Remedy(attack=str(one.attack), attribute=one.attribute, unknown=left, lossless=1.0, estimated=mean_theory(cell) is None)
+    if not isinstance(scheme, AdditiveScheme) or one.attribute not in attributes or left < NOTHING:
+        return remedy
+    shape = scheme.law(levels, moments).shape
+    curve = _curve(Pencil.of(moments.covariance, shape), moments.covariance, attributes.index(one.attribute))
+    held, every = (_told(scheme, levels, copies) for copies in (one.coalition, tuple(range(1, len(levels) + 1))))
+    worth, half = _where(curve, left), _where(curve, HALF)
+    if worth is None or half is None or held <= 0.0:
+        return remedy
+    lossless = every >= min(levels) * (1.0 - 1e-9)
+    needed = [float(f"{level * half / worth:.3g}") for level in levels]
+    return remedy.model_copy(update={"levels": needed, "lossless": None if lossless else float(f"{max(1.0, held / worth):.3g}")})
+
+
+def _told(scheme: AdditiveScheme, levels: Sequence[float], copies: Coalition) -> float:
+    held = np.asarray(copies, dtype=np.intp) - 1
+    return float(best_unbiased_combination(np.asarray(scheme.level_covariance(levels))[np.ix_(held, held)])[1])
+
+
+def _curve(pencil: Pencil, K_X: Array, j: int) -> Callable[[float], float]:
+    return lambda v: float(pencil.error(np.asarray(v))[j, j] / K_X[j, j])
+
+
+def _where(curve: Callable[[float], float], share: float) -> float | None:
+    """Return where a rising curve of noise multiples reaches a share; None where it does not."""
+    low, high = -np.log(FURTHEST), np.log(FURTHEST)
+    if not curve(np.exp(low)) < share < curve(np.exp(high)):
+        return None
+    return float(np.exp(brentq(lambda log: curve(np.exp(log)) - share, low, high, xtol=1e-9)))
+
+
+def _replaced(cell: Sequence[Measurement], scheme: UniformScheme, levels: Sequence[float], table: Table) -> Remedy | None:
+    """Return what would change the exposure of categories that are kept with a probability."""
+    if table.categorical is None or cell[0].attribute != "*":
+        return None
+    prior, left = table.categorical.prior, _left(cell)
+    known = prior[prior > 0.0]
+    if known.size < 2 or known.size < prior.size:  # the closed form is of a domain all of whose values there are
+        return None
+    half, worth = (brentq(lambda p, at=at: left_by_retention(prior, p) - at, 0.0, 1.0) for at in (HALF, max(left, NOTHING)))
+    needed = [float(f"{level * half / worth:.3g}") for level in levels] if scheme.multilevel else []
+    best = None if scheme.multilevel else float(f"{half:.3g}")
+    return Remedy(
+        attack=str(cell[0].attack), attribute="*", unknown=left, levels=needed, lossless=best, kind="retention",
+        estimated=mean_theory(cell) is None,
+    )  # fmt: skip

@@ -1,0 +1,62 @@
+"""Words of advice: releases, what they leave unknown, what pooling adds and what copies lose."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from reports.figures.figures import clipped, percent
+
+if TYPE_CHECKING:
+    from auditor.results.advice import Advice, Tried
+
+ADVERSARY = (
+    "Every attack that applies to an adversary who knows means, correlations and the law of the noise exactly, and holds any set of the "
+    "copies. Not tried: adversaries who know some records, a sample or other columns besides; name them under `knowledge` in the scenario."
+)
+HOW = (
+    "On paper: what the best linear attack leaves (for retention, exact Bayes) bounds from above what stays unknown, and tells how much "
+    "pooled copies are worth. Measured: what every attack leaves, first of one copy that by the law of the noise tells as much as all "
+    "copies pooled, then of the whole release. The target is met where the whole 95 % interval of every attack and attribute lies at or "
+    "above it, and the expectation `exposure`, which counts how many those are, holds."
+)
+
+
+LARGE = 10
+"""Growth from which on it is told as a factor."""
+
+
+def levels_text(one: Tried) -> str:
+    """Write the levels of a release, ``1.21, 2.42, 4.84``; of many the first and the last."""
+    shown = [f"{level:g}" for level in one.levels]
+    return ", ".join(shown if len(shown) <= 6 else [*shown[:2], "…", shown[-1]])
+
+
+def share_text(one: Tried) -> str:
+    """Write what was measured with its error bar."""
+    assert one.exposed is not None
+    return f"{100 * one.exposed.unknown:.1f} ± {100 * one.exposed.half:.1f} %"
+
+
+def pooling_text(one: Tried) -> str:
+    """Say what pooling adds."""
+    if len(one.levels) == 1:
+        return "there is one copy"
+    if one.pooling <= 0:
+        return "adds nothing to the least perturbed copy, whatever the attack"
+    return f"takes {percent(one.pooling)} off what the least perturbed copy leaves"
+
+
+def attribute_text(one: Tried) -> str:
+    """Name the attribute that is worst off."""
+    assert one.exposed is not None
+    return "the categories" if one.exposed.attribute == "*" else clipped(one.exposed.attribute, 40)
+
+
+def loss_text(advice: Advice, loss: float) -> str:
+    """Write what a copy lost of its use: how much more, of a standard error; else how much less."""
+    if math.isnan(loss):
+        return "–"
+    if advice.utility != "mean":
+        return f"{loss:.3f}"
+    return f"+{percent(loss)}" if loss < LARGE else f"×{1 + loss:,.0f}"

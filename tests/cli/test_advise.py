@@ -1,0 +1,67 @@
+"""``auditor advise`` from the command line: what it prints and writes, what follows from it without an edit, and what it refuses."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from auditor.results.advice import Advice, Exposed, Tried
+
+
+@pytest.fixture
+def folder(here):
+    rng = np.random.default_rng(0)
+    pd.DataFrame({"id": range(1, 61), "age": rng.normal(45, 12, 60).round(1)}).to_csv("staff.csv", index=False)
+    return here
+
+
+def test_a_wrong_request_is_one_line_and_status_2(folder, command):
+    for arguments, words in (
+        (("--unknown", "1.0"), "below 1, as 0.5 for half; got 1"),
+        (("--unknown", "0.5", "--copies", "0"), "--copies must be from 1 to 50"),
+        (("--unknown", "0.5", "--columns", "agee"), "did you mean 'age'?"),
+        (("--unknown", "0.5", "--scheme", "corner-waves"), "corner-wave"),
+    ):
+        status, out, err = command("advise", "staff.csv", "--copies", "2", *arguments)
+        assert (status, out) == (2, "")
+        assert err.startswith("error: ")
+        assert err.count("\n") == 1
+        assert words in err
+
+
+def test_what_is_advised_is_printed_and_written(folder, command, monkeypatch):
+    taken = Tried("corner-wave", (1.0,), 0.5, Exposed(0.52, 0.01, "llse", "age", (1,)), True, True, 0.0, (0.4,))
+    asked = []
+
+    def stub(request, listener):
+        asked.append(request)
+        listener("on paper first")
+        return Advice("staff.csv", 60, 60, 10, 0.5, "mean", "use", "grid", (taken,), taken, None, {"title": "t"}, "auditor perturb 'a\nb'", ())
+
+    monkeypatch.setattr("auditor.runs.advice.advise.advise", stub)
+    monkeypatch.setattr("auditor.runs.advice.files.rendered_advice", lambda form, advice: f"{form} of {advice.target}")  # a page takes seconds
+    status, out, err = command("advise", "staff.csv", "--copies", "1", "--unknown", "0.5", "--columns", "age,id", "--output", "out")
+    assert status == 0
+    assert "corner-wave at 1 leaves 50 % or more unknown" in out
+    assert "advise: on paper first" in err
+    assert (asked[0].columns, asked[0].copies, asked[0].unknown) == (("age", "id"), 1, 0.5)
+    head = Path("out/advice.yaml").read_text(encoding="utf-8").splitlines()
+    assert head[1] == "#   auditor perturb 'a\\nb'"  # a comment ends with its line
+    assert head[2:] == ["title: t"]
+    assert Path("out/advice.html").read_text(encoding="utf-8") == "html of 0.5"
+
+
+@pytest.mark.slow
+def test_advice_is_run_and_made_without_an_edit(folder, command):
+    status, out, _ = command("advise", "staff.csv", "--copies", "2", "--unknown", "0.4", "--scheme", "corner-wave", "--output", "out")
+    assert status == 0
+    assert "'id' left out" in out
+    assert command("run", "out/advice.yaml", "--quiet")[0] == 0
+    (line,) = [line for line in out.splitlines() if line.startswith("auditor perturb")]
+    assert command(*shlex.split(line)[1:])[0] == 0
+    assert sorted(path.name for path in Path("copies").iterdir()) == ["copy-1.csv", "copy-2.csv", "release.json"]
+    assert list(pd.read_csv("copies/copy-1.csv")) == ["age"]

@@ -1,0 +1,116 @@
+"""Advice as it is printed, written as Markdown and drawn on a page, the same in all; and the line that ends a report of an exposed release."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+
+import altair as alt
+import pytest
+
+from auditor.errors import AuditorError
+from auditor.results.advice import Advice, Exposed, Tried
+from auditor.results.model import AuditResult, SchemeSummary
+from auditor.results.remedies import Remedy
+from reports.charts.advice import frontier_of_advice
+from reports.html import Html
+from reports.json_results import Json
+from reports.markdown import Markdown
+from reports.terminal import Terminal
+from reports.wording.remedies import remedy_text
+
+NASTY = "<b>pay</b>\x1b[31m`|"
+"""A column's name that would be markup, steer a terminal or end a cell."""
+
+
+def tried(scheme: str, level: float, unknown: float, *, met: bool = False, pooling: float = 0.0) -> Tried:
+    exposed = Exposed(unknown, 0.012, "mixture-estimate", NASTY, (1,))
+    return Tried(scheme, (level, 2 * level, 4 * level), unknown + 0.02, exposed, met, True, pooling, (0.4, 0.7, 1.2))
+
+
+@pytest.fixture(scope="module")
+def advice() -> Advice:
+    taken, weaker = tried("corner-wave", 1.21, 0.52, met=True), tried("corner-wave", 1.0, 0.49)
+    paper = replace(tried("independent", 9.0, 0.5, pooling=0.2), exposed=None, losses=(3000.0,) * 3)
+    scenario = {"schema": 1, "title": "t", "seed": 1, "data": {"source": "staff.csv", "columns": [NASTY]}, "attacks": "all"}
+    return Advice(
+        "staff.csv", 1000, 2000, 10, 0.5, "mean", "how much the standard error of a mean grows", "σ² from 0.001 to 1000",
+        (weaker, taken, tried("correlated", 2.1, 0.53, met=True, pooling=0.19), paper), taken, weaker, scenario,
+        "auditor perturb staff.csv --scheme corner-wave --levels 1.21,2.42,4.84 --output copies", (f"column {NASTY!r} left out",),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_terminal_has_the_release_first_and_everything_in_its_width(advice: Advice, width: int) -> None:
+    text = Terminal(width=width).render_advice(advice)
+    lines = text.splitlines()
+    assert lines[1] == "✓ corner-wave at 1.21, 2.42, 4.84 leaves 50 % or more unknown"
+    assert "\x1b" not in text
+    assert all(len(line) <= width for line in lines if "auditor perturb" not in line)  # what is to be copied is never broken
+    whole = " ".join(text.split())
+    for words in ("52.0 ± 1.2 %", "49.0 ± 1.2 %", "✗ not met", "not measured: it would", "×3,001", "19 %"):
+        assert words in whole
+
+
+def test_markdown_and_the_page_say_what_the_terminal_says(advice: Advice) -> None:
+    text, page = Markdown().render_advice(advice), Html().render_advice(advice).replace("\u202f", " ").replace("\xa0", " ")
+    for words in ("corner-wave at 1.21, 2.42, 4.84 leaves 50 % or more unknown", "adds nothing to the least perturbed copy"):
+        assert words in text
+        assert words in page
+    assert "<b>" not in text
+    assert "<b>pay" not in page
+    assert advice.command in page
+    assert 'id="advice-frontier"' in page  # the chart is there
+
+
+def test_the_frontier_is_what_the_charts_schema_allows_and_holds_what_was_measured(advice: Advice) -> None:
+    chart = frontier_of_advice(advice, "advice-frontier")
+    alt.Chart.from_dict(chart.views[0], validate=True)
+    assert chart.data.columns["y"] == [0.49, 0.52, 0.53]
+    assert chart.data.columns["w"] == [0, 1, 0]
+    assert chart.data.columns["x"] == pytest.approx([sum((0.4, 0.7, 1.2)) / 3] * 3, rel=1e-5)
+    assert "<" not in chart.caption
+
+
+def test_a_loss_that_is_not_known_is_no_figure(advice: Advice) -> None:
+    one = replace(advice.chosen, losses=(), in_full=False)
+    assert math.isnan(one.loss)
+    shown = replace(advice, utility="classifier", frontier=(one, advice.chosen))
+    assert not re.search(r"\bnan\b", Markdown().render_advice(shown) + Terminal(width=80).render_advice(shown))
+    assert len(frontier_of_advice(shown, "f").data.columns["y"]) == 1
+
+
+def test_a_format_without_a_page_of_advice_says_so(advice: Advice) -> None:
+    with pytest.raises(AuditorError, match="no page of advice"):
+        Json().render_advice(advice)
+
+
+# -- what would change an exposure -----------------------------------------------------------------------------------------
+
+
+def released(**remedy: object) -> str:
+    base = {"attack": "llse", "attribute": "age", "unknown": 0.05} | remedy
+    return remedy_text(SchemeSummary(sweep={}, scheme="s", plugin="s", levels=[0.1], summary="", claims=""), Remedy.model_validate(base))
+
+
+def test_a_remedy_in_words() -> None:
+    assert released(levels=[1.0]) == "s: at σ² ≥ 1 half of age would stay unknown (llse, closed form)."
+    assert "(llse, an estimate)" in released(levels=[1.0], estimated=True)
+    assert "; or corner-wave at σ² ≥ 1.1, which pooling does not weaken" in released(levels=[1.5], lossless=1.1)
+    assert "no level is known to help; corner-wave at σ² ≥ 1" in released(lossless=1.0)
+    assert "retention of at most 0.7, 0.6 half of the categories" in released(levels=[0.7, 0.6], attribute="*", kind="retention")
+
+
+def test_every_report_of_an_exposed_release_ends_with_what_would_change_it(quickstart: AuditResult) -> None:
+    remedy = Remedy(attack="llse", attribute="age", unknown=0.1, levels=[1.5, 3.0], lossless=1.0)
+    first, *rest = quickstart.releases
+    exposed = quickstart.model_copy(update={"releases": [first.model_copy(update={"remedy": remedy}), *rest]})
+    terminal, markdown, page = Terminal(width=100, full=True).render([exposed]), Markdown().render([exposed]), Html().render([exposed])
+    assert "What would change it" in terminal[terminal.index("\nReferences\n") :]
+    assert "### What would change it" in markdown[markdown.index("### References") :]
+    assert page.count("What would change it") == 1
+    said = remedy_text(first, remedy)
+    assert said in " ".join(terminal.split())
+    assert said in markdown
+    assert "What would change it" not in Terminal(width=100, full=True).render([quickstart])

@@ -1,0 +1,285 @@
+"""Advice finds the weakest release of its grid that meets the target, on paper and by a stub of the audits, and refuses what cannot be."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+import auditor
+from auditor import AuditorError
+from auditor.registry import get
+from auditor.results.advice import Exposed
+from auditor.runs.advice.advise import advise
+from auditor.runs.advice.audits import Asked
+from auditor.runs.advice.candidates import AddedNoise, Retention, mean_loss, regression_loss, share_loss
+from auditor.runs.advice.columns import chosen
+from auditor.runs.advice.request import Request
+from auditor.runs.advice.search import STEPS, noise_grid, weakest
+from auditor.runs.advice.trials import Trials
+from auditor.schemes.base.scheme import TableMoments
+
+K = np.array([[4.0, 3.0], [3.0, 9.0]])
+"""A covariance, with a correlation of a half."""
+ONE = np.array([[2.5]])
+
+
+def noise(scheme, copies=1, K_X=ONE, spread=4.0, loss=mean_loss):
+    return AddedNoise(copies, spread, get("scheme", scheme)(), TableMoments(np.zeros(len(K_X)), K_X, 1000), loss)
+
+
+# -- the search, on stubs ----------------------------------------------------------------------------------------------
+
+
+@given(steps=st.integers(1, 80), data=st.data())
+def test_the_search_finds_the_first_place_and_asks_of_few(steps, data):
+    start = data.draw(st.integers(0, steps - 1))
+    first = data.draw(st.integers(start, steps))  # `steps`: it is met nowhere
+    asked = []
+    found = weakest(lambda place: asked.append(place) or place >= first, start, steps)
+    assert found == (first if first < steps else None)
+    assert len(asked) == len(set(asked)) <= 2 * math.log2(steps + 1) + 3
+    assert min(asked) >= start
+
+
+def test_the_grid_has_12_steps_a_decade_and_holds_1():
+    grid = noise_grid()
+    assert len(grid) == 6 * STEPS + 1
+    assert 1.0 in grid
+    steps = np.diff(np.log10(grid)) * STEPS
+    np.testing.assert_allclose(steps, 1.0, atol=0.08)  # three digits round a level by up to 1 in 200
+
+
+class StubbedAudits(Asked):
+    """Audits in which the strongest attack leaves what the best linear one does at ``worth`` times the noise, with no error bar."""
+
+    def __init__(self, target, worth=1.0, candidate=None):
+        super().__init__({}, target, 1000, 1, False, {})
+        self.__dict__.update(worth=worth, told=candidate.told, asked=[])
+
+    def audit(self, scheme, levels):
+        self.asked.append((scheme, tuple(levels)))
+        return self.worth * self.told(tuple(levels))
+
+    def exposed(self, result):
+        return Exposed(result / (1.0 + result), 0.0, "stub", "x", (1,))
+
+    def met(self, result):
+        return self.exposed(result).surely >= self.target
+
+
+def test_of_one_gaussian_attribute_half_stays_unknown_at_a_level_of_exactly_1():
+    candidate = noise("corner-wave")  # LLSE leaves σ²/(1 + σ²), and there is nothing better
+    trials = Trials(StubbedAudits(0.5, candidate=candidate), "mean")
+    place = trials.lowest(candidate, math.inf)
+    assert candidate.levels(place) == (1.0,)
+    assert not trials.whole(candidate, place - 1).met
+
+
+@pytest.mark.parametrize("worth", [1.0, 0.7, 0.05])
+@pytest.mark.parametrize("scheme", ["corner-wave", "correlated"])
+def test_the_place_found_meets_the_target_and_the_one_before_does_not(scheme, worth):
+    candidate = noise(scheme, copies=3)
+    trials = Trials(StubbedAudits(0.5, worth, candidate), "mean")
+    place = trials.lowest(candidate, math.inf)
+    assert trials.whole(candidate, place).met
+    assert not trials.whole(candidate, place - 1).met
+    assert len(trials.asked.asked) == len(set(trials.asked.asked)) <= 12  # nothing is audited twice
+
+
+def test_schemes_of_one_shape_share_the_audits_of_single_copies():
+    one, other = noise("corner-wave", 3), noise("correlated", 3)
+    trials = Trials(StubbedAudits(0.5, 0.5, one), "mean")
+    trials.lowest(one, math.inf)
+    before = [asked for asked in trials.asked.asked if len(asked[1]) == 1]
+    trials.lowest(other, math.inf)
+    assert [asked for asked in trials.asked.asked if len(asked[1]) == 1] == before
+
+
+def test_a_scheme_that_loses_more_on_paper_is_not_audited():
+    candidate = noise("correlated", 3)
+    trials = Trials(StubbedAudits(0.5, candidate=candidate), "mean")
+    assert trials.lowest(candidate, best=0.1) is None
+    assert trials.asked.asked == []
+    assert [one.exposed for one in trials.tried.values()] == [None]
+
+
+def test_a_target_beyond_the_grid_is_refused_and_the_largest_that_is_met_is_named():
+    candidate = noise("corner-wave")
+    trials = Trials(StubbedAudits(0.9999, candidate=candidate), "mean")
+    assert trials.lowest(candidate, math.inf) is None  # the strongest level, 1,000, leaves 1000/1001
+    assert "the largest that is met is --unknown 0.99" in trials.refusal(candidate)
+
+
+def test_an_attack_that_goes_astray_is_no_sign_that_little_may_be_left():
+    assert Exposed(1600.0, 3600.0, "astray", "x", (1,)).surely > 100.0
+    assert Exposed(0.5, 0.01, "llse", "x", (1,)).surely == pytest.approx(0.49, abs=2e-4)
+
+
+# -- on paper ----------------------------------------------------------------------------------------------------------
+
+
+def test_fresh_copies_need_levels_that_together_tell_as_little():
+    candidate = noise("correlated", copies=3)  # ratios 1, 2, 4: 1/v = (1 + 1/2 + 1/4)/L
+    place = candidate.grid.index(1.0)
+    assert candidate.levels(place) == (1.75, 3.5, 7.0)
+    assert candidate.told((1.75, 3.5, 7.0)) == pytest.approx(1.0)
+    assert candidate.unknown((1.75, 3.5, 7.0)) == pytest.approx(0.5)
+    assert noise("corner-wave", copies=3).levels(place) == (1.0, 2.0, 4.0)
+
+
+def test_the_closed_form_is_the_papers_second_equation_7_written_out():
+    candidate = noise("independent", copies=2, K_X=K)
+    levels = (0.7, 1.9)
+    H, K_0 = np.vstack([np.eye(2)] * 2), np.trace(K) / 2 * np.eye(2)
+    K_Z = np.kron(np.diag(levels), K_0)
+    naive = K - K @ H.T @ np.linalg.inv(H @ K @ H.T + K_Z) @ H @ K
+    assert candidate.unknown(levels) == pytest.approx((np.diag(naive) / np.diag(K)).min())
+
+
+def test_noise_of_the_datas_shape_costs_a_regression_nothing_and_white_noise_does():
+    assert regression_loss(K, 3.0 * K) == pytest.approx(0.0, abs=1e-12)
+    white = 2.0 * np.eye(2)
+    lost = [1 - K[0, 1] ** 2 / 36, 1 - K[0, 1] ** 2 / 36]  # naive: errors of b = K_Y,oj/K_Y,oo on the original, over K_jj, less the best
+    naive = []
+    for j, o in ((0, 1), (1, 0)):
+        b = K[o, j] / (K[o, o] + white[o, o])
+        naive.append((K[j, j] - 2 * b * K[o, j] + b**2 * K[o, o]) / K[j, j] - lost[j])
+    assert regression_loss(K, white) == pytest.approx(np.mean(naive))
+
+
+def test_the_standard_error_of_a_mean_grows_as_noise_says():
+    rng = np.random.default_rng(0)
+    copies = rng.normal(size=(4000, 50)) + math.sqrt(3.0) * rng.normal(size=(4000, 50))
+    grown = copies.mean(axis=1).std() / (1 / math.sqrt(50)) - 1
+    assert grown == pytest.approx(mean_loss(ONE, 3.0 * ONE), abs=4 * 2 / math.sqrt(2 * 4000))  # four standard errors of a deviation
+
+
+def test_a_share_estimated_from_a_copy_is_as_uncertain_as_stated():
+    prior, p, n, draws = np.array([0.7, 0.2, 0.1]), 0.4, 500, 4000
+    q = p * prior + (1 - p) / 3
+    shares = (np.random.default_rng(0).multinomial(n, q, size=draws) / n - (1 - p) / 3) / p
+    grown = np.mean(shares.std(axis=0) / np.sqrt(prior * (1 - prior) / n) - 1)
+    assert share_loss(prior, p) == pytest.approx(grown, abs=4 * (1 + grown) / math.sqrt(2 * draws))
+
+
+def test_retention_leaves_what_exact_bayes_written_out_leaves():
+    prior, p = np.array([0.5, 0.3, 0.2]), 0.6
+    candidate = Retention(2, 4.0, get("scheme", "uniform-multilevel")(), prior)
+    joint = prior[:, None] * (p * np.eye(3) + (1 - p) / 3)
+    posterior = joint / joint.sum(axis=0)
+    error = sum(joint[x, y] * ((np.eye(3)[x] - posterior[:, y]) ** 2).sum() for x in range(3) for y in range(3))
+    assert candidate.unknown((p, p / 4)) == pytest.approx(error / (1 - (prior**2).sum()))
+    assert candidate.levels(candidate.grid.index(0.6)) == (0.6, 0.15)
+
+
+# -- what may be asked -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"unknown": 1.0}, "below 1"),
+        ({"unknown": 0.0}, "above 0"),
+        ({"unknown": math.nan}, "above 0"),
+        ({"copies": 0}, "--copies must be from 1 to 50; got 0"),
+        ({"copies": 1_000_000}, "got 1,000,000"),
+        ({"spread": 0.5}, "--spread"),
+        ({"utility": "classifier"}, "needs --target"),
+        ({"target": "age"}, "needs --target"),
+        ({"schemes": ("rotation",)}, "has no level that decides"),
+        ({"schemes": ("linearly-dependent",)}, "cancel their noise"),
+        ({"schemes": ("corner-wave", "uniform")}, "apart"),
+        ({"schemes": ("uniform",), "columns": None}, "one column at a time"),
+        ({"schemes": ("uniform",), "utility": "regression"}, "--utility mean"),
+        ({"utility": "regression"}, "two columns"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_one_sentence(change, words):
+    asked = {"data": "cps", "copies": 2, "unknown": 0.5, "columns": ("age",), "rows": 50} | change
+    with pytest.raises(AuditorError) as caught:
+        advise(Request(**asked))
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def staff(folder, n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({
+        "id": np.arange(5000, 5000 + n), "name": [f"secret{k}" for k in range(n)], "age": rng.normal(45, 12, n).round(1),
+        "salary": np.exp(rng.normal(10, 0.5, n)), "department": rng.choice(["a", "b", "c"], n), "flag": 1,
+    })  # fmt: skip
+    frame.loc[::10, "salary"] = np.nan
+    frame.to_csv(folder / "staff.csv", index=False)
+    return frame
+
+
+def test_columns_that_noise_cannot_protect_are_left_out_with_the_reason_and_no_value(here):
+    staff(here)
+    found = chosen("staff.csv", None, None, 1)
+    assert found.data == {"source": "staff.csv", "columns": ["age", "salary"], "missing": "drop"}
+    assert (found.table.rows, found.all_rows) == (54, 54)
+    notes = " | ".join(found.notes)
+    for words in ("'id' left out: it goes up or down evenly", "'name' left out: it ", "'flag' left out: it is the same", "6 records with blanks",
+                  "'department' left out: it holds text with few different values; advice on it alone"):  # fmt: skip
+        assert words in notes
+    assert "secret" not in notes
+    assert "5000" not in notes
+
+
+def test_a_file_without_numbers_and_one_with_few_records_are_refused(here):
+    pd.DataFrame({"name": ["secret"] * 30, "id": range(30)}).to_csv("names.csv", index=False)
+    pd.DataFrame({"age": np.arange(19) ** 2.0}).to_csv("few.csv", index=False)
+    with pytest.raises(AuditorError, match="no column can be perturbed") as caught:
+        chosen("names.csv", None, None, 1)
+    assert "secret" not in str(caught.value)
+    with pytest.raises(AuditorError, match="at least 20 records"):
+        chosen("few.csv", None, None, 1)
+
+
+def test_of_many_records_the_first_are_measured_and_that_is_said(here):
+    pd.DataFrame({"age": np.random.default_rng(0).normal(size=400)}).to_csv("many.csv", index=False)
+    found = chosen("many.csv", None, 100, 1)
+    assert (found.table.rows, found.all_rows, found.measured["rows"]) == (100, 400, 100)
+    assert "rows" not in found.data
+    assert "measured on the first 100 of 400 records" in found.notes[0]
+
+
+# -- measured ----------------------------------------------------------------------------------------------------------
+
+
+def test_advice_on_a_small_table_holds_in_the_audit_that_it_hands_out(here):
+    pd.DataFrame({"age": np.random.default_rng(3).normal(size=120)}).to_csv("small.csv", index=False)
+    told = []
+    advice = advise(Request("small.csv", 2, 0.3, schemes=("corner-wave",)), told.append)
+    assert told[0].startswith("on paper first: attacks with a closed form ask for corner-wave at 0.464")  # 0.3/0.7 = 0.43
+    assert advice.chosen.met
+    assert advice.weaker is not None
+    assert not advice.weaker.met
+    assert advice.chosen.levels[0] >= 0.464
+    result = auditor.run(yaml.safe_load(yaml.safe_dump(advice.scenario)))
+    assert result.exit_status == 0
+    assert advice.command == f"auditor perturb small.csv --scheme corner-wave --levels {advice.chosen.levels[0]:g},{advice.chosen.levels[1]:g}" \
+        " --columns age --output copies"  # fmt: skip
+
+
+@pytest.mark.slow
+def test_over_other_draws_the_recommended_release_meets_the_target_and_the_next_weaker_does_not(here):
+    staff(here, 300, seed=1)
+    advice = advise(Request("staff.csv", 2, 0.5, columns=("salary",), schemes=("corner-wave",)))
+    least = {}
+    for name, release in (("chosen", advice.chosen), ("weaker", advice.weaker)):
+        scheme = {"name": release.scheme, "levels": list(release.levels)}
+        audited = advice.scenario | {"schemes": [scheme], "coalitions": [{"copies": [1]}], "replicates": 10}
+        runs = [auditor.run(audited | {"seed": seed}) for seed in (11, 12, 13)]
+        frame = pd.concat([run.frame() for run in runs])
+        errors = frame[(frame.metric == "normalized_error") & (frame.attribute == "salary") & frame.attack.notna()]
+        least[name] = errors.groupby(["attack", "attribute", errors.coalition.map(str)]).value.mean().min()
+    assert least["chosen"] >= 0.5
+    assert least["weaker"] < least["chosen"]
+    assert not advice.weaker.met
