@@ -1,12 +1,22 @@
 """What `pytest -m "not slow"` leaves out beside tests that are marked: scenarios that take long, variants of a test after the first."""
 
+import os
+import sys
+
 import pytest
 
+# Images for containers often forbid compiled modules: then each of the hundreds of programs that tests start, and each worker of pytest,
+# would compile all modules anew, a second of its time. They go to __pycache__, which git passes over.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+collect_ignore = ["scenarios/quickstart.yaml"]  # tests/reports/test_report_readme.py runs and judges it, and needs what it finds
+
 SLOW = {
-    "both-worlds", "huang2005-exp2", "huang2005-exp3", "huang2005-exp4", "li2012-example", "li2012-fig2", "li2012-fig4",
-    "li2012-fig4-wisconsin", "li2012-fig5", "population-sample", "quickstart", "serial", "serial-categories", "strongest-joint",
-    "strongest-kinds", "strongest-kinds-mixture", "strongest-kinds-series", "survey-additive", "survey-ica", "survey-kanonymity",
-    "survey-known-sample", "survey-most-exposed", "survey-privacy-measures", "survey-projection", "survey-rotation",
+    "both-worlds", "huang2005-exp1", "huang2005-exp2", "huang2005-exp3", "huang2005-exp4", "known-records", "li2012-example",
+    "li2012-fig2", "li2012-fig4", "li2012-fig4-wisconsin", "li2012-fig5", "population-sample", "serial", "serial-categories",
+    "strongest-joint", "strongest-kinds", "strongest-kinds-mixture", "strongest-kinds-series", "survey-additive", "survey-ica",
+    "survey-kanonymity", "survey-known-sample", "survey-most-exposed", "survey-privacy-measures", "survey-projection", "survey-rotation",
     "survey-rotation-noise", "survey-tables", "theorem-4", "with-records", "xiao2009-fig5", "xiao2009-fig6", "xiao2009-fig7",
     "xiao2009-fig8", "xiao2009-fig8-multi-pert",
 }  # fmt: skip

@@ -33,8 +33,8 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from pydantic import Field
-from scipy.spatial.distance import cdist
 
 from attacks.mixture_estimate import least_noise
 from attacks.partial_disclosure import given
@@ -159,5 +159,5 @@ class Comparison(Reconstruction):
         combined = self._combination.of(copies)
         m = (known - self._combination.mu[self._known]) @ self._B.T
         # Distances from differences: squares written out would lose, under little noise, the digits that tell rows apart.
-        apart = cdist(m @ self._R.T, combined @ self._R.T, "sqeuclidean")
+        apart = scipy.spatial.distance.cdist(m @ self._R.T, combined @ self._R.T, "sqeuclidean")
         return np.asarray(0.5 * ((combined @ self._R_0.T) ** 2).sum(axis=1) - 0.5 * apart)

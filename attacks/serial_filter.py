@@ -36,7 +36,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.signal import oaconvolve
+import scipy  # its parts are imported when they are first used
 
 from attacks._spectra import PADDING, excess_risk, judged_by, periodograms, smoothed, wiener_gain
 from auditor.adversary.single_copy import combined_noise
@@ -179,5 +179,5 @@ class Filtered(Reconstruction):
         if self.neighbours:
             padded = np.pad(c[:, self.used], ((self.neighbours, self.neighbours), (0, 0)), mode="symmetric")
             for place, i in enumerate(self.used):
-                out[:, i] = oaconvolve(padded, self.taps[:, place, :], mode="valid", axes=0).sum(axis=1)
+                out[:, i] = scipy.signal.oaconvolve(padded, self.taps[:, place, :], mode="valid", axes=0).sum(axis=1)
         return np.asarray(self.mu + out @ self.pencil.basis.T)

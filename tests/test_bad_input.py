@@ -121,6 +121,7 @@ def test_names_are_told(text):
 @pytest.mark.parametrize(
     "content", ["name,age\nAlice,37\n", "Alice: 1,HIV\n", '"Alice\t,{HIV\n&c *d\n', "- Alice\n- HIV\n", '[{"name": "Alice"}]', "HIV", "%Alice\n"]
 )
+@pytest.mark.slow_after_first
 def test_a_table_in_place_of_a_scenario_is_told_in_one_line(here, auditor, name, content):
     Path(name).write_text(content)
     for command in ("check", "run"):
@@ -174,7 +175,7 @@ def test_a_terminal_may_be_narrow(here, auditor, monkeypatch, columns):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
-@pytest.mark.parametrize("command", [["run", "s.yaml"], ["check", "s.yaml"], ["list"], ["--help"]])
+@pytest.mark.parametrize("command", [["check", "s.yaml"], ["run", "s.yaml"], ["list"], ["--help"]])
 @pytest.mark.slow_after_first
 def test_a_full_device_is_said_and_nothing_is_lost(here, command):
     scenario("iris")

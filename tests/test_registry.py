@@ -143,6 +143,7 @@ def test_nothing_is_found_where_nothing_is_left(name):
 
 
 @pytest.mark.parametrize(("kind", "name"), PLUGINS)
+@pytest.mark.slow_after_first
 def test_a_duplicate_name_is_an_error_that_names_both_places(kind, name):
     cls = registry.get(kind, name)
     double = type("Double", (Plugin,), {"__doc__": "A double.", "__module__": __name__, "kind": kind, "name": name})

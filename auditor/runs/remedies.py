@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy  # its parts are imported when they are first used
 
 from auditor.data.table import Table
 from auditor.expectations.exposure import given_in_clear
@@ -113,7 +113,7 @@ def _where(curve: Callable[[float], float], share: float) -> float | None:
     low, high = -np.log(FURTHEST), np.log(FURTHEST)
     if not curve(np.exp(low)) < share < curve(np.exp(high)):
         return None
-    return float(np.exp(brentq(lambda log: curve(np.exp(log)) - share, low, high, xtol=1e-9)))
+    return float(np.exp(scipy.optimize.brentq(lambda log: curve(np.exp(log)) - share, low, high, xtol=1e-9)))
 
 
 def _replaced(cell: Sequence[Measurement], scheme: UniformScheme, levels: Sequence[float], table: Table) -> Remedy | None:
@@ -124,7 +124,7 @@ def _replaced(cell: Sequence[Measurement], scheme: UniformScheme, levels: Sequen
     known = prior[prior > 0.0]
     if known.size < 2 or known.size < prior.size:  # the closed form is of a domain all of whose values there are
         return None
-    half, worth = (brentq(lambda p, at=at: left_by_retention(prior, p) - at, 0.0, 1.0) for at in (HALF, max(left, NOTHING)))
+    half, worth = (scipy.optimize.brentq(lambda p, at=at: left_by_retention(prior, p) - at, 0.0, 1.0) for at in (HALF, max(left, NOTHING)))
     needed = [float(f"{level * half / worth:.3g}") for level in levels] if scheme.multilevel else []
     best = None if scheme.multilevel else float(f"{half:.3g}")
     return Remedy(

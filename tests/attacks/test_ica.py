@@ -213,7 +213,7 @@ KNOWLEDGE = [({"known-records": 20}, "attributes"), ({"known-sample": 1500}, "at
              ({"known-sample": 1500}, "latent"), ({"unmatched-records": 1500}, "latent")]  # fmt: skip
 
 
-@pytest.mark.parametrize(("knowledge", "components"), KNOWLEDGE)
+@pytest.mark.parametrize(("knowledge", "components"), [KNOWLEDGE[0], *(pytest.param(*known, marks=pytest.mark.slow) for known in KNOWLEDGE[1:])])
 @pytest.mark.parametrize(("scheme", "parameters"), MATRICES)
 def test_theory_is_what_is_measured_through_any_matrix(scheme, parameters, knowledge, components):
     """Of skewed attributes all, so that records of the population tell signs even where copies were moved."""
@@ -268,6 +268,7 @@ def test_a_gaussian_attribute_may_have_a_fixed_point_on_either_sign_and_theory_t
     assert np.abs(ends[1.0][0] - ends[-1.0][0]).max() > 0.01
 
 
+@pytest.mark.slow
 def test_two_gaussian_components_have_no_theory_however_many_rows():
     for seed in range(300):
         s = draws(("normal", "normal"), 300, seed)

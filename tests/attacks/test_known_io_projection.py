@@ -71,6 +71,7 @@ def fitted_to(rng, M, X_p, guess):
 @pytest.mark.parametrize(
     ("n", "p", "guess"), [(8, 2, False), (8, 2, True), (12, 3, False), (2, 5, False), (9, 4, False), (4, 4, False), (4, 4, True), (3, 2, True)]
 )
+@pytest.mark.slow_after_first
 def test_the_expected_error_is_the_closed_form_given_what_known_records_show(n, p, guess):
     """4,000 matrices that agree on one set of known records, and one record; two-sided, about 1 in 10,000 each."""
     N = 6
@@ -89,6 +90,7 @@ def test_the_expected_error_is_the_closed_form_given_what_known_records_show(n, 
 
 
 @pytest.mark.parametrize(("n", "p", "guess"), [(12, 2, False), (12, 2, True), (2, 9, False), (16, 5, True)])
+@pytest.mark.slow_after_first
 def test_over_all_matrices_it_is_that_of_an_inverse_wishart(n, p, guess):
     """What the known records show averaged out, 4,000 times: ``1 + r/(n'−r−1)`` and its like, by hand; two-sided, 1 in 10,000 each."""
     N = 10

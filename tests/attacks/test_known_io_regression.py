@@ -198,8 +198,8 @@ MAPS = [
 
 
 @pytest.mark.parametrize(
-    ("scheme", "count"), [pytest.param(scheme, count, marks=() if count == 30 and scheme == MAPS[1] else pytest.mark.slow)
-                          for scheme, count in [*zip(MAPS, [4, 30, 4, 30, 4], strict=True), (MAPS[0], 30)]], ids=str)
+    ("scheme", "count"), [*zip(MAPS, [4, 30, 4, 30, 4], strict=True), (MAPS[0], 30)], ids=str)
+@pytest.mark.slow
 def test_measured_errors_scatter_about_theory_whatever_the_map(scheme, count):
     """300 draws of noise and of known records on one skewed table: measurement less theory is 0 on average, within 4 standard errors
     (one false alarm in 16,000 a case)."""
@@ -234,6 +234,7 @@ def test_two_known_records_have_an_error_bar_too():
 
 
 @pytest.mark.parametrize(("p", "k"), [(8, 1), (20, 1), (20, 3)])
+@pytest.mark.slow_after_first
 def test_what_so_many_records_teach_on_normal_data(p, k):
     """Over known records too: residual · (1 + 1/p) (p − 2) / (p − kN − 2), exact for jointly normal rows; 4,000 draws, 4 standard errors."""
     rng = np.random.default_rng(p + k)
@@ -257,6 +258,7 @@ def test_what_so_many_records_teach_on_normal_data(p, k):
     {"name": "rotation"}, {"name": "rotation", "translation": True}, {"name": "random-projection", "dimensions": 3},
     {"name": "rotation-noise", "levels": [0.1, 0.3]}, {"name": "rotation-noise", "levels": [0.2], "translation": True, "noise": "corner-wave"},
 ], ids=str)  # fmt: skip
+@pytest.mark.slow_after_first
 def test_data_far_from_the_origin_are_rebuilt_as_well(scheme, tmp_path, monkeypatch):
     """At 10⁸ standard deviations: moments of a turned copy about the *original's* mean would be rounding and little else."""
     monkeypatch.setattr(audited, "noise_seed", lambda source, seed, fingerprint: seed)  # two tables, the same noise

@@ -62,6 +62,7 @@ def known_pairs(c: int, seed: int, N: int = 7):
 
 @pytest.mark.parametrize("c", [1, 2, 3, 6])
 @pytest.mark.parametrize("tolerance", [0.4, 0.9])
+@pytest.mark.slow_after_first
 def test_measured_success_is_the_exact_curve(c, tolerance):
     """4,000 guesses; two-sided at 1 in 10,000 for each of 8 cases."""
     M, X_p, x, rng = known_pairs(c, 10 * c)
@@ -77,6 +78,7 @@ def test_measured_success_is_the_exact_curve(c, tolerance):
 
 
 @pytest.mark.parametrize("c", [1, 3, 6])
+@pytest.mark.slow_after_first
 def test_the_printed_formula_is_wrong_but_for_two(c):
     """Off by more than 5 points somewhere, and refuted by 20,000 guesses (more than 6 standard errors); for c = 2 it is the curve."""
     M, X_p, _, rng = known_pairs(c, 3)

@@ -61,6 +61,7 @@ def test_fifty_attributes_by_location():
     assert attack("known-sample", release, knowledge={"known-sample": 3000}, coalition=[1]).normalized_error < 0.05
 
 
+@pytest.mark.slow
 def test_signs_of_symmetric_data_cannot_be_told():
     """Twelve centred Gaussian attributes, 8 tries: all signs right by chance in 8/4096."""
     errors = []

@@ -254,12 +254,14 @@ def test_estimated_knowledge_converges_to_perfect_as_rows_grow():
     assert excess[2] < 0.01
 
 
+@pytest.mark.slow
 def test_errata_6_2_structured_estimate_never_rises_with_copies():
     """ERRATA 6.2, fresh noise shaped like the data: only the mean is estimated, and every copy helps."""
     errors = estimated_errors([200], [0.5] * 8, noise="data")["estimated(rows=200)"]
     assert (np.diff(errors.to_numpy()) < 0).all()
 
 
+@pytest.mark.slow
 def test_errata_6_2_unstructured_estimate_gets_worse_with_copies():
     """ERRATA 6.2, corner-wave: each copy adds noise of estimation and nothing else; 200 rows, up to 12 copies of 2 attributes."""
     levels = list(np.linspace(0.5, 1.6, 12))

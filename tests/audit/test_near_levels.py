@@ -81,6 +81,7 @@ def test_copies_of_fresh_noise_are_not_dependent_however_near(tmp_path, scheme, 
 
 
 @pytest.mark.parametrize("gap", GAPS[2::3])
+@pytest.mark.slow_after_first
 def test_two_near_copies_of_three_are_found_and_so_with_estimated_knowledge(tmp_path, gap):
     levels = [0.5, 0.9, 0.5 + gap]
     for knowledge in ("perfect", {"estimated": {"rows": 200}}):
@@ -155,6 +156,7 @@ def test_a_combination_of_three_copies_that_gives_the_record_away_is_never_calle
 
 
 @pytest.mark.parametrize("own", [0.0, 1e-9, 1e-7])
+@pytest.mark.slow_after_first
 def test_a_copy_that_lies_between_two_others_gives_nothing_away(tmp_path, own):
     """The same without the leak: with an estimated covariance rounding must not pass for one."""
     X = np.random.default_rng(1).normal(size=(3000, 2))
@@ -259,6 +261,7 @@ def test_theory_is_never_negative_and_no_combination_tried_does_better(seed, k, 
 
 @pytest.mark.parametrize("rows", [2, 3, 4, 5])
 @pytest.mark.parametrize("scheme", ["corner-wave", "correlated"])
+@pytest.mark.slow_after_first
 def test_few_rows_decide_nothing_in_favour(rows, scheme):
     """«−50 % ± 139 %» was told as «below 1 %», one seed in six; 0.6 ± 0.6 as «at most 1.5»."""
     for seed in range(6):

@@ -95,6 +95,7 @@ def test_results_do_not_depend_on_workers_or_on_other_attacks():
     assert {m.reason for m in two.measurements if m.attack == "ndr"} == {"ndr attacks additive perturbation, not uniform"}
 
 
+@pytest.mark.slow
 def test_standard_errors_cover_as_they_say():
     # 100 replicates at 5 coalition cells: z-scores of the measured values about theory are standard normal
     frame = auditor.run(scenario(data={"source": "occupation-like", "rows": 500}, replicates=100, coalitions=["singles"])).frame()

@@ -42,6 +42,9 @@ def missing(*rows: int) -> str:
     return f"column 'a' has {count} data row {first}; set `missing: drop` to leave those records out, or `missing: mean` to fill them in"
 
 
+OTHERS = (pytest.param("\n", id="Unix", marks=pytest.mark.slow), pytest.param("\r", id="old Mac", marks=pytest.mark.slow))
+ENDINGS = pytest.mark.parametrize("ending", [pytest.param("\r\n", id="Windows"), *OTHERS])
+
 BLANK = {
     "in the middle": ("a\n1\n\n2\n5\n", [2]),
     "first": ("a\n\n1\n2\n5\n", [1]),
@@ -56,7 +59,7 @@ BLANK = {
 }
 
 
-@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"], ids=["Unix", "Windows", "old Mac"])
+@ENDINGS
 @pytest.mark.parametrize(("content", "rows"), BLANK.values(), ids=BLANK)
 def test_a_blank_line_in_a_file_of_one_column_is_a_missing_value(load, content, rows, ending):
     content = content.replace("\n", ending)
@@ -68,7 +71,7 @@ def test_a_blank_line_in_a_file_of_one_column_is_a_missing_value(load, content, 
     np.testing.assert_allclose(np.ravel(load(content, missing="mean")), filled, rtol=1e-15)
 
 
-@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"], ids=["Unix", "Windows", "old Mac"])
+@ENDINGS
 @pytest.mark.parametrize("last", ["", "\n"], ids=["no line break at the end", "one"])
 @pytest.mark.parametrize("start", ["", "\ufeff", "\n\n", "\ufeff\n"], ids=["", "mark", "blank lines", "mark and blank line"])
 def test_what_ends_the_last_record_is_no_record(load, ending, last, start):

@@ -47,6 +47,7 @@ def test_moments_are_exact_at_any_size_and_correlation(rows, rho, seed):
 
 
 @pytest.mark.parametrize("rho", [-0.5, 0.0, 0.17, 0.5, 0.9])
+@pytest.mark.slow_after_first
 def test_shapes_are_plausible(rho):
     age, income = load("census-like", correlation=rho).values.T
     assert age.min() > 14
@@ -68,6 +69,7 @@ def test_laws_have_the_moments_of_table_3():
 
 
 @pytest.mark.parametrize("rho", [-0.8, 0.17, 0.9])
+@pytest.mark.slow_after_first
 def test_copula_gives_the_correlation_before_anything_is_exact(rho):
     n = 200_000
     age, income = census_like.draw(n, rho, np.random.default_rng(5))

@@ -188,7 +188,7 @@ LEAKS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["skewed", "far"])
+@pytest.mark.parametrize("kind", ["skewed", pytest.param("far", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("leak", LEAKS, ids=lambda leak: leak.__name__)
 def test_a_planted_leak_is_found(leak, kind):
     verdict = judged(found(table(kind), "correlated", [0.25, 0.5, 1.0], 1, leak))
@@ -261,7 +261,7 @@ HONEST = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["skewed", "heavy", "far", "counts", "totals"])
+@pytest.mark.parametrize("kind", ["skewed", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("heavy", "far", "counts", "totals"))])
 @pytest.mark.parametrize(("scheme", "levels", "parameters"), HONEST)
 def test_honest_noise_is_left_alone(scheme, levels, parameters, kind):
     """False alarms: 60 cases at one in ten thousand each, so one run of this in 165."""

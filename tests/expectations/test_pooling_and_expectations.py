@@ -274,6 +274,7 @@ def test_a_leak_in_the_last_coalition_is_found(sufficient, gain):
     assert "2, 3" in found.why
 
 
+@pytest.mark.slow
 def test_sweep_points_may_differ_in_width():
     found = verdict("corner-wave", [0.5, 1.0], {"no-collusion-gain": {}}, sweep={"data.covariance": [[[1.0]], [[1.0, 0.5], [0.5, 1.0]]]})
     assert found.status == "holds"
@@ -403,6 +404,7 @@ def pooled_gains(scheme, levels, rows, replicates, covariance=GAUSSIAN["covarian
         ("correlated", [0.5] * 4, 2 / 3),  # 1 − (1 + 2)/(1 + 8): four equal copies, none of them lucky
     ],
 )
+@pytest.mark.slow_after_first
 def test_errors_of_the_best_linear_gain_are_honest(scheme, levels, truth, replicates):
     """One-sided 5 % tests refuse the truth at most as often as Bin(replicates, 0.05) allows (1e-4 each side, attribute 1, 600 rows).
 
@@ -414,6 +416,7 @@ def test_errors_of_the_best_linear_gain_are_honest(scheme, levels, truth, replic
     assert (z < -quantile(0.95, 31)).sum() <= most
 
 
+@pytest.mark.slow
 def test_errors_of_the_best_linear_gain_are_not_wasteful():
     """Under no gain they are within a third of the spread over 100 replicates, which itself is known to 7 %."""
     gain, error = pooled_gains("corner-wave", [0.5, 0.7, 0.9], 600, 100)
@@ -426,6 +429,7 @@ def test_repeated_levels_are_no_coefficients_to_learn():
     np.testing.assert_allclose(gain, 0.0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_total_beside_its_parts_is_no_coefficient_to_learn():
     """Mean gain over 100 replicates within 4.5 standard errors of none (7e-6 each)."""
     singular = [[1.0, 0.5, 1.5], [0.5, 1.0, 1.5], [1.5, 1.5, 3.0]]
@@ -448,7 +452,7 @@ def test_few_rows_of_a_skewed_table_are_no_gain(scheme, rows, replicates):
     assert np.abs(gain.mean(axis=0) * math.sqrt(replicates) / gain.std(axis=0)).max() < 4.5
 
 
-@pytest.mark.parametrize(("rows", "replicates", "tables"), [(30, 1, 10), (30, 10, 10), pytest.param(60, 100, 5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("rows", "replicates", "tables"), [(30, 1, 10), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((30, 10, 10), (60, 100, 5)))])
 def test_corner_wave_is_never_refuted_on_few_skewed_rows(rows, replicates, tables):
     """Undecided, or holds, for every table: the guard of the best linear attack once refuted half of those of 30 rows (a miss: 2⁻¹⁰, 2⁻⁵)."""
     for seed in range(tables):

@@ -291,6 +291,7 @@ def test_what_a_plugin_changes_is_put_back_and_the_run_is_whole(kind, how, audit
 
 
 @pytest.mark.parametrize("kind", SCENARIOS)
+@pytest.mark.slow_after_first
 def test_what_a_plugin_prints_is_no_part_of_the_report(kind, audit, tmp_path):
     status, out, err = audit(kind, "--format", "json", "--quiet", act=said)
     assert status == 0
@@ -327,6 +328,7 @@ def test_codes_are_those_of_the_domain(codes, audit, tmp_path):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in SCENARIOS if kind != "odd-source"])
+@pytest.mark.slow_after_first
 def test_what_a_plugin_is_shown_cannot_be_changed_for_others(kind, audit, tmp_path):
     audit(kind, "--quiet")
     before = results(tmp_path)["measurements"]
@@ -340,6 +342,7 @@ def test_what_a_plugin_is_shown_cannot_be_changed_for_others(kind, audit, tmp_pa
 
 @pytest.mark.parametrize("manners", [{"act": RAISES["SystemExit(0)"]}, {"made": RAISES["GeneratorExit"]}])
 @pytest.mark.parametrize("form", ["json", "table", "csv"])
+@pytest.mark.slow_after_first
 def test_a_scheme_that_fails_to_say_its_levels_is_one_that_failed(manners, form, audit, tmp_path):
     assert audit("odd-levels")[0] == 0
     status, out, err = audit("odd-levels", "--format", form, **manners)

@@ -86,7 +86,7 @@ def test_chart_rows_are_the_figures_of_the_reading(pages: dict[str, Page], quick
     assert set(block["y"]) == measured
 
 
-@pytest.mark.parametrize("case", [case if case in ("hostile", "swept") else pytest.param(case, marks=pytest.mark.slow) for case in (*CASES, "six")])
+@pytest.mark.parametrize("case", [case if case == "hostile" else pytest.param(case, marks=pytest.mark.slow) for case in (*CASES, "six")])
 def test_every_chart_is_what_the_schema_allows(case: str, request: pytest.FixtureRequest) -> None:
     """Pages do not compare their charts with it: it would take a third of their time."""
     made = charts(Reading(request.getfixturevalue(case)), "a")
@@ -202,6 +202,7 @@ def test_a_page_that_would_be_too_large_folds_what_opens_on_demand(
     assert "need JavaScript in a page of so many" not in whole.text
 
 
+@pytest.mark.slow
 def test_then_its_charts_hold_fewer_rows(quickstart: AuditResult, pages: dict[str, Page], monkeypatch: pytest.MonkeyPatch) -> None:
     room = len(folded(quickstart, monkeypatch, 1).source.encode()) - 10_000
     monkeypatch.setattr("reports.html.LARGEST", room)

@@ -54,7 +54,7 @@ def test_plots_are_altair_charts_of_the_page_s_rows(quickstart: AuditResult) -> 
     assert quickstart.plot.available == ["collusion", "coalitions", "errors"]
 
 
-@pytest.mark.parametrize("name", ["collusion", "errors", *(pytest.param(name, marks=pytest.mark.slow) for name in ("coalitions", "sweep", "runtime"))])
+@pytest.mark.parametrize("name", ["collusion", *(pytest.param(name, marks=pytest.mark.slow) for name in ("errors", "coalitions", "sweep", "runtime"))])
 def test_every_plot_is_a_picture(swept: AuditResult, name: str) -> None:
     import vl_convert
 

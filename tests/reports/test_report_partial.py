@@ -39,6 +39,7 @@ def test_it_is_said_before_any_figure(form, stopped):
 
 
 @pytest.mark.parametrize("form", ["table", "html", "markdown"])
+@pytest.mark.slow_after_first
 def test_a_summary_of_several_audits_calls_it_partial(form, stopped, quickstart):
     assert "partial" in rendered(form, stopped, quickstart)
 

@@ -194,6 +194,7 @@ def test_csv_steers_neither_spreadsheet_nor_terminal(text: str, written: str) ->
 STEERING = "\x1b[31m\x9b2J\u202eevil\u2066\x07"
 
 
+@pytest.mark.slow
 def test_no_format_steers_a_terminal_or_turns_a_line_around(quickstart: AuditResult) -> None:
     plain = report_cases.Case(
         attributes=(STEERING, "גיל"), schemes=(f"s{STEERING}", "b", "c", "d"), coalitions="prefixes", replicates=1

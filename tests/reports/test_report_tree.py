@@ -122,6 +122,7 @@ def unwrapped(text: str) -> str:
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.slow_after_first
 def test_no_writer_loses_what_the_tree_holds(case: str, request: pytest.FixtureRequest) -> None:
     result = request.getfixturevalue(case)
     blocks = [*audit_document(result).sections]

@@ -110,6 +110,7 @@ def test_unless_asked_for_only_moments_are_rounded(tmp_path):
 
 
 @pytest.mark.parametrize("rows", [FEWEST_RECORDS, 200])
+@pytest.mark.slow_after_first
 def test_two_audits_that_differ_by_one_record_do_not_give_it(tmp_path, rows):
     """The reader knows all other records: ``x = n·mean − Σo``, or from the variance ``n·V = Σ(o − m)² + (n − 1)/n·(x − m)²``."""
 

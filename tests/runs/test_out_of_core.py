@@ -54,10 +54,10 @@ def scenario(file: Path, **changes: Any) -> dict[str, Any]:
     } | changes
 
 
-CASES: dict[str, dict[str, Any]] = {
+CASES: dict[str, dict[str, Any]] = {  # what pooling is judged by is the same where it is asked for: the first two, "rows"
     "linear": {},
     "replicates": {"replicates": 3, "schemes": SCHEMES[:2], "knowledge": ["perfect"]},
-    "sweep": {"sweep": {"data.rows": [20_000, 40_000]}, "schemes": SCHEMES[:2], "knowledge": ["perfect"]},
+    "sweep": {"sweep": {"data.rows": [20_000, 40_000]}, "schemes": SCHEMES[:2], "knowledge": ["perfect"], "expect": []},
     "rows": {
         "attacks": ["udr", "spectral-filter", "distribution-analysis"],
         "coalitions": ["prefixes"],
@@ -66,8 +66,13 @@ CASES: dict[str, dict[str, Any]] = {
         "data": {"source": "", "columns": ["age", "x1"], "rows": 4_000},
         "measures": ["error-distribution", {"within": 0.2}, "exact", "error-quantiles", "geometry", "entropy-privacy"],
     },
-    "heads": {"measures": [{"error-distribution": {"records": 5_000}}], "schemes": SCHEMES[:3]},
-    "heads of every row": {"measures": [{"error-distribution": {"records": 5_000}}, "within"], "attacks": ["udr"], "coalitions": ["all"]},
+    "heads": {"measures": [{"error-distribution": {"records": 5_000}}], "schemes": SCHEMES[:3], "expect": []},
+    "heads of every row": {
+        "measures": [{"error-distribution": {"records": 5_000}}, "within"],
+        "attacks": ["udr"],
+        "coalitions": ["all"],
+        "expect": [],
+    },
     "rotation": {
         "schemes": [{"name": "rotation", "copies": 2}],
         "knowledge": [{"known-records": 2}],

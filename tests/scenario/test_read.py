@@ -800,7 +800,7 @@ VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dic
 SECTIONS = st.fixed_dictionaries({}, optional={field: VALUES for field in FULL})
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SECTIONS)
 @pytest.mark.slow
 def test_no_document_raises_anything_but_our_own_errors(sections):
@@ -811,7 +811,7 @@ def test_no_document_raises_anything_but_our_own_errors(sections):
     assert read_scenario(read.spec()).spec() == read.spec()
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(["data", "schemes[0]", "schemes[0].noise", "knowledge", "coalitions", "attacks[0]", "measures", "sweep", "expect"]), VALUES)
 def test_no_value_put_anywhere_raises_anything_but_our_own_errors(path, value):
     with contextlib.suppress(AuditorError):

@@ -14,7 +14,7 @@ from auditor.field_paths import MAX_DEPTH, format_path, parse_path, set_at
 paths = st.lists(st.text() | st.integers() | st.text(st.sampled_from("a0.[]\"'\\-_ ")), max_size=8).map(tuple)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(paths)
 def test_a_written_path_reads_as_itself(path):
     assert parse_path(format_path(path)) == path
@@ -227,7 +227,7 @@ def get(value, path):
     return value
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(json_values, st.lists(keys | st.integers(-1, 2), max_size=4).map(tuple), json_values)
 def test_what_is_set_is_found_and_the_original_is_untouched(value, path, new):
     before = copy.deepcopy(value)

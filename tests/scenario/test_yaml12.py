@@ -148,7 +148,7 @@ def same(left, right):
     return json.dumps(left) == json.dumps(right)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(json_values, st.sampled_from([None, 1, 4]))
 def test_json_reads_as_itself(value, indent):
     assert same(load(json.dumps(value, indent=indent)).value, value)
@@ -559,7 +559,7 @@ def test_long_keys_do_not_fill_messages():
     assert len(str(only_problem(f"{key}:\n  {key}:\n    {key}: 1\n    {key}: 2"))) < 300
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.text(st.sampled_from("ab:-?[]{},#&*!|>'\"%@`~ \n\t1.e\\u<=")) | st.text())
 def test_any_text_gives_a_value_or_a_problem_with_a_place(text):
     found = ()
@@ -570,7 +570,7 @@ def test_any_text_gives_a_value_or_a_problem_with_a_place(text):
     assert all(problem.line >= 1 and problem.column >= 1 for problem in found)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     st.lists(
         st.sampled_from(["a", "b: ", "- ", "\n", "  ", "[", "]", "{", "}", ", ", "'x'", "1", "&a ", "*a", "!!str "])

@@ -390,6 +390,7 @@ def noise_that_hangs_on_the_data(self, index, x, out, existing=0):
     ],
     ids=["shared-normal", "shared-noise", "hangs-on-data", "std-10%-small", "variance-10%-small", "std-4%-small", "shifted", "uniform", "rows-without"],
 )
+@pytest.mark.slow_after_first
 def test_a_scheme_that_breaks_its_law_is_caught(methods, words):
     caught(check_scheme, broken(**methods), "follows its law", "by the stated law", *words)
 

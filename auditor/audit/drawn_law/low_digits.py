@@ -27,10 +27,10 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.fft import fft
 from scipy.special import ndtr
-from scipy.stats import rankdata
 
 from auditor.audit.drawn_law.chosen_rows import Rows
 from auditor.results.evidence import LawTest
@@ -186,7 +186,7 @@ def _columns(new: Innovation, rows: Rows, chosen: Sequence[int]) -> Iterator[Col
 
 def _weights(new: Sequence[Innovation], rows: Rows, chosen: Sequence[int]) -> dict[int, list[Weight]]:
     """Return, by a copy's place, the functions w of the record and of the innovations in copies of less noise."""
-    flat, before = rows.noise.reshape(len(rows.x), -1), _of("the record", rankdata(rows.x, axis=0) / len(rows.x))
+    flat, before = rows.noise.reshape(len(rows.x), -1), _of("the record", pd.DataFrame(rows.x).rank(pct=True).to_numpy())
     found = {}
     for one in new:
         found[one.place] = _evenly(before, MOST_WEIGHTS)

@@ -22,8 +22,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from auditor.adversary.attack import Reconstruction
 from auditor.adversary.handed_back import checked
@@ -141,7 +141,7 @@ def _assign(
     likeness = np.concatenate(parts, axis=1)
     # In an order of their own: of rows that are as likely the solver prefers the first, and targets stand in the order of rows.
     order = stream(seed, "assignment").permutation(likeness.shape[1])
-    _, given = linear_sum_assignment(likeness[:, order], maximize=True)
+    _, given = scipy.optimize.linear_sum_assignment(likeness[:, order], maximize=True)
     naming.right, naming.rows = (order[given] == targets).astype(np.float64), likeness.shape[1]
 
 

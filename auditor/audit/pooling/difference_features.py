@@ -78,7 +78,9 @@ def _decimals(values: Array, unit: Array) -> Array:
     """
     parts = values / unit
     rounded = 4.0 * np.finfo(np.float64).eps * np.abs(parts).max(axis=0)
-    return np.where(rounded < 1.0 / 4096.0, np.floor((parts + rounded) % 1.0 * 1024.0), 0.0) / 1024.0
+    parts += rounded
+    parts -= np.floor(parts)  # exact, as the remainder of a division by 1 is, in a fifth of its time
+    return np.where(rounded < 1.0 / 4096.0, np.floor(parts * 1024.0), 0.0) / 1024.0
 
 
 def whitened(values: Array) -> Array:
@@ -112,11 +114,12 @@ class Differences:
         self._series = np.hstack([self.steps, _varying(np.hstack([own, *far, drawn]))])
         later = [*copies[1:], steps[0], *far]
         unit = np.tile(_first_decimal(np.vstack([noise, *(step.std(axis=0) for step in steps)])), len(later))
-        decimals = [_decimals(np.hstack(later), unit * 10.0**-k) for k in range(DECIMALS)]
+        shown = np.hstack(later)
+        decimals = [_decimals(shown, unit * 10.0**-k) for k in range(DECIMALS)]
         decimals += [_decimals(drawn, np.full(drawn.shape[1], 10.0**-k)) for k in range(1, DECIMALS)]
         columns = self._series, np.abs(self._series), *self._together(noise.size), *decimals
         self._columns = np.concatenate([part.T for part in columns])
-        self._bins = np.stack([_bins(column) for column in self._columns])
+        self._bins = [_bins(column) for column in self._columns]
         few = self.steps[:, :MOST_PAIRED]
         ranks = (few.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable") * RANKS // len(few) + 0.5) / RANKS
         self._planes = ranks, np.clip((few + 5.0) / 10.0, 0.0, 1.0 - 1.0 / RANKS)
@@ -157,7 +160,7 @@ class Differences:
 
     def _by_bins(self, targets: Array, rows: NDArray[np.bool_]) -> Iterator[Found]:
         for column, bins in zip(self._columns, self._bins, strict=True):
-            here = bins[rows]
+            here = bins[rows].astype(np.intp)
             score = max(_spread(np.stack([np.bincount(here, t, BINS) for t in targets]), np.bincount(here, minlength=BINS)))
             if score > BY_BINS:
                 yield Found(score, column)
@@ -185,9 +188,14 @@ class Differences:
                 yield Found(score, (bits & ((product & weights) > 0)).sum(axis=1) % 2.0)
 
 
-def _bins(column: Array) -> NDArray[np.intp]:
+def _bins(column: Array) -> NDArray[np.uint8]:
+    """Return how many of the edges between bins of about equal counts each value reaches."""
     some = np.sort(column[:: max(1, len(column) // RANKS)])  # edges need not be exact quantiles
-    return np.searchsorted(some[len(some) * np.arange(1, BINS) // BINS], column, side="right")
+    bins, reached = np.zeros(len(column), dtype=np.uint8), np.empty(len(column), dtype=np.bool_)
+    for edge in some[len(some) * np.arange(1, BINS) // BINS]:  # a search guesses six branches wrong for every value, five times as long
+        np.greater_equal(column, edge, out=reached)
+        bins += reached
+    return bins
 
 
 def _spread(sums: Array, counts: NDArray[np.intp]) -> Iterator[float]:

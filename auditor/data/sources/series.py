@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy  # its parts are imported when they are first used
 from pydantic import Field
-from scipy.signal import lfilter
 
 from auditor.data.source import Source
 from auditor.registry import PluginParameters, register
@@ -56,7 +56,7 @@ def autoregression(e: Array, a: float) -> Array:
     """Return ``x_t = a x_{t−1} + √(1 − a²) e_t`` with ``x_1 = e_1``, shape (n, N), for independent rows e of shape (n, N)."""
     driven = np.sqrt(1.0 - a**2) * e
     driven[:1] = e[:1]
-    return np.asarray(lfilter([1.0], [1.0, -a], driven, axis=0))
+    return np.asarray(scipy.signal.lfilter([1.0], [1.0, -a], driven, axis=0))
 
 
 @register
