@@ -101,10 +101,15 @@ def _fold(console: Console, block: tree.Fold) -> None:
 
 
 def _verdicts(console: Console, block: tree.Verdicts) -> None:
-    for verdict in block.found:
+    told = [verdict.brief if block.brief else [verdict.text] for verdict in block.found]
+    strongest = {lines[-1] for lines in told} if block.brief and len(told) > 1 else set()
+    alike = len(strongest) == 1  # then it is said once
+    for verdict, lines in zip(block.found, told, strict=True):
         console.print(_title(verdict, console.width - 36))
-        for line in verdict.brief if block.brief else [verdict.text]:
+        for line in lines[:-1] if alike else lines:
             _indented(console, line)
+    for line in strongest if alike else ():
+        console.print(Rich(clean(line), style="dim"))
 
 
 def _title(verdict: Verdict, width: int) -> Rich:
@@ -157,7 +162,8 @@ def _matrix(console: Console, block: tree.Matrix) -> None:
             console.print(made)
     if len(block.rows) > len(rows):
         console.print(Rich(f"… and {len(block.rows) - len(rows)} more adversaries", style="dim"))
-    steps = (Rich(f"{step.bars} {step.word}{f' <{step.below:g}' if step.below < 10 else ''}", style=step.style) for step in SCALE)
+    scale = SCALE[:-1] if block.brief else SCALE  # who is low needs no bound, nor a line of its own
+    steps = (Rich(f"{step.bars} {step.word}{f' <{step.below:g}' if step.below < 10 else ''}", style=step.style) for step in scale)
     console.print(Rich("  ").join(steps))
 
 

@@ -29,7 +29,7 @@ def remedy_text(release: SchemeSummary, remedy: Remedy) -> str:
     An estimate is the closed form, scaled by what the attack left here (`auditor.runs.remedies`).
     """
     what = "the categories" if remedy.attribute == "*" else clipped(remedy.attribute, 40)
-    basis = f"{clipped(remedy.attack, 40)}, {'an estimate' if remedy.estimated else 'closed form'}"
+    basis = "estimate" if remedy.estimated else f"{clipped(remedy.attack, 40)}, closed form"
     name, other = clipped(release.scheme, 60), _other(remedy)
     if not remedy.levels:
         return f"{name}: no level is known to help; {other} would leave half of {what} unknown (attacks with a closed form)."
@@ -39,7 +39,7 @@ def remedy_text(release: SchemeSummary, remedy: Remedy) -> str:
 
 def _levels(kind: str, levels: Sequence[float]) -> str:
     shown = [f"{level:g}" for level in levels]
-    text = ", ".join(shown if len(shown) <= 6 else [*shown[:2], "…", shown[-1]])
+    text = ", ".join(shown) if len(shown) <= 2 else f"{shown[0]} … {shown[-1]}"
     return f"retention of at most {text}" if kind == "retention" else f"σ² ≥ {text}"
 
 

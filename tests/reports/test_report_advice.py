@@ -96,7 +96,7 @@ def released(**remedy: object) -> str:
 
 def test_a_remedy_in_words() -> None:
     assert released(levels=[1.0]) == "s: at σ² ≥ 1 half of age would stay unknown (llse, closed form)."
-    assert "(llse, an estimate)" in released(levels=[1.0], estimated=True)
+    assert "(estimate)" in released(levels=[1.0], estimated=True)
     assert "; or corner-wave at σ² ≥ 1.1, which pooling does not weaken" in released(levels=[1.5], lossless=1.1)
     assert "no level is known to help; corner-wave at σ² ≥ 1" in released(lossless=1.0)
     assert "retention of at most 0.7, 0.6 half of the categories" in released(levels=[0.7, 0.6], attribute="*", kind="retention")
