@@ -50,12 +50,12 @@ def outline(scenario: Scenario) -> str:
     """
     lines = list(plan_lines(scenario))
     cells, values = sum(line.cells for line in lines), sum(line.values for line in lines)
+    took = duration(seconds_of(lines))
     memory, there = max(line.memory for line in lines), available()
-    seconds = SECONDS_PER_RUN + sum(line.work for line in lines) + cells * SECONDS_PER_CELL
     head = [
         f"{scenario.name}: {scenario.title}",
         f"  valid; {_releases(lines)}, {cells:,} cells, {len(scenario.judged)} expectations",
-        f"  about {values:,} values to draw, {duration(seconds)} on one core; {memory / 2**20:,.0f} MB of memory in each worker process",
+        f"  about {values:,} values to draw, {took} on one core; {memory / 2**20:,.0f} MB of memory in each worker process",
     ]
     if memory > there:
         head.append(f"  WARNING: that is more than the {there / 2**20:,.0f} MB that there are; audit fewer rows, copies or coalitions")
@@ -66,6 +66,11 @@ def outline(scenario: Scenario) -> str:
     body = [_folded(name, [line for line in lines if line.scheme == name]) for name in schemes[:MOST_SCHEMES]]
     more = [f"  … and {len(schemes) - MOST_SCHEMES} more"] if len(schemes) > MOST_SCHEMES else []
     return "\n".join(head + body + more)
+
+
+def seconds_of(lines: Sequence[Line]) -> float:
+    """Return how long a run takes on one core, as far as its plan tells."""
+    return SECONDS_PER_RUN + sum(line.work + line.cells * SECONDS_PER_CELL for line in lines)
 
 
 def _folded(scheme: str, lines: Sequence[Line]) -> str:
