@@ -10,8 +10,8 @@ import pytest
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# Two workers whose linear algebra each takes all cores wait for one another: the papers' tests took twice as long. Set before numpy is there,
-# and handed on to the programs that tests start.
+# Two workers whose linear algebra each takes all cores wait for one another: the papers' tests took twice as long. Set before numpy is
+# there, and handed on to the programs that tests start.
 for _library in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_library, "1")
 
