@@ -30,7 +30,7 @@ from auditor.plugin import (
     View,
 )
 from auditor.schemes.generalisation.classes import counted
-from auditor.schemes.generalisation.copies import classes, released
+from auditor.schemes.generalisation.copies import classes, ranges, released
 
 
 def target_of(view: View) -> int:
@@ -105,7 +105,7 @@ class ClassAttack(RowAttack):
     """Reads sensitive values off classes; what is claimed of each class is for the attack to say."""
 
     families = frozenset({"k-anonymity"})
-    cost = Cost(2e-3, 3e-6)
+    cost = Cost(1e-3, 1e-6)
     knowledge = (KnownAttributes.name,)
     assumes = "The adversary knows that its target is in the table, and all of its quasi-identifiers."
 
@@ -135,18 +135,25 @@ def surest(sizes: Array, P_E: Array, confidence: float) -> Indices:
     return np.where((P_E.max(axis=1) >= confidence - 1e-12) & (sizes > 0), P_E.argmax(axis=1), -1)
 
 
+def by_group(shares: Array, groups: Indices) -> Array:
+    """Return the shares of groups of values, shape (…, G), of those of values, shape (…, V)."""
+    if (groups == np.arange(len(groups))).all():  # each a group of its own: a product with the identity would cost V² a class
+        return shares
+    return np.asarray(shares @ np.eye(int(groups.max()) + 1)[groups])
+
+
 class ClassReading(Reconstruction):
-    """Quasi-identifiers at the middle of their ranges, the sensitive value likeliest in the class, other attributes as released."""
+    """Quasi-identifiers at the middle of their ranges in all copies, the sensitive value likeliest in the class, the rest as released."""
 
     def __init__(self, attack: ClassAttack, view: View, classes: Classes) -> None:
         self._classes, self._groups = classes, attack.groups(view, classes.values)
-        member = np.eye(int(self._groups.max()) + 1)[self._groups]
-        self._posterior, self._prior = classes.posterior @ member, classes.prior @ member
+        self._posterior, self._prior = by_group(classes.posterior, self._groups), by_group(classes.prior, self._groups)
         self._claims = attack.claimed(classes.sizes, self._posterior, self._prior)
 
     def rows(self, copies: Sequence[ClassRecords]) -> Array:
         """Return the estimate of every attribute."""
-        out: Array = (copies[0]["low"] + copies[0]["high"]) / 2.0
+        low, high = ranges(copies)
+        out: Array = (low + high) / 2.0
         best = self._classes.values[self._classes.posterior.argmax(axis=1)]
         out[:, self._classes.target] = best[self._classes.number(copies)]
         return out

@@ -1,26 +1,23 @@
-"""What one attribute's copies say of its value: the observation that several copies boil down to, and posteriors under binned priors.
+"""Posteriors of one attribute's value under binned priors, which are reconstructed from the copies of all records.
 
-| noise | k copies boil down to | the likelihood of x |
-| --- | --- | --- |
-| Gaussian | ``ȳ = Σ w_i y_i`` with the weights of least noise, variance ``s² = v·(K_0)_jj``: sufficient | normal density at ``ȳ − x`` |
-| uniform | the overlap ``[max(y_i − a_i), min(y_i + a_i)]``, ``a_i = √3 σ_i``: sufficient | flat inside, 0 outside |
-
-Attributes are looked at one at a time: what others say of this one is left to the attacks that use covariances. Under Gaussian noise an
-estimate is then a function of ``ȳ`` alone, which is worked out on a grid and read off where rows are many.
+What the copies of one record say is a ``Channel`` (``attacks._channel``). Under Gaussian noise, and with one copy of noise on no lattice,
+an estimate is a function of one number alone, which is worked out on a grid and read off where rows are many; on a lattice it is worked
+out once for all records with the same copies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
-from auditor.adversary.density import Histogram, Method, NoiseDensity, reconstruct
-from auditor.plugin import Array, GaussianNoise, NotApplicable, Reconstruction, View
+from attacks._channel import Channel, Combined, Overlap
+from attacks._prior_bins import lattice_bins
+from attacks._product import Product
+from auditor.adversary.density import Histogram, Method, reconstruct
+from auditor.plugin import Array, KroneckerNoise, NoiseDensity, NotApplicable, Reconstruction, View
 
 CELLS = 4096
 """Cells that perturbed values are counted in."""
@@ -37,55 +34,6 @@ Estimate = Callable[[Array], Array]
 """From copies of one attribute, shape (b, k), to an estimate, shape (b,), or to several, shape (e, b)."""
 
 
-@dataclass(frozen=True)
-class Channel:
-    """What the copies of one attribute say of it.
-
-    Attributes
-    ----------
-    noise : NoiseDensity
-        Of the combination (Gaussian) or of the least noisy copy (uniform).
-    weights : ndarray of shape (k,)
-        Of the combination.
-    reaches : ndarray of shape (k,)
-        ``a_i``, half-widths of uniform noise.
-    """
-
-    noise: NoiseDensity
-    weights: Array = field(repr=False)
-    reaches: Array = field(repr=False)
-
-    @property
-    def bounded(self) -> bool:
-        """Whether the noise is uniform."""
-        return self.noise.distribution == "uniform"
-
-    @property
-    def exact(self) -> bool:
-        """Whether the copies give the value away."""
-        return self.noise.std == 0.0
-
-    def value(self, copies: Array) -> Array:
-        """Return ``ȳ`` (Gaussian) or the middle of the overlap (uniform), shape (b,), for copies of shape (b, k)."""
-        if self.bounded:
-            low, high = self.overlap(copies)
-            return (low + high) / 2.0
-        return copies @ self.weights
-
-    def overlap(self, copies: Array) -> tuple[Array, Array]:
-        """Return the interval that uniform noise leaves possible; rounding must not turn it inside out."""
-        low, high = (copies - self.reaches).max(axis=1), (copies + self.reaches).min(axis=1)
-        return np.minimum(low, high), np.maximum(low, high)
-
-    def likelihood(self, copies: Array, edges: Array) -> Array:
-        """Return the likelihood averaged over each bin, up to a factor of each row's own, shape (b, B)."""
-        if self.bounded:
-            low, high = self.overlap(copies)
-            shared = np.minimum(high[:, None], edges[1:]) - np.maximum(low[:, None], edges[:-1])
-            return np.asarray(np.clip(shared, 0.0, None) / np.diff(edges))
-        return self.noise.likelihood(self.value(copies), edges)
-
-
 def channels(view: View) -> list[Channel]:
     """Return what the coalition's copies say, attribute by attribute.
 
@@ -95,18 +43,24 @@ def channels(view: View) -> list[Channel]:
         The law of the noise is unknown, mixes shapes, or is uniform with correlated attributes, whose own noise is not uniform.
     """
     law = view.law
-    if not isinstance(law, GaussianNoise):
+    if not isinstance(law, KroneckerNoise):
         raise NotApplicable("needs the law of the noise, of one shape across the copies")
     if law.follows_data:
         law = view.known_law
-        assert isinstance(law, GaussianNoise)
+        assert isinstance(law, KroneckerNoise)
     K_0, levels = law.shape, np.diag(law.level_covariance)
     if law.distribution == "uniform" and (K_0 - np.diag(np.diag(K_0))).any():
         raise NotApplicable("uniform noise that is correlated between attributes is not uniform in any one of them")
     std = np.sqrt(np.clip(np.diag(K_0), 0.0, None))
-    smallest = float(levels.min()) if law.distribution == "uniform" else view.combined_variance
+    if law.distribution == "uniform":
+        least = float(np.sqrt(levels.min()))
+        return [Overlap(NoiseDensity("uniform", float(least * s)), np.sqrt(3.0 * levels) * s) for s in std]
+    v = view.combined_variance
     return [
-        Channel(NoiseDensity(law.distribution, float(np.sqrt(smallest) * s)), view.weights, np.sqrt(3.0 * levels) * s) for s in std
+        Combined(NoiseDensity("gaussian", float(np.sqrt(v) * s)), view.weights)
+        if law.distribution == "gaussian" or s == 0.0 or levels.min() <= 0.0
+        else Product.of(law, j)
+        for j, s in enumerate(std)
     ]
 
 
@@ -126,8 +80,7 @@ def reconstructed_priors(
     domain : [low, high] or None
         Where originals lie; None: where all but a thousandth of the released values on either side do, and a bin beyond.
     """
-    least = int(np.argmin(np.diag(view.law.level_covariance))) if isinstance(view.law, GaussianNoise) else 0
-    values = [_Values(channel, j, least) for j, channel in enumerate(found)]
+    values = [_Values(channel, j) for j, channel in enumerate(found)]
     for copies in blocks:
         for value in values:
             value.widen(copies)
@@ -140,37 +93,48 @@ def reconstructed_priors(
 class _Values:
     """Counts of one attribute's perturbed values."""
 
-    def __init__(self, channel: Channel, attribute: int, least: int) -> None:
-        self.channel, self._j, self._least = channel, attribute, least
+    def __init__(self, channel: Channel, attribute: int) -> None:
+        self.channel, self._j = channel, attribute
         self._low, self._high = np.inf, -np.inf
         self._counts = np.zeros(CELLS)
 
     def _of(self, copies: list[Array]) -> Array:
-        """A prior is estimated from the combination, or from the least noisy copy where noise is uniform (combined, it would not be)."""
-        if self.channel.bounded:
-            return copies[self._least][:, self._j]
-        return np.stack([copy[:, self._j] for copy in copies], axis=1) @ self.channel.weights
+        return self.channel.observed(np.stack([copy[:, self._j] for copy in copies], axis=1))
 
     def widen(self, copies: list[Array]) -> None:
         y = self._of(copies)
         self._low, self._high = min(self._low, float(y.min())), max(self._high, float(y.max()))
 
+    @property
+    def _cells(self) -> Array:
+        noise = self.channel.noise
+        if noise.on_lattice and not self.channel.exact:
+            return lattice_bins(self._low, self._high, CELLS, noise.unit)
+        return np.linspace(self._low, self._high, CELLS + 1)
+
     def count(self, copies: list[Array]) -> None:
-        self._counts += np.histogram(self._of(copies), bins=CELLS, range=(self._low, self._high))[0]
+        cells = self._cells
+        self._counts[: len(cells) - 1] += np.histogram(self._of(copies), bins=len(cells) - 1, range=(cells[0], cells[-1]))[0]
 
     def prior(self, method: Method, bins: int | None, domain: Sequence[float] | None) -> Histogram:
-        cells = np.linspace(self._low, self._high, CELLS + 1)
-        edges = self._edges(cells, bins, domain)
-        return _learnt(((cells[:-1] + cells[1:]) / 2.0).tobytes(), self._counts.tobytes(), edges.tobytes(), self.channel.noise, method)
+        cells = self._cells
+        edges, counts = self._edges(cells, bins, domain), self._counts[: len(cells) - 1]
+        return _learnt(((cells[:-1] + cells[1:]) / 2.0).tobytes(), counts.tobytes(), edges.tobytes(), self.channel.noise, method)
 
     def _edges(self, cells: Array, bins: int | None, domain: Sequence[float] | None) -> Array:
+        noise = self.channel.noise
+        if domain is not None and noise.on_lattice:
+            return lattice_bins(domain[0], domain[1], bins or MOST_BINS, noise.unit)
         if domain is not None:
             return np.linspace(domain[0], domain[1], (bins or 100) + 1)
-        cumulative = np.concatenate([[0.0], np.cumsum(self._counts)]) / self._counts.sum()
+        counts = self._counts[: len(cells) - 1]
+        cumulative = np.concatenate([[0.0], np.cumsum(counts)]) / counts.sum()
         low, high = np.interp([CORE, 1.0 - CORE], cumulative, cells)
-        count = bins or int(np.clip(np.ceil(2.0 * (high - low) / self.channel.noise.std), 100, MOST_BINS))
-        tails = [cells[0] - self.channel.noise.std], [cells[-1] + self.channel.noise.std]
-        return np.unique(np.concatenate([tails[0], np.linspace(low, high, count - 1), tails[1]]))
+        count = bins or int(np.clip(np.ceil(2.0 * (high - low) / noise.std), 100, MOST_BINS))
+        core = lattice_bins(low, high, bins or MOST_BINS, noise.unit) if noise.on_lattice else np.linspace(low, high, count - 1)
+        beyond = noise.unit * np.ceil(noise.std / noise.unit) if noise.on_lattice else noise.std
+        reached = np.concatenate([cells[[0, -1]], core])
+        return np.unique(np.concatenate([[reached.min() - beyond], core, [reached.max() + beyond]]))
 
 
 @lru_cache(maxsize=256)
@@ -179,9 +143,9 @@ def _learnt(y: bytes, counts: bytes, edges: bytes, noise: NoiseDensity, method: 
     return reconstruct(np.frombuffer(y), np.frombuffer(counts), np.frombuffer(edges), noise, method)
 
 
-def posterior_mass(prior: Histogram, channel: Channel, copies: Array) -> tuple[Array, NDArray[np.bool_]]:
+def posterior_mass(prior: Histogram, likelihood: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Return posterior probabilities of the bins, shape (b, B), and which rows the prior can explain at all, shape (b,)."""
-    mass = channel.likelihood(copies, prior.edges) * prior.mass
+    mass = likelihood * prior.mass
     total = mass.sum(axis=1)
     explained = total > 0
     return mass / np.where(explained, total, 1.0)[:, None], explained
@@ -203,10 +167,12 @@ def read_off(estimate: Callable[[Histogram, Channel, Array], Array], prior: Hist
         return np.concatenate([estimate(prior, channel, part) for part in parts], axis=-1)
 
     low, high = prior.edges[0], prior.edges[-1]
-    if channel.bounded or 2 * FINE * (high - low) > channel.noise.std * (rows - 2):
+    if channel.noise.on_lattice:
+        return lambda copies: each_once(direct, copies)
+    if not channel.smooth or 2 * FINE * (high - low) > channel.noise.std * (rows - 2):
         return direct
     grid, step = np.linspace(low, high, int(np.ceil(FINE * (high - low) / channel.noise.std)) + 1, retstep=True)
-    table = read_off(estimate, prior, replace(channel, weights=np.ones(1)), 0)(grid[:, None])
+    table = read_off(estimate, prior, channel.alone(), 0)(grid[:, None])
     rise = np.diff(table)
     steep = np.abs(rise) > STEEP * step
 
@@ -221,6 +187,12 @@ def read_off(estimate: Callable[[Histogram, Channel, Array], Array], prior: Hist
         return found
 
     return from_table
+
+
+def each_once(estimate: Estimate, copies: Array) -> Array:
+    """Return an estimate of records, worked out once for all that have the same copies."""
+    found, place = np.unique(copies, axis=0, return_inverse=True)
+    return np.asarray(estimate(found)[..., place.ravel()])
 
 
 class ByAttribute(Reconstruction):
@@ -246,18 +218,3 @@ def estimated_by_attribute(
 def by_attribute(copies: Sequence[Array]) -> list[Array]:
     """Return the copies of each attribute, N of shape (b, k), of k copies of shape (b, N)."""
     return [np.stack([copy[:, j] for copy in copies], axis=1) for j in range(copies[0].shape[1])]
-
-
-def truncated_mean(mean: Array, std: Array | float, low: Array, high: Array) -> Array:
-    """Return the mean of a normal distribution cut to [low, high], all of shapes that broadcast; its nearer end where it has no mass.
-
-    ``mean + std·(φ(a) − φ(b)) / (Φ(b) − Φ(a))``, taken on the side of the origin where the difference keeps its digits.
-    """
-    a, b = (low - mean) / std, (high - mean) / std
-    flip = a > 0
-    a, b = np.where(flip, -b, a), np.where(flip, -a, b)
-    mass = ndtr(b) - ndtr(a)
-    gap = (np.exp(-0.5 * a * a) - np.exp(-0.5 * b * b)) / np.sqrt(2.0 * np.pi)
-    shift = np.divide(gap, mass, out=np.zeros_like(gap), where=mass > 1e-300)
-    inside = np.clip(mean + std * np.where(flip, -shift, shift), low, high)
-    return np.asarray(np.where(mass > 1e-300, inside, np.clip(mean, low, high)))

@@ -22,11 +22,10 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
+from attacks._channel import Channel
 from attacks._posterior import (
-    Channel,
     Estimate,
     by_attribute,
     channels,
@@ -95,23 +94,14 @@ class Localised(Reconstruction):
 
 def median(prior: Histogram, channel: Channel, copies: Array) -> Array:
     """Return the median of the posterior, linear within its bin, shape (b,); what the copies say alone where the prior explains nothing."""
-    mass, explained = posterior_mass(prior, channel, copies)
+    mass, explained = posterior_mass(prior, channel.likelihood(copies, prior.edges))
     cumulative = np.cumsum(mass, axis=1)
     place = np.minimum((cumulative < 0.5).sum(axis=1), mass.shape[1] - 1)[:, None]
     here = np.take_along_axis(mass, place, axis=1)
     before = np.take_along_axis(cumulative, place, axis=1) - here
     share = np.clip(np.divide(0.5 - before, here, out=np.full_like(here, 0.5), where=here > TINY), 0.0, 1.0)[:, 0]
-    low, high = _possible(prior, channel, copies, place[:, 0])
+    low, high = channel.possible(copies, prior.edges[place[:, 0]], prior.edges[place[:, 0] + 1])
     return np.where(explained, low + share * (high - low), channel.value(copies))
-
-
-def _possible(prior: Histogram, channel: Channel, copies: Array, place: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Return the part of a bin that bounded noise leaves possible."""
-    low, high = prior.edges[place], prior.edges[place + 1]
-    if not channel.bounded:
-        return low, high
-    start, stop = channel.overlap(copies)
-    return np.maximum(low, np.minimum(start, high)), np.minimum(high, np.maximum(stop, low))
 
 
 def shortest_interval(prior: Histogram, channel: Channel, copies: Array, confidence: float) -> tuple[Array, Array]:
@@ -126,13 +116,10 @@ def shortest_interval(prior: Histogram, channel: Channel, copies: Array, confide
     -----
     From each edge in turn the shortest way up and down, linear within the last bin; bounded noise cuts what it makes impossible.
     """
-    mass, explained = posterior_mass(prior, channel, copies)
+    mass, explained = posterior_mass(prior, channel.likelihood(copies, prior.edges))
     y = channel.value(copies)
     low, high = (np.where(explained, end, y) for end in _shortest(mass, prior.edges, confidence))
-    if channel.bounded:
-        left, right = channel.overlap(copies)
-        low, high = np.clip(low, left, right), np.clip(high, left, right)
-    return low, high
+    return channel.cut(copies, low, high)
 
 
 def _shortest(mass: Array, edges: Array, confidence: float) -> tuple[Array, Array]:

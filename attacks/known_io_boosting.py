@@ -59,7 +59,7 @@ class KnownInputOutputBoosting(RowAttack):
 
     name = "known-io-boosting"
     attack_kind = "with records"
-    cost = Cost(0.05, 1e-5)
+    cost = Cost(0.03, 7e-6)
     reference = "friedman2001, algorithm 2"
     families = KnownInputOutputRegression.families
     knowledge = (KnownRecords.name,)

@@ -46,6 +46,7 @@ from attacks._axis_error import turning
 from attacks._energy import SignSearch, univariate_energy
 from auditor.plugin import (
     Array,
+    Cost,
     KnownSample,
     NotApplicable,
     PluginParameters,
@@ -81,6 +82,7 @@ class KnownSampleAttack(RowAttack):
     knowledge = (KnownSample.name,)
     assumes = "The adversary has other draws from the same population; records are independent draws; the map is orthogonal."
     wins = "Wins on skewed or off-centre data with distinct eigenvalues; on data symmetric about 0 the signs are coin tosses."
+    cost = Cost(2e-3, 1e-6)
 
     class Parameters(PluginParameters):
         """How signs are searched for."""

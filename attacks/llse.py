@@ -32,7 +32,7 @@ from auditor.plugin import (
     AffineStack,
     Array,
     Estimated,
-    GaussianNoise,
+    KroneckerNoise,
     LinearAttack,
     NoiseLaw,
     Perfect,
@@ -66,7 +66,7 @@ class JointLLSE(LinearAttack):
     def affine_batch(self, view: View, coalitions: Sequence[tuple[int, ...]]) -> Sequence[Affine]:
         """Return equation 6 for many coalitions of one size at once, where knowledge is the same for all of them."""
         law = view.law
-        if not isinstance(view.knowledge, Perfect) or not isinstance(law, GaussianNoise):
+        if not isinstance(view.knowledge, Perfect) or not isinstance(law, KroneckerNoise):
             return super().affine_batch(view, coalitions)
         held = np.fromiter(chain.from_iterable(coalitions), dtype=np.intp).reshape(len(coalitions), -1)
         index = np.searchsorted(view.copies, held)
@@ -96,12 +96,12 @@ def llse_weights(K_X: Array, law: NoiseLaw, grain: Array | None = None) -> Array
     ----------
     K_X : ndarray of shape (N, N)
         The data's covariance; may be singular.
-    law : GaussianNoise or DenseNoise
+    law : KroneckerNoise or DenseNoise
         The noise of the coalition's k copies; may be singular.
     grain : ndarray of shape (N,), optional
         What the copies are rounded to (``View.grain``); the last bit of the noise unless given.
     """
-    if isinstance(law, GaussianNoise):
+    if isinstance(law, KroneckerNoise):
         grain = np.full(len(K_X), EPS * max(1.0, float(np.diag(law.level_covariance).max()))) if grain is None else grain
         return np.asarray(weights_by_attribute(law.level_covariance[None], grain, Pencil.of(K_X, law.shape).gain)[0])
     k = law.copies
@@ -113,7 +113,7 @@ def llse_error(K_X: Array, law: NoiseLaw) -> Array:
 
     Parameters as for ``llse_weights``. Exact for any table whose covariance is ``K_X`` (divisor n), over the noise alone.
     """
-    if isinstance(law, GaussianNoise):
+    if isinstance(law, KroneckerNoise):
         _, v = best_unbiased_combination(law.level_covariance)
         return Pencil.of(K_X, law.shape).error(v)
     W = llse_weights(K_X, law)

@@ -5,7 +5,7 @@ knows where records are and where none is, which no linear attack does.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``f_X`` | prior density: ``gaussian``, ``flat``, ``histogram`` or ``kde`` | | |
+| ``f_X`` | prior density: ``gaussian``, ``flat``, ``histogram``, ``kde`` or ``known`` | | |
 | ``f_R`` | density of the noise in the coalition's copies | | |
 | mode | ``argmax_x f_R(y − x) f_X(x)`` | (N,) | liu2008, (12.3) |
 | mean | ``∫ x f_R(y − x) f_X(x) dx / ∫ f_R(y − x) f_X(x) dx`` | (N,) | huang2005, section 4 |
@@ -14,10 +14,12 @@ knows where records are and where none is, which no linear attack does.
 same
 smoothed by a normal kernel one bin wide; the mode is found by Newton's method from the best of a grid. Both take attributes one at a
 time, so with strong correlations the Gaussian prior, which uses them, wins; on skewed or clustered attributes they do. ``histogram`` with
-``estimate: mean`` is the univariate reconstruction (UDR) of huang2005, section 4, with a prior that was estimated.
+``estimate: mean`` is the univariate reconstruction (UDR) of huang2005, section 4, with a prior that was estimated. ``known``: the table's
+own values and how often it has each, which ``perfect`` knowledge gives; mode and mean are then of the exact posterior, for any law.
 
-Several copies: Gaussian noise, the combination of least noise, which says all they say; uniform noise, the overlap of what each leaves
-possible. Under uniform noise the Gaussian prior, too, goes attribute by attribute: a normal cut to the overlap.
+Several copies say what ``attacks._channel`` has: under Gaussian noise their combination of least noise, under uniform noise the overlap
+of what each leaves possible, of one process its least perturbed copy, and of other noise all of them. Under any noise that is not
+Gaussian the Gaussian prior, too, goes attribute by attribute. ``kde`` is then in bins a quarter as wide, on a lattice as wide.
 
 Reference: liu2008, section 3.5. The mean has the least squared error of all estimates from the right prior; the mode does not.
 """
@@ -31,15 +33,11 @@ import numpy as np
 from pydantic import Field
 from scipy.special import ndtr
 
-from attacks._posterior import (
-    ByAttribute,
-    Channel,
-    channels,
-    estimated_by_attribute,
-    posterior_mass,
-    reconstructed_priors,
-    truncated_mean,
-)
+from attacks._channel import Channel, Combined, Overlap, truncated_mean
+from attacks._posterior import ByAttribute, channels, estimated_by_attribute, posterior_mass, reconstructed_priors
+from attacks._prior_bins import normal_bins, smoothed
+from attacks._product import Product
+from attacks._value_posterior import of_values
 from attacks.llse import llse_weights
 from auditor.adversary.density import Histogram, Method
 from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, RowAttack, View, register
@@ -52,9 +50,12 @@ class MaximumAPosteriori(RowAttack):
     name = "map-estimate"
     attack_kind = "per attribute"
     combines = True
-    cost = Cost(0.015, 5e-7)
+    cost = Cost(9e-3, 3e-7)
     reference = "liu2008, section 3.5"
-    assumes = "The adversary knows the law of the noise; a gaussian prior needs the data's moments, the others only the copies."
+    assumes = (
+        "The adversary knows the law of the noise; a gaussian prior needs the data's moments, a known one every attribute's distribution, "
+        "the others only the copies."
+    )
     wins = (
         "Wins on skewed or clustered attributes while their shape shows through the noise; on normal data an estimated prior "
         "loses to llse; a gaussian prior equals bayes-estimate, a flat one ndr."
@@ -63,7 +64,9 @@ class MaximumAPosteriori(RowAttack):
     class Parameters(PluginParameters):
         """The prior, and what to take of the posterior."""
 
-        prior: Literal["gaussian", "flat", "histogram", "kde"] = Field("histogram", description="shape of the prior f_X")
+        prior: Literal["gaussian", "flat", "histogram", "kde", "known"] = Field(
+            "histogram", description="shape of the prior f_X; known: the table's own distribution, with perfect knowledge"
+        )
         estimate: Literal["mode", "mean"] = Field("mode", description="what to take of the posterior")
         method: Method = Field("em", description="how a prior is reconstructed: em, or Agrawal and Srikant's iteration")
         bins: Annotated[int, Field(ge=2, le=2000)] | None = Field(None, description="bins of a reconstructed prior; by default 100 to 400")
@@ -73,13 +76,24 @@ class MaximumAPosteriori(RowAttack):
         p, found = self.parameters, channels(view)
         if p.prior == "flat":
             return ByAttribute([channel.value for channel in found])
+        if p.prior == "known":
+            return ByAttribute([of_values(view, channel, j, p.estimate == "mode") for j, channel in enumerate(found)])
         if p.prior == "gaussian":
-            mu_X, K_X = view.data_moments
-            if not found[0].bounded:
-                return _Linear(llse_weights(K_X, view.known_law, view.grain), mu_X)
-            return _Cut(found, mu_X, np.sqrt(np.diag(K_X)), p.estimate)
+            return _with_normal_prior(view, found, p.estimate)
         priors = reconstructed_priors(view, found, blocks, p.method, p.bins, None)
         return estimated_by_attribute(ESTIMATES[p.prior, p.estimate], found, priors, view.released.count)
+
+
+def _with_normal_prior(view: View, found: Sequence[Channel], estimate: Literal["mode", "mean"]) -> Reconstruction:
+    """Return Bayes' rule with a Gaussian prior: all attributes together under Gaussian noise, else one at a time."""
+    (mu_X, K_X), law = view.data_moments, view.known_law
+    std = np.sqrt(np.clip(np.diag(K_X), 0.0, None))  # estimated ones may be rounded below 0
+    if law.distribution == "gaussian":
+        return _Linear(llse_weights(K_X, law, view.grain), mu_X)
+    if law.distribution == "uniform":
+        return _Cut([channel for channel in found if isinstance(channel, Overlap)], mu_X, std, estimate)
+    priors = [normal_bins(*each) for each in zip(mu_X, std, found, strict=True)]
+    return estimated_by_attribute(ESTIMATES["histogram", estimate], found, priors, view.released.count)
 
 
 class _Linear(Reconstruction):
@@ -95,7 +109,7 @@ class _Linear(Reconstruction):
 class _Cut(Reconstruction):
     """Gaussian prior, uniform noise: a normal cut to what the copies leave possible, attribute by attribute."""
 
-    def __init__(self, found: Sequence[Channel], mu: Array, std: Array, estimate: str) -> None:
+    def __init__(self, found: Sequence[Overlap], mu: Array, std: Array, estimate: str) -> None:
         self._found, self._mu, self._std, self._mode = found, mu, std, estimate == "mode"
 
     def rows(self, copies: Sequence[Array]) -> Array:
@@ -117,27 +131,24 @@ def histogram_mean(prior: Histogram, channel: Channel, copies: Array) -> Array:
     copies : ndarray of shape (b, k)
         One attribute's released values. Where the prior explains none of them, what the copies say alone.
     """
-    mass, explained = posterior_mass(prior, channel, copies)
-    y, (low, high) = channel.value(copies)[:, None], (prior.edges[:-1], prior.edges[1:])
-    if channel.bounded:
-        start, stop = channel.overlap(copies)
-        inside = (np.maximum(start[:, None], low) + np.minimum(stop[:, None], high)) / 2.0
-    else:
-        inside = truncated_mean(y, channel.noise.std, low, high)
-    return np.where(explained, np.einsum("rb,rb->r", mass, inside), y[:, 0])
+    likelihood, inside = channel.within(copies, prior.edges)
+    mass, explained = posterior_mass(prior, likelihood)
+    return np.where(explained, np.einsum("rb,rb->r", mass, inside), channel.value(copies))
 
 
 def histogram_mode(prior: Histogram, channel: Channel, copies: Array) -> Array:
     """Return the posterior mode under a prior that is flat in every bin, shape (b,).
 
     Gaussian noise: in each bin the point nearest to ``ȳ``; the bin whose density there is largest wins. Uniform noise: the middle of the
-    densest bin's possible part.
+    densest bin's possible part. Other noise: as Gaussian, with its own best point of each bin.
     """
-    y, low, high = channel.value(copies)[:, None], prior.edges[:-1], prior.edges[1:]
     log_prior = np.log(np.maximum(prior.density, 1e-300))
-    if channel.bounded:
-        start, stop = channel.overlap(copies)
-        left, right = np.maximum(start[:, None], low), np.minimum(stop[:, None], high)
+    if isinstance(channel, Product):
+        points, log_likelihood = channel.best_points(copies, prior.edges)
+        return np.asarray(np.take_along_axis(points, (log_prior + log_likelihood).argmax(axis=1)[:, None], axis=1)[:, 0])
+    y, low, high = channel.value(copies)[:, None], prior.edges[:-1], prior.edges[1:]
+    if isinstance(channel, Overlap):
+        left, right = channel.parts(copies, prior.edges)
         best = np.where(right > left, log_prior, -np.inf)
         place = best.argmax(axis=1)
         middle = np.take_along_axis((left + right) / 2.0, place[:, None], axis=1)[:, 0]
@@ -148,10 +159,15 @@ def histogram_mode(prior: Histogram, channel: Channel, copies: Array) -> Array:
 
 
 def kde_mean(prior: Histogram, channel: Channel, copies: Array) -> Array:
-    """Return the posterior mean under a mixture of normals at the bins' middles, one bin wide, shape (b,): closed form."""
+    """Return the posterior mean under a mixture of normals at the bins' middles, one bin wide, shape (b,).
+
+    Closed form under Gaussian and uniform noise; else of the mixture in finer bins.
+    """
+    if isinstance(channel, Product):
+        return histogram_mean(smoothed(prior, channel.noise), channel, copies)
     c, h = prior.midpoints, np.diff(prior.edges)
     y = channel.value(copies)[:, None]
-    if channel.bounded:
+    if isinstance(channel, Overlap):
         start, stop = (end[:, None] for end in channel.overlap(copies))
         mass = prior.mass * (ndtr((stop - c) / h) - ndtr((start - c) / h))
         inside = truncated_mean(np.broadcast_to(c, mass.shape), h, start, stop)
@@ -171,16 +187,19 @@ def kde_mode(prior: Histogram, channel: Channel, copies: Array) -> Array:
     """Return the posterior mode under the mixture of ``kde_mean``, shape (b,): Newton's method from the best of a grid, kept uphill.
 
     A step that leaves the neighbouring grid points, or heads for a minimum, is replaced by half the way the slope points. Under uniform
-    noise the ends of what is possible are candidates too.
+    noise the ends of what is possible are candidates too; under other noise the mode is of the mixture in finer bins.
     """
+    if isinstance(channel, Product):
+        return histogram_mode(smoothed(prior, channel.noise), channel, copies)
     y = channel.value(copies)
     grid = np.unique(np.concatenate([prior.midpoints, prior.edges]))
     log_f = _log_mixture(prior, grid)[0]
-    if not channel.bounded:
+    if isinstance(channel, Combined):
         precision = 1.0 / channel.noise.std**2
         place = (log_f - 0.5 * precision * (y[:, None] - grid) ** 2).argmax(axis=1)
         low, high = grid[np.maximum(place - 1, 0)], grid[np.minimum(place + 1, len(grid) - 1)]
         return _climb(prior, grid[place], low, high, y, precision)
+    assert isinstance(channel, Overlap)
     start, stop = channel.overlap(copies)
     posterior = np.where((grid >= start[:, None]) & (grid <= stop[:, None]), log_f, -np.inf)
     place, found = posterior.argmax(axis=1), np.isfinite(posterior.max(axis=1))

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from auditor.numerics.combination import weights_by_attribute
-from auditor.plugin import Affine, GaussianNoise, LinearAttack, View, register
+from auditor.plugin import Affine, KroneckerNoise, LinearAttack, View, register
 
 
 @register
@@ -30,7 +30,7 @@ class NoiseDistributionReconstruction(LinearAttack):
 
     def affine(self, view: View) -> Affine:
         """Return ``W = w ⊗ I`` and no offset: the estimate is unbiased."""
-        if not isinstance(view.law, GaussianNoise):
+        if not isinstance(view.law, KroneckerNoise):
             return Affine(np.asarray(np.kron(view.weights, np.eye(view.width))), np.zeros(view.width))
         W = weights_by_attribute(view.law.level_covariance[None], view.grain, lambda v: np.eye(view.width)[None])
         return Affine(W[0], np.zeros(view.width))

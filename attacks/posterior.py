@@ -6,11 +6,11 @@ the likelihoods multiply. Nothing about a best copy is assumed: that the others 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``q`` | the adversary's prior | (s,) | |
-| ``T(p)`` | ``p·I + (1 − p)/s`` | (s, s) | xiao2009, eq. 1 |
+| ``T(p)`` | ``p·I + (1 − p)·1πᵀ``, π uniform unless the scheme says otherwise | (s, s) | xiao2009, eq. 1 |
 | ``b_i`` | backward message: chance of everything perturbed further than copy i, given it | (b,) | |
 | ``P(x\|y)`` | ``∝ q(x)·T(p_1)[x, y_1]·b_1``, ``b_{i−1} = T(p_i/p_{i−1})[y_{i−1}, y_i]·b_i`` | (b, s) | xiao2009, Lemma 1 |
 | | ``∝ q(x)·Π_i T(p_i)[x, y_i]`` for fresh copies | (b, s) | xiao2009, Appendix 2 |
-| ``R_i`` | ``1 + s·p_i/(1 − p_i)``: odds that copy i showing x lends to x | scalar | |
+| ``R_i`` | ``1 + p_i/((1 − p_i)π_x)``: odds that copy i showing x lends to x | scalar | |
 
 Work is ``O(n·(k + s))`` for k copies. Optimal where prior and channel are right; fails to gain from a second multilevel copy, and with a
 prior estimated from few rows it is as wrong as the estimate. Not checked: that tuples are independent.
@@ -20,9 +20,8 @@ Reference: xiao2009, Appendix 2; agrawal2001 for the prior by expectation-maximi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -49,7 +48,7 @@ from auditor.plugin import (
     register,
 )
 from auditor.schemes.replacement.estimated_law import EstimatedLaw, estimated_retention, learnt
-from auditor.schemes.replacement.law import odds_ratio, step
+from auditor.schemes.replacement.law import fresh_chances, step
 
 MOST_LOG = 600.0
 """Products of odds beyond ``e^600`` leave double precision: they are taken in logarithms then."""
@@ -101,7 +100,8 @@ class Posterior(CategoricalAttack):
         counts, level = view.need(SampleCounts).counts[best], view.law.levels[best]
         if level == 0:
             return np.full(view.size, 1.0 / view.size)  # the copy says nothing of the prior
-        return prior_by_likelihood(counts, level) if self.parameters.prior == "em" else prior_by_inversion(counts, level)
+        found = prior_by_likelihood if self.parameters.prior == "em" else prior_by_inversion
+        return found(counts, level, view.law.pi)
 
     def _from_pairs(self, view: CategoricalView) -> Inference:
         """Channel and prior from known records: how often each copy shows the truth."""
@@ -111,8 +111,8 @@ class Posterior(CategoricalAttack):
         if isinstance(view.law, EstimatedLaw):
             copies = dict(enumerate(pairs.copies, start=1))
             return Bayes(prior, learnt(x, copies, [view.size], [tuple(copies)]), fixed=False, exact=False)
-        levels = tuple(estimated_retention(x, y, view.size) for y in pairs.copies)
-        return Bayes(prior, UniformLaw(levels, view.size, view.law.multilevel), fixed=False, exact=False)
+        levels = tuple(estimated_retention(x, y, view.size, view.law.pi) for y in pairs.copies)
+        return Bayes(prior, replace(view.law, levels=levels), fixed=False, exact=False)
 
 
 @dataclass
@@ -162,16 +162,17 @@ def chain_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes], exact: b
     exact : bool
         Whether copies that the law makes impossible get 0; otherwise the law is an estimate, and they are taken as they are.
     """
-    s, order = law.size, law.descending
+    order = law.descending
     message = np.ones(copies[0].size)
     for before, after in zip(reversed(order[:-1]), reversed(order[1:]), strict=True):
         # b_{i−1} = T(p_i/p_{i−1})[y_{i−1}, y_i] · b_i, over its larger case: a factor common to all x may be rescaled
         rho = step(law.levels[before], law.levels[after])
-        same, other = rho + (1.0 - rho) / s, (1.0 - rho) / s
-        message *= np.where(copies[before] == copies[after], 1.0, other / same)
+        other = law.redrawn_as(rho, copies[after])
+        message *= np.where(copies[before] == copies[after], 1.0, other / np.maximum(rho + other, SMALLEST))
         np.maximum(message, SMALLEST, out=message, where=message > 0)
     p, y = law.levels[order[0]], copies[order[0]]
-    joint = np.tile(prior * ((1.0 - p) / s), (y.size, 1))
+    fresh = np.broadcast_to(law.redrawn_as(p, y), y.shape)
+    joint = np.outer(fresh if exact else np.maximum(fresh, SMALLEST), prior)
     joint[np.arange(y.size), y] += prior[y] * p
     joint *= (message if exact else np.maximum(message, SMALLEST))[:, None]
     return joint
@@ -179,48 +180,50 @@ def chain_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes], exact: b
 
 def fresh_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes]) -> Array:
     """Return ``q(x)·Π T(p_i)[x, y_i]`` up to a factor for each record, shape (b, s): each copy lends odds to the value it shows."""
-    odds = [odds_ratio(level, law.size) for level in law.levels]
+    odds = [law.odds_of(level) for level in law.levels]
     rows = np.arange(copies[0].size)
-    if math.fsum(math.log(ratio) for ratio in odds) <= MOST_LOG:
+    if law.epsilon() <= MOST_LOG:
         joint = np.tile(prior, (rows.size, 1))
         for ratio, y in zip(odds, copies, strict=True):
-            joint[rows, y] *= ratio
+            joint[rows, y] *= ratio[y]
         return joint
     scores = np.zeros((rows.size, law.size))
     allowed = np.ones((rows.size, law.size), dtype=bool)
     for ratio, y in zip(odds, copies, strict=True):
-        if math.isfinite(ratio):
-            scores[rows, y] += math.log(ratio)
-        else:  # retention 1: the copy is the original
+        sure = np.isinf(ratio)[y]  # kept for certain, at retention 1 or as a value that is never drawn: the copy is the original
+        scores[rows, y] += np.log(np.where(np.isinf(ratio), 1.0, ratio))[y]
+        if sure.any():
             shown = allowed[rows, y]
-            allowed[...] = False
-            allowed[rows, y] = shown
+            allowed[sure] = False
+            allowed[rows[sure], y[sure]] = shown[sure]
     weights = np.where(allowed, prior, 0.0)
     scores[weights <= 0] = -np.inf
     top = scores.max(axis=1, keepdims=True)
     return np.asarray(weights * np.exp(scores - np.where(np.isfinite(top), top, 0.0)))
 
 
-def prior_by_inversion(counts: Array, retention: float) -> Array:
-    """Return the prior by inverting ``T(p)``: ``(f − (1 − p)/s) / p``, negative values put to 0 and the rest scaled; shape (s,)."""
+def prior_by_inversion(counts: Array, retention: float, pi: Array | None = None) -> Array:
+    """Return the prior by inverting ``T(p)``: ``(f − (1 − p)π) / p``, negative values put to 0 and the rest scaled; shape (s,)."""
     frequency = counts / counts.sum()
-    estimate = np.clip((frequency - (1.0 - retention) / counts.size) / retention, 0.0, None)
+    estimate = np.clip((frequency - fresh_chances(retention, counts.size, pi)) / retention, 0.0, None)
     return np.asarray(estimate / estimate.sum())
 
 
-def prior_by_likelihood(counts: Array, retention: float) -> Array:
+def prior_by_likelihood(counts: Array, retention: float, pi: Array | None = None) -> Array:
     """Return the maximum-likelihood prior, shape (s,): where expectation-maximisation ends, without its thousands of steps.
 
-    ``Σ c_y log e_y`` with ``e = p q + (1 − p)/s`` is largest over the simplex where ``e_y = max(t c_y, (1 − p)/s)``, t such that e sums
-    to 1 (Kuhn–Tucker): values that are shown too seldom have ``q = 0``, the others are shown as often as expected.
+    ``Σ c_y log e_y`` with ``e = p q + a``, ``a = (1 − p)π``, is largest over the simplex where ``e_y = max(t c_y, a_y)``, t such that e
+    sums to 1 (Kuhn–Tucker): values that are shown too seldom for ``a_y`` have ``q = 0``, the others are shown as often as expected.
 
     Source: agrawal2001, section 4, for the estimate and the iteration.
     """
-    noise, order = (1.0 - retention) / counts.size, np.sort(counts)[::-1]
-    # t, were the k most frequent values those with q > 0
-    possible = (retention + noise * np.arange(1, counts.size + 1)) / np.cumsum(order)
-    t = possible[np.flatnonzero(possible * order > noise)[-1]]
-    return np.asarray(np.maximum(t * counts - noise, 0.0) / retention)
+    a = np.broadcast_to(fresh_chances(retention, counts.size, pi), counts.shape)
+    order = np.argsort(-np.divide(counts, a, out=np.where(counts > 0, np.inf, 0.0), where=a > 0), kind="stable")
+    c, noise = counts[order], a[order]
+    # t, were the k values shown most often for their a those with q > 0
+    possible = (retention + (np.cumsum(noise) if pi is not None else noise[0] * np.arange(1, counts.size + 1))) / np.cumsum(c)
+    t = possible[np.flatnonzero(possible * c > noise)[-1]]
+    return np.asarray(np.maximum(t * counts - a, 0.0) / retention)
 
 
 def prior_of_chances(counts: Array, T: Array, by_likelihood: bool) -> Array:

@@ -22,6 +22,9 @@ Who knows all people of a table need not name them one by one: two of them are n
 log odds is the likeliest way to pair all people with all rows, as what rows are likely as anybody's cancels. With few targets among many
 rows it is next to nothing better than the odds.
 
+Under noise of another law the known attributes count by their exact log-likelihood, ``Σ_a Σ_i log f_ia(y_ia − x_a)``, and the others by the
+odds above. How likely a row's known attributes are as anybody's has no closed form then and is left out, which an assignment does not feel.
+
 Wins with little noise on several known attributes; fails under noise as large as the data, be it the copies' or the adversary's own. The
 adversary's values are exact, as ``known-attributes`` has it, unless ``noise`` says otherwise; that noise is normal and independent, as the
 audit draws it.
@@ -36,6 +39,9 @@ import numpy as np
 import scipy  # its parts are imported when they are first used
 from pydantic import Field
 
+from attacks._channel import Channel, Combined
+from attacks._posterior import channels
+from attacks._product import LEAST
 from attacks.mixture_estimate import least_noise
 from attacks.partial_disclosure import given
 from auditor.numerics.linear_algebra import in_own_units, regression
@@ -44,6 +50,7 @@ from auditor.plugin import (
     AuditorError,
     Indices,
     KnownAttributes,
+    NoiseDensity,
     NotApplicable,
     PluginParameters,
     Reconstruction,
@@ -69,7 +76,7 @@ class RecordLinkage(RowAttack):
     attack_kind = "naming"
     reference = "fellegi1969"
     knowledge = (KnownAttributes.name,)
-    assumes = "The adversary knows the law of the noise, which is Gaussian, the data's mean and covariance, and attributes of its targets."
+    assumes = "The adversary knows the law of the noise, the data's mean and covariance, and attributes of its targets."
     wins = (
         "Wins with little noise on several known attributes; under noise as large as the data it names hardly more than chance does, and "
         "gains nothing from a second corner-wave copy."
@@ -93,8 +100,6 @@ class RecordLinkage(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the comparison of targets with rows; it needs no row of the copies, only the law."""
-        if view.known_law.distribution != "gaussian":
-            raise NotApplicable("its odds are those of Gaussian noise, and this noise is uniform")
         if self.parameters.assignment and view.released.count > MOST_ROWS:
             raise NotApplicable("an assignment weighs all rows against all targets at once, at most 20,000 rows of them")
         W, known = least_noise(view), view.known_columns
@@ -106,11 +111,29 @@ class RecordLinkage(RowAttack):
             R = np.zeros((len(known), view.width))
             R[:, known] = whitening(Sigma_r[np.ix_(known, known)] + np.diag(own), K_X[np.ix_(known, known)])
             comparison = Comparison(combination, known, np.eye(view.width)[:, known], R, np.zeros((0, view.width)))
-        else:
+        elif view.known_law.distribution == "gaussian":
             B, conditional = given(K_X, known, own)
             comparison = Comparison(combination, known, B, whitening(conditional + Sigma_r, K_X), whitening(K_X + Sigma_r, K_X))
+        else:
+            comparison = self._by_likelihood(view, combination, K_X, Sigma_r, own)
         comparison.known_noise, comparison.assigns = np.sqrt(own) if own.any() else None, self.parameters.assignment
         return comparison
+
+    def _by_likelihood(self, view: View, combination: Combination, K_X: Array, Sigma_r: Array, own: Array) -> Comparison:
+        """Return the comparison under noise that is not Gaussian: exact densities of the known attributes, odds of the others."""
+        if own.any():
+            reason = "normal noise in what is known has no closed density beside"
+            raise NotApplicable(f"{reason} {view.known_law.distribution} noise in the copies; by distance it is weighed")
+        known, others = view.known_columns, np.setdiff1d(np.arange(view.width), view.known_columns)
+        B, conditional = given(K_X, known)
+        found, least = channels(view), np.sqrt(FINEST * np.diag(K_X))
+        seen = [
+            Combined(NoiseDensity("gaussian", least[j] or 1.0), view.weights) if found[j].exact else found[j] for j in known
+        ]  # what has no noise is told apart as far as covariances are
+        U = np.ix_(others, others)
+        pick = np.eye(view.width)[others]
+        R, R_0 = (whitening((K + Sigma_r)[U], K_X[U]) @ pick for K in (conditional, K_X))
+        return Comparison(combination, known, B, R, R_0, seen)
 
     def _own_noise(self, names: Sequence[str]) -> Array:
         """Return the noise in what is known, as shares of the attributes' variances, shape (|K|,)."""
@@ -145,10 +168,13 @@ class Combination:
 
 
 class Comparison(Reconstruction):
-    """Log odds of rows for targets: ``½‖R_0(ȳ − mu)‖² − ½‖R(ȳ − m)‖²``, but for a constant."""
+    """Log odds of rows for targets: ``½‖R_0(ȳ − mu)‖² − ½‖R(ȳ − m)‖²``, but for a constant.
 
-    def __init__(self, combination: Combination, known: Indices, B: Array, R: Array, R_0: Array) -> None:
-        self._combination, self._known, self._B, self._R, self._R_0 = combination, known, B, R, R_0
+    To these is added the log-likelihood of what ``seen`` are channels of: each known attribute, or none.
+    """
+
+    def __init__(self, combination: Combination, known: Indices, B: Array, R: Array, R_0: Array, seen: Sequence[Channel] = ()) -> None:
+        self._combination, self._known, self._B, self._R, self._R_0, self._seen = combination, known, B, R, R_0, seen
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return the best linear estimate of every row."""
@@ -160,4 +186,8 @@ class Comparison(Reconstruction):
         m = (known - self._combination.mu[self._known]) @ self._B.T
         # Distances from differences: squares written out would lose, under little noise, the digits that tell rows apart.
         apart = scipy.spatial.distance.cdist(m @ self._R.T, combined @ self._R.T, "sqeuclidean")
-        return np.asarray(0.5 * ((combined @ self._R_0.T) ** 2).sum(axis=1) - 0.5 * apart)
+        odds = np.asarray(0.5 * ((combined @ self._R_0.T) ** 2).sum(axis=1) - 0.5 * apart)
+        for j, channel in enumerate(self._seen):
+            y = np.stack([copy[:, self._known[j]] for copy in copies], axis=1)
+            odds += np.maximum(channel.log_likelihood(y, known[:, j]).T, LEAST)
+        return odds

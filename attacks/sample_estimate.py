@@ -20,6 +20,10 @@ bandwidth is chosen under which the copies are most likely, on at most 2,000 of 
 noise leaves the sample's mean; without a bandwidth weak noise leaves the nearest of its records, with one the value itself; and a large
 sample of normal data is ``llse``.
 
+Under noise of another law the weights are products of its densities over attributes and copies, ``q_j ∝ Π_a Π_i f_ia(y_ia − x_ja)``, of any
+number of copies. A normal kernel has no closed density behind such noise, so points are drawn from it instead: 2,000 in all, or one for
+each record of a larger sample. Weak noise then needs more of them than strong noise does.
+
 Best of all attacks, in squared error, as the sample grows, whatever the distribution: with ever more records it is the exact posterior
 mean. Wins with a sample that fills the space that the data do; fails with few records or many attributes, as distances between records are
 then larger than the noise: ``mixture-estimate`` learns a prior from all the copies' rows. That the sample is of the same population is
@@ -36,6 +40,8 @@ from pydantic import Field
 
 from attacks._deconvolution import GRAIN
 from attacks._fastica import some_rows
+from attacks._posterior import channels
+from attacks._sample_points import OverRecords, kernel_points
 from attacks.mixture_estimate import Seen, least_noise, normal_prior
 from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import Pencil
@@ -59,6 +65,8 @@ CHUNK_VALUES = 2**18
 """Pairs of a row and a record of the sample that are weighed at once: two megabytes, which stay in the cache."""
 JUDGING_ROWS = 2_000
 """Rows of the copies that choose the bandwidth."""
+JUDGING_POINTS = 200
+"""The same where points are drawn from the kernels, which takes longer."""
 BANDWIDTHS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0)
 """In standard deviations of the data; the likelihood changes little between neighbours."""
 
@@ -73,7 +81,7 @@ class SampleEstimate(RowAttack):
     cost = Cost(2e-3, 3.5e-6)
     reference = "robbins1956"
     knowledge = (KnownSample.name, UnmatchedRecords.name, KnownRecords.name)
-    assumes = "The adversary knows the law of the noise, which is Gaussian, and has records of the same population."
+    assumes = "The adversary knows the law of the noise, and has records of the same population."
     wins = (
         "Wins with a sample that fills the space that the data do, whatever their distribution; with few records it loses to "
         "mixture-estimate, and gains nothing from a second corner-wave copy."
@@ -83,13 +91,16 @@ class SampleEstimate(RowAttack):
         """How far each record of the sample stands for others."""
 
         bandwidth: Annotated[float, Field(ge=0, le=10)] | None = Field(
-            None, description="of the kernel, in standard deviations of the data; by default the one that makes the copies most likely"
+            None,
+            description="of the kernel, in standard deviations of the data; by default the one that makes the copies most likely",
         )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the posterior mean over the sample."""
         known = view.given.original if isinstance(view.given, Records) else view.need(UnpairedRecords).original
         seen = seen_with(view, known)
+        if view.law is not None and view.law.distribution != "gaussian":
+            return self._under_any_law(view, blocks, known, seen)
         records = (known - seen.mu) @ seen.pencil.inverse.T
         if self.parameters.bandwidth is not None:
             return _OverSample(seen, Kernel(records, seen.pencil.share, self.parameters.bandwidth))
@@ -98,13 +109,27 @@ class SampleEstimate(RowAttack):
         return _OverSample(seen, max(kernels, key=lambda kernel: kernel.log_likelihood(u)))
 
 
+    def _under_any_law(self, view: View, blocks: Iterable[list[Array]], known: Array, seen: Seen) -> OverRecords:
+        """Return the posterior mean over points drawn from the kernels."""
+        found, bandwidth = channels(view), self.parameters.bandwidth
+
+        def over(width: float) -> OverRecords:
+            return OverRecords(found, kernel_points(known, seen.pencil, width, found, stream(view.seed, self.name, "kernel")))
+
+        if bandwidth is not None:
+            return over(bandwidth)
+        rows = some_rows((np.hstack(copies) for copies in blocks), stream(view.seed, self.name, "rows"))
+        judging = np.split(rows[:: max(1, len(rows) // JUDGING_POINTS)], len(view.copies), axis=1)
+        return max(map(over, BANDWIDTHS), key=lambda kernel: kernel.log_likelihood(judging))
+
+
 def seen_with(view: View, known: Array) -> Seen:
     """Return what a coalition sees, its estimate of the data's covariance sharpened by records in clear, shape (m, N).
 
     Raises
     ------
     NotApplicable
-        The law of the noise is unknown or not Gaussian.
+        The law of the noise is unknown.
     """
     W = least_noise(view)
     mu, from_copies, Sigma_r = normal_prior(view, W)

@@ -16,11 +16,11 @@ what correlations give away.
 the moment engine. An ``estimated`` adversary takes ``λ̂_jj = max(0, Var(y_j) − σ_j²)`` and the mean from its rows.
 ``prior: reconstructed`` is the paper's own: ``f_X`` is estimated from the copies (``auditor.adversary.density``: flat in every bin) and the
 integrals
-are exact for it; row by row, and it needs no moments. Gaussian or uniform noise.
+are exact for it; row by row, and it needs no moments. Noise of any law.
 
 A coalition's copies are first combined with the weights of least noise that the law of the noise gives
-(``auditor.adversary.single_copy``); uniform
-noise with a reconstructed prior takes the overlap of what each copy leaves possible, which says more.
+(``auditor.adversary.single_copy``); with a
+reconstructed prior only Gaussian noise is, as under any other law all copies say more than a combination (``attacks._channel``).
 
 Reference: huang2005, section 4. The posterior mean has the least squared error of all guesses from one attribute, if its prior is right:
 gaussian for normal data, reconstructed for skewed or clustered ones. A reconstructed prior costs some accuracy where records are few or
@@ -103,7 +103,7 @@ class ReconstructedPrior(RowAttack):
 
     name = UnivariateReconstruction.name
     combines = True
-    cost = Cost(0.01, 4e-6)
+    cost = Cost(6e-3, 2.5e-6)
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return posterior means with the priors estimated from the coalition's copies."""

@@ -49,7 +49,8 @@ from auditor.results.renderer import Renderer
 from auditor.schemes.base.additive import AdditiveScheme, Step
 from auditor.schemes.base.case import Case
 from auditor.schemes.base.multiplicative import TransformScheme
-from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise, NoiseLaw
+from auditor.schemes.base.noise_density import NoiseDensity
+from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
 from auditor.schemes.base.transform import Transform
 from auditor.schemes.replacement.base import Copies, UniformScheme
@@ -59,9 +60,9 @@ from auditor.types import Array, ClassRecords, Coalition, Codes, Indices
 __all__ = [
     "AdditiveScheme", "Affine", "AffineStack", "Array", "Attack", "AuditorError", "Case", "CategoricalAttack", "CategoricalView",
     "ClassRecords", "Coalition", "Codes", "Copies", "Cost", "DataError", "DenseNoise", "Estimated", "Evidence", "ExactMoments",
-    "Expectation", "Filter", "GaussianNoise", "Indices", "Inference", "Inferred", "Judgement", "Key", "Knowledge", "KnownAttributes",
-    "KnownPairs", "KnownRecords", "KnownSample", "LinearAttack", "Moments", "NoiseLaw", "NotApplicable", "Perfect", "Plugin",
-    "PluginError", "PluginParameters", "Prior", "Reconstruction", "Records", "Renderer", "RowAttack", "SampleCounts", "SampleMoments",
-    "Sampler", "Scheme", "Source", "Step", "Table", "TableMoments", "Transform", "TransformScheme", "UniformLaw", "UniformPrior",
-    "UniformScheme", "UnmatchedRecords", "UnpairedRecords", "View", "mask", "register", "stream",
+    "Expectation", "Filter", "Indices", "Inference", "Inferred", "Judgement", "Key", "Knowledge", "KnownAttributes", "KnownPairs",
+    "KnownRecords", "KnownSample", "KroneckerNoise", "LinearAttack", "Moments", "NoiseDensity", "NoiseLaw", "NotApplicable", "Perfect",
+    "Plugin", "PluginError", "PluginParameters", "Prior", "Reconstruction", "Records", "Renderer", "RowAttack", "SampleCounts",
+    "SampleMoments", "Sampler", "Scheme", "Source", "Step", "Table", "TableMoments", "Transform", "TransformScheme", "UniformLaw",
+    "UniformPrior", "UniformScheme", "UnmatchedRecords", "UnpairedRecords", "View", "mask", "register", "stream",
 ]  # fmt: skip

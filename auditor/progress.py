@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from auditor.errors import bounded
+from auditor.text.durations import duration
 from auditor.text.safe_text import clean
 
 if TYPE_CHECKING:
@@ -106,8 +107,8 @@ def told(progress: Progress, first: int, seconds: float) -> str:
     """
     done, total = progress.done, progress.total
     if done == total:
-        return f"{done} of {total} done, took {seconds:.0f} s"
-    left = f", about {seconds / (done - first) * (total - done):.0f} s left" if done > first else ""
+        return f"{done} of {total} done, took {duration(seconds)}"
+    left = f", about {duration(seconds / (done - first) * (total - done))} left" if done > first else ""
     return f"{done} of {total} done{left}; {progress.current}"
 
 

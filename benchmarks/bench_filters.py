@@ -22,7 +22,7 @@ from auditor.data.table import Table
 from auditor.numerics import moments
 from auditor.numerics.moments import Awaited, of_rows
 from auditor.runs.estimate import in_blocks
-from auditor.schemes.base.noise_law import GaussianNoise
+from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import TableMoments
 from benchmarks.conftest import Compare
 
@@ -49,7 +49,7 @@ class Wide:
     X: NDArray[np.float64]
     Y: NDArray[np.float64]
     out: NDArray[np.float64]
-    law: GaussianNoise
+    law: KroneckerNoise
     moments: TableMoments
 
     def floor(self) -> None:
@@ -84,7 +84,7 @@ def make(rows: int) -> Wide:
         Y[here] = X[here] + 5.0 * rng.standard_normal(X[here].shape)
     out.fill(0.0)
     mean = X.mean(axis=0)
-    return Wide(X, Y, out, GaussianNoise(np.eye(1), 25.0 * np.eye(WIDTH)), TableMoments(mean, of_rows([X], mean).covariance(), rows))
+    return Wide(X, Y, out, KroneckerNoise(np.eye(1), 25.0 * np.eye(WIDTH)), TableMoments(mean, of_rows([X], mean).covariance(), rows))
 
 
 @pytest.fixture(scope="module")

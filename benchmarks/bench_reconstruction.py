@@ -13,7 +13,7 @@ from auditor.adversary.knowledge import Perfect
 from auditor.adversary.view import View
 from auditor.numerics.moments import Moments
 from auditor.registry import get
-from auditor.schemes.base.noise_law import GaussianNoise
+from auditor.schemes.base.noise_law import KroneckerNoise
 from benchmarks.conftest import Compare
 from benchmarks.tables import levels_of, read_and_write, released, table_of
 
@@ -35,7 +35,7 @@ def test_llse(compare: Compare, scheme: str, n: int, N: int, M: int) -> None:
     """Weights and rows; white noise (``independent``) takes an N×N product a row, noise of the data's shape takes none."""
     table, levels = table_of(n, N), levels_of(M)
     copies, moments, law = released(table, scheme, levels)
-    assert isinstance(law, GaussianNoise)
+    assert isinstance(law, KroneckerNoise)
     everybody = tuple(range(1, M + 1))
     view = View(table.attributes, everybody, levels, Perfect(), law, moments.mean, NO_ROWS, ExactMoments(moments.mean, moments.covariance))
     out = np.zeros((n, N))

@@ -7,7 +7,7 @@ import numpy as np
 from auditor.data.table import Table
 from auditor.numerics.blocks import row_blocks
 from auditor.registry import get
-from auditor.schemes.base.noise_law import GaussianNoise
+from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import Key, TableMoments, table_moments
 from auditor.types import Array
 
@@ -24,7 +24,9 @@ def levels_of(M: int) -> tuple[float, ...]:
     return tuple(np.random.default_rng(1).uniform(0.25, 1.0, M).tolist())
 
 
-def released(table: Table, scheme: str, levels: tuple[float, ...], **parameters: object) -> tuple[list[Array], TableMoments, GaussianNoise]:
+def released(
+    table: Table, scheme: str, levels: tuple[float, ...], **parameters: object
+) -> tuple[list[Array], TableMoments, KroneckerNoise]:
     """Return a release's copies, the table's moments, and the law of the noise."""
     moments, made = table_moments(table), get("scheme", scheme)(**parameters)
     copies = [np.zeros((table.rows, table.width)) for _ in levels]

@@ -435,6 +435,69 @@ BEYOND = tuple(
             "Share of the targets whose row is named rightly",
             "measures",
         ),
+        (
+            "lossless-noises",
+            "four kinds of noise at five levels, lossless and fresh",
+            (
+                "Gaussian, Laplace, geometric and Skellam noise as one process: every coalition learns what its best copy tells, and μ and "
+                "ε are that copy's.",
+                "The same four drawn anew for every copy: all five leave less than half of what the best one leaves, and ε adds up.",
+            ),
+            "What the strongest linear attack leaves, by the number of copies pooled",
+            "collusion",
+        ),
+        (
+            "guarantees",
+            "what copies guarantee in the terms of differential privacy",
+            (
+                "Of multilevel copies every coalition has its best copy's μ and ε; independent copies compose: √(2² + 1² + 0.5²) = 2.29, "
+                "and 2 + 1 + 0.5 = 3.5.",
+                "Audited from below, on copies of two records that differ as much as bounds allow, each stays under what is stated.",
+            ),
+            "What the best linear attack leaves of each release",
+            "matrix",
+        ),
+        (
+            "low-order-bits",
+            "last digits of doubles",
+            (
+                "Whole numbers with numpy's own Laplace noise are read off the last digits: of five copies all of them, where the law "
+                "leaves five candidates.",
+                "Copies on a public grid tell no more with their last digits than without.",
+            ),
+            "What each attack leaves unknown",
+            "matrix",
+        ),
+        (
+            "replacement",
+            "categories replaced by other draws than uniform ones",
+            (
+                "Replacements drawn from the column's own shares keep these, at a larger ε for the rarest category; pooling gains nothing "
+                "either way.",
+            ),
+            "What exact Bayes leaves unknown",
+            "matrix",
+        ),
+        (
+            "nested-anonymity",
+            "k-anonymity at several levels",
+            (
+                "Copies made apart at k = 3, 10 and 30 meet in classes of one record; of nested ones every coalition keeps its finest "
+                "copy's k, ℓ, α and t.",
+            ),
+            "What each attack leaves unknown",
+            "matrix",
+        ),
+        (
+            "batches",
+            "records that arrive in batches",
+            (
+                "Later records have the first batch's noise. The best copy tells all, by whatever attack; a filter along a series finds "
+                "more in each copy.",
+            ),
+            "What each attack leaves unknown",
+            "matrix",
+        ),
     )
 )
 

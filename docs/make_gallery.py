@@ -19,7 +19,7 @@ from PIL import Image
 
 import auditor
 from auditor.results.model import AuditResult
-from auditor.runs.plan import duration
+from auditor.text.durations import duration
 from reports.figures.figures import clean
 from reports.figures.reading import Reading
 from reports.layout.kind_table import kinds as kind_table

@@ -35,6 +35,7 @@ PARAMETERS = {
     "similarity": {"edges": [0.0, 5.0, 10.0]},
     "growth-rate": {"against": "data.rows", "at-most": 1.0},
     "corner-wave": {"noise": {"variance": 2.5}, "algorithm": "on-demand"},
+    "geometric-multilevel": {"noise": {"variances": [2.5, 100.0, 0.3]}, "unit": 0.5},
     "independent": {"distribution": "uniform"},
     "rotation-noise": {"noise": "corner-wave", "rotations": "shared", "translation": True},
     "uniform-multilevel": {"implementation": "bridge"},
@@ -100,7 +101,8 @@ SCHEMES = [name for name in registry.names("scheme") if name != "published" and 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_extending_a_release_leaves_the_copies_that_are_out_alone(scheme):
-    release = auditor.perturb(people(50), scheme, [1.0, 0.25], seed=7)
+    X = people(50).round() if registry.get("scheme", scheme).on_lattice else people(50)
+    release = auditor.perturb(X, scheme, [1.0, 0.25], seed=7)
     before = [copy.copy() for copy in release.copies]
     longer = release.extend([0.5], seed=8)
     assert len(longer.copies) == 3
@@ -114,7 +116,7 @@ def test_extending_a_release_leaves_the_copies_that_are_out_alone(scheme):
 
 def attacked(name, level=0.5, seed=2, rows=400):
     release = auditor.perturb(people(rows), "independent", [level, 2 * level], seed=seed)
-    return release, auditor.attack(name, release, knowledge=knowledge_of(name), coalition=[1, 2])
+    return release, auditor.attack(name, release, knowledge=knowledge_of(name), coalition=[1, 2], **registry.get("attack", name).trial)
 
 
 @pytest.mark.parametrize("name", [name for name in ADDITIVE if knowledge_of(name) == "perfect" and not registry.get("attack", name).serial])
@@ -124,7 +126,7 @@ def test_the_order_of_the_rows_is_of_no_account(name):
     shuffled = Release(
         release.original.iloc[order], tuple(copy.iloc[order] for copy in release.copies), release.levels, release.scheme
     )
-    mixed = auditor.attack(name, shuffled, knowledge="perfect", coalition=[1, 2])
+    mixed = auditor.attack(name, shuffled, knowledge="perfect", coalition=[1, 2], **registry.get("attack", name).trial)
     # Sums in another order differ by rounding, which an eigenvector magnifies; a row out of place differs by about 10.
     np.testing.assert_allclose(mixed.values.to_numpy(), plain.values.to_numpy()[order], atol=1e-4)
 

@@ -34,7 +34,7 @@ class Attack(Plugin):
     """What it is built on, in a few words of the field: reports compare the strongest attack of each kind, and name the kinds not tried.
 
     Those that ship are ``linear``; not linear, ``per attribute`` or ``joint``; ``with attributes``, ``with a sample`` or ``with records``,
-    for what they cannot do without; ``serial``; ``naming`` and ``attribute disclosure``, which estimate no numbers.
+    for what they cannot do without; ``serial``; ``last digits``; ``naming`` and ``attribute disclosure``, which estimate no numbers.
     """
     families: ClassVar[frozenset[str]] = frozenset({"additive"})
     """Families of schemes it applies to."""
@@ -194,6 +194,10 @@ class Reconstruction:
         """Return what the attack thinks of one attribute's values; None for an attack that only estimates."""
         return None
 
+    def candidates(self, copies: Sequence[Array]) -> Array | None:
+        """Return how many equally likely values would leave as much doubt, ``e^H`` of the posterior, shape (b, N); NaN where unknown."""
+        return None
+
     def likeness(self, known: Array, copies: Sequence[Array]) -> Array | None:
         """Return how likely each row of the copies seems to be each target's, shape (t, b), on any rising scale; None: names no rows.
 
@@ -225,8 +229,9 @@ class RowAttack(Attack):
     """Whether one draw in twenty of what it was given may change its error by orders of magnitude, as where columns are taken for one
     another. Its error bars then come from more other releases, for that to be seen among them."""
     combines: ClassVar[bool] = False
-    """Whether it sees Gaussian noise of one shape through the best combination of the copies alone: a coalition is then attacked with the
-    copies that count in it, once for all coalitions that have these in common (corner-wave: the best copy)."""
+    """Whether it sees Gaussian noise of one shape through the best combination of the copies alone, and a process with independent
+    increments through its least perturbed copy: a coalition is then attacked with the copies that count in it, once for all coalitions
+    that have these in common (corner-wave: the best copy)."""
 
     @abstractmethod
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from scipy.special import chdtri, ndtr
+from scipy.special import chdtri
 
-from auditor.schemes.base.noise_law import Distribution
+from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.types import Array
 
 Method = Literal["em", "iteration"]
@@ -32,57 +32,6 @@ GAIN = 0.1
 """EM stops when a step gains less log-likelihood than this, in nats over all records."""
 CHI_SQUARE_SHARE = 0.01
 """The iteration stops when steps differ by less than this share of the χ² test's 95 % point (agrawal2000, section 3.1)."""
-
-
-@dataclass(frozen=True)
-class NoiseDensity:
-    """Noise of one attribute.
-
-    Attributes
-    ----------
-    distribution : 'gaussian' or 'uniform'
-    std : float
-        Standard deviation, in data units; > 0.
-    """
-
-    distribution: Distribution
-    std: float
-
-    @property
-    def reach(self) -> float:
-        """Half the width of the uniform distribution, ``√3·std``."""
-        return float(np.sqrt(3.0) * self.std)
-
-    def pdf(self, t: Array) -> Array:
-        """Return the density at t."""
-        if self.distribution == "uniform":
-            return np.asarray(np.where(np.abs(t) <= self.reach, 0.5 / self.reach, 0.0))
-        z = t / self.std
-        return np.asarray(np.exp(-0.5 * z * z) / (self.std * np.sqrt(2.0 * np.pi)))
-
-    def cdf(self, t: Array) -> Array:
-        """Return the distribution function at t."""
-        if self.distribution == "uniform":
-            return np.asarray(np.clip(0.5 + 0.5 * t / self.reach, 0.0, 1.0))
-        return np.asarray(ndtr(t / self.std))
-
-    def likelihood(self, y: Array, edges: Array, midpoints: bool = False) -> Array:
-        """Return the likelihood of values given bins, shape (len(y), B), averaged over each bin or at its midpoint."""
-        if midpoints:
-            return self.pdf(y[:, None] - (edges[:-1] + edges[1:]) / 2.0)
-        found = self._between(y[:, None] - edges)
-        found /= np.diff(edges)
-        return found
-
-    def _between(self, t: Array) -> Array:
-        """Return the noise's probability between neighbours of t, falling along the last axis."""
-        if self.distribution == "uniform":
-            return -np.diff(self.cdf(t), axis=-1)
-        # Φ is [t > 0] less a signed tail beyond |t|: above the mean both Φ are 1 but for rounding, and their difference would be 0.
-        tail = np.copysign(ndtr(np.abs(t) / -self.std), t)
-        found = tail[..., 1:] - tail[..., :-1]
-        found += ~np.signbit(t[..., :-1]) & np.signbit(t[..., 1:])
-        return np.asarray(found)
 
 
 @dataclass(frozen=True)

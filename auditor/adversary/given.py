@@ -2,7 +2,7 @@
 
 | knowledge | given |
 | --- | --- |
-| ``perfect``, ``known-attributes`` | ``ExactMoments`` of the table |
+| ``perfect``, ``known-attributes`` | ``ExactMoments`` of the table, and each attribute's distribution |
 | ``estimated`` | ``SampleMoments`` of the copies |
 | ``known-records`` | ``Records`` in clear with their copies' rows |
 | ``unmatched-records``, ``known-sample`` | ``UnpairedRecords`` in clear |
@@ -12,7 +12,7 @@ Of categories: the exact ``Prior``, ``SampleCounts`` of the copies' values, or `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeVar
 
@@ -72,11 +72,14 @@ class ExactMoments(Given):
         ``mu_X``.
     covariance : ndarray of shape (N, N)
         ``K_X``, divisor n.
+    distribution : callable or None
+        Of an attribute's place, returns the distinct values that the table has, ascending, and their shares, of one shape.
     """
 
     what = "the data's exact mean and covariance"
     mean: Array = field(repr=False)
     covariance: Array = field(repr=False)
+    distribution: Callable[[int], tuple[Array, Array]] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

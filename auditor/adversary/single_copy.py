@@ -27,7 +27,7 @@ from auditor.errors import NotApplicable
 from auditor.numerics.linear_algebra import clip_to_psd
 from auditor.numerics.random_matrix import aspect, noise_variance, optimal_gain
 from auditor.registry import PluginParameters
-from auditor.schemes.base.noise_law import GaussianNoise
+from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.types import Array
 
 CovarianceSource = Literal["knowledge", "copies"]
@@ -62,7 +62,7 @@ def combined_noise(view: View, covariance: Array) -> Array:
     """
     if view.law is None:
         raise NotApplicable("needs the law of the noise, which these copies come without")
-    if not isinstance(view.law, GaussianNoise):
+    if not isinstance(view.law, KroneckerNoise):
         W = np.kron(view.weights, np.eye(view.width))
         return np.asarray(W @ view.law.covariance @ W.T)
     v = view.combined_variance

@@ -19,7 +19,7 @@ from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd, descending_eigen
 from auditor.numerics.moments import Moments
 from auditor.numerics.read_only import seal
-from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw
+from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.types import Array
 
 MOST_KEPT, SMALL = 32, 64
@@ -133,15 +133,17 @@ class View(Informed):
 
     @property
     def counting(self) -> tuple[int, ...]:
-        """Copies that say all that the coalition's say by law: those in the combination of Gaussian noise of one shape, else all."""
-        if not isinstance(self.law, GaussianNoise) or self.law.distribution != "gaussian":
+        """Copies that say all that the coalition's do by law: of one process the best, of Gaussian noise those combined, else all."""
+        if isinstance(self.law, KroneckerNoise) and self.law.one_process:
+            return (self.copies[int(np.argmin(np.diag(self.law.level_covariance)))],)
+        if not isinstance(self.law, KroneckerNoise) or self.law.distribution != "gaussian":
             return tuple(self.copies)
         return tuple(copy for copy, weight in zip(self.copies, self.weights, strict=True) if weight)
 
     @cached_property
     def _combination(self) -> tuple[Array, Array] | None:
         """The combination and its noise multiple, its weights bounded by the grain of second moments: ε of what they are sums of."""
-        if not isinstance(self.law, GaussianNoise):
+        if not isinstance(self.law, KroneckerNoise):
             return None
         Sigma = self.law.level_covariance
         grain = math.sqrt(EPS * (1.0 + float(np.diag(Sigma).max())))
@@ -153,7 +155,7 @@ class View(Informed):
     def grain(self) -> Array:
         """What doubles round the coalition's copies to, in roots of noise multiples, shape (N,): ε of their size over the noise's own."""
         law = self.law  # its own shape where that is to be estimated, too: an order of magnitude is all that is asked
-        if not isinstance(law, GaussianNoise):
+        if not isinstance(law, KroneckerNoise):
             return np.full(self.width, EPS)
         exact = self.given.covariance if isinstance(self.given, ExactMoments) else None
         K_X = self.held.covariance()[: self.width, : self.width] if exact is None else exact
@@ -205,7 +207,7 @@ class View(Informed):
             raise NotApplicable(f"needs the data's mean and covariance, which {self.knowledge.label} knowledge does not give")
         mean, covariance = self.combined(self.given.copies)
         v = self.combined_variance
-        assert isinstance(self.law, GaussianNoise)
+        assert isinstance(self.law, KroneckerNoise)
         if self.law.follows_data:
             return mean, covariance / (1.0 + v)
         return mean, clip_to_psd(covariance - v * self.law.shape, covariance)
@@ -220,7 +222,7 @@ class View(Informed):
             This knowledge does not give moments, or the law of the noise is not known to have one shape across the copies.
         """
         law = self.known_law
-        if not isinstance(law, GaussianNoise):
+        if not isinstance(law, KroneckerNoise):
             raise NotApplicable("the law of the noise is not known to have one shape across the copies")
         return Pencil.of(self.data_moments[1], law.shape)
 
@@ -235,6 +237,6 @@ class View(Informed):
         """
         if self.law is None:
             raise NotApplicable("needs the law of the noise, which these copies come without")
-        if isinstance(self.law, GaussianNoise) and self.law.follows_data:
+        if isinstance(self.law, KroneckerNoise) and self.law.follows_data:
             return replace(self.law, shape=self.data_moments[1])
         return self.law

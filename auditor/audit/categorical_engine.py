@@ -81,7 +81,7 @@ class CategoricalEngine:
         evidence.law.extend(law_tests(session.law, session.counted.law))
         evidence.facts["marginal"] = marginal_tests(release, session.counted)
         if session.between:
-            evidence.facts["drawn"] = drawn_between(release.law.levels, release.data.size, session.between, session.counted.between)
+            evidence.facts["drawn"] = drawn_between(release.law, release.data.prior, session.between, session.counted.between)
         if request.pooling:
             evidence.pooling.update(pooling_evidence(release))
         return measurements, []
@@ -112,7 +112,7 @@ class AttackSession:
         history = release.law.multilevel and scenario.measure("history-size") is not None
         self._fits: dict[Try, Fit] = {}
         drawn = () if release.estimated else tuple(chain(release.law, release.singles))
-        self.law = LawJob(release.data.size, drawn, release.data.rows)
+        self.law = LawJob(release.data.size, drawn, release.data.rows, release.law.pi)
         job = CountJob(release.data.size, tuple(release.singles), tuple(self.between), self.draws, history, self.law)
         self.counted = release.go_through(job)
 
@@ -234,7 +234,7 @@ class AttackSession:
         cell, measured = Cell(self.release.context, attack, knowledge.label, coalition, why), found[coalition]
         data = self.release.data
         stated = isinstance(knowledge, Perfect) and not self.release.estimated
-        odds = self.release.law.of(coalition).odds() if stated else None
+        odds = self.release.law.of(coalition).odds_by_value() if stated else None
         cell_records(cell, measured.sums, measured.closed, measured.bars, data.prior, data.scores, odds)
         best = min(coalition, key=lambda copy: found[(copy,)].sums.groups.sum())
         if measured.gap is not None:

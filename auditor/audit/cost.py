@@ -1,8 +1,8 @@
 """What the audit of one release takes in time, added up before it is run: drawing, passes over the rows, attacks, learners.
 
 Every kind of work has a constant, measured once on one core of some 2.5 GHz; an attack states its own (``Attack.cost``). The sum is meant
-to tell seconds from minutes: for scenarios that ship it is within a factor of 2.7 of what was measured. *Not counted*: what a plugin of
-another's takes beyond the cost that it states, and waiting for disks.
+to tell seconds from minutes: for scenarios that ship it is within a factor of 3 of what was measured (docs/times.md). *Not counted*:
+what a plugin of another's takes beyond the cost that it states, and waiting for disks.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ RELEASE = 2e-3
 """Of a release: its law, its tests, its evidence."""
 NORMAL = 1.2e-8
 """To draw and add one normal variate (NUMBERS: 7.5 ns to draw, 1.1 to 1.2 times that in all)."""
-READ, PRODUCT = 1.5e-7, 1e-9
+READ, PRODUCT = 9e-8, 1e-9
 """To make or read a value of the table and test what was drawn for it; and to add one product to the second moments."""
-ATTEMPT, COALITION, SOLVE = 1e-3, 5e-5, 3e-9
+ATTEMPT, COALITION, SOLVE = 1e-3, 5e-5, 6e-9
 """A linear attack on a release, records included; each of its coalitions, in each draw; and each entry of its matrix that is solved for."""
 LEARNT, APPLIED = 20_000, 1e-7
 """Rows that attacks learn from at most, about; and what a value takes that is estimated and not learnt from."""
 GUESS, GUESSED = 3e-5, 5e-9
 """To draw one of an attack's guesses (its parameter ``guesses``) and count its hits, and for each value that is guessed."""
-TREE, TREE_VALUE = 0.05, 6e-7
+TREE, TREE_VALUE = 0.15, 6e-7
 """Boosted trees for one attribute of a coalition, twice over, and each value of a column that they are shown."""
 CODE, RECORD, CHANCE = 4e-8, 1.3e-7, 1.5e-9
 """To make a code of a copy of categories; and for one record of one coalition, to count it, and one value's chance in its posterior."""
 HISTORY = 6e-10
 """To look a record's value up in one more copy, for the size of its history."""
-GEOMETRY = 0.06
+GEOMETRY = 0.04
 """Distances and clusters of one copy."""
 FOLD, FOLD_ROW = 1e-3, 3e-6
 """A model of the ``utility`` section on one fold of a copy, and each record of it."""

@@ -25,6 +25,7 @@ from auditor.audit.categorical.binned_columns import binned_records
 from auditor.audit.drawn_law.numeric import law_rows, law_tests, looked_at
 from auditor.audit.measures.every_cell import every_cell_records
 from auditor.audit.measures.geometry import geometry_records
+from auditor.audit.measures.guarantee_records import audited_records, guarantee_records, guarantees_of
 from auditor.audit.measures.naming import Naming, naming_records
 from auditor.audit.measures.privacy import entropy_records, tally_records, wanted_tally
 from auditor.audit.measures.record_hits import WholeRecords, wanted_hits, whole_record_records
@@ -43,7 +44,7 @@ from auditor.errors import AuditorError, NotApplicable, PluginError
 from auditor.numerics.blocks import JACKKNIFE_GROUPS, row_blocks
 from auditor.numerics.moments import Moments
 from auditor.process.containment import contained
-from auditor.results.evidence import BoostedGain, Dependence, PairedCell, PairedGain, ReleaseEvidence
+from auditor.results.evidence import BoostedGain, Dependence, PairedCell, PairedGain, Pooling, ReleaseEvidence
 from auditor.results.records import Distribution, Measurement
 from auditor.scenario.model import PluginUse
 from auditor.schemes.base.scheme import Scheme
@@ -148,6 +149,10 @@ class Session:
             groups, near = with_near_differences(opened)
             found = noise_dependences(opened), near, trees_gains(opened), opened.release.scheme.makes_copies
             evidence.pooling.update(pooling_evidence(opened.needed, groups, table.width, opened.law, *found))
+        elif opened.pooling:
+            several = [coalition for coalition in opened.needed if len(coalition) > 1]
+            told = opened.release.scheme.sufficient(opened.release.blocks(), several)
+            evidence.pooling.update({coalition: Pooling(says, (), (), 1, by_classes=True) for coalition, says in told.items()})
 
     def _tried(self, opened: Opened, use: PluginUse, knowledge: Knowledge) -> list[tuple[list[Measurement], list[Distribution]]]:
         """Return the records of one attack; when it fails, coalition by coalition, so that only the cells at fault are lost."""
@@ -209,6 +214,10 @@ def release_records(opened: Opened, context: CellContext) -> Iterator[Measuremen
     facts = release.scheme.facts(release.levels, release.moments)
     check_real(*facts.values())
     yield from (scheme_record(context, name, float(value)) for name, value in facts.items() if asked(name))
+    stated = guarantees_of(scenario, release, opened.law)
+    if stated is not None:
+        yield from guarantee_records(context, stated, opened.coalitions)
+        yield from audited_records(context, scenario, release, stated, opened.coalitions)
     if opened.gathered.noise is not None:
         yield from noise_records(context, opened.gathered.noise)
     if asked("entropy-privacy"):

@@ -44,12 +44,12 @@ def value_of(text: str, option: str) -> Any:
     return scalar(text, file=option)
 
 
-def numbers(text: str) -> list[float]:
+def numbers(text: str, option: str = "--levels") -> list[float]:
     """Read levels: numbers separated by commas."""
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise AuditorError(f"--levels must be numbers separated by commas, as 0.25,0.5,1; got {text!r}") from None
+        raise AuditorError(f"{option} must be numbers separated by commas, as 0.25,0.5,1; got {text!r}") from None
 
 
 def each(items: Sequence[Any], act: Callable[[Any], Any]) -> list[Any]:

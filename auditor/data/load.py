@@ -204,6 +204,26 @@ def _finished(
     return replace(table, content=content, categorical=categories, scanned=found, standardized=standardize)
 
 
+def in_batches(table: Table, first: int | None) -> Table:
+    """Return a table whose first batch had so many records, to which noise is scaled; as it is if there is but one batch.
+
+    Raises
+    ------
+    DataError
+        There are fewer records, or a column is constant in the first batch.
+    """
+    if first is None:
+        return table
+    if first > table.rows:
+        raise DataError(f"the first batch cannot have {first:,} records: the table has {table.rows:,}", ("first-batch",))
+    found = table.head(first).scan
+    still = found.low == found.high
+    if still.any():
+        column = quoted(table.attributes[int(still.argmax())])
+        raise DataError(f"column {column} is constant in the first batch, to which noise is scaled", ("first-batch",))
+    return replace(table, first_batch=first)
+
+
 def load_target(
     source: str,
     target: str,

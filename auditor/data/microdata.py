@@ -7,35 +7,44 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.data.columns.checks import check_finite, check_names, check_varied
+from auditor.data.columns.checks import check_finite, check_names, check_variance, check_varied
 from auditor.data.table import Table
 from auditor.errors import DataError
 from auditor.text.column_names import listed
 from auditor.types import Array, Microdata
 
 
-def as_table(X: Microdata) -> Table:
+def as_table(X: Microdata, varied: bool = True) -> Table:
     """Return microdata as a table.
+
+    Parameters
+    ----------
+    X : ndarray, DataFrame, Series or list
+    varied : bool
+        Whether there must be two rows and no constant column: a later batch of records may be any.
 
     Raises
     ------
     DataError
-        It is not a table of finite numbers with two rows and no constant column.
+        It is not such a table of finite numbers.
     """
     values, names = _numbers(X)
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or values.shape[1] == 0:
         raise DataError(f"a table must have rows and columns; got an array of shape {np.shape(X)}")
-    if len(values) < 2:
-        raise DataError(f"a table needs at least 2 rows; got {len(values)}")
+    if len(values) < (fewest := 2 if varied else 1):
+        raise DataError(f"a table needs at least {fewest} row{'s' * (fewest > 1)}; got {len(values)}")
     names = names or tuple(f"x{column}" for column in range(1, values.shape[1] + 1))
     check_names(names)
     if np.isnan(values).any():
         raise DataError(f"missing values in column {names[int(np.isnan(values).any(axis=0).argmax())]!r}")
     check_finite(names, values)
     table = Table(names, np.ascontiguousarray(values), source="array")
-    check_varied(names, table.scan.low, table.scan.high, np.diag(table.scan.covariance))
+    if varied:
+        check_varied(names, table.scan.low, table.scan.high, np.diag(table.scan.covariance))
+    else:
+        check_variance(names, np.diag(table.scan.covariance))
     return table
 
 
@@ -76,6 +85,12 @@ def _real(kind: Any) -> bool:
     return bool(pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind))
 
 
+def _integer(kind: Any) -> bool:
+    import pandas as pd
+
+    return bool(pd.api.types.is_integer_dtype(kind))
+
+
 def _all_numbers(values: NDArray[Any]) -> bool:
     """Whether these are numbers as they stand: numpy would read text as such, and dates as days, without a word."""
     if values.dtype.kind != "O":
@@ -83,8 +98,10 @@ def _all_numbers(values: NDArray[Any]) -> bool:
     return not any(isinstance(cell, (str, bytes)) for cell in values.flat)
 
 
-def like(X: Microdata, values: Array) -> Microdata:
+def like(X: Microdata, values: Array, whole: NDArray[np.bool_] | None = None) -> Microdata:
     """Return values of shape (n, N) in the form of ``X``: its index and columns, or its number of dimensions.
+
+    Columns that are said to be ``whole``, shape (N,), are whole numbers of 64 bits if the original's are whole numbers by their type.
 
     Of values with other columns than the original's only the index is kept; a DataFrame's columns are then ``y1, y2, …``.
     """
@@ -96,7 +113,11 @@ def like(X: Microdata, values: Array) -> Microdata:
         return values
 
     if isinstance(X, pd.DataFrame):
-        return pd.DataFrame(values, index=X.index, columns=X.columns)
+        frame = pd.DataFrame(values, index=X.index, columns=X.columns)
+        kept = [place for place, kind in enumerate(X.dtypes) if _integer(kind) and whole is not None and whole[place]]
+        return frame.astype({X.columns[place]: np.int64 for place in kept}) if kept else frame
+    if whole is not None and whole.all() and _integer(X.dtype if hasattr(X, "dtype") else np.asarray(X).dtype):
+        values = values.astype(np.int64)
     if isinstance(X, pd.Series):
         return pd.Series(values[:, 0], index=X.index, name=X.name)
     return values.reshape(np.shape(X))

@@ -20,6 +20,8 @@ class DataUse:
         A column that records are put in the order of; it is not audited.
     key : str or None
         A column that identifies records, by which copies from files are joined to them; it is not audited.
+    first_batch : int or None
+        How many records the first batch had, where they arrived in batches; noise is scaled to these.
     rows : int or None
         The first so many; for a synthetic source how many to draw.
     missing : 'refuse', 'drop' or 'mean'
@@ -36,6 +38,8 @@ class DataUse:
         Columns to read as days → the format of their text, or None for ISO 8601: see ``auditor.data.columns.dates``.
     hierarchies : dict
         Column → what its values have in common, as declared: see ``auditor.data.columns.hierarchy``.
+    bounds : dict
+        Column → (low, high): by how much one record may change, in data units; every column of numbers, or none.
     """
 
     source: str
@@ -51,6 +55,8 @@ class DataUse:
     dates: dict[str, str | None] = field(default_factory=dict)
     order: str | None = None
     key: str | None = None
+    bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
+    first_batch: int | None = None
 
     def spec(self) -> dict[str, Any]:
         """Return it as a scenario would spell it, defaults filled in."""
@@ -58,11 +64,13 @@ class DataUse:
         categories |= {"categorical": self.categorical} if self.categorical else {}
         categories |= {"hierarchies": self.hierarchies} if self.hierarchies else {}
         categories |= {"dates": self.dates} if self.dates else {}
+        categories |= {"bounds": {name: list(ends) for name, ends in self.bounds.items()}} if self.bounds else {}
         return {
             "source": self.source,
             "columns": None if self.columns is None else list(self.columns),
             **({} if self.order is None else {"order": self.order}),
             **({} if self.key is None else {"key": self.key}),
+            **({} if self.first_batch is None else {"first-batch": self.first_batch}),
             "rows": self.rows,
             "missing": self.missing,
             "standardize": self.standardize,

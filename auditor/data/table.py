@@ -60,6 +60,10 @@ class Table:
         What the table is a part of, if it is one: copies from files may lack some of the original's records or columns.
     dropped : bool
         Whether records with a blank were left out, if there were any: those of a copy are treated alike.
+    bounds : mapping
+        Column → (low, high), as stated from outside; empty where none are.
+    first_batch : int or None
+        How many records the first batch had, where they arrived in batches: noise is scaled to these.
     """
 
     attributes: tuple[str, ...]
@@ -75,6 +79,8 @@ class Table:
     keys: RecordKeys | None = field(default=None, repr=False)
     cut: Cut | None = field(default=None, repr=False)
     dropped: bool = False
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)
+    first_batch: int | None = None
 
     @property
     def rows(self) -> int:
@@ -110,7 +116,7 @@ class Table:
         return replace(
             self, attributes=tuple(self.attributes[j] for j in columns), content=content, scanned=None,
             categorical=None if data is None else CategoricalTable(data.attributes, data.codes[rows]),
-            keys=None, cut=Cut(self, rows, columns),
+            keys=None, cut=Cut(self, rows, columns), first_batch=None,
         )  # fmt: skip
 
     def cut_out(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -122,6 +128,14 @@ class Table:
     def read(self, start: int, stop: int) -> NDArray[np.float64]:
         """Return rows ``start`` to ``stop`` (exclusive) as an array of shape (stop − start, N); do not write to it."""
         return self.content.read(start, stop) if isinstance(self.content, FileRows) else self.content[start:stop]
+
+    def shares(self, column: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the distinct values of a column, ascending, and the share of the records that have each."""
+        blocks = row_blocks(self.rows, self.width)
+        found = [np.unique(self.read(start, stop)[:, column], return_counts=True) for start, stop in blocks]
+        values, place = np.unique(np.concatenate([each for each, _ in found]), return_inverse=True)
+        counts = np.bincount(place, np.concatenate([count for _, count in found]))
+        return values, counts / self.rows
 
     @cached_property
     def scan(self) -> Scan:
@@ -152,6 +166,12 @@ class Table:
         std = np.sqrt(np.diag(found.covariance))
         return np.zeros(self.width), found.covariance / np.outer(std, std)
 
+    def head(self, rows: int) -> Table:
+        """Return the first so many records as they are here, in memory: a table of their own."""
+        return replace(
+            self, content=self.read(0, rows), categorical=None, scanned=None, standardized=False, keys=None, cut=None, first_batch=None
+        )
+
     def fingerprint(self) -> str:
         """Return a SHA-256 over names, shape and values: tells tables apart, says nothing of a large one's content."""
         shape = (self.rows, self.width)
@@ -160,4 +180,6 @@ class Table:
             digest.update(self.categorical.fingerprint().encode())
         if self.keys is not None:
             digest.update(self.keys.digest.encode())
+        if self.first_batch is not None:
+            digest.update(f"first batch {self.first_batch}".encode())
         return digest.hexdigest()

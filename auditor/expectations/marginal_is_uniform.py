@@ -1,6 +1,7 @@
 """Each copy alone is what conventional uniform perturbation would have made, whatever was released beside it.
 
-A chi-square test of every copy's law given the original against ``T(p)`` (xiao2009, eq. 1 and Theorem 2), with Holm's step-down over all
+A chi-square test of every copy's law given the original against ``T(p)`` (xiao2009, eq. 1 and Theorem 2), with the replacements that the
+scheme states where these are not uniform, and with Holm's step-down over all
 copies of all releases covered, so that a true claim about a thousand copies is refuted one time in a hundred.
 """
 
@@ -43,7 +44,8 @@ class MarginalIsUniform(Expectation):
         finding = f"copy {copy} of {scheme} at retention {level:.4g}: p = {p:.2g} on {degrees} degrees of freedom"
         if least <= alpha:
             wrong = sum(q <= alpha for q in adjusted)
-            return Judgement("fails", f"{wrong} of {len(usable)} copies are not uniform perturbation; {finding}", least, alpha)
+            what = "are not what a retention and its replacements make"
+            return Judgement("fails", f"{wrong} of {len(usable)} copies {what}; {finding}", least, alpha)
         if len(usable) < len(tests):
             return Judgement("undecided", f"{len(tests) - len(usable)} of {len(tests)} copies have too few records to test", least)
         return Judgement("holds", f"{len(usable)} copies agree with their law; the least likely is {finding}", least, alpha)

@@ -15,10 +15,12 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from auditor.expectations.base import Expectation, Filter, Judgement, copies_released, selector, worst
+from auditor.expectations.guarantees import as_drawn
 from auditor.numerics.statistics import holm, one_sided
 from auditor.registry import register
 from auditor.results.comparison import describe
 from auditor.results.evidence import Evidence
+from auditor.results.metrics import GUARANTEES, base
 from auditor.results.records import Measurement, Verdict, cells, mean_theory, pooled, uncertainty
 
 LEVEL = 0.05
@@ -91,7 +93,9 @@ class MetricBound(Expectation):
         bound = [low, high] if low is not None and high is not None else low if low is not None else high
         if not groups:
             return Judgement("undecided", f"no measured cell of {self.metric} matches the filter", None, bound)
-        return judge_bounds(groups, low, high, bound, self.metric)
+        judged = judge_bounds(groups, low, high, bound, self.metric)
+        guaranteed = judged.status == "holds" and base(self.metric) in GUARANTEES
+        return as_drawn(judged, self.metric, high, self.parameters, evidence) if guaranteed else judged
 
 
 def judge_bounds(groups: Sequence[Sequence[Measurement]], low: float | None, high: float | None, bound: Any, metric: str) -> Judgement:

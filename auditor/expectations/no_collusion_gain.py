@@ -1,10 +1,11 @@
-"""No collusion gain (Theorem 4), decided three ways at once; it holds only when all three say so.
+"""No collusion gain (Theorem 4), decided in several ways at once; it holds only when all of them say so.
 
 1. *Exactly, from the law.* In every coalition one copy must make the others useless: ``Cov(Z_b, Z_j) = Var(Z_b)`` for all j, which for
    jointly Gaussian noise settles it for every attack (li2012, Theorem 4 and Corollary 1).
    What another copy adds must then foretell neither the best copy's noise nor the record, in sizes as little as in signs: where ranks show
    that it does (``auditor.audit.pooling.noise_dependence``), or boosted trees gain by it (``auditor.audit.pooling.boosted``), the noise is
    no such noise, nothing follows from its covariance, and the claim is undecided. Of copies from files a stated law is no proof.
+   Copies of classes have no law; whether one copy's classes and ranges lie within all others' is seen on the copies themselves.
 2. *By the theory of each attack.* Where an attack's error has a closed form, the gain that it predicts must be zero.
 3. *On the data*, by an equivalence test on paired differences: for every coalition and attack, and for the best linear attack that
    the originals themselves teach (which trusts no law), two one-sided tests of the gain against ± a margin. Holm's step-down over all
@@ -15,6 +16,7 @@
    margin. Beside that test the best linear attack is a guard that can only refute; where no law is stated it must show no gain itself.
    Boosted trees are such a guard where a law proves that there is no gain, and must show it where none does.
    Of categorical copies the best attack of any kind is judged instead, by the originals of records that look alike to a coalition.
+4. *By the guarantees*, where bounds of the data state by how much a record may change: a coalition's must be that of its best copy.
 
 Only a gain refutes the claim. A coalition that does *worse* than its best copy, as one does that estimates too much from too few rows,
 is no leak, and is told in the reason.
@@ -39,6 +41,7 @@ from auditor.expectations.collusion_gains import (
     noise_gains,
     trees_gains,
 )
+from auditor.expectations.guarantees import COMPARED, by_guarantees
 from auditor.numerics.statistics import holm
 from auditor.registry import register
 from auditor.results.comparison import describe
@@ -73,7 +76,7 @@ class NoCollusionGain(Expectation):
         level: Share = Field(0.05, description="chance of one false «no gain» over everything covered")
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict of the three ways together."""
+        """Return the verdict of all ways together."""
         margin, level = self.parameters.margin, self.parameters.level
         pooling, records = list(self._pooling(evidence)), self._records(evidence)
         learnt = *best_linear_gains(pooling), *trees_gains(pooling), *best_gains(pooling, margin)
@@ -81,7 +84,7 @@ class NoCollusionGain(Expectation):
         found = attack_gains(records, evidence.releases)
         measured = [_beside(gain, margin) if proved or gain.from_files else gain for gain in found]
         gains = *measured, *noise_gains(pooling), *learnt
-        parts = [by_law(pooling, margin, level), by_theory(records), on_data(gains, margin, level)]
+        parts = [by_law(pooling, margin, level), by_theory(records), on_data(gains, margin, level), *self._by_guarantees(evidence)]
         status = worst([part.status for part in parts])
         decisive = [part for part in parts if part.status == status] if status != "holds" else parts
         observed = parts[2].observed if parts[2].observed is not None else parts[1].observed
@@ -91,6 +94,12 @@ class NoCollusionGain(Expectation):
         """Return the measured gains that the filter covers."""
         selected = selector(self.parameters, "collusion_gain", copies_released(evidence), pooled_only=True, each_attribute=True)
         return [record for record in evidence.measurements if record.status == "ok" and selected(record)]
+
+    def _by_guarantees(self, evidence: Evidence) -> list[Judgement]:
+        """Return the verdict of the guarantees that the filter covers; none where no bounds are stated."""
+        selected = selector(self.parameters, None, copies_released(evidence))
+        found = by_guarantees(record for record in evidence.measurements if record.metric in COMPARED and selected(record))
+        return [] if found is None else [found]
 
     def _pooling(self, evidence: Evidence) -> Iterator[PooledCopies]:
         """Yield what pooling buys, for every release and coalition that the filter covers."""
@@ -117,7 +126,7 @@ def _beside(gain: Gain, margin: float) -> Gain:
 
 
 def by_law(pooling: Sequence[PooledCopies], margin: float, level: float) -> Judgement:
-    """Decide by second moments: in every coalition one copy must make the others useless."""
+    """Decide by second moments, or by classes: in every coalition one copy must make the others useless."""
     stated = {(copies.point, copies.scheme, copies.coalition): copies.pooling.sufficient for copies in pooling}
     known = {cell: sufficient for cell, sufficient in stated.items() if sufficient is not None}
     broken = [cell for cell, sufficient in known.items() if not sufficient]
@@ -139,6 +148,8 @@ def by_law(pooling: Sequence[PooledCopies], margin: float, level: float) -> Judg
     if not all(copies.pooling.proved for copies in pooling):
         why = "if the copies follow the law that is stated for them, which is no proof, so the data decide"
         return Judgement("holds", f"by law: one copy says all there is in {which}, {why}")
+    if any(copies.pooling.by_classes for copies in pooling):
+        return Judgement("holds", f"by classes and ranges, for every attack that reads these: one copy says all there is in {which}")
     return Judgement("holds", f"by law, for every attack: one copy says all there is in {which}")
 
 

@@ -54,6 +54,10 @@ _WORKS = {
         "R. Agrawal and R. Srikant. Privacy-preserving data mining. Proceedings of the ACM SIGMOD International Conference on "
         "Management of Data, 439–450, 2000."
     ),
+    "agrawal2005": (
+        "R. Agrawal, R. Srikant and D. Thomas. Privacy preserving OLAP. Proceedings of the ACM SIGMOD International Conference on "
+        "Management of Data, 251–262, 2005."
+    ),
     "agrawal2001": (
         "D. Agrawal and C. C. Aggarwal. On the design and quantification of privacy preserving data mining algorithms. "
         "Proceedings of the ACM Symposium on Principles of Database Systems, 247–255, 2001."
@@ -103,6 +107,14 @@ _WORKS = {
         "G. Ke, Q. Meng, T. Finley, T. Wang, W. Chen, W. Ma, Q. Ye and T.-Y. Liu. LightGBM: a highly efficient gradient boosting decision "
         "tree. Advances in Neural Information Processing Systems 30, 3146–3154, 2017."
     ),
+    "dwork2006": (
+        "C. Dwork, F. McSherry, K. Nissim and A. Smith. Calibrating noise to sensitivity in private data analysis. Theory of Cryptography "
+        "Conference, LNCS 3876, 265–284, 2006."
+    ),
+    "koufogiannis2015": (
+        "F. Koufogiannis, S. Han and G. J. Pappas. Gradual release of sensitive data under differential privacy. arXiv 1504.00429, 2015; "
+        "Journal of Privacy and Confidentiality 7(2), 2017."
+    ),
     "samarati2001": (
         "P. Samarati. Protecting respondents' identities in microdata release. IEEE Transactions on Knowledge and Data Engineering "
         "13(6), 1010–1027, 2001."
@@ -123,12 +135,48 @@ _WORKS = {
         "K. LeFevre, D. J. DeWitt and R. Ramakrishnan. Mondrian multidimensional k-anonymity. Proceedings of the International "
         "Conference on Data Engineering, 2006."
     ),
+    "mironov2012": (
+        "I. Mironov. On significance of the least significant bits for differential privacy. Proceedings of the ACM Conference on "
+        "Computer and Communications Security, 650–661, 2012."
+    ),
+    "jin2022": (
+        "J. Jin, E. McMurtry, B. I. P. Rubinstein and O. Ohrimenko. Are we there yet? Timing and floating-point attacks on differential "
+        "privacy systems. Proceedings of the IEEE Symposium on Security and Privacy, 473–488, 2022."
+    ),
     "clopper1934": (
         "C. J. Clopper and E. S. Pearson. The use of confidence or fiducial limits illustrated in the case of the binomial. "
         "Biometrika 26(4), 404–413, 1934."
     ),
+    "ghosh2009": (
+        "A. Ghosh, T. Roughgarden and M. Sundararajan. Universally utility-maximizing privacy mechanisms. Proceedings of the ACM "
+        "Symposium on Theory of Computing, 351–360, 2009."
+    ),
+    "skellam1946": (
+        "J. G. Skellam. The frequency distribution of the difference between two Poisson variates belonging to different populations. "
+        "Journal of the Royal Statistical Society 109(3), 296, 1946."
+    ),
     "massart1990": (
         "P. Massart. The tight constant in the Dvoretzky–Kiefer–Wolfowitz inequality. The Annals of Probability 18(3), 1269–1283, 1990."
+    ),
+    "dong2022": (
+        "J. Dong, A. Roth and W. J. Su. Gaussian differential privacy. Journal of the Royal Statistical Society B 84(1), 3–37, 2022 "
+        "(numbers of results as in arXiv 1905.02383)."
+    ),
+    "balle2018": (
+        "B. Balle and Y.-X. Wang. Improving the Gaussian mechanism for differential privacy: analytical calibration and optimal denoising. "
+        "Proceedings of ICML, 394–403, 2018."
+    ),
+    "bun2016": (
+        "M. Bun and T. Steinke. Concentrated differential privacy: simplifications, extensions, and lower bounds. Proceedings of TCC, "
+        "635–658, 2016."
+    ),
+    "canonne2020": (
+        "C. L. Canonne, G. Kamath and T. Steinke. The discrete Gaussian for differential privacy. Advances in Neural Information "
+        "Processing Systems 33, 2020."
+    ),
+    "agarwal2021": (
+        "N. Agarwal, P. Kairouz and Z. Liu. The Skellam mechanism for differentially private federated learning. Advances in Neural "
+        "Information Processing Systems 34, 2021."
     ),
     "holm1979": "S. Holm. A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6(2), 65–70, 1979.",
     "read2002": "A. L. Read. Presentation of search results: the CLs technique. Journal of Physics G 28(10), 2693–2704, 2002.",

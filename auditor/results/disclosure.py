@@ -15,6 +15,7 @@ An attack's error in data units over the same without a unit is the exact varian
 | --- | --- |
 | figures in data units (``distortion``, ``rmse``, bins) | times *rounded over exact variance*, one factor an attribute |
 | figures of noise whose size is stated in data units | rounded to a step of at most half their own |
+| guarantees of noise whose size is the table's own moments | withheld: a stated change over that size, at many levels, is the variance |
 
 The factor is what makes it hold: were each figure rounded by itself, the mean of many quotients ``distortion / normalized_error`` would be
 the variance again. With one factor every such quotient is the *rounded* variance, and figures still agree with one another.
@@ -31,7 +32,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeVar
 
 from auditor import registry
-from auditor.results.metrics import METRICS, base
+from auditor.results.metrics import EMPIRICAL, GUARANTEES, METRICS, base
 from auditor.results.records import DataSummary, Distribution, ExpectationRecord, Measurement
 
 FEWEST_RECORDS = 10
@@ -41,7 +42,11 @@ IN_DATA_UNITS = {"distortion": 1.0, "rmse": 0.5}
 """Metric → power of the variance that it is in proportion to."""
 SHOWN_DIGITS = 2
 """Of figures in data units that stand in a verdict's text."""
-_STATES_A_VARIANCE = ("variance", "matrix", "covariance")
+PROMISES = (*GUARANTEES, *EMPIRICAL)
+SIZED = "withheld: noise is sized by the table's own moments, which a guarantee would tell; `noise: bounds` sizes it without them"
+BY_GUARANTEE = "by guarantee: "
+"""Begins the last part of a verdict that tells guarantees (``auditor.expectations.guarantees``)."""
+_STATES_A_VARIANCE = ("variance", "variances", "matrix", "covariance")
 """Parameters of a scheme that state the size of its noise in data units."""
 _FROM_MOMENTS = ("share", "standard deviations", "squared data units", "data units")
 _FIGURE = re.compile(
@@ -93,13 +98,17 @@ def disclosed(result: R) -> R:
     if not any(summary.disclosure in SECRET for summary in result.data):
         return result
     tables = [_Disclosed(summary) for summary in result.data]
-    absolute = {use["id"] for use in result.scenario.get("schemes", ()) if _states_a_variance(use)}
+    uses = result.scenario.get("schemes", ())
+    absolute = {use["id"] for use in uses if _states_a_variance(use)}
+    sized = {use["id"] for use in uses if "noise" in use} - absolute
     found = _finder(tables)
     return result.model_copy(update={
         "data": [table.summary for table in tables],
-        "measurements": [found(record.sweep).measurement(record, record.scheme in absolute) for record in result.measurements],
+        "measurements": [
+            found(record.sweep).measurement(record, record.scheme in absolute, record.scheme in sized) for record in result.measurements
+        ],
         "distributions": [spread for each in result.distributions for spread in found(each.sweep).distribution(each)],
-        "expectations": [_verdict(record, tables) for record in result.expectations],
+        "expectations": [_verdict(record, tables, bool(sized)) for record in result.expectations],
     })  # fmt: skip
 
 
@@ -131,8 +140,8 @@ class _Disclosed:
         self.summary = _summary(exact) if self.private else exact
         self._factors = _factors(exact, self.summary) if self.figures else {}
 
-    def measurement(self, record: Measurement, absolute: bool) -> Measurement:
-        """Return one figure as it may be reported; ``absolute``: the size of the noise is stated in data units."""
+    def measurement(self, record: Measurement, absolute: bool, sized: bool) -> Measurement:
+        """Return one figure as it may be reported; whether the size of its noise is stated in data units, or is the table's own moments."""
         if not self.private or record.value is None or record.metric == "seconds":
             return record
         if self.withheld:
@@ -145,6 +154,8 @@ class _Disclosed:
             factor = self._factors.get(record.attribute, 1.0) ** power
             record = _changed(record, lambda number: number * factor)
         metric = METRICS.get(base(record.metric))
+        if base(record.metric) in PROMISES:
+            return record._replace(value=None, theory=None, status="not-applicable", reason=SIZED) if sized else record
         if absolute and (metric is None or metric.unit.startswith(_FROM_MOMENTS)):
             record = _rounded(record, self.rows)
         return record
@@ -215,12 +226,18 @@ def _rounded(record: Measurement, rows: int) -> Measurement:
     return rounded._replace(std_error=_whole(record.std_error, rows))
 
 
-def _verdict(record: ExpectationRecord, tables: Sequence[_Disclosed]) -> ExpectationRecord:
+def _verdict(record: ExpectationRecord, tables: Sequence[_Disclosed], sized: bool) -> ExpectationRecord:
     """Return a verdict whose figures may be reported; which one it is stays, for it is one of three words."""
     short = next((table for table in tables if table.withheld), None)
     if short is not None:
         return record.model_copy(update={"observed": None, "bound": _asked(record), "why": short.reason})
-    if _metric(record) not in IN_DATA_UNITS or not any(table.figures for table in tables):
+    if not any(table.figures for table in tables):
+        return record
+    if sized and base(_metric(record)) in PROMISES:
+        return record.model_copy(update={"observed": None, "why": SIZED})
+    if sized and BY_GUARANTEE in record.why:
+        record = record.model_copy(update={"why": record.why.partition(BY_GUARANTEE)[0] + BY_GUARANTEE + SIZED})
+    if _metric(record) not in IN_DATA_UNITS:
         return record
     rows = min(table.rows for table in tables if table.private)
     why = _FIGURE.sub(lambda figure: f"{float(figure[0]):.{SHOWN_DIGITS}g}", record.why)
@@ -250,6 +267,8 @@ def _asked(record: ExpectationRecord) -> float | list[float] | None:
 def _states_a_variance(parameters: Mapping[str, Any]) -> bool:
     """Whether a scheme's parameters, or those of a law within, state the size of the noise in data units."""
     return any(
-        (key in _STATES_A_VARIANCE and value is not None) or (isinstance(value, Mapping) and _states_a_variance(value))
+        (key in _STATES_A_VARIANCE and value is not None)
+        or (key, value) == ("noise", "bounds")
+        or (isinstance(value, Mapping) and _states_a_variance(value))
         for key, value in parameters.items()
     )

@@ -91,6 +91,10 @@ class BoostedGain(NamedTuple):
         return min(1.0, len(each) * min(each))
 
 
+LAST_DIGITS = "last digits"
+"""The statistic that looks at how copies from files were rounded, and nothing else."""
+
+
 class LawTest(NamedTuple):
     """One statistic of the noise that was drawn, or of the values that were replaced, against the law that the scheme states.
 
@@ -168,7 +172,8 @@ class Pooling:
     Attributes
     ----------
     sufficient : bool or None
-        Whether the stated law makes one copy of the coalition say all there is; None when no law is stated.
+        Whether the stated law makes one copy of the coalition say all there is, or the classes that copies show; None where there is
+        neither.
     gain : tuple of float
         By attribute, collusion gain of the best linear attack fitted to the originals themselves, cross-fitted: nobody without
         the originals can do better with a linear attack. NaN where there are too few rows to learn from.
@@ -184,6 +189,8 @@ class Pooling:
         The strongest sign that another copy foretells the best one's noise in a way that covariances do not show.
     unresolved : bool
         Whether some combination of the copies is lost in second moments, so that what it gives away is unknown.
+    by_classes : bool
+        Whether ``sufficient`` is seen on classes and ranges, and so speaks of attacks that read these.
     """
 
     sufficient: bool | None
@@ -196,6 +203,7 @@ class Pooling:
     unresolved: bool = False
     boosted: BoostedGain | None = None
     proved: bool = True
+    by_classes: bool = False
 
     @property
     def proof(self) -> bool:

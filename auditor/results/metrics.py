@@ -88,6 +88,12 @@ METRICS = {
         ),
         Metric("localised_share", "share of records", "Share of the records whose value lies in the interval the attack claims.", "high"),
         Metric(
+            "candidates_left",
+            "values",
+            "Equally likely values that would leave as much doubt as the attack has of a record's, e^H, averaged over records; 1: none.",
+            "low",
+        ),
+        Metric(
             "entropy_privacy",
             "standard deviations",
             "2^h(X|Y): length of an interval as uncertain as an attribute is given its copies (Agrawal and Aggarwal).",
@@ -144,16 +150,53 @@ METRICS = {
         Metric(
             "marginal_gap",
             "squared probability",
-            "Squared L2 distance of a copy's law given the original from uniform perturbation's, averaged over records, corrected for "
+            "Squared L2 distance of a copy's law given the original from the one stated of it, averaged over records, corrected for "
             "sampling; theory: 0.",
             "neither",
         ),
-        Metric("epsilon", "nats", "Local differential privacy of the copies: largest log-ratio of chances under two originals.", "high"),
+        Metric(
+            "share_gap",
+            "squared probability",
+            "Squared L2 distance of the categories' shares in a copy, as it is, from the original's: what counting them in it costs.",
+            "neither",
+        ),
+        Metric(
+            "epsilon",
+            "nats",
+            "Local differential privacy of the copies: largest log-ratio of chances under two originals; of added noise under any two "
+            "records within the stated bounds.",
+            "high",
+        ),
+        Metric(
+            "gaussian_dp",
+            "standard deviations",
+            "μ: copies of two records within the stated bounds are no easier to tell apart than N(0, 1) and N(μ, 1).",
+            "high",
+        ),
+        Metric(
+            "concentrated_dp",
+            "nats",
+            "ρ: zero-concentrated differential privacy of the copies of two records within the stated bounds.",
+            "high",
+        ),
+        Metric(
+            "epsilon_at_delta",
+            "nats",
+            "ε of (ε, δ)-differential privacy within the stated bounds, at the δ in brackets, as epsilon_at_delta(1e-05).",
+            "high",
+        ),
         Metric(
             "empirical_epsilon",
             "nats",
             "Lower bound on the privacy that the copies lose, by telling apart copies made of two values (exact confidence, "
             "Clopper–Pearson); theory: epsilon, which it is below.",
+            "high",
+        ),
+        Metric(
+            "empirical_gaussian_dp",
+            "standard deviations",
+            "Lower bound on μ, by telling apart copies made of the two records that the law tells apart best (exact confidence, "
+            "Clopper–Pearson); theory: gaussian_dp, which it is below.",
             "high",
         ),
         Metric("history_size", "elements", "Elements of a tuple's compressed history of releases, on average.", "neither"),
@@ -179,6 +222,7 @@ METRICS = {
         Metric("anonymity_entropy", "values", "exp of the least entropy of the sensitive values in such a class: entropy ℓ.", "low"),
         Metric("anonymity_alpha", "share", "Largest share of one sensitive value in such a class: α.", "high"),
         Metric("anonymity_t", "share", "Largest earth mover's distance of such a class's sensitive values from the table's: t.", "high"),
+        Metric("anonymity_size", "records", "Mean number of records that a record cannot be told from, itself among them.", "low"),
         Metric("geometry_distances", "share", "Spread of the copy's distances over the original's: std over mean; 0 is none.", "neither"),
         Metric("geometry_neighbours", "share of records", "Share of the records that keep their nearest neighbour in the copy.", "neither"),
         Metric("geometry_clusters", "adjusted Rand index", "Likeness of 4-means clusters in the copy and in the original.", "neither"),
@@ -240,6 +284,7 @@ MEASURED_BY = {
     "interval_privacy": "interval-privacy",
     "localised_width": "interval-privacy",
     "localised_share": "interval-privacy",
+    "candidates_left": "candidates-left",
     "entropy_privacy": "entropy-privacy",
     "privacy_loss": "entropy-privacy",
     "dissimilarity": "dissimilarity",
@@ -248,24 +293,36 @@ MEASURED_BY = {
     "anonymity_entropy": "anonymity",
     "anonymity_alpha": "anonymity",
     "anonymity_t": "anonymity",
+    "anonymity_size": "anonymity",
     "geometry_distances": "geometry",
     "geometry_neighbours": "geometry",
     "geometry_clusters": "geometry",
     "empirical_epsilon": "empirical-epsilon",
+    "empirical_gaussian_dp": "empirical-epsilon",
     "belief_gap": "belief-gap",
     "largest_belief_gap": "belief-gap",
     "marginal_gap": "marginal-gap",
+    "share_gap": "share-gap",
     "growth_bound": "delta-growth",
     "rho_breach": "rho-breach",
     "history_size": "history-size",
     "seconds": "seconds",
+    "gaussian_dp": "bounds",
+    "concentrated_dp": "bounds",
+    "epsilon_at_delta": "bounds",
 }
-"""Which entry of ``measures:`` a metric needs."""
+"""Which entry of ``measures:`` a metric needs; ``bounds`` and ``utility`` are none, but stand in sections of their own."""
 
 
 def measured_by(name: str) -> str | None:
-    """Return the entry of ``measures:``, or the section ``utility``, that a metric needs; None when it is always measured."""
+    """Return the entry of ``measures:``, the section ``utility``, or ``bounds`` of the data, that a metric needs; None: always measured."""
     return "utility" if name.startswith("utility_") else MEASURED_BY.get(base(name))
+
+
+GUARANTEES = ("gaussian_dp", "concentrated_dp", "epsilon", "epsilon_at_delta")
+"""Measured where ``data: bounds:`` states by how much a record may change; ``epsilon`` of categories always."""
+EMPIRICAL = ("empirical_gaussian_dp", "empirical_epsilon")
+"""What audits find of them, from below."""
 
 
 LOWEST, HIGHEST = 0.05, 0.95

@@ -27,8 +27,9 @@ from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.scenario.read import at_point
 from auditor.scenario.read_coalitions import parse_coalitions
-from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw
+from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.schemes.base.scheme import TableMoments
+from auditor.schemes.draw import released_grid
 
 MOST_RECORDS = 20_000_000
 """About 8 GB of them."""
@@ -129,7 +130,9 @@ def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, mome
             _check_knowledge(here, part, found, f"is of what {use.id} has in common with the data: it ")
         copies = scheme.count(levels)
         engine_of(use).check_size(scheme, table, copies)
-        _check_range(scheme.law(levels, moments), max(levels, default=0.0) * float(np.diag(moments.covariance).max(initial=0.0)))
+        if use.public_grid:
+            released_grid(scheme, table, levels, scale=moments.scale)
+        _check_range(scheme.law(levels, moments.scale), max(levels, default=0.0) * float(np.diag(moments.covariance).max(initial=0.0)))
     if failure.error is not None:
         _note_refusal(failure, ("schemes", place), use.id, found)
         return
@@ -156,7 +159,7 @@ def _check_records(here: Scenario, use: SchemeUse, copies: int, width: int, foun
 
 def _check_range(law: NoiseLaw | None, loudest: float) -> None:
     """Refuse noise so loud that powers of its variance are no numbers; ``loudest`` is what levels make of it without a Gaussian law."""
-    if isinstance(law, GaussianNoise):
+    if isinstance(law, KroneckerNoise):
         loudest = float(law.level_covariance.max(initial=0.0)) * float(law.shape.max(initial=0.0))
         loudest = np.inf if np.isnan(loudest) else loudest
     if loudest > LARGEST_VARIANCE:

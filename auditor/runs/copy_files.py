@@ -6,6 +6,7 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +24,7 @@ from auditor.process.containment import plugin_errors
 from auditor.process.environment import version
 from auditor.registry import get
 from auditor.results.files import located, write_atomically
-from auditor.runs.drawn_copies import WRITTEN, Asked, Precision
+from auditor.runs.drawn_copies import WRITTEN, Asked, Precision, released_columns
 from auditor.runs.finished_copies import AS_DRAWN, Treatment
 from auditor.runs.perturb import Release, make_plugin
 from auditor.schemes.base.scheme import Scheme, by_engine
@@ -93,41 +94,63 @@ def write_copies(
     paths = [output / f"copy-{k}.{kind}" for k in range(1, len(levels) + 1)]
     _check_room(data, output, paths)
     columns, wanted = _selection(data, columns, keep)
-    asked = Asked(data, columns, rows, list(levels), seed, precision, treatment)
-    kept = Kept(data, wanted, rows, blank_cells(asked.raw()) if treatment.missing == "drop" else None) if wanted else None
     with plugin_errors():
         chosen: Scheme = make_plugin("scheme", scheme, parameters or {})
-        treatment.check(chosen)
-        parts, stated, notes = by_engine(WRITTEN, chosen)(chosen, asked)
+    stated = written(chosen, Asked(data, columns, rows, list(levels), seed, precision, treatment), paths, wanted)
+    manifest = {
+        "schema_version": 2,
+        "auditor": version("auditor"),
+        "scheme": chosen.name,
+        "parameters": chosen.parameters.model_dump(mode="json", by_alias=True),
+        "levels": list(levels),
+        **stated,
+    }
+    return [*paths, write_manifest(output, manifest)]
+
+
+def written(scheme: Scheme, asked: Asked, paths: Sequence[Path], keep: Sequence[str]) -> dict[str, Any]:
+    """Write the copies of a table, or of a batch of records, each to its path; return what a manifest states of them."""
+    blank = blank_cells(asked.raw()) if asked.treatment.missing == "drop" else None
+    kept = Kept(asked.data, keep, asked.rows, blank) if keep else None
+    with plugin_errors():
+        asked.treatment.check(scheme)
+        parts, stated, notes = by_engine(WRITTEN, scheme)(scheme, asked)
     parts = _drawn(parts)
     if kept is not None:
-        parts = _beside(parts, kept, column_names(data))
+        parts = _beside(parts, kept, column_names(asked.data))
     first = next(parts)  # what cannot be drawn is refused before a folder is made
-    try:
-        output.mkdir(parents=True, exist_ok=True)
+    with writable(paths[0].parent):
+        paths[0].parent.mkdir(parents=True, exist_ok=True)
         with TableFiles(paths) as files:
             for part in chain([first], parts):
                 for place, copy in enumerate(part):
                     files.append(place, copy)
-        manifest = {
-            "schema_version": 2,
-            "auditor": version("auditor"),
-            "scheme": chosen.name,
-            "parameters": chosen.parameters.model_dump(mode="json", by_alias=True),
-            "levels": list(levels),
-            **stated,
-            **({} if kept is None else {"kept": kept.columns}),
-            "precision": precision,
-            "missing": treatment.missing,
-            "for_study_only": seed is not None,
-            "copies": [path.name for path in paths],
-        }
-        write_atomically(output / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
+    for note in (*file_notes(asked.data), *notes, *_left_out(asked.data, stated["attributes"], keep)):
+        warnings.warn(AuditorWarning(note), stacklevel=3)
+    return {
+        **stated,
+        **({} if kept is None else {"kept": kept.columns}),
+        "precision": asked.precision,
+        "missing": asked.treatment.missing,
+        "for_study_only": asked.seed is not None,
+        "copies": [path.name for path in paths],
+    }
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> Path:
+    """Write what is stated of a release; return where."""
+    with writable(folder):
+        write_atomically(folder / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
+    return folder / MANIFEST
+
+
+@contextmanager
+def writable(folder: Path) -> Iterator[None]:
+    """Name the folder that something cannot be written to."""
+    try:
+        yield
     except OSError as error:
-        raise AuditorError(f"{output}: cannot be written ({error.strerror})") from None
-    for note in (*file_notes(data), *notes, *_left_out(data, stated["attributes"], wanted)):
-        warnings.warn(AuditorWarning(note), stacklevel=2)
-    return [*paths, output / MANIFEST]
+        raise AuditorError(f"{folder}: cannot be written ({error.strerror})") from None
 
 
 def _left_out(data: str, perturbed: Sequence[str], kept: Sequence[str]) -> Iterator[str]:
@@ -142,12 +165,12 @@ READ_AS: dict[str, Callable[[pd.DataFrame], Any]] = {"numeric": lambda X: np.flo
 
 
 def read_release(X: Any, folder: Path | str) -> Release:
-    """Return the release in a folder that ``auditor perturb`` wrote, to be extended.
+    """Return the release in a folder that ``auditor perturb`` wrote, to be extended, or to have records appended in memory.
 
     Parameters
     ----------
-    X : DataFrame
-        The original, with its records in the order of the copies'.
+    X : DataFrame, or list of DataFrames
+        The original, with its records in the order of the copies'; of several batches one after the other, or as a list.
     folder : Path or str
 
     Raises
@@ -158,21 +181,31 @@ def read_release(X: Any, folder: Path | str) -> Release:
     try:
         manifest = json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
         names, levels = manifest["attributes"], tuple(manifest["levels"])
-        if manifest.get("post_processing") or manifest.get("missing") == "keep":
+        parts = batches_of(manifest)
+        if any(part.get("post_processing") or part.get("missing") == "keep" for part in parts):
             why = "its copies are rounded, cut off or have blanks, and a new one hangs on its neighbours as they were drawn"
             raise AuditorError(f"{folder}: cannot be extended; {why}")
         scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
+        X = pd.concat(list(X), ignore_index=True) if isinstance(X, (list, tuple)) else X
         original = X[names]
         types = by_engine(READ_AS, scheme)(original)
-        copies = [_columns(Path(folder) / name, names).astype(types) for name in manifest["copies"]]
+        columns, files = released_columns(scheme, names), zip(*(part["copies"] for part in parts), strict=True)
+        copies = [pd.concat([copy_columns(Path(folder) / name, columns).astype(types) for name in copy]) for copy in files]
     except (OSError, ValueError, LookupError, TypeError):
         raise AuditorError(f"{folder}: holds no whole release of these columns, with {MANIFEST} and every copy it names") from None
     if any(len(copy) != len(X) for copy in copies):
         raise AuditorError(f"{folder}: its copies have not as many records as the table")
-    return Release(original, tuple(copy.set_index(X.index) for copy in copies), levels, scheme)
+    first = None if len(parts) == 1 else int(parts[0]["rows"])
+    return Release(original, tuple(copy.set_index(X.index) for copy in copies), levels, scheme, first_batch=first)
 
 
-def _columns(path: Path, names: list[str]) -> pd.DataFrame:
+def batches_of(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what a manifest states of each batch of records: of the first one at its top."""
+    return [manifest, *manifest.get("later_batches", [])]
+
+
+def copy_columns(path: Path, names: list[str]) -> pd.DataFrame:
+    """Return columns of a copy that was written."""
     if path.suffix == ".parquet":
         return pd.read_parquet(path, columns=names)
     return csv_frame(path.read_bytes(), path, header(path), names, None)[names]
@@ -201,6 +234,17 @@ def averages_out(scheme: str) -> bool:
     return get("scheme", scheme).level_of_original is not None
 
 
+def is_nested(scheme: str) -> bool:
+    """Whether copies are made of the classes of those before them, which another run knows nothing of.
+
+    Examples
+    --------
+    >>> is_nested("k-anonymity-multilevel"), is_nested("k-anonymity")
+    (True, False)
+    """
+    return bool(getattr(get("scheme", scheme), "nested", False))
+
+
 def _check_room(data: str, output: Path, paths: Sequence[Path]) -> None:
     """Refuse to write over the data, among its parts, or beside copies of another release, which would pass for one of this."""
     source = next((path.resolve() for path in located(data)), None) if is_file(data) else None
@@ -208,7 +252,7 @@ def _check_room(data: str, output: Path, paths: Sequence[Path]) -> None:
         raise AuditorError(f"{output}: is the folder of the data: copies would be taken for parts of it; choose another with --output")
     if source is not None and source in [path.resolve() for path in paths]:
         raise AuditorError(f"{source.name}: is the data itself, and a copy would be written over it; choose another folder with --output")
-    found = {path.name for path in output.glob("copy-*") if re.fullmatch(r"copy-\d+\.(csv|parquet)", path.name)}
+    found = {path.name for path in output.glob("copy-*") if re.fullmatch(r"copy-\d+(-batch-\d+)?\.(csv|parquet)", path.name)}
     left = found - {path.name for path in paths}
     if left:
         raise AuditorError(f"{output}: holds {min(left)} of another release; choose another folder with --output, or remove what is there")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -22,12 +22,33 @@ from auditor.process.environment import one_thread
 from auditor.runs.finished_copies import Treatment, filled_categories, finished, finishes, notes_of, notes_of_blanks, post_processing
 from auditor.runs.perturb import checked_levels
 from auditor.schemes.base.grid import DOUBLE_BITS, SINGLE_BITS
-from auditor.schemes.base.scheme import Key, Scheme
-from auditor.schemes.draw import drawn_blocks, drawn_codes, key_of, noise_deviations
+from auditor.schemes.base.scheme import Key, Scheme, TableMoments
+from auditor.schemes.draw import drawn_blocks, drawn_codes, key_of, noise_deviations, whole_columns
 from auditor.schemes.replacement.base import UniformScheme
+from auditor.schemes.replacement.distribution import never_drawn
 from auditor.text.column_names import listed, quoted
 
 Precision = Literal["double", "single"]
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What a later batch of records has from those before it.
+
+    Attributes
+    ----------
+    records : int
+        How many are out.
+    scale : TableMoments or None
+        Of the first batch, to which noise is scaled.
+    domains : mapping
+        Column → the values that a category can have.
+    """
+
+    records: int = 0
+    scale: TableMoments | None = None
+    domains: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
 
 ROUNDED = 2.0**-24
 """Half the distance between neighbouring 32-bit numbers, relative to their size."""
@@ -46,6 +67,7 @@ class Asked:
     seed: int | None
     precision: Precision
     treatment: Treatment
+    earlier: Earlier = field(default_factory=Earlier)
 
     @property
     def rng(self) -> np.random.Generator:
@@ -79,7 +101,26 @@ class Asked:
         return load_table(
             self.data, columns=self.columns, rows=self.rows, parameters={}, rng=self.rng, base=None, categories=categories,
             missing="mean" if missing == "keep" else missing, dates={name: self.treatment.forms.get(name) for name in dates},
+            varied=self.earlier.scale is None,
         )  # fmt: skip
+
+
+    def numbers(self) -> tuple[dict[str, Stored], Table]:
+        """Return the kinds of the columns that are asked for by name, and the table of numbers, its dates as days."""
+        kinds = self.kinds(self.columns) if self.columns else {}
+        return kinds, self.table(dates=[name for name, kind in kinds.items() if kind in ("date", "time")])
+
+    def categories(self) -> CategoricalTable:
+        """Return categories to perturb, with the domains that earlier records have, or else those observed or declared by the source."""
+        if self.columns is None and is_file(self.data):
+            raise AuditorError("a uniform scheme perturbs categories: name the columns to take as such with --columns")
+        if self.treatment.missing == "keep" and self.blanks().total > 0:
+            return filled_categories(self.raw(), self.earlier.domains)
+        domains = {name: self.earlier.domains.get(name) for name in self.columns or ()}
+        held = self.table(Categories({}, domains)).categorical
+        if held is None:
+            raise AuditorError("a uniform scheme perturbs categories: name the columns to take as such")
+        return held
 
 
 Written = tuple[Iterator[Sequence[pd.DataFrame]], dict[str, Any], list[str]]
@@ -87,22 +128,24 @@ Written = tuple[Iterator[Sequence[pd.DataFrame]], dict[str, Any], list[str]]
 
 def _numbers(scheme: Scheme, asked: Asked) -> Written:
     """Return copies of numbers block by block, what a manifest states of them, and what an owner must know."""
-    kinds = asked.kinds(asked.columns) if asked.columns else {}
-    days = [name for name, kind in kinds.items() if kind in ("date", "time")]
-    table, blanks = asked.table(dates=days), asked.blanks()
+    kinds, table = asked.numbers()
+    days, blanks, scale = list(table.dates), asked.blanks(), asked.earlier.scale
     levels = checked_levels(asked.levels, asked.seed, scheme)
-    key = key_of(scheme, table, levels, asked.seed, DOUBLE_BITS if asked.precision == "double" else SINGLE_BITS)
-    parts = _frames(scheme, table, levels, key)
+    bits = DOUBLE_BITS if asked.precision == "double" else SINGLE_BITS
+    key = key_of(scheme, table, levels, asked.seed, bits, scale, asked.earlier.records)
+    parts = _frames(scheme, table, levels, key, scale)
     if asked.precision == "single":
-        parts = _in_single(parts, noise_deviations(scheme, table, levels))
+        parts = _in_single(parts, noise_deviations(scheme, table, levels, scale))
     stated = _stated(table.attributes, table.rows, scheme.distribution, key.grid)
     notes = list(notes_of_blanks(asked.treatment.missing, *blanks))
-    if asked.treatment.is_plain:
+    whole = whole_columns(scheme, table, scale)
+    if asked.treatment.is_plain and whole is None:
         return parts, stated | _in_days(days), [*notes, *(f"{listed(days)}: written as {SINCE}; rounded, as dates" for _ in days[:1])]
-    how = finishes(table, kinds or asked.kinds(table.attributes), asked.raw, asked.treatment)
+    how = finishes(table, kinds or asked.kinds(table.attributes), asked.raw, asked.treatment, whole)
     parts = finished(parts, how, blank_cells(asked.raw()) if asked.treatment.missing == "keep" else None)
-    stated["grid"] = stated["grid"] and {name: grid for name, grid in stated["grid"].items() if how[name].is_bare}
-    stated["post_processing"] = post_processing(how, asked.treatment.bounds)
+    as_drawn = {name for name in how if how[name].is_bare or (whole is not None and not asked.treatment.rounded and how[name].is_open)}
+    stated["grid"] = stated["grid"] and {name: grid for name, grid in stated["grid"].items() if name in as_drawn}
+    stated["post_processing"] = post_processing(how if asked.treatment.rounded else {}, asked.treatment.bounds)
     return parts, stated | _in_days([] if asked.treatment.rounded else days), [*notes, *notes_of(how, asked.treatment)]
 
 
@@ -115,11 +158,12 @@ def _codes(scheme: UniformScheme, asked: Asked) -> Written:
     """Return copies of categories block by block, the same in either precision, and what a manifest states of them."""
     blanks = asked.blanks()
     keep = asked.treatment.missing == "keep" and blanks.total > 0
-    held = filled_categories(asked.raw()) if keep else _categories(asked)
-    parts = _coded_frames(scheme, held, checked_levels(asked.levels, asked.seed, scheme), asked.seed)
+    held = asked.categories()
+    parts = _coded_frames(scheme, held, checked_levels(asked.levels, asked.seed, scheme), asked.seed, asked.earlier.records)
     if keep:
         parts = finished(parts, {}, blank_cells(asked.raw()))
-    return parts, _stated(held.names, held.rows, "replacement", ()), list(notes_of_blanks(asked.treatment.missing, *blanks))
+    notes = [*notes_of_blanks(asked.treatment.missing, *blanks), *filter(None, [never_drawn(scheme.over(held).replaced_by(held.size))])]
+    return parts, _stated(held.names, held.rows, "replacement", ()), notes
 
 
 def _stated(attributes: Sequence[str], rows: int, law: str | None, grid: Sequence[float]) -> dict[str, Any]:
@@ -128,21 +172,11 @@ def _stated(attributes: Sequence[str], rows: int, law: str | None, grid: Sequenc
     return {"attributes": list(attributes), "rows": rows, "law": law, "grid": lattice}
 
 
-def _categories(asked: Asked) -> CategoricalTable:
-    """Return categories to perturb, with the domains observed or declared by the source."""
-    if asked.columns is None and is_file(asked.data):
-        raise AuditorError("a uniform scheme perturbs categories: name the columns to take as such with --columns")
-    held = asked.table(Categories({}, dict.fromkeys(asked.columns or ()))).categorical
-    if held is None:
-        raise AuditorError("a uniform scheme perturbs categories: name the columns to take as such")
-    return held
-
-
 def _coded_frames(
-    scheme: UniformScheme, table: CategoricalTable, levels: tuple[float, ...], seed: int | None
+    scheme: UniformScheme, table: CategoricalTable, levels: tuple[float, ...], seed: int | None, records_before: int
 ) -> Iterator[Sequence[pd.DataFrame]]:
     """Yield every copy of categories block by block: the same values as ``auditor.perturb`` makes in memory from the same seed."""
-    for copies in drawn_codes(scheme, table, levels, seed):
+    for copies in drawn_codes(scheme, table, levels, seed, records_before):
         yield [
             pd.DataFrame({
                 attribute.name: pd.Categorical.from_codes(codes, categories=pd.Index(attribute.labels, tupleize_cols=False))
@@ -152,13 +186,20 @@ def _coded_frames(
         ]  # fmt: skip
 
 
-def _frames(scheme: Scheme, table: Table, levels: tuple[float, ...], key: Key) -> Iterator[Sequence[pd.DataFrame]]:
+def _frames(
+    scheme: Scheme, table: Table, levels: tuple[float, ...], key: Key, scale: TableMoments | None
+) -> Iterator[Sequence[pd.DataFrame]]:
     """Yield every copy block by block: the same values as ``auditor.perturb`` makes in memory from the same seed."""
     with one_thread():
-        for _, _, copies in drawn_blocks(scheme, table, levels, key):
-            columns = scheme.output_width(table.width)
-            names = list(table.attributes) if columns == table.width else [f"y{k}" for k in range(1, columns + 1)]
+        for _, _, copies in drawn_blocks(scheme, table, levels, key, scale=scale):
+            names = released_columns(scheme, table.attributes)
             yield [pd.DataFrame(scheme.to_columns(copy, table.attributes), columns=names) for copy in copies]
+
+
+def released_columns(scheme: Scheme, attributes: Sequence[str]) -> list[str]:
+    """Return the names of a copy's columns: the attributes, or ``y1, y2 …`` where a scheme releases others."""
+    columns = scheme.output_width(len(attributes))
+    return list(attributes) if columns == len(attributes) else [f"y{k}" for k in range(1, columns + 1)]
 
 
 def _in_single(parts: Iterator[Sequence[pd.DataFrame]], noise: NDArray[np.float64] | None) -> Iterator[Sequence[pd.DataFrame]]:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product
 from auditor.data.columns.checks import check_plain, floats
@@ -25,7 +27,6 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.schemes.base.scheme import Scheme
 from auditor.text.column_names import counted, listed, nearest, quoted
-from auditor.types import Array
 
 Blank = Literal["refuse", "drop", "mean", "keep"]
 EXACT = 2.0**53
@@ -49,12 +50,15 @@ class Treatment:
         column of numbers.
     forms : mapping
         Columns of dates → the format of their text, where that is not ISO 8601; copies that are rounded have it, too.
+    steps : mapping, optional
+        What columns are rounded to, where earlier copies have been; else what their values lie on.
     """
 
     missing: Blank = "refuse"
     rounded: bool = False
     bounds: Bounds = field(default_factory=dict)
     forms: Mapping[str, str] = field(default_factory=dict)
+    steps: Mapping[str, float] | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -99,7 +103,12 @@ class Finish(NamedTuple):
     @property
     def is_bare(self) -> bool:
         """Whether the numbers are left as they are drawn."""
-        return math.isnan(self.step) and math.isinf(self.low) and math.isinf(self.high)
+        return math.isnan(self.step) and self.is_open
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the numbers are cut off at no bound."""
+        return math.isinf(self.low) and math.isinf(self.high)
 
     def of(self, column: pd.Series[Any]) -> pd.Series[Any]:
         """Return one column of a copy, of the kind that the original's is if it is rounded."""
@@ -127,8 +136,13 @@ class Finish(NamedTuple):
         return dates
 
 
-def finishes(table: Table, kinds: Mapping[str, Stored], raw: Callable[[], Iterable[pd.DataFrame]], asked: Treatment) -> dict[str, Finish]:
+def finishes(
+    table: Table, kinds: Mapping[str, Stored], raw: Callable[[], Iterable[pd.DataFrame]], asked: Treatment,
+    whole: NDArray[np.bool_] | None = None,
+) -> dict[str, Finish]:  # fmt: skip
     """Return what is done to each column of a table's copies, ``raw`` being its columns as they are found.
+
+    Columns that are ``whole`` as they are drawn are written as whole numbers, though nothing is rounded; dates are days, as elsewhere.
 
     Raises
     ------
@@ -138,10 +152,13 @@ def finishes(table: Table, kinds: Mapping[str, Stored], raw: Callable[[], Iterab
     unknown = [name for name in asked.bounds if name and name not in table.attributes]
     if unknown:
         raise AuditorError(f"bounds: no column {quoted(unknown[0])} is perturbed{nearest(unknown[0], table.attributes)}")
-    steps = (_steps(table, raw) if asked.rounded else np.full(table.width, np.nan)).tolist()
+    drawn = {} if whole is None else {name: 1.0 for name, is_whole in zip(table.attributes, whole.tolist(), strict=True) if is_whole}
+    steps = drawn if not asked.rounded else _steps(table, raw) if asked.steps is None else asked.steps
     found = {}
-    for name, step in zip(table.attributes, steps, strict=True):
-        kind = kinds[name]
+    for name in table.attributes:
+        kind, step = kinds[name], steps.get(name, math.nan)
+        if not asked.rounded and kind in ("date", "time"):
+            step = math.nan
         if asked.rounded and kind == "time" and math.isnan(step):
             step = 1 / 86_400  # a second; finer than any fraction of a day with six places
         low, high = _bounds(name, kind, asked.bounds)
@@ -154,10 +171,11 @@ def finishes(table: Table, kinds: Mapping[str, Stored], raw: Callable[[], Iterab
     return found
 
 
-def _steps(table: Table, raw: Callable[[], Iterable[pd.DataFrame]]) -> Array:
-    """Return each column's resolution, shape (N,); blank cells are taken for 0, a whole multiple of any step, and not for a mean."""
+def _steps(table: Table, raw: Callable[[], Iterable[pd.DataFrame]]) -> dict[str, float]:
+    """Return each column's resolution; blank cells are taken for 0, a whole multiple of any step, and not for a mean."""
     names = list(table.attributes)
-    return resolution(lambda: (np.nan_to_num(floats(in_days(frame[names], table.dates))) for frame in raw()), table.rows, table.width).steps
+    found = resolution(lambda: (np.nan_to_num(floats(in_days(frame[names], table.dates))) for frame in raw()), table.rows, table.width)
+    return dict(zip(names, found.steps.tolist(), strict=True))
 
 
 def _bounds(name: str, kind: Stored, bounds: Bounds) -> tuple[float, float]:
@@ -204,13 +222,21 @@ def blanked(copies: Sequence[pd.DataFrame], blank: pd.DataFrame) -> list[pd.Data
     return [pd.DataFrame({name: copy[name].mask(blank[name].to_numpy(dtype=bool)) for name in copy}) for copy in copies]
 
 
-def filled_categories(frames: Iterable[pd.DataFrame]) -> CategoricalTable:
+def filled_categories(
+    frames: Iterable[pd.DataFrame], domains: Mapping[str, Sequence[Any]] = MappingProxyType({})
+) -> CategoricalTable:
     """Return categories with each column's commonest value where it is blank, in memory; what that is matters to nobody.
+
+    Parameters
+    ----------
+    frames : iterable of DataFrames
+    domains : mapping
+        Column → the values that it can have; left out, those that it has.
 
     Raises
     ------
     AuditorError
-        A column has no values at all.
+        A column has no values at all, or others than its domain's.
     """
     frame = pd.concat(list(frames), ignore_index=True)
     empty = [name for name in frame if not frame[name].notna().any()]
@@ -218,7 +244,7 @@ def filled_categories(frames: Iterable[pd.DataFrame]) -> CategoricalTable:
         raise AuditorError(f"column {quoted(empty[0])} has no values at all")
     for name in frame:
         check_plain(str(name), frame[name])
-    found = [of_column(frame[name].fillna(frame[name].mode()[0]), str(name)) for name in frame]
+    found = [of_column(frame[name].fillna(frame[name].mode()[0]), str(name), domains.get(str(name))) for name in frame]
     return product([attribute for attribute, _ in found], [codes for _, codes in found])
 
 

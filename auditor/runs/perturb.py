@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from auditor import registry
+from auditor.data import arrivals
 from auditor.data.microdata import as_table, like
 from auditor.data.microdata_categories import as_categories
 from auditor.data.table import Table
-from auditor.errors import AuditorError, Problem, ScenarioError
+from auditor.errors import AuditorError, AuditorWarning, Problem, ScenarioError
 from auditor.numerics.random_streams import Seed
 from auditor.process.containment import plugin_errors
 from auditor.process.environment import one_thread
@@ -23,8 +25,8 @@ from auditor.scenario.from_python import plain
 from auditor.scenario.levels import parse_levels
 from auditor.scenario.problems import Problems
 from auditor.schemes.base.noise_law import NoiseLaw
-from auditor.schemes.base.scheme import Key, Scheme, TableMoments, by_engine, table_moments
-from auditor.schemes.draw import HeldCopies, checked_seed, codes_digest, drawn_blocks, key_of, secret_of
+from auditor.schemes.base.scheme import Scheme, TableMoments, by_engine, table_moments
+from auditor.schemes.draw import HeldCopies, check_takes_batches, checked_seed, codes_key_of, drawn_blocks, key_of, whole_columns
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.types import Array, Microdata
 
@@ -51,6 +53,8 @@ class Release:
     scheme: Scheme
     state: Any = field(default=None, repr=False, compare=False)
     """What an extension goes on from, kept in memory only: of categories what makes the copies, of secret matrices where they come from."""
+    first_batch: int | None = None
+    """How many records the first batch had, to which noise is scaled; None while there is no other."""
 
     @plugin_errors()
     def extend(self, levels: Any, seed: int | None = None) -> Release:
@@ -69,7 +73,46 @@ class Release:
         This is how copies are added to a release. Another call of ``perturb`` draws anew, and copies of two calls average out.
         """
         every = (*self.levels, *checked_levels(levels, seed, self.scheme))
-        return by_engine(RELEASED, self.scheme)(self.scheme, self.original, self.copies, every, seed, self.state)
+        return by_engine(RELEASED, self.scheme)(self.scheme, self.original, self.copies, every, seed, self.state, self.first_batch)
+
+    @plugin_errors()
+    def append(self, X: Microdata, seed: int | None = None, repeats: Literal["refuse", "allow"] = "refuse") -> Release:
+        """Return a release with a batch of new records appended to every copy; no old record is drawn again.
+
+        Parameters
+        ----------
+        X : like the original
+            The new records, in the original's columns, one at least. An index that does not merely count records identifies them.
+        seed : int, optional
+            For studies, as for ``perturb``. Left out, the batch's noise is drawn from a fresh secret key.
+        repeats : 'refuse' or 'allow'
+            What to do about records whose label in the index is that of one that is out: they would have noise of their own a second
+            time, and looks at levels a and b are together one at ``ab/(a + b)``.
+
+        Warns
+        -----
+        AuditorWarning
+            Records that equal others which are out, in every column; columns whose variance is far from the first batch's.
+
+        Raises
+        ------
+        AuditorError
+            The batch cannot be used, or has records that are out already, or the scheme is none that perturbs each record by itself.
+
+        Notes
+        -----
+        Noise keeps the scale of the first batch: levels are multiples of *its* covariance. So copies of all batches together have the
+        law of copies made at once, and Theorem 4 holds over batches and levels. Categories keep the domain they have.
+        """
+        if repeats not in ("refuse", "allow"):
+            raise AuditorError(f"repeats must be 'refuse' or 'allow'; got {repeats!r}")
+        check_takes_batches(self.scheme)
+        X = arrivals.alike(self.original, X)
+        arrivals.check_labels(self.original, X, repeats == "allow")
+        new = by_engine(APPENDED, self.scheme)(self, X, seed)
+        copies = tuple(arrivals.stacked(copy, batch) for copy, batch in zip(self.copies, new, strict=True))
+        first = self.first_batch or len(self.original)
+        return Release(arrivals.stacked(self.original, X), copies, self.levels, self.scheme, first_batch=first)
 
     def _repr_html_(self) -> str:
         return str(registry.get("renderer", "notebook")().release(self))
@@ -77,7 +120,7 @@ class Release:
     @cached_property
     def law(self) -> NoiseLaw | None:
         """The exact law of the noise in all copies."""
-        return self.scheme.law(self.levels, self._moments)
+        return self.scheme.law(self.levels, self._moments.scale)
 
     def noise_covariance(self) -> Array:
         """Return ``K_Z``, shape (MN, MN), copies stacked in order of release.
@@ -93,7 +136,7 @@ class Release:
 
     @cached_property
     def _table(self) -> Table:
-        return as_table(self.original)
+        return replace(as_table(self.original), first_batch=self.first_batch)
 
     @cached_property
     def _moments(self) -> TableMoments:
@@ -132,8 +175,8 @@ def perturb(X: Microdata, scheme: str, levels: Any, seed: int | None = None, **p
 
     Notes
     -----
-    Numbers with added noise are whole multiples of a public power of two (``auditor.schemes.base.grid``), far below the noise. For more
-    copies of the
+    Numbers with added noise are whole multiples of a public power of two (``auditor.schemes.base.grid``), far below the noise; those of
+    schemes whose noise is whole, of the step that the original's column is recorded in, and integers stay integers. For more copies of the
     same table later extend the release: two releases that know nothing of one another are fresh looks at ``X``, and average out.
 
     Examples
@@ -191,9 +234,10 @@ def _spelt(value: Any) -> Any:
 
 
 def _released_numbers(
-    scheme: Scheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None, matrices: Seed | None = None
-) -> Release:
-    table = as_table(X)
+    scheme: Scheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None, matrices: Seed | None = None,
+    first_batch: int | None = None,
+) -> Release:  # fmt: skip
+    table = replace(as_table(X), first_batch=first_batch)
     if before and matrices is None and seed is None and scheme.has_matrices and scheme.needs_levels:
         raise AuditorError(f"{scheme.name}: the matrices of copies made elsewhere are not known; extend the release that made them")
     key = key_of(scheme, table, levels, seed)
@@ -204,22 +248,47 @@ def _released_numbers(
     with one_thread():
         for _ in drawn_blocks(scheme, table, levels, key, held, len(before)):
             pass
-    made = (like(X, scheme.to_columns(copy, table.attributes)) for copy in new)
-    return Release(X, (*before, *made), levels, scheme, key.matrices)
+    whole = whole_columns(scheme, table)
+    made = (like(X, scheme.to_columns(copy, table.attributes), whole) for copy in new)
+    return Release(X, (*before, *made), levels, scheme, key.matrices, first_batch)
+
+
+def _appended_numbers(release: Release, X: Microdata, seed: int | None) -> list[Microdata]:
+    """Return the copies of a batch of records, scaled to the first batch."""
+    batch, before, scale, scheme = as_table(X, varied=False), release._table, release._moments.scale, release.scheme
+    for note in arrivals.notes([before], batch, np.diag(scale.covariance)):
+        warnings.warn(AuditorWarning(note), stacklevel=4)
+    key = key_of(scheme, batch, release.levels, seed, scale=scale, records_before=before.rows)
+    copies = [scheme.blank(batch.rows, batch.width) for _ in release.levels]
+    with one_thread():
+        for _ in drawn_blocks(scheme, batch, release.levels, key, copies, scale=scale):
+            pass
+    whole = whole_columns(scheme, batch, scale)
+    return [like(X, scheme.to_columns(copy, batch.attributes), whole) for copy in copies]
 
 
 def _released_categories(
     scheme: UniformScheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None,
-    state: categories.State | None = None,
+    state: categories.State | None = None, first_batch: int | None = None,
 ) -> Release:  # fmt: skip
     table = as_categories(X) if state is None else state.table
-    key = Key(secret_of(seed, "" if seed is None else codes_digest(table)), scheme.name)
+    key = codes_key_of(scheme, table, seed)
     if state is None:
         state = categories.resume(scheme, table, X, before, levels[: len(before)], key) if before else categories.start(scheme, table, key)
     state = state.fork()  # the release that is extended stays as it is
     new = state.extend(X, levels[len(before) :], key)
-    return Release(X, (*before, *new), levels, scheme, state)
+    return Release(X, (*before, *new), levels, scheme, state, first_batch)
+
+
+def _appended_categories(release: Release, X: Microdata, seed: int | None) -> list[Microdata]:
+    """Return the copies of a batch of records, whose values must be of the domain there is."""
+    scheme, domain = release.scheme, as_categories(release.original) if release.state is None else release.state.table
+    assert isinstance(scheme, UniformScheme)
+    table, scheme = categories.of_domain(domain, X), scheme.over(domain)
+    return categories.start(scheme, table, (key := codes_key_of(scheme, table, seed, domain.rows))).extend(X, release.levels, key)
 
 
 RELEASED: dict[str, Callable[..., Release]] = {"numeric": _released_numbers, "categorical": _released_categories}
 """What makes copies of microdata in memory, by the engine that a scheme names."""
+APPENDED: dict[str, Callable[..., list[Microdata]]] = {"numeric": _appended_numbers, "categorical": _appended_categories}
+"""What makes those of a batch of records, likewise."""

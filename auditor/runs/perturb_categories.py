@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,10 +16,11 @@ from auditor.adversary.given import NOTHING, Given, KnownPairs, Prior, SampleCou
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product
 from auditor.data.microdata_categories import as_categories, like, sensitive_columns
-from auditor.errors import AuditorError, NotApplicable
+from auditor.errors import AuditorError, AuditorWarning, NotApplicable
 from auditor.numerics.random_streams import stream
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import BlockedCopies, BridgedCopies, Copies, UniformScheme, code_blocks, fork
+from auditor.schemes.replacement.distribution import never_drawn
 from auditor.schemes.replacement.draws import code_type
 from auditor.types import Array, Coalition, Codes, Microdata
 
@@ -40,7 +42,10 @@ class State:
 
 
 def start(scheme: UniformScheme, table: CategoricalTable, key: Key) -> State:
-    """Return a release of which nothing is out yet."""
+    """Return a release of which nothing is out yet; warn of values that are never drawn."""
+    scheme = scheme.over(table)
+    if note := never_drawn(scheme.replaced_by(table.size)):
+        warnings.warn(AuditorWarning(f"{scheme.name}: {note}"), stacklevel=2)
     return State(table, scheme.blocked(table.codes, table.size, key))
 
 
@@ -48,15 +53,28 @@ def resume(
     scheme: UniformScheme, table: CategoricalTable, X: Microdata, before: Sequence[Microdata], levels: Sequence[float], key: Key
 ) -> State:
     """Return a release whose copies were made elsewhere: multilevel ones go on by the bridge, which needs nothing but them."""
+    scheme = scheme.over(table)
     if not scheme.multilevel:
         state = State(table, scheme.blocked(table.codes, table.size, key))
         for level in levels:
             state.copies.skip(level)
         return state
+    pi = scheme.replaced_by(table.size)
     out = [code_blocks(_codes_of(table, X, copy)) for copy in before]
-    parts = [BridgedCopies(part, table.size, replace(key, block=k), levels, [copy[k] for copy in out])
+    parts = [BridgedCopies(part, table.size, replace(key, block=k), pi, levels, [copy[k] for copy in out])
              for k, part in enumerate(code_blocks(table.codes))]  # fmt: skip
     return State(table, BlockedCopies(parts, key))
+
+
+def of_domain(table: CategoricalTable, X: Microdata) -> CategoricalTable:
+    """Return further records of a table's attributes.
+
+    Raises
+    ------
+    DataError
+        A value is missing, or not in its domain.
+    """
+    return CategoricalTable(table.attributes, _codes_of(table, X, X))
 
 
 def _codes_of(table: CategoricalTable, X: Microdata, copy: Microdata) -> Codes:
@@ -105,7 +123,7 @@ def estimate(
         raise NotApplicable(f"{attack.name} does not attack categories")
     table = as_categories(X)
     held = [_codes_of(table, X, copies[copy - 1]) for copy in coalition]
-    law = scheme.channel([levels[copy - 1] for copy in coalition], table.size)
+    law = scheme.over(table).channel([levels[copy - 1] for copy in coalition], table.size)
     inference = attack.infer(_view(table, law, held, coalition, knowledge, seed))
     P = inference.checked(held)
     best = P.argmax(axis=1).astype(table.codes.dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.release import release_copies
@@ -14,6 +14,7 @@ from auditor.process.memory import available
 from auditor.runs.check import check_data
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point
+from auditor.text.durations import duration
 
 INTERPRETER = 230 * 2**20
 """Resident memory of one process with numpy, scipy, pandas, scikit-learn and pyarrow loaded and nothing done yet (measured: 215 MiB)."""
@@ -95,19 +96,6 @@ def _span(numbers: Sequence[int]) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def duration(seconds: float) -> str:
-    """Write how long something takes, as roughly as it is known.
-
-    Examples
-    --------
-    >>> [duration(seconds) for seconds in (0.2, 41.7, 100.0, 4000.0, 20_000.0)]
-    ['1 s', '42 s', '2 minutes', '67 minutes', '5.6 hours']
-    """
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
-
-
 def _releases(lines: Sequence[Line]) -> str:
     replicates = {line.replicates for line in lines}
     if len(replicates) == 1:
@@ -124,7 +112,8 @@ def plan_lines(scenario: Scenario) -> list[Line]:
             copies, replicates = release_copies(use, here), here.replicates_of(use)
             coalitions = len(expand_all(here.coalitions, copies, here.seed))
             cells = coalitions * len(here.knowledge) * len(here.attacks) * replicates
-            work = engine_of(use).workload(here, table, use, copies, coalitions)
+            asked = replace(here, judged=tuple(one for one in here.judged if one.asks_pooling(use.id, point)))
+            work = engine_of(use).workload(asked, table, use, copies, coalitions)
             lines.append(Line(
                 scheme=use.id, rows=table.rows, width=work.width, copies=copies,
                 replicates=replicates, coalitions=coalitions, cells=cells,

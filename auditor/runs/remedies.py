@@ -88,7 +88,7 @@ def _added(
     remedy = Remedy(attack=str(one.attack), attribute=one.attribute, unknown=left, lossless=1.0, estimated=mean_theory(cell) is None)
     if not isinstance(scheme, AdditiveScheme) or one.attribute not in attributes or left < NOTHING:
         return remedy
-    shape = scheme.law(levels, moments).shape
+    shape = scheme.law(levels, moments.scale).shape
     curve = _curve(Pencil.of(moments.covariance, shape), moments.covariance, attributes.index(one.attribute))
     held, every = (_told(scheme, levels, copies) for copies in (one.coalition, tuple(range(1, len(levels) + 1))))
     worth, half = _where(curve, left), _where(curve, HALF)
@@ -121,10 +121,13 @@ def _replaced(cell: Sequence[Measurement], scheme: UniformScheme, levels: Sequen
     if table.categorical is None or cell[0].attribute != "*":
         return None
     prior, left = table.categorical.prior, _left(cell)
+    pi = scheme.over(table.categorical).replaced_by(prior.size) if scheme.multilevel else None  # else uniform-multilevel is advised
     known = prior[prior > 0.0]
     if known.size < 2 or known.size < prior.size:  # the closed form is of a domain all of whose values there are
         return None
-    half, worth = (scipy.optimize.brentq(lambda p, at=at: left_by_retention(prior, p) - at, 0.0, 1.0) for at in (HALF, max(left, NOTHING)))
+    half, worth = (
+        scipy.optimize.brentq(lambda p, at=at: left_by_retention(prior, p, pi) - at, 0.0, 1.0) for at in (HALF, max(left, NOTHING))
+    )
     needed = [float(f"{level * half / worth:.3g}") for level in levels] if scheme.multilevel else []
     best = None if scheme.multilevel else float(f"{half:.3g}")
     return Remedy(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+from auditor.data.bounds import check_bounds
 from auditor.data.columns.category_rules import Categories
 from auditor.data.columns.hierarchy import hierarchy_of
-from auditor.data.load import is_file, load_table
+from auditor.data.load import in_batches, is_file, load_table
 from auditor.data.table import Table
 from auditor.numerics.random_streams import stream
 from auditor.process.environment import one_thread
@@ -54,4 +56,7 @@ def _table(spec: str, declared: str, base: str | None, seed: int, stamp: tuple[t
         key=data.get("key"),
         hierarchies={name: hierarchy_of(tree) for name, tree in json.loads(declared).items()},
     )
+    bounds = {name: (low, high) for name, (low, high) in data.get("bounds", {}).items()}
+    check_bounds(table, bounds)
+    table = in_batches(replace(table, bounds=bounds), data.get("first-batch"))
     return table, table_moments(table)

@@ -9,7 +9,7 @@ from auditor.adversary.coalitions import NAMED
 from auditor.adversary.knowledge import KINDS
 from auditor.results import bibliography, metrics
 from auditor.scenario.fields import FIELDS
-from auditor.scenario.levels import MOST_COPIES, ORDERS, RANGES
+from auditor.scenario.levels import CURRENCIES, MOST_COPIES, ORDERS, RANGES
 from auditor.scenario.read_data import MISSING, MOST_ROWS
 from auditor.scenario.read_measures import MEASURES
 from auditor.scenario.read_plugins import EVERY, SCHEME_FIELDS
@@ -102,17 +102,25 @@ def _plugin(kind: str, definitions: JSON, extra: JSON) -> JSON:
 
 def _scheme_fields() -> JSON:
     number = {"type": "number", "minimum": 0}
-    ends = {"type": "array", "items": number, "minItems": 2, "maxItems": 2}
+    ends = _pair(number)
     count = {"type": "integer", "minimum": 1, "maximum": MOST_COPIES}
     sorting = {"order": {"enum": list(ORDERS)}, "out-of": count}
     ranges = [{"type": "object", "additionalProperties": False, "required": [kind, "count"],
                "properties": {kind: ends, "count": count, **sorting}} for kind in RANGES]  # fmt: skip
+    several = {"type": "array", "items": number, "minItems": 1, "maxItems": MOST_COPIES}
+    stated = [{"type": "object", "additionalProperties": False, "required": [currency],
+               "properties": {currency: {**several, "items": {"type": "number", "exclusiveMinimum": 0}}}} for currency in CURRENCIES]
     fields = {
         "id": {"type": "string"},
-        "levels": {"anyOf": [{"type": "array", "items": number, "minItems": 1, "maxItems": MOST_COPIES}, *ranges]},
+        "levels": {"anyOf": [several, *ranges, *stated]},
         "already-out": {**number, "description": "copies, or share of them, that are out before the rest is asked for"},
+        "public-grid": {"type": "boolean", "description": "whether copies lie on the grid of copies made for release"},
     }
     return {name: fields[name] for name in SCHEME_FIELDS if name in fields}
+
+
+def _pair(number: JSON | None = None) -> JSON:
+    return {"type": "array", "items": number or {"type": "number"}, "minItems": 2, "maxItems": 2}
 
 
 def _data(definitions: JSON) -> JSON:
@@ -124,6 +132,7 @@ def _data(definitions: JSON) -> JSON:
         "order": {"type": ["string", "null"], "description": "a column that says in which order records follow one another; not audited"},
         "key": {"type": ["string", "null"], "description": "a column that identifies records, which copies are joined by; not audited"},
         "rows": {"type": ["integer", "null"], "minimum": 2, "maximum": MOST_ROWS},
+        "first-batch": {"type": ["integer", "null"], "minimum": 2, "description": "records of the first batch, to which noise is scaled"},
         "missing": {"enum": list(MISSING)},
         "standardize": {"type": "boolean"},
         "disclosure": {"enum": ["moments", "figures"]},
@@ -133,6 +142,8 @@ def _data(definitions: JSON) -> JSON:
                         "description": "columns that are categories: names, or names with their domains"},
         "dates": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": ["object", "string", "null"]}],
                   "description": "columns of dates, taken as days since 1970: names, or names with the format of their text, as %d/%m/%Y"},
+        "bounds": {"type": ["object", "null"], "additionalProperties": _pair(),
+                   "description": "by how much one record may change, for guarantees: [low, high] of every column of numbers"},
         "hierarchies": {"type": ["object", "null"], "additionalProperties": {"$ref": "#/$defs/hierarchy"},
                         "description": "columns whose values belong together: nested mappings with lists of values at the ends"},
     }  # fmt: skip

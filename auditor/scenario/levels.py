@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
 from auditor.parameters import whole
 
@@ -15,6 +16,8 @@ MOST_COPIES = 10_000
 """More is a slip of the pen: at a million copies the copies' covariance alone would take terabytes."""
 
 RANGES = ("uniform", "log-uniform", "linear")
+CURRENCIES = {"scale": {"variance": 1.0}, "epsilon": "bounds", "gaussian-dp": "bounds"}
+"""What else levels may be stated in, and the noise at level 1 that goes with it (``auditor.scenario.stated_levels``)."""
 ORDERS = ("ascending", "descending")
 
 LARGEST = sys.float_info.max
@@ -38,6 +41,10 @@ class Levels:
         Sort them before they are released; else they come as drawn, or from low to high.
     out_of : int
         With an order: how many are drawn and sorted, of which the first ``count`` are released; 0 for ``count`` itself.
+    currency : 'scale', 'epsilon', 'gaussian-dp' or None
+        What levels were stated in, other than noise multiples; ``values`` is then None until they are found.
+    stated : tuple of float
+        As they were stated.
     """
 
     values: tuple[float, ...] | None = None
@@ -47,9 +54,13 @@ class Levels:
     count: int = 0
     order: str | None = None
     out_of: int = 0
+    currency: str | None = None
+    stated: tuple[float, ...] = ()
 
     def spec(self) -> Any:
         """Return them as a scenario would spell them."""
+        if self.currency is not None:
+            return {self.currency: list(self.stated)}
         if self.values is not None:
             return list(self.values)
         extra = {"order": self.order} if self.order else {}
@@ -63,6 +74,8 @@ class Levels:
         """
         if self.values is not None:
             return self.values
+        if self.currency is not None:
+            raise AuditorError(f"levels by {self.currency} need a scenario, which states the bounds of the data")
         if self.order is not None:
             every = replace(self, count=max(self.count, self.out_of), order=None, out_of=0).resolve(seed)
             return tuple(sorted(every, reverse=self.order == "descending")[: self.count])
@@ -85,16 +98,29 @@ def parse_levels(value: Any) -> Levels:
     """
     if isinstance(value, Levels):
         return value
+    if isinstance(value, dict) and not value.keys().isdisjoint(CURRENCIES):
+        return _parse_stated(value)
     if isinstance(value, dict):
         return _parse_range(value)
     if not isinstance(value, (list, tuple, np.ndarray)) or len(value) == 0:
-        raise ValueError(f"must be a list of levels or {{uniform|log-uniform|linear: [low, high], count: m}}; got {_short(value)}")
+        forms = "{uniform|log-uniform|linear: [low, high], count: m} or {scale|epsilon|gaussian-dp: [first, …]}"
+        raise ValueError(f"must be a list of levels, {forms}; got {_short(value)}")
     if len(value) > MOST_COPIES:
         raise ValueError(f"must name at most {MOST_COPIES:,} copies; got {len(value):,}")
     for number, level in enumerate(value, start=1):
         if not _is_number(level):
             raise ValueError(f"must hold numbers only; level {number} is {_short(level)}")
     return Levels(values=tuple(float(level) for level in value))
+
+
+def _parse_stated(value: dict[Any, Any]) -> Levels:
+    (currency, stated), *others = value.items()
+    if others or not isinstance(stated, (list, tuple)) or not 0 < len(stated) <= MOST_COPIES:
+        raise ValueError(f"must be a list alone, as {{epsilon: [1, 0.5]}}; got {_short(value)}")
+    for number, one in enumerate(stated, start=1):
+        if not _is_number(one) or not one > 0:
+            raise ValueError(f"must hold numbers above 0; {currency} of copy {number} is {_short(one)}")
+    return Levels(currency=currency, stated=tuple(float(one) for one in stated))
 
 
 def _parse_range(value: dict[Any, Any]) -> Levels:

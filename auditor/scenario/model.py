@@ -60,15 +60,19 @@ class SchemeUse(PluginUse):
     already_out : float or int
         How many copies (an integer), or what share of them (a number below 1, rounded down), were out before the rest was asked
         for in one request. Changes no law; ``seconds`` then times that last request.
+    public_grid : bool
+        Whether copies are drawn on the grid that copies for release lie on (docs/release.md), rather than as doubles of any digits.
     """
 
     levels: Levels | None = None
     already_out: float | int = 0
+    public_grid: bool = False
 
     def spec(self) -> dict[str, Any]:
         """Return it as a scenario would spell it, defaults filled in."""
         extra: dict[str, Any] = {} if self.levels is None else {"levels": self.levels.spec()}
-        return super().spec() | extra | ({"already-out": self.already_out} if self.already_out else {})
+        extra |= {"already-out": self.already_out} if self.already_out else {}
+        return super().spec() | extra | ({"public-grid": True} if self.public_grid else {})
 
 
 @dataclass(frozen=True)

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
 from auditor import registry
 from auditor.data.columns.category_rules import parse_bins, parse_domains
+from auditor.data.columns.checks import LARGEST_VARIANCE
 from auditor.data.columns.dates import parse_dates
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
 from auditor.data.request import DataUse
 from auditor.errors import did_you_mean, shortened
 from auditor.parameters import shown, whole
 from auditor.results.files import located
-from auditor.scenario.problems import Problems
+from auditor.scenario.problems import Path, Problems
 from auditor.scenario.read_hierarchies import parse_hierarchies
 from auditor.scenario.read_plugins import plugin_parameters
 
 DATA_FIELDS = (
     "source", "columns", "order", "key", "rows", "missing", "standardize", "disclosure", "bin", "categorical", "dates", "hierarchies",
+    "bounds", "first-batch",
 )  # fmt: skip
 MISSING = ("refuse", "drop", "mean")
 DISCLOSURE = ("moments", "figures")
 MOST_ROWS = 10**9
 """More is a slip of the pen: a table of two columns would take 16 GB."""
+LARGEST_SPAN = math.sqrt(LARGEST_VARIANCE)
+"""Squares of spans are divided by variances of noise, which are at most so large."""
 
 
 def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse | None:
@@ -44,6 +50,9 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
     rows = whole(value.get("rows"))
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 2 <= rows <= MOST_ROWS):
         problems.add(("data", "rows"), f"must be an integer from 2 to {MOST_ROWS:,}; got {shown(rows)}")
+    first_batch = whole(value.get("first-batch"))
+    if first_batch is not None and (isinstance(first_batch, bool) or not isinstance(first_batch, int) or first_batch < 2):
+        problems.add(("data", "first-batch"), f"must be an integer of at least 2, records of the first batch; got {shown(first_batch)}")
     missing = _one_of("missing", MISSING, value, problems)
     disclosure: Any = _one_of("disclosure", DISCLOSURE, value, problems)
     standardize = value.get("standardize", False)
@@ -65,10 +74,15 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
     if key is not None and not isinstance(key, str):
         problems.add(("data", "key"), f"must be a column's name; got {shown(key)}")
         key = None
+    audited = None if columns is None else (*columns, *dates, *hierarchies, *categorical)
+    bounds = _bounds(value.get("bounds"), audited, problems)
+    if bounds and standardize is True:
+        problems.add(("data", "bounds"), "are stated in the data's own units, which `standardize` takes away; leave one out", key=True)
     order = _order(value.get("order"), (*(columns or ()), *bins, *categorical, *dates, *hierarchies), problems)
     return DataUse(
         source=source, columns=columns, rows=rows, missing=missing, standardize=bool(standardize), disclosure=disclosure,
         parameters=parameters, bins=bins, categorical=categorical, dates=dates, hierarchies=hierarchies, order=order, key=key,
+        bounds=bounds, first_batch=first_batch,
     )  # fmt: skip
 
 
@@ -90,6 +104,31 @@ def _columns(value: Any, problems: Problems) -> tuple[str, ...] | None:
         elif name in names[:place]:
             problems.add(("data", "columns", place), f"repeats column {name!r}")
     return tuple(name for name in names if isinstance(name, str))
+
+
+def _bounds(value: Any, known: Sequence[str] | None, problems: Problems) -> dict[str, tuple[float, float]]:
+    """Return the bounds by column, noting every problem at its place; ``known`` are the columns asked for, where they are."""
+    at: Path = ("data", "bounds")
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        problems.add(at, f"must map columns to [low, high]; got {shown(value)}")
+        return {}
+    found = {}
+    for name, ends in value.items():
+        if known is not None and name not in known:
+            problems.add((*at, name), f"names a column that is not audited{did_you_mean(name, known)}", key=True)
+        elif not isinstance(ends, list) or len(ends) != 2 or not all(map(_is_finite, ends)):
+            problems.add((*at, name), f"must be [low, high], two finite numbers; got {shown(ends)}")
+        elif not 0 < float(ends[1]) - float(ends[0]) <= LARGEST_SPAN:
+            problems.add((*at, name), f"needs low < high, at most {LARGEST_SPAN:g} apart; got {shown(ends)}")
+        else:
+            found[name] = (float(ends[0]), float(ends[1]))
+    return found
+
+
+def _is_finite(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, (int, float)) and bool(-1e300 <= value <= 1e300)  # false for NaN
 
 
 def _order(value: Any, audited: tuple[str, ...], problems: Problems) -> str | None:

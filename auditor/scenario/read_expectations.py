@@ -18,6 +18,11 @@ from auditor.scenario.read_coalitions import parse_coalitions
 from auditor.scenario.read_knowledge import KnowledgeError, parse_knowledge
 from auditor.scenario.read_plugins import id_of, plugin_parameters
 
+REMEDIES = {
+    "utility": "is not measured; give the section `utility:`",
+    "bounds": "are not stated; say under `data:` by how much one record may change, as `bounds: {age: [0, 120]}`",
+}
+
 
 @dataclass(frozen=True)
 class Audited:
@@ -59,7 +64,9 @@ class Audited:
             ids[field] = None if moving else [name for name in named if name is not None]
         labels = None if any(path[0] == "knowledge" for path in swept) else [state.label for state in knowledge]
         measured = {measure.name for measure in measures} | ({"utility"} if utility is not None else set())
-        return cls(ids, labels, measured, sweep)
+        data = fields.get("data")
+        stated = (isinstance(data, dict) and data.get("bounds")) or any(path[:2] == ("data", "bounds") for path in swept)
+        return cls(ids, labels, measured | ({"bounds"} if stated else set()), sweep)
 
 
 def read_expectations(fields: dict[str, Any], problems: Problems, audited: Audited) -> tuple[ExpectationUse, ...]:
@@ -117,8 +124,7 @@ def _check_metrics(path: Path, where: dict[str, Any], expectation: Any, problems
     for metric in {*expectation.needs_metrics, *([named] if isinstance(named, str) else [])}:
         measure = metrics.measured_by(metric)
         if measure is not None and measure not in audited.measures:
-            remedy = "give the section `utility:`" if measure == "utility" else "add it under `measures:`"
-            problems.add(path, f"needs {measure}, which is not measured; {remedy}")
+            problems.add(path, f"needs {measure}, which {REMEDIES.get(measure, 'is not measured; add it under `measures:`')}")
 
 
 def _check_filters(path: Path, where: dict[str, Any], problems: Problems, audited: Audited) -> None:

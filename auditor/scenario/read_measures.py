@@ -20,14 +20,17 @@ MEASURES: dict[str, tuple[str, ...]] = {
     "error-quantiles": ("probabilities",),
     "interval-privacy": ("confidence",),
     "entropy-privacy": (),
+    "candidates-left": (),
     "dissimilarity": (),
     "geometry": (),
     "anonymity": (),
     "rho-breach": ("rho1", "rho2"),
     "delta-growth": ("delta",),
     "empirical-epsilon": ("trials", "confidence"),
+    "guarantees": ("delta",),
     "belief-gap": (),
     "marginal-gap": (),
+    "share-gap": (),
     "history-size": (),
     "seconds": (),
 }
@@ -44,6 +47,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "delta-growth": {"delta": 0.5},
     "empirical-epsilon": {"trials": 100_000, "confidence": 0.95},
     "records-within": {"tolerance": 0.1},
+    "guarantees": {"delta": 1e-5},
 }
 
 KINDS_OF_TOLERANCE = ("std", "absolute", "relative")

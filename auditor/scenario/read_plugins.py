@@ -15,13 +15,14 @@ from auditor.errors import NotApplicable, PluginError, PluginFailed, did_you_mea
 from auditor.parameters import shown
 from auditor.process.containment import contained
 from auditor.registry import PluginParameters
-from auditor.scenario.levels import Levels, parse_levels
+from auditor.scenario.levels import CURRENCIES, Levels, parse_levels
 from auditor.scenario.model import AttackUse, PluginUse, Scenario, SchemeUse
 from auditor.scenario.problems import Path, Problems
 from auditor.scenario.read_coalitions import parse_coalitions
+from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.published_categories import as_categories
 
-SCHEME_FIELDS = ("name", "id", "levels", "already-out")
+SCHEME_FIELDS = ("name", "id", "levels", "already-out", "public-grid")
 ATTACK_FIELDS = ("name", "id", "coalitions")
 EVERY = "all"
 """Stands for every attack that applies."""
@@ -149,23 +150,29 @@ def _scheme(path: Path, item: Any, problems: Problems, base: FilePath | None) ->
         return None
     cls, given = found
     own = {key: value for key, value in given.items() if key not in SCHEME_FIELDS}
+    levels = problems.attempt((*path, "levels"), parse_levels, given["levels"]) if "levels" in given else None
+    if levels is not None and levels.currency is not None and issubclass(cls, AdditiveScheme):
+        size = CURRENCIES[levels.currency]
+        if own.setdefault("noise", size) != size:
+            problems.add((*path, "noise"), f"must be left out where levels are by {levels.currency}, which says how large the noise is")
     parameters = plugin_parameters(path, own, cls.Parameters, SCHEME_FIELDS, problems)
-    levels = None
-    if "levels" in given:
-        levels = problems.attempt((*path, "levels"), parse_levels, given["levels"])
-    elif cls.needs_levels:
+    if "levels" not in given and cls.needs_levels:
         problems.add((*path, "levels"), "is required: a list in order of release, or a range, as {uniform: [0.25, 1.0], count: 5}")
     already = _already_out((*path, "already-out"), given.get("already-out", 0), problems)
+    grid = given.get("public-grid", False)
+    if not isinstance(grid, bool) or (grid and not cls.on_grid):
+        lies = f"left out: {cls.name} draws no noise onto a grid" if grid is True else f"true or false; got {shown(grid)}"
+        problems.add((*path, "public-grid"), f"must be {lies}")
     with contained():  # a scheme that cannot even be made fails in the run
         _check_levels((*path, "levels"), cls() if parameters is None else cls(parameters), levels, problems)
     if parameters is None:
         return None
-    return SchemeUse(cls.name, str(given.get("id", cls.name)), parameters, levels, already)
+    return SchemeUse(cls.name, str(given.get("id", cls.name)), parameters, levels, already, grid is True)
 
 
 def _check_levels(path: Path, scheme: Any, levels: Levels | None, problems: Problems) -> None:
     """Check a list of levels, or both ends of a range, against what the scheme can use."""
-    if levels is None:
+    if levels is None or levels.currency is not None:  # those are found, and checked, once the data are known
         return
     ends = levels.values if levels.values is not None else (levels.low, levels.high)
     message = _refusal(scheme, ends)

@@ -20,8 +20,7 @@ Reference: li2012, section 5. Fails when noise is not *jointly* Gaussian: the co
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -32,6 +31,7 @@ from auditor.errors import AuditorError
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import ORIGINAL, AdditiveScheme, Step
 from auditor.schemes.base.noise_shapes import NoiseShape
+from auditor.schemes.base.plans import bridge_plan, min_covariance, upward_plan
 from auditor.types import Array
 
 
@@ -55,8 +55,7 @@ class CornerWave(AdditiveScheme):
 
     def level_covariance(self, levels: Sequence[float]) -> Array:
         """Return ``Sigma_ij = min(σ_i², σ_j²)``, shape (M, M) (li2011 (19))."""
-        s = np.asarray(levels, dtype=np.float64)
-        return np.minimum(s[:, None], s[None, :])
+        return min_covariance(levels)
 
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
         """Return the steps of the chosen algorithm.
@@ -80,42 +79,7 @@ class CornerWave(AdditiveScheme):
         """
         if self.parameters.algorithm != "bridge":
             return self.plan(levels, existing)
-        return bridge_plan(levels, existing, sorted(range(existing + 1, len(levels) + 1), key=lambda copy: (levels[copy - 1], copy)))
-
-
-def bridge_plan(levels: Sequence[float], existing: int = 0, order: Sequence[int] = ()) -> list[Step]:
-    """Return one step a copy, in order of release or another one, from its two neighbouring levels only.
-
-    Source: the Brownian bridge; equal to li2012 (17)–(18), see the module's notes. ``O(log M)`` comparisons a copy.
-    """
-    ordered = [0.0, *np.sort(np.asarray(levels[:existing], dtype=np.float64)).tolist()]
-    # Of the copies that exist only a new one's neighbours are looked for, so that many cost no more than few.
-    drawn: dict[float, int] = {0.0: ORIGINAL}
-
-    def holder(level: float) -> int:
-        return drawn[level] if level in drawn else levels.index(level) + 1
-
-    steps = []
-    for copy in order or range(existing + 1, len(levels) + 1):
-        s = float(levels[copy - 1])
-        place = bisect_left(ordered, s)
-        steps.append(_bridge_step(copy, s, place, ordered, holder))
-        if place == len(ordered) or ordered[place] != s:
-            ordered.insert(place, s)
-            drawn[s] = copy
-    return steps
-
-
-def _bridge_step(copy: int, s: float, place: int, ordered: Sequence[float], holder: Callable[[float], int]) -> Step:
-    """Return the step of a new level that belongs at ``place`` among the ordered ones."""
-    if place == len(ordered):
-        return Step(copy, ((holder(ordered[-1]), 1.0),), ((copy, float(np.sqrt(s - ordered[-1]))),))
-    if ordered[place] == s:
-        return Step(copy, ((holder(s), 1.0),))
-    a, b = ordered[place - 1], ordered[place]
-    t = (s - a) / (b - a)
-    # (s−a)(b−s)/(b−a) as t·(b−s): no product of two tiny gaps that could underflow
-    return Step(copy, ((holder(a), 1.0 - t), (holder(b), t)), ((copy, float(np.sqrt(t * (b - s)))),))
+        return upward_plan(levels, existing)
 
 
 def sequential_plan(levels: Sequence[float]) -> list[Step]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
 from auditor.data.table import Table
@@ -16,9 +17,10 @@ from auditor.errors import AuditorError
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.cipher import ReleaseKey
 from auditor.numerics.random_streams import Seed
-from auditor.schemes.base.grid import DOUBLE_BITS, grid_of
-from auditor.schemes.base.noise_law import GaussianNoise
-from auditor.schemes.base.scheme import Key, RowsOf, Scheme, table_moments
+from auditor.schemes.base.grid import DOUBLE_BITS, FARTHEST, FARTHEST_OF_LONG_TAILS, grid_of
+from auditor.schemes.base.noise_law import KroneckerNoise
+from auditor.schemes.base.scheme import Key, RowsOf, Scheme, TableMoments, table_moments
+from auditor.schemes.increments.lattice import units_of
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.types import Array, Codes, Microdata
 
@@ -49,8 +51,9 @@ def secret_of(seed: int | None, fingerprint: str) -> Seed:
 
 
 def drawn_blocks(
-    scheme: Scheme, table: Table, levels: tuple[float, ...], key: Key, copies: Sequence[Array] | None = None, existing: int = 0
-) -> Iterator[tuple[int, int, Sequence[Array]]]:
+    scheme: Scheme, table: Table, levels: tuple[float, ...], key: Key, copies: Sequence[Array] | None = None, existing: int = 0,
+    scale: TableMoments | None = None,
+) -> Iterator[tuple[int, int, Sequence[Array]]]:  # fmt: skip
     """Make the copies of a table block by block; yield first and last row (exclusive) and the block's rows of every copy.
 
     Parameters
@@ -62,10 +65,12 @@ def drawn_blocks(
         As ``key_of`` makes it.
     copies : sequence of M ndarrays of n rows, optional
         Where to write them; the first ``existing`` are only read. Without it each block is written over the one before.
+    scale : TableMoments, optional
+        What noise is scaled to; the table's own moments unless the table is a later batch of records.
     """
     if scheme.makes_copies and scheme.needs_table:
         scheme.table = table
-    sampler = scheme.sampler(levels, table_moments(table), key, existing)
+    sampler = scheme.sampler(levels, scale or table_moments(table).scale, key, existing)
     bounds = row_blocks(table.rows, table.width)
     memory = None if copies is not None else [scheme.blank(bounds[0][1], table.width) for _ in levels]
     for index, (a, b) in enumerate(bounds):
@@ -74,12 +79,34 @@ def drawn_blocks(
         yield a, b, out
 
 
-def key_of(scheme: Scheme, table: Table, levels: tuple[float, ...], seed: int | None, bits: int = DOUBLE_BITS) -> Key:
-    """Return what the copies of a table of numbers are drawn from, and the grid they lie on; see ``released_grid`` for its errors."""
-    return Key(secret_of(seed, table.scan.digest), scheme.name, grid=released_grid(scheme, table, levels, bits))
+def check_takes_batches(scheme: Scheme) -> None:
+    """Refuse schemes whose copies of later records are no copies like the first ones.
+
+    Raises
+    ------
+    AuditorError
+        Records are not perturbed one by one, with noise of their own.
+    """
+    if scheme.engine == "numeric" and not (scheme.adds_noise and scheme.makes_copies):
+        why = "its copies are not each record plus noise of its own, so records that come later cannot have theirs drawn alone"
+        raise AuditorError(f"{scheme.name}: no records can be appended; {why}")
 
 
-def released_grid(scheme: Scheme, table: Table, levels: tuple[float, ...], bits: int = DOUBLE_BITS) -> tuple[float, ...]:
+def key_of(
+    scheme: Scheme, table: Table, levels: tuple[float, ...], seed: int | None, bits: int = DOUBLE_BITS,
+    scale: TableMoments | None = None, records_before: int = 0,
+) -> Key:  # fmt: skip
+    """Return what the copies of a table of numbers are drawn from, and the grid they lie on; see ``released_grid`` for its errors.
+
+    A later batch's noise is drawn anew whatever its records are: the number of records before it is part of what a seed is mixed with.
+    """
+    secret = secret_of(seed, _after(table.scan.digest, records_before))
+    return Key(secret, scheme.name, grid=released_grid(scheme, table, levels, bits, scale))
+
+
+def released_grid(
+    scheme: Scheme, table: Table, levels: tuple[float, ...], bits: int = DOUBLE_BITS, scale: TableMoments | None = None
+) -> tuple[float, ...]:
     """Return what released values are multiples of, by attribute, 0 for one without noise; nothing for a scheme that adds none.
 
     Raises
@@ -87,10 +114,12 @@ def released_grid(scheme: Scheme, table: Table, levels: tuple[float, ...], bits:
     AuditorError
         A column's noise is so small beside its values that numbers of so many bits cannot hold both.
     """
-    noise = noise_deviations(scheme, table, levels) if scheme.on_grid else None
+    noise = noise_deviations(scheme, table, levels, scale) if scheme.on_grid else None
     if noise is None:
         return ()
-    grid = grid_of(noise, np.maximum(np.abs(table.scan.low), np.abs(table.scan.high)), bits)
+    farthest = FARTHEST if scheme.distribution in ("gaussian", "uniform") else FARTHEST_OF_LONG_TAILS
+    largest = np.maximum(np.abs(table.scan.low), np.abs(table.scan.high))
+    grid = grid_of(noise, largest, bits, lattice_units(scheme, table, scale), farthest)
     if np.isnan(grid).any():
         column = table.attributes[int(np.isnan(grid).argmax())]
         raise AuditorError(
@@ -100,21 +129,57 @@ def released_grid(scheme: Scheme, table: Table, levels: tuple[float, ...], bits:
     return tuple(grid.tolist())
 
 
-def noise_deviations(scheme: Scheme, table: Table, levels: tuple[float, ...]) -> Array | None:
+def lattice_units(scheme: Scheme, table: Table, scale: TableMoments | None = None) -> Array | None:
+    """Return what values and noise of each attribute are whole multiples of, shape (N,); None where the noise lies on no lattice.
+
+    Raises
+    ------
+    AuditorError
+        A later batch's values are not whole multiples of the first one's unit.
+    """
+    own = table_moments(table)
+    law = scheme.law((), scale or own.scale) if scheme.on_lattice else None
+    if not isinstance(law, KroneckerNoise) or law.units is None:
+        return None
+    if scale is not None:
+        units_of(dict(zip(table.attributes, law.units.tolist(), strict=True)), own.recorded, np.diag(law.shape))
+    return law.units
+
+
+def whole_columns(scheme: Scheme, table: Table, scale: TableMoments | None = None) -> NDArray[np.bool_] | None:
+    """Return which columns' copies are of whole numbers, shape (N,); None where the noise lies on no lattice."""
+    units = lattice_units(scheme, table, scale)
+    return None if units is None else np.asarray(units % 1 == 0)
+
+
+def noise_deviations(scheme: Scheme, table: Table, levels: tuple[float, ...], scale: TableMoments | None = None) -> Array | None:
     """Return each copy's noise in each attribute, a standard deviation, shape (M, N); None where the scheme states no law."""
-    law = scheme.law(levels, table_moments(table)) if scheme.makes_copies else None
+    law = scheme.law(levels, scale or table_moments(table).scale) if scheme.makes_copies else None
     if law is None:
         return None
-    variances = np.outer(np.diag(law.level_covariance), np.diag(law.shape)) if isinstance(law, GaussianNoise) else np.diag(law.covariance)
+    variances = np.outer(np.diag(law.level_covariance), np.diag(law.shape)) if isinstance(law, KroneckerNoise) else np.diag(law.covariance)
     return np.sqrt(np.clip(variances.reshape(law.copies, law.width), 0.0, None))
 
 
-def drawn_codes(scheme: UniformScheme, table: CategoricalTable, levels: tuple[float, ...], seed: int | None) -> Iterator[list[Codes]]:
+def drawn_codes(
+    scheme: UniformScheme, table: CategoricalTable, levels: tuple[float, ...], seed: int | None, records_before: int = 0
+) -> Iterator[list[Codes]]:
     """Make the copies of categories block by block; yield the block's codes of every copy."""
-    key = Key(secret_of(seed, "" if seed is None else codes_digest(table)), scheme.name)
+    key = codes_key_of(scheme, table, seed, records_before)
+    scheme = scheme.over(table)
     for block, (a, b) in enumerate(row_blocks(table.rows, BLOCK_WIDTH)):
         made = scheme.copies(table.read(a, b), table.size, replace(key, block=block))
         yield [made.ask(level) for level in levels]
+
+
+def codes_key_of(scheme: UniformScheme, table: CategoricalTable, seed: int | None, records_before: int = 0) -> Key:
+    """Return what the copies of categories are drawn from; a later batch's are drawn anew, whatever its records are."""
+    return Key(secret_of(seed, "" if seed is None else _after(codes_digest(table), records_before)), scheme.name)
+
+
+def _after(fingerprint: str, records_before: int) -> str:
+    """Return a table's fingerprint, and that of a later batch of records beside how many are out."""
+    return f"{fingerprint} after {records_before}" if records_before else fingerprint
 
 
 def codes_digest(table: CategoricalTable) -> str:

@@ -14,15 +14,16 @@ Broken on purpose as multilevel schemes: a coalition gains with every copy (li20
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from auditor.registry import PluginParameters, register
-from auditor.schemes.base.additive import ORIGINAL, AdditiveScheme, Step
-from auditor.schemes.base.noise_law import Distribution
+from auditor.schemes.base.additive import AdditiveScheme, Step
 from auditor.schemes.base.noise_shapes import NoiseShape
+from auditor.schemes.base.plans import fresh_plan
 
 
 class FreshNoise(AdditiveScheme):
@@ -37,11 +38,7 @@ class FreshNoise(AdditiveScheme):
 
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
         """Return ``Y_i = X + σ_i g_i`` for every new copy."""
-        return [
-            Step(copy, ((ORIGINAL, 1.0),), ((copy, float(np.sqrt(level))),) if level > 0 else ())
-            for copy, level in enumerate(levels, start=1)
-            if copy > existing
-        ]
+        return fresh_plan(levels, existing)
 
 
 @register
@@ -55,12 +52,12 @@ class Independent(FreshNoise):
         """Shape of the noise across attributes, and its distribution."""
 
         noise: NoiseShape = Field("white", description="shape of the noise across attributes, K_0")
-        distribution: Distribution = Field("gaussian", description="gaussian, or uniform with the same covariance")
+        distribution: Literal["gaussian", "uniform"] = Field("gaussian", description="gaussian, or uniform with the same covariance")
 
     @property
-    def distribution(self) -> Distribution:
+    def distribution(self) -> Literal["gaussian", "uniform"]:
         """How the noise is distributed."""
-        chosen: Distribution = self.parameters.distribution
+        chosen: Literal["gaussian", "uniform"] = self.parameters.distribution
         return chosen
 
 

@@ -139,8 +139,8 @@ class Published(Scheme):
         """Return the law that is stated, or None."""
         cut = None if self.table is None else self.table.cut
         if cut is None:
-            return self._law(levels, table)
-        law = self._law(levels, table_moments(cut.whole))
+            return self._law(levels, table.scale)
+        law = self._law(levels, table_moments(cut.whole).scale)
         return None if law is None else law.of_attributes(cut.columns)
 
     def _law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -39,10 +40,11 @@ from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.files import located
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import Copies, UniformScheme, categories_of
+from auditor.schemes.replacement.distribution import distribution, never_drawn, parsed
 from auditor.schemes.replacement.estimated_law import MOST_VALUES, EstimatedLaw, learnt
 from auditor.schemes.replacement.law import UniformLaw
 from auditor.text.column_names import counted, quoted
-from auditor.types import Coalition, Codes
+from auditor.types import Array, Coalition, Codes
 
 LAWS = ("uniform", "uniform-multilevel")
 UNRELATED = 1e-4
@@ -74,7 +76,8 @@ class PublishedCategories(UniformScheme):
 
         copies: list[str] = Field(description="paths of .csv or .parquet files, in order of release", min_length=1, max_length=10_000)
         law: dict[str, Any] | None = Field(
-            None, description="{scheme: uniform} or {scheme: uniform-multilevel}; levels, retention probabilities, are then needed"
+            None, description="{scheme: uniform} or {scheme: uniform-multilevel}, with `replacement` as of that scheme; levels, retention "
+            "probabilities, are then needed",
         )
         key: str | None = Field(None, description="the column that identifies records, which the files are then joined by")
         aligned: bool = Field(False, description="whether you vouch that rows are the original's, and what looks otherwise is not refused")
@@ -82,8 +85,10 @@ class PublishedCategories(UniformScheme):
         @field_validator("law")
         @classmethod
         def _one_law(cls, law: dict[str, Any] | None) -> dict[str, Any] | None:
-            if law is not None and (set(law) != {"scheme"} or law["scheme"] not in LAWS):
+            if law is not None and (set(law) - {"replacement"} != {"scheme"} or law["scheme"] not in LAWS):
                 raise ValueError("must be {scheme: uniform} or {scheme: uniform-multilevel}; any other is estimated if it is left out")
+            if law is not None:
+                parsed(law.get("replacement", "uniform"))
             return law
 
     def count(self, levels: Sequence[float]) -> int:
@@ -103,6 +108,8 @@ class PublishedCategories(UniformScheme):
         data, by_row = categories_of(table), self.parameters.key is None
         if by_row:
             check_joined_by_row(asked)
+        if note := never_drawn(self._stated_replacements(data)):
+            warnings.warn(AuditorWarning(f"law: {note}"), stacklevel=2)
         if self.parameters.law is None and data.size > MOST_VALUES:
             fewer = "take fewer columns or wider bins, or state the law"
             raise AuditorError(f"the law of copies is estimated over at most {MOST_VALUES:,} values; the domain has {data.size:,}: {fewer}")
@@ -138,7 +145,14 @@ class PublishedCategories(UniformScheme):
     def channel(self, levels: Sequence[float], size: int) -> UniformLaw:
         """Return the stated law, or the one that all records teach."""
         stated = self.parameters.law
-        return self.learnt() if stated is None else UniformLaw(tuple(levels), size, stated["scheme"] == LAWS[1])
+        return self.learnt() if stated is None else replace(super().channel(levels, size), multilevel=stated["scheme"] == LAWS[1])
+
+    def replaced_by(self, size: int) -> Array | None:
+        """Return ``π`` as it is stated, shape (s,); None where it is uniform, or nothing is stated."""
+        return self._stated_replacements(categories_of(self._table))
+
+    def _stated_replacements(self, data: CategoricalTable) -> Array | None:
+        return distribution(parsed((self.parameters.law or {}).get("replacement", "uniform")), data)
 
     def learnt(self, rows: NDArray[np.integer[Any]] | None = None, coalitions: Sequence[Coalition] = ()) -> EstimatedLaw:
         """Return the law that some records teach, or all: of pairs of copies only those that some coalition's law is made of."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc
 
+from auditor.data.microdata_categories import as_categories
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.testing.contract import LEVEL, READS_ONLY, SEED, digest, made, require
@@ -29,9 +30,10 @@ class CategoricalCopies:
 
     def check(self) -> None:
         """Run every check."""
-        scheme: UniformScheme = made(self.cls, self.parameters)
+        table = as_categories(answers(ROWS))
+        scheme: UniformScheme = made(self.cls, self.parameters).over(table)
         levels, key = levels_of(scheme), Key(SEED, scheme.name)
-        original = answers(ROWS).cat.codes.to_numpy().astype(np.uint8)
+        original = table.codes.copy()
         before = original.copy()
         made_copies = scheme.copies(original, VALUES, key)
         copies = []

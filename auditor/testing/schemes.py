@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def check_scheme(cls: type[Scheme], parameters: Mapping[str, Any] | None = None)
         Naming the check. Beside those of ``check_plugin``: ``says what it promises``, ``refuses impossible levels``, ``draws``, ``finite``,
         ``same seed, same copies``, ``another seed, other copies``, ``leaves what it is shown as it is``, ``blocks in any order``,
         ``own draws in every block``, ``plan draws from the law``, ``follows its law``, ``extension leaves copies as they are``,
-        ``extension follows the law``.
+        ``extension follows the law``, ``classes are nested``.
 
     Notes
     -----
@@ -84,11 +85,17 @@ def _impossible_refused(cls: type[Scheme], scheme: Scheme) -> None:
 def _numbers(cls: type[Scheme], parameters: Mapping[str, Any] | None) -> _Numbers:
     """Return the checks on a table of numbers, small where there is no law to see."""
     scheme: Scheme = made(cls, parameters)
-    levels, few = levels_of(scheme), as_numbers(people(ROWS_WITHOUT_LAW, 0.8))
+    levels, few = levels_of(scheme), _people(cls, ROWS_WITHOUT_LAW)
     law = scheme.law(levels, table_moments(few))
     stated = law is not None or scheme.transformed(levels, table_moments(few), Key(SEED, scheme.name)) is not None
-    table = as_numbers(people(ROWS, 0.8)) if stated else few
+    table = _people(cls, ROWS) if stated else few
     return _Numbers(cls, parameters, table, table_moments(table), levels, table.values.copy())
+
+
+def _people(cls: type[Scheme], rows: int) -> Table:
+    """Return a table that the scheme can perturb: of whole numbers if its noise lies on a lattice."""
+    values = people(rows, 0.8)
+    return as_numbers(np.rint(values) if cls.on_lattice else values)
 
 
 def unwritten(copy: Array) -> Array:
@@ -124,6 +131,7 @@ class _Numbers:
             self._blocks(law)
         self._plan()
         self._follows("follows its law", law, copies, self._key(SEED))
+        self._nested(copies)
         self._extension(copies, law)
 
     def _draw(self, key: Key, copies: Sequence[Array] | None = None, existing: int = 0) -> list[Array]:
@@ -210,6 +218,17 @@ class _Numbers:
                       "expected copies that are out as they were, found others")  # fmt: skip
         self._require("finite", self._finite(out), "expected finite numbers in an extension, found others")
         self._follows("extension follows the law", law, out, self._key(SEED + 2))
+        self._nested(out)
+
+    def _nested(self, copies: Sequence[Array]) -> None:
+        """See that one of any two copies tells all that the other does, of a scheme that claims it of classes."""
+        if not getattr(self.cls, "nested", False):
+            return
+        numbers = range(1, len(copies) + 1)
+        told = self._scheme().sufficient([(0, self.table.values, list(copies))], list(combinations(numbers, 2)))
+        for (one, other), says in told.items():
+            self._require("classes are nested", says, f"expected the classes of copies {one} and {other} to be unions of one another's, "
+                          "found that some cut them")  # fmt: skip
 
     def _require(self, check: str, holds: object, said: str) -> None:
         require(self.cls, check, holds, f"{said}, at levels {list(self.levels)}")

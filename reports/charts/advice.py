@@ -48,7 +48,7 @@ def frontier_of_advice(advice: Advice, id: str) -> Chart:
 
 def _drawn(schemes: list[str]) -> dict[str, Any]:
     chosen, opacity = faded()
-    x = alt.X("x:Q", title="loss of use", scale=alt.Scale(zero=True, nice=True, padding=14), axis=alt.Axis(grid=False))
+    x = alt.X("x:Q", title="loss of use", scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(grid=False))
     y = alt.Y("y:Q", title="share unknown", scale=alt.Scale(zero=True, nice=True))
     base = alt.Chart(alt.NamedData("rows")).encode(x=x, color=colour(schemes), opacity=opacity)
     line = base.mark_line().encode(y=y, order="x:Q", strokeWidth=width(schemes))

@@ -97,6 +97,8 @@ def number(value: float | None, half: float | None = None) -> str:
     """Write a value to the precision that its error bar supports: ``0.0833``, ``2×10⁻¹⁶``, ``15,200``, ``1.285×10⁹``."""
     if value is None:
         return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
     size = abs(value)
     if size < (TINY if half else SMALL) and not (half and half > TINY):
         return "0" if value == 0 else _power(value, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from auditor.results.metrics import measured_by
 from reports.figures.figures import Figure
 from reports.figures.guesses import Guesses, guesses, losses
 from reports.figures.reading import ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, ceiling, lowest
@@ -178,7 +179,7 @@ def measures(reading: Reading) -> list[Measure]:
     rows: dict[tuple[str, str | None, str | None], dict[str, Figure]] = {}
     point = reference_point(reading)
     for setting, metric, attribute in reading.keys():
-        if metric in SHOWN_ELSEWHERE or attribute != EVERYTHING or setting.point != point:
+        if metric in SHOWN_ELSEWHERE or measured_by(metric) == "bounds" or attribute != EVERYTHING or setting.point != point:
             continue
         found = reading.figures(setting, metric, attribute)
         largest = found[max(found, key=len)]

@@ -15,6 +15,7 @@ from reports.figures.reading import Reading, adversary_text, plain, unique
 from reports.figures.severity import SCALE
 from reports.layout import document as tree
 from reports.layout.chart_sections import by_scheme, chart_sections
+from reports.layout.guarantee_table import guarantees
 from reports.layout.kind_table import kinds, untried
 from reports.wording.card import Verdict, most_telling, summary
 from reports.wording.detail import assumptions, facts, strongest_cells
@@ -60,6 +61,7 @@ def audit_document(result: AuditResult, number: int = 1) -> tree.Document:
     made = [
         _verdicts(found, point, left_out(result), changes),
         _comparison(reading, rows, point, categories=categories),
+        tree.Section("guarantees", "Guarantees", guarantees(reading)),
         _measures(reading, point),
         *chart_sections(reading),
         tree.Section("expectations", "Expectations", _expectations(result)),

@@ -27,7 +27,7 @@ GOOD, BAD, OPEN = "bold color(31)", "bold color(166)", "bold color(172)"
 STYLES = {"✓": GOOD, "✗": BAD, "?": OPEN}
 COLUMN = 16
 """Characters that a scheme's column takes at least."""
-MOST = 12
+MOST = 8
 """Adversaries that a first screen shows."""
 LABELS = (12, 30)
 """Characters of a first column, at least and at most."""
@@ -128,7 +128,11 @@ def _details(console: Console, block: tree.Details) -> None:
 def _checks(console: Console, block: tree.Checks) -> None:
     for one in block.found:
         mark, stated = f"{one.mark} {one.status:<9} ", clean(f"{one.stated}{one.where}")
-        lines = folded(stated, max(12, console.width - len(mark))).split("\n") if len(stated) >= console.width - len(mark) else [stated]
+        room = max(12, console.width - len(mark))
+        if block.brief and one.status == "holds":
+            lines = [clipped(stated, room)]
+        else:
+            lines = folded(stated, room).split("\n") if len(stated) >= room else [stated]
         console.print(Rich.assemble((mark, STYLES[one.mark]), (f"\n{' ' * len(mark)}".join(lines), "bold")))
         if not block.brief or one.status != "holds":
             _indented(console, f"observed {one.observed}, bound {one.bound}: {one.why}")
@@ -161,7 +165,7 @@ def _matrix(console: Console, block: tree.Matrix) -> None:
                 (_line if block.brief else _lines_of)(made, row, chosen, label)
             console.print(made)
     if len(block.rows) > len(rows):
-        console.print(Rich(f"… and {len(block.rows) - len(rows)} more adversaries", style="dim"))
+        console.print(Rich(f"… and {len(block.rows) - len(rows)} more adversaries, none of them stronger", style="dim"))
     scale = SCALE[:-1] if block.brief else SCALE  # who is low needs no bound, nor a line of its own
     steps = (Rich(f"{step.bars} {step.word}{f' <{step.below:g}' if step.below < 10 else ''}", style=step.style) for step in scale)
     console.print(Rich("  ").join(steps))

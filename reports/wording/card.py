@@ -121,6 +121,8 @@ class Verdict:
         The sensitive values that classes of records give away, where there are classes.
     understated : bool
         Whether records or columns that were left out of the audit are less perturbed than those in it.
+    beside_errors : bool
+        Whether it is classes or guarantees that tell what pooling does, and no error does: then the sentence is all that says so.
     """
 
     scheme: str
@@ -137,6 +139,7 @@ class Verdict:
     given: tuple[tuple[str, bool], ...] = ()
     disclosed: Disclosure | None = None
     understated: bool = False
+    beside_errors: bool = False
 
     @property
     def label(self) -> str:
@@ -172,7 +175,8 @@ class Verdict:
     def brief(self) -> list[str]:
         """The reasons in a line each, for a first screen."""
         exposed, open_ = "".join(text for text, _ in self.exposure), self.finding in ("exact", "undecided", "refuted", "not-measured")
-        shown = [self.sentence] if open_ or (self.finding == "gain" and not self._pooled) else [self._guessed(), self._unknown()]
+        alone = open_ or self.beside_errors or (self.finding == "gain" and not self._pooled)
+        shown = [self.sentence] if alone else [self._guessed(), self._unknown()]
         return [line for line in (exposed, self._given_away(), *shown, self._strongest_attack()) if line]
 
     @property

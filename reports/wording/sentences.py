@@ -69,5 +69,5 @@ def share(shown: Figure | None) -> str:
 
 
 def capital(text: str) -> str:
-    """Begin a sentence."""
-    return text[:1].upper() + text[1:]
+    """Begin a sentence; symbols stay as they are, as a capital μ would read M."""
+    return text[:1].upper() + text[1:] if text[:1].isascii() else text

@@ -53,6 +53,19 @@ class Numbers:
         return f"Pooling {who} rebuilds the records exactly ({error}){before}{self._given()}."
 
 
+def into_smaller_classes(shown: Figure, single: Figure, total: int) -> str:
+    """Pooled copies tell more records apart than each of them does."""
+    who, least = copies(shown.coalition, total), number(shown.value)
+    left = "leaves some record alone" if shown.value == 1 else f"leaves some record among {least}"
+    return f"Pooling {who} {left}, where each of these copies has {number(single.value)} or more in every class."
+
+
+def into_weaker_guarantees(symbol: str, shown: Figure, single: Figure, total: int) -> str:
+    """Pooled copies guarantee less than each of them does, be it that no error here shows it."""
+    least = f"{symbol} {number(shown.value)}, where copy {single.coalition[0]} alone has {number(single.value)}"
+    return f"Pooling {copies(shown.coalition, total)} weakens what they guarantee: {least}."
+
+
 def paying_in_one(name: str, gain: Figure, pooled: Figure, single: Figure | None, total: int) -> str:
     """Pooling reduces the error of one attribute, and not that of all together to speak of."""
     factor, before = times(1 / max(1e-12, 1 - gain.value)), f" from {share(single)}" if single else ""

@@ -2,9 +2,10 @@
 
 It speaks of the strongest attack that was measured: the setting whose normalized error over all attributes is lowest for sure; for
 categories, whose guesses give the truth most probability for sure. An adversary who was given attributes in clear has a sentence apart.
-Pooling *endangers* when the whole interval of a gain lies above 0, be it another attack's where the strongest has none, *buys nothing* when
-every interval ends below the margin, and is *undecided* otherwise. Intervals are widened for the number of coalitions looked at
-(Bonferroni). A ``no-collusion-gain`` of the scenario about the same scheme has the last word, as its test is the stricter one.
+Pooling *endangers* when the whole interval of a gain lies above 0, be it another attack's where the strongest has none, when classes of
+pooled copies hold fewer records than each copy's do, or when pooled copies guarantee less than each does; it *buys nothing* when every
+interval ends below the margin, and is *undecided* otherwise. Intervals are widened for the number of coalitions looked at (Bonferroni). A
+``no-collusion-gain`` of the scenario about the same scheme has the last word, as its test is the stricter one.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ MARGIN = 0.01
 NO_GAIN = ("no-collusion-gain", "theorem-4")
 LAW = "noise-follows-law"
 DISCLOSED = "disclosed"
+SMALLEST = "anonymity_k"
+GUARANTEES = {"epsilon": "ε", "gaussian_dp": "μ"}
 
 
 def verdicts(reading: Reading) -> list[Verdict]:
@@ -57,7 +60,10 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
     gains = [gain_of(reading, setting, coalition) for coalition in found if len(coalition) > 1]
     decided = _decided(base, found, worst, [gain for gain in gains if gain is not None], numbers)
     if decided.finding in ("no-gain", "undecided"):
-        decided = _paying_in_one(reading, setting, decided) or _paying_to_another(reading, setting, decided) or decided
+        decided = (
+            _paying_in_one(reading, setting, decided) or _paying_to_another(reading, setting, decided)
+            or _into_smaller_classes(reading, setting, decided) or _into_weaker_guarantees(reading, setting, decided) or decided
+        )  # fmt: skip
     return heeding(decided, reading.result.expectations, numbers.leaves(worst))
 
 
@@ -154,6 +160,42 @@ def _paying_to_another(reading: Reading, setting: Setting, decided: Verdict) -> 
             who = clipped(adversary_text(other.knowledge, other.attack), 60)
             return replace(decided, finding="gain", sentence=telling.paying_to_another(paying.sentence, who, decided.gain))
     return None
+
+
+def _into_smaller_classes(reading: Reading, setting: Setting, decided: Verdict) -> Verdict | None:
+    """Return the verdict that pooling endangers records, where classes of pooled copies are smaller than each copy's; no error says so."""
+    here = [one for one in reading.settings(SMALLEST) if (one.scheme, one.point) == (setting.scheme, setting.point)]
+    found = [(shown, best_single(figures, shown.coalition)) for figures in (reading.figures(one, SMALLEST) for one in here)
+             for shown in figures.values() if len(shown.coalition) > 1]  # fmt: skip
+    smaller = [(shown, single) for shown, single in found if single is not None and shown.value < single.value]
+    if not smaller:
+        return None
+    shown, single = min(smaller, key=lambda one: (one[0].value, len(one[0].coalition)))
+    sentence = telling.into_smaller_classes(shown, single, reading.copies_of(setting.scheme, setting.point))
+    return replace(decided, finding="gain", sentence=sentence, beside_errors=True)
+
+
+def _into_weaker_guarantees(reading: Reading, setting: Setting, decided: Verdict) -> Verdict | None:
+    """Return the verdict that pooling endangers records, where pooled copies guarantee less than each does; too little noise for an error.
+
+    A guarantee is the law's: a margin, which is there for what is measured, would pass over what no attack at these levels shows.
+    """
+    for metric, symbol in GUARANTEES.items():
+        here = [one for one in reading.settings(metric) if (one.scheme, one.point) == (setting.scheme, setting.point)]
+        for figures in (reading.figures(one, metric) for one in here):
+            weaker = [(shown, alone) for shown in figures.values() if (alone := _weakest(figures, shown.coalition)) is not None
+                      and shown.value > alone.value * (1.0 + MARGIN)]  # fmt: skip
+            if weaker:
+                shown, alone = max(weaker, key=lambda one: (one[0].value, -len(one[0].coalition)))
+                sentence = telling.into_weaker_guarantees(symbol, shown, alone, reading.copies_of(setting.scheme, setting.point))
+                return replace(decided, finding="gain", sentence=sentence, beside_errors=True)
+    return None
+
+
+def _weakest(figures: dict[tuple[int, ...], Figure], coalition: tuple[int, ...]) -> Figure | None:
+    """Return what the least guaranteed copy of a coalition of several has; None unless each has a figure."""
+    alone = [figures[(copy,)] for copy in coalition if (copy,) in figures]
+    return max(alone, key=lambda one: one.value) if len(alone) == len(coalition) > 1 else None
 
 
 def heeding(verdict: Verdict, expectations: list[ExpectationRecord], leaves: str) -> Verdict:

@@ -29,11 +29,11 @@ def test_several_say_so():
 @pytest.mark.slow
 @pytest.mark.parametrize("cls", combining(), ids=lambda cls: cls.name)
 def test_figures_are_those_of_every_coalition_fitted_by_itself(cls, monkeypatch):
-    fits, fit = [], cls.fit
+    fits, fit, used = [], cls.fit, {"name": cls.name, **cls.trial}
     monkeypatch.setattr(cls, "fit", lambda self, view, blocks: fits.append(view.copies) or fit(self, view, blocks))
-    together = auditor.run({**SCENARIO, "attacks": [cls.name]})
+    together = auditor.run({**SCENARIO, "attacks": [used]})
     few = len(fits)
     monkeypatch.setattr(cls, "combines", False)
-    alone = auditor.run({**SCENARIO, "attacks": [cls.name]})
+    alone = auditor.run({**SCENARIO, "attacks": [used]})
     assert together.measurements == alone.measurements
     assert few < len(fits) - few  # of corner-wave's seven coalitions three are fitted

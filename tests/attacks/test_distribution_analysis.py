@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from attacks._posterior import Channel
+from attacks._channel import Combined, Overlap
 from attacks.distribution_analysis import median, shortest_interval
-from auditor.adversary.density import Histogram, NoiseDensity, reconstruct
+from auditor.adversary.density import Histogram, reconstruct
+from auditor.schemes.base.noise_density import NoiseDensity
 
 properties = settings(max_examples=30, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
-UNIT = Channel(NoiseDensity("uniform", 1 / np.sqrt(3.0)), np.ones(1), np.ones(1))
+UNIT = Overlap(NoiseDensity("uniform", 1 / np.sqrt(3.0)), np.ones(1))
 """Uniform noise on [−1, 1]."""
 TWO_CLUSTERS = Histogram(np.linspace(-1, 7, 33), np.where(np.isin(np.arange(32) // 4, (1, 6)), 0.125, 0.0))
 """½ on [0, 1], ½ on [5, 6] (liu2008, section 3.6)."""
@@ -49,7 +50,7 @@ def test_no_interval_of_bins_is_shorter(seed, confidence):
     """Brute force over every pair of edges: never shorter than the one found, and what is found holds the share."""
     rng = np.random.default_rng(seed)
     p = Histogram(np.cumsum(rng.random(9)), rng.dirichlet(np.ones(8)))
-    c = Channel(NoiseDensity("gaussian", 1.0), np.ones(1), np.ones(1))
+    c = Combined(NoiseDensity("gaussian", 1.0), np.ones(1))
     y = rng.normal(size=(3, 1)) + 2.0
     low, high = shortest_interval(p, c, y, confidence)
     mass = c.likelihood(y, p.edges) * p.mass
@@ -120,6 +121,7 @@ def test_two_clusters_are_found_again(method, distribution):
     assert 0.5 * np.abs(found.mass - truth).sum() < (0.1 if method == "em" else 0.2)
 
 
+@pytest.mark.slow_after_first
 def test_intervals_hold_what_they_claim():
     """At 90 %, on skewed data under Gaussian noise; 4,000 records: ± 1.5 points at three standard errors, as much for the learnt prior."""
     result = auditor.run({

@@ -286,10 +286,10 @@ def test_one_gaussian_component_has_a_theory():
 
 @pytest.mark.slow
 def test_where_leaks_are_small_the_attack_ends_next_to_the_truth():
-    """1,000 short tables. Below ``LARGEST_LEAK`` three in a thousand ends elsewhere at most; well above it one in ten and more."""
+    """600 short tables. Below ``LARGEST_LEAK`` three in a thousand ends elsewhere at most; well above it one in ten and more."""
     ends = {True: [], False: []}
     for shapes, rows in ((ONE_NORMAL, 300), (ONE_NORMAL, 1000), (("laplace", "laplace", "normal"), 1000), (("gamma", "normal"), 300)):
-        for seed in range(250):
+        for seed in range(150):
             s = draws(shapes, rows, seed)
             found = Unmixing.of(s, len(shapes), np.random.default_rng(seed))
             signs = found.signs[np.abs(found.apply(s).T @ s).argmax(axis=0)]
@@ -297,7 +297,7 @@ def test_where_leaks_are_small_the_attack_ends_next_to_the_truth():
             agrees = np.abs(as_released(best, s) - as_released(found, s)).max() < 1e-6
             deviation = leak_deviation(best.apply(s)).max()
             ends[bool(deviation <= LARGEST_LEAK)].append(agrees)
-    assert len(ends[True]) > 300
+    assert len(ends[True]) > 180
     assert np.mean(ends[True]) >= 0.997
     assert np.mean(ends[False]) < 0.95
 

@@ -201,17 +201,17 @@ MAPS = [
     ("scheme", "count"), [*zip(MAPS, [4, 30, 4, 30, 4], strict=True), (MAPS[0], 30)], ids=str)
 @pytest.mark.slow
 def test_measured_errors_scatter_about_theory_whatever_the_map(scheme, count):
-    """300 draws of noise and of known records on one skewed table: measurement less theory is 0 on average, within 4 standard errors
+    """150 draws of noise and of known records on one skewed table: measurement less theory is 0 on average, within 4 standard errors
     (one false alarm in 16,000 a case)."""
     result = auditor.run({
         "seed": 3, "data": {"source": "components", "shapes": ["exponential", "gamma"], "mean": 3, "ratio": 2, "rows": 200},
         "schemes": [scheme], "knowledge": [{"known-records": count}], "coalitions": ["singles", "all"],
-        "attacks": ["known-io-regression"], "replicates": 300,
+        "attacks": ["known-io-regression"], "replicates": 150,
     })  # fmt: skip
     for coalition in [(1,), (2,), (1, 2)]:
         off = np.array([r.value - r.theory for r in cells(result) if r.coalition == coalition])
-        assert len(off) == 300
-        assert abs(off.mean()) < 4 * off.std(ddof=1) / np.sqrt(300)
+        assert len(off) == 150
+        assert abs(off.mean()) < 4 * off.std(ddof=1) / np.sqrt(150)
 
 
 def test_an_expectation_on_theory_holds_and_a_wrong_theory_does_not():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import auditor
 from attacks.llse import llse_error, llse_weights
-from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise
+from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 from tests.audited import as_audited
 
 properties = settings(max_examples=60, deadline=None, derandomize=True)
@@ -31,21 +31,21 @@ def table(rng, rows=40, N=3):
 
 def test_hand_value_one_attribute_one_copy():
     """Equation 4: weight 1/(1 + σ²) = 0.8, error σ²/(1 + σ²)·K_X = 0.2 · 3, for σ² = 0.25 and K_X = 3."""
-    law = GaussianNoise(np.array([[0.25]]), np.array([[3.0]]))
+    law = KroneckerNoise(np.array([[0.25]]), np.array([[3.0]]))
     assert llse_weights(np.array([[3.0]]), law)[0, 0] == pytest.approx(0.8)
     assert llse_error(np.array([[3.0]]), law)[0, 0] == pytest.approx(0.6)
 
 
 def test_hand_value_white_noise_on_two_variances():
     """K_X = diag(3, 1), noise variance 1: weights 3/4 and 1/2, errors 3/4 and 1/2."""
-    law = GaussianNoise(np.array([[1.0]]), np.eye(2))
+    law = KroneckerNoise(np.array([[1.0]]), np.eye(2))
     np.testing.assert_allclose(llse_weights(np.diag([3.0, 1.0]), law), np.diag([0.75, 0.5]))
     np.testing.assert_allclose(llse_error(np.diag([3.0, 1.0]), law), np.diag([0.75, 0.5]))
 
 
 def test_hand_value_two_fresh_copies():
     """Levels 1 and 4: weights ∝ precisions 1 and 1/4, over 1 + 5/4; error 4/9 (li2012, 4.2.1)."""
-    law = GaussianNoise(np.diag([1.0, 4.0]), np.eye(1))
+    law = KroneckerNoise(np.diag([1.0, 4.0]), np.eye(1))
     np.testing.assert_allclose(llse_weights(np.eye(1), law), [[4 / 9, 1 / 9]])
 
 
@@ -65,7 +65,7 @@ def test_kronecker_noise_agrees_with_the_naive_equation_6(seed, N, k):
     rng = np.random.default_rng(seed)
     K_X, Sigma, K_0 = random_covariance(rng, N), random_covariance(rng, k), random_covariance(rng, N)
     W, error = naive_equation_6(K_X, np.kron(Sigma, K_0))
-    law = GaussianNoise(Sigma, K_0)
+    law = KroneckerNoise(Sigma, K_0)
     np.testing.assert_allclose(llse_error(K_X, law), error, atol=1e-9 * np.trace(K_X))
     np.testing.assert_allclose(llse_weights(K_X, law), W, atol=1e-7 * max(1.0, np.abs(W).max()))
 
@@ -88,7 +88,7 @@ def test_singular_kronecker_noise_agrees_with_the_same_noise_written_densely(see
     B = rng.normal(size=(N, min(rank, N)))
     K_X, K_0 = random_covariance(rng, N), B @ B.T
     Sigma = np.minimum.outer(*[rng.integers(1, 4, size=k) / 2.0] * 2)
-    law = GaussianNoise(Sigma, K_0)
+    law = KroneckerNoise(Sigma, K_0)
     dense = llse_error(K_X, DenseNoise(law.covariance, N))
     np.testing.assert_allclose(llse_error(K_X, law), dense, atol=1e-9 * np.trace(K_X))
 
@@ -115,18 +115,18 @@ LIMIT = random_covariance(np.random.default_rng(8), 3)
 
 
 def test_limit_no_noise_is_exact():
-    np.testing.assert_allclose(llse_error(LIMIT, GaussianNoise(np.zeros((1, 1)), LIMIT)), 0.0, atol=1e-15)
-    np.testing.assert_allclose(llse_weights(LIMIT, GaussianNoise(np.zeros((1, 1)), LIMIT)), np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(llse_error(LIMIT, KroneckerNoise(np.zeros((1, 1)), LIMIT)), 0.0, atol=1e-15)
+    np.testing.assert_allclose(llse_weights(LIMIT, KroneckerNoise(np.zeros((1, 1)), LIMIT)), np.eye(3), atol=1e-12)
 
 
 def test_limit_one_exact_copy_among_noisy_ones_is_exact():
-    law = GaussianNoise(np.diag([1.0, 0.0, 2.0]), LIMIT)
+    law = KroneckerNoise(np.diag([1.0, 0.0, 2.0]), LIMIT)
     np.testing.assert_allclose(llse_error(LIMIT, law), 0.0, atol=1e-15)
 
 
 def test_limit_infinite_noise_leaves_the_mean():
     """The error tends to K_X and the weights to 0, as 1/σ²."""
-    law = GaussianNoise(np.array([[1e12]]), LIMIT)
+    law = KroneckerNoise(np.array([[1e12]]), LIMIT)
     np.testing.assert_allclose(llse_error(LIMIT, law), LIMIT, rtol=1e-11)
     np.testing.assert_allclose(llse_weights(LIMIT, law), 0.0, atol=1e-11)
 
@@ -134,13 +134,13 @@ def test_limit_infinite_noise_leaves_the_mean():
 def test_limit_uncorrelated_attributes_are_estimated_one_by_one():
     """Diagonal K_X and noise: attribute j's error is ``k_j z_j / (k_j + z_j)``."""
     k, z = np.array([1.0, 4.0, 9.0]), np.array([2.0, 0.5, 3.0])
-    np.testing.assert_allclose(llse_error(np.diag(k), GaussianNoise(np.eye(1), np.diag(z))), np.diag(k * z / (k + z)))
+    np.testing.assert_allclose(llse_error(np.diag(k), KroneckerNoise(np.eye(1), np.diag(z))), np.diag(k * z / (k + z)))
 
 
 def test_limit_noiseless_attribute_is_read_off():
     """Noise on the second attribute alone: the first is exact, the second is what regression on the first leaves, and less."""
     K_X = np.array([[1.0, 0.6], [0.6, 1.0]])
-    error = llse_error(K_X, GaussianNoise(np.eye(1), np.diag([0.0, 0.5])))
+    error = llse_error(K_X, KroneckerNoise(np.eye(1), np.diag([0.0, 0.5])))
     left = 1 - 0.6**2
     np.testing.assert_allclose(error, np.diag([0.0, left * 0.5 / (left + 0.5)]), atol=1e-12)
 
@@ -165,7 +165,7 @@ def test_permuting_copies_permutes_the_weights_and_changes_no_error(seed, k):
     rng = np.random.default_rng(seed)
     K_X, K_0, Sigma = random_covariance(rng, 2), random_covariance(rng, 2), random_covariance(rng, k)
     order = rng.permutation(k)
-    law, other = GaussianNoise(Sigma, K_0), GaussianNoise(Sigma[np.ix_(order, order)], K_0)
+    law, other = KroneckerNoise(Sigma, K_0), KroneckerNoise(Sigma[np.ix_(order, order)], K_0)
     np.testing.assert_allclose(llse_error(K_X, other), llse_error(K_X, law), atol=1e-9)
     weights = llse_weights(K_X, law).reshape(2, k, 2)[:, order].reshape(2, -1)
     np.testing.assert_allclose(llse_weights(K_X, other), weights, atol=1e-7 * max(1.0, np.abs(weights).max()))
@@ -177,8 +177,8 @@ def test_scaling_an_attribute_scales_its_error(seed, unit):
     """A salary in cents: with noise shaped like the data, errors scale as ``T K T`` with T = diag(1, unit)."""
     rng = np.random.default_rng(seed)
     K_X, Sigma, T = random_covariance(rng, 2), np.diag([0.5, 1.0]), np.diag([1.0, unit])
-    error = llse_error(K_X, GaussianNoise(Sigma, K_X))
-    scaled = llse_error(T @ K_X @ T, GaussianNoise(Sigma, T @ K_X @ T))
+    error = llse_error(K_X, KroneckerNoise(Sigma, K_X))
+    scaled = llse_error(T @ K_X @ T, KroneckerNoise(Sigma, T @ K_X @ T))
     np.testing.assert_allclose(np.linalg.solve(T, np.linalg.solve(T, scaled).T), error, rtol=1e-9, atol=1e-12)
 
 
@@ -245,6 +245,7 @@ def estimated_errors(rows, levels, scheme="correlated", noise="white", structure
     return chosen.groupby(["knowledge", "size"]).value.mean()
 
 
+@pytest.mark.slow
 def test_estimated_knowledge_converges_to_perfect_as_rows_grow():
     """White noise: the excess error of estimating falls with the rows, and is below 1 % with all 20,000."""
     errors = estimated_errors([50, 500, 20_000], [0.5])

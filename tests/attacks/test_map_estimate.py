@@ -8,17 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from attacks._posterior import Channel, truncated_mean
+from attacks._channel import Combined, Overlap, truncated_mean
 from attacks.map_estimate import histogram_mean, histogram_mode, kde_mean, kde_mode
-from auditor.adversary.density import Histogram, NoiseDensity
+from auditor.adversary.density import Histogram
+from auditor.schemes.base.noise_density import NoiseDensity
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
 
 
 def channel(distribution, std, copies=1):
-    reaches = np.full(copies, np.sqrt(3.0) * std)
-    return Channel(NoiseDensity(distribution, std / np.sqrt(copies) if distribution == "gaussian" else std), np.full(copies, 1 / copies), reaches)
+    if distribution == "uniform":
+        return Overlap(NoiseDensity(distribution, std), np.full(copies, np.sqrt(3.0) * std))
+    return Combined(NoiseDensity(distribution, std / np.sqrt(copies)), np.full(copies, 1 / copies))
 
 
 def prior(rng, B=6):

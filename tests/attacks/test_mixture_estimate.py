@@ -260,7 +260,7 @@ def test_a_second_corner_wave_copy_changes_no_estimate_and_a_second_fresh_one_do
 
 def test_uniform_noise_is_refused_with_a_reason():
     release = auditor.perturb(table(50, [1.0, 2.0]), "independent", [0.5], distribution="uniform", seed=1)
-    with pytest.raises(auditor.AuditorError, match="learnt under Gaussian noise"):
+    with pytest.raises(auditor.AuditorError, match="learnt under Gaussian noise, and this noise is uniform"):
         auditor.attack("mixture-estimate", release)
 
 

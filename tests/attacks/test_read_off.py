@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from attacks._posterior import FINE, Channel, read_off
+from attacks._channel import Combined, Overlap
+from attacks._posterior import FINE, read_off
 from attacks.distribution_analysis import median, shortest_interval
 from attacks.map_estimate import histogram_mean, histogram_mode, kde_mean, kde_mode
-from auditor.adversary.density import Histogram, NoiseDensity
+from auditor.adversary.density import Histogram
+from auditor.schemes.base.noise_density import NoiseDensity
 
 S = 0.5
 MANY = 10**6
@@ -20,7 +22,7 @@ def spiky(bins: int = 60) -> Histogram:
     return Histogram(np.linspace(0.0, 15.0, bins + 1), mass / mass.sum())
 
 
-def drawn(prior: Histogram, channel: Channel, n: int) -> tuple[np.ndarray, np.ndarray]:
+def drawn(prior: Histogram, channel: Combined, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Originals from a prior and their copies, as the channel makes them."""
     rng = np.random.default_rng(7)
     bins = rng.choice(len(prior.mass), size=n, p=prior.mass)
@@ -36,7 +38,7 @@ def interval(prior, channel, copies):
 
 @pytest.mark.parametrize("estimate", [histogram_mean, histogram_mode, kde_mean, kde_mode, median, interval])
 def test_what_is_read_off_a_grid_is_what_is_worked_out(estimate):
-    prior, channel = spiky(), Channel(NoiseDensity("gaussian", S), np.array([0.3, 0.7]), np.zeros(2))
+    prior, channel = spiky(), Combined(NoiseDensity("gaussian", S), np.array([0.3, 0.7]))
     x, copies = drawn(prior, channel, 20_000)
     found, exact = read_off(estimate, prior, channel, MANY)(copies), estimate(prior, channel, copies)
     assert found.shape == exact.shape
@@ -50,14 +52,17 @@ def test_what_is_read_off_a_grid_is_what_is_worked_out(estimate):
 
 
 def test_copies_beyond_the_grid_are_worked_out():
-    prior, channel = spiky(), Channel(NoiseDensity("gaussian", S), np.ones(1), np.zeros(1))
+    prior, channel = spiky(), Combined(NoiseDensity("gaussian", S), np.ones(1))
     copies = np.array([[-3.0], [-0.2], [15.2], [18.0]])
     np.testing.assert_array_equal(read_off(histogram_mean, prior, channel, MANY)(copies), histogram_mean(prior, channel, copies))
 
 
-@pytest.mark.parametrize(("distribution", "rows"), [("gaussian", 2 * FINE * 30), ("uniform", MANY)])
-def test_few_rows_and_bounded_noise_are_worked_out_row_by_row(distribution, rows):
+GAUSSIAN, UNIFORM = Combined(NoiseDensity("gaussian", S), np.ones(1)), Overlap(NoiseDensity("uniform", S), np.array([S * np.sqrt(3.0)]))
+
+
+@pytest.mark.parametrize(("channel", "rows"), [(GAUSSIAN, 2 * FINE * 30), (UNIFORM, MANY)], ids=["few", "bounded"])
+def test_few_rows_and_bounded_noise_are_worked_out_row_by_row(channel, rows):
     """15 wide at 1/256 a step: 3,841 points, which pay from some 7,682 rows on; an overlap is two numbers and no point of a grid."""
-    prior, channel = spiky(), Channel(NoiseDensity(distribution, S), np.ones(1), np.array([S * np.sqrt(3.0)]))
+    prior = spiky()
     copies = np.random.default_rng(1).uniform(0.0, 15.0, size=(7_000, 1))
     np.testing.assert_array_equal(read_off(histogram_mean, prior, channel, rows)(copies), histogram_mean(prior, channel, copies))

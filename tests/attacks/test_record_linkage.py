@@ -20,7 +20,7 @@ from auditor.audit.measures import naming
 from auditor.audit.measures.naming import Naming
 from auditor.errors import AuditorError, NotApplicable
 from auditor.numerics.moments import Moments
-from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise
+from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 
 NORMAL = {"source": "gaussian", "covariance": [[1.0, 0.5, 0.3], [0.5, 2.0, -0.4], [0.3, -0.4, 1.5]]}
 EVERYBODY = 0.0005
@@ -53,13 +53,13 @@ def fitted(K_X, mu, law, known, copies=1, **parameters):
 
 def test_odds_of_one_attribute_by_hand():
     """Variance 1, noise 1, the target's value 1: a row of 2 has log odds ½·4/2 − ½·1/1 = ½, a row of 0 has −½."""
-    attack = fitted(np.eye(1), np.zeros(1), GaussianNoise(np.eye(1), np.eye(1)), [0])
+    attack = fitted(np.eye(1), np.zeros(1), KroneckerNoise(np.eye(1), np.eye(1)), [0])
     np.testing.assert_allclose(attack.likeness(np.array([[1.0]]), [np.array([[2.0], [0.0]])]), [[0.5, -0.5]])
 
 
 def test_distance_by_hand():
     """Noise of variance 4: a row that is 2 off has ½·2²/4 = ½ less than the value itself; other attributes do not count."""
-    law = GaussianNoise(np.eye(1), np.diag([4.0, 1.0]))
+    law = KroneckerNoise(np.eye(1), np.diag([4.0, 1.0]))
     attack = fitted(np.eye(2), np.zeros(2), law, [0], by="distance")
     np.testing.assert_allclose(attack.likeness(np.array([[1.0]]), [np.array([[1.0, 9.0], [3.0, 0.0]])]), [[0.0, -0.5]])
 
@@ -88,7 +88,7 @@ def test_the_odds_are_calibrated_on_normal_data():
     rng, root = np.random.default_rng(5), np.linalg.cholesky(np.array(NORMAL["covariance"]))
     x = rng.normal(size=(1500, 3)) @ root.T
     copy = x + 0.2 * rng.normal(size=x.shape)
-    attack = fitted(np.array(NORMAL["covariance"]), np.zeros(3), GaussianNoise(np.array([[0.04]]), np.eye(3)), [0, 1])
+    attack = fitted(np.array(NORMAL["covariance"]), np.zeros(3), KroneckerNoise(np.array([[0.04]]), np.eye(3)), [0, 1])
     likeness = attack.likeness(x[:, :2], [copy])
     odds = np.exp(likeness - likeness.max(axis=1, keepdims=True))
     right, sure = likeness.argmax(axis=1) == np.arange(len(x)), (odds / odds.sum(axis=1, keepdims=True)).max(axis=1)
@@ -119,7 +119,7 @@ def test_noise_that_hides_all_leaves_chance(by):
 def test_people_who_share_what_is_known_of_them_are_as_likely_as_one_another():
     """Without noise every second guess between two people of one age is right, and both are among the first ten."""
     x = np.column_stack([np.repeat(np.arange(50.0), 2), np.random.default_rng(1).normal(size=100)])
-    law = GaussianNoise(np.zeros((1, 1)), np.eye(2))
+    law = KroneckerNoise(np.zeros((1, 1)), np.eye(2))
     likeness = fitted(np.cov(x.T), x.mean(axis=0), law, [0], by="distance").likeness(x[:, :1], [x])
     one = Naming(np.diag(likeness), np.zeros(100), np.zeros(100))
     one.compare(likeness, ~np.eye(100, dtype=bool))
@@ -135,7 +135,7 @@ def test_pooling_fresh_copies_names_more_and_pooling_corner_wave_copies_nobody()
 
 def test_a_known_attribute_s_noise_is_told_by_another_s():
     """Two attributes of one common noise: the second, as good as constant, shows it; the odds see that, the distance does not."""
-    law = GaussianNoise(np.eye(1), np.array([[1.0, 1.0], [1.0, 1.0 + 1e-6]]))
+    law = KroneckerNoise(np.eye(1), np.array([[1.0, 1.0], [1.0, 1.0 + 1e-6]]))
     K_X, rng = np.diag([1.0, 1e-6]), np.random.default_rng(2)
     x = rng.normal(size=(300, 2)) * np.sqrt(np.diag(K_X))
     copy = x + rng.normal(size=(300, 1))
@@ -151,9 +151,54 @@ def test_one_known_attribute_is_enough_without_noise():
     assert linked(1e-12, known=["x1"])["named", (1,)].value == 1.0
 
 
-def test_uniform_noise_and_no_law_are_refused_with_a_reason():
-    with pytest.raises(NotApplicable, match="Gaussian noise"):
-        fitted(np.eye(1), np.zeros(1), GaussianNoise(np.eye(1), np.eye(1), distribution="uniform"), [0])
+LAPLACE = KroneckerNoise(np.diag([2.0, 8.0]), np.eye(3), distribution="laplace")
+"""Scales 1 and 2."""
+
+
+def test_under_laplace_noise_known_attributes_count_by_their_density_and_the_others_by_odds():
+    """Of two copies: ``−|y_1 − x| − |y_2 − x|/2`` of each known attribute, and the normal odds of the third given the two."""
+    rng = np.random.default_rng(8)
+    root = rng.normal(size=(3, 3))
+    K_X, known, copies = root @ root.T, rng.normal(size=(4, 2)), [rng.normal(size=(5, 3)) for _ in range(2)]
+    found = fitted(K_X, np.zeros(3), LAPLACE, [0, 1], copies=2).likeness(known, copies)
+    seen = 0.8 * copies[0] + 0.2 * copies[1]  # weights by variance, and the combination's is 1.6
+    B = K_X[2, :2] @ np.linalg.inv(K_X[:2, :2])
+    narrow, wide = K_X[2, 2] - B @ K_X[:2, 2] + 1.6, K_X[2, 2] + 1.6
+    for t in range(4):
+        density = sum(-np.abs(copy[:, :2] - known[t]).sum(axis=1) / scale for copy, scale in zip(copies, (1, 2), strict=True))
+        odds = 0.5 * seen[:, 2] ** 2 / wide - 0.5 * (seen[:, 2] - B @ known[t]) ** 2 / narrow
+        apart = found[t] - density - odds
+        np.testing.assert_allclose(apart, apart[0], atol=1e-9)
+
+
+def test_uniform_noise_rules_rows_out():
+    """Noise on ±√3: a row that is 2 off is impossible, whatever else there is; all attributes known, nothing is left for odds."""
+    attack = fitted(np.eye(1), np.zeros(1), KroneckerNoise(np.eye(1), np.eye(1), distribution="uniform"), [0])
+    near, far = attack.likeness(np.array([[1.0]]), [np.array([[-0.5], [-1.0]])])[0]
+    assert near == 0.0
+    assert np.isfinite(far)
+    assert far < -1e90
+
+
+def test_of_one_process_the_second_copy_changes_no_likeness():
+    law = KroneckerNoise(np.array([[2.0, 2.0], [2.0, 8.0]]), np.eye(3), distribution="laplace", one_process=True)
+    rng = np.random.default_rng(9)
+    known, copies = rng.normal(size=(4, 2)), [rng.normal(size=(5, 3)) for _ in range(2)]
+    both = fitted(np.eye(3) + 0.5, np.zeros(3), law, [0, 1], copies=2).likeness(known, copies)
+    alone = fitted(np.eye(3) + 0.5, np.zeros(3), law.of([1]), [0, 1]).likeness(known, copies[:1])
+    np.testing.assert_allclose(both, alone, atol=1e-12)
+
+
+def test_an_attribute_without_noise_decides_beside_laplace_noise():
+    law = KroneckerNoise(np.eye(1), np.diag([0.0, 2.0]), distribution="laplace")
+    found = fitted(np.eye(2), np.zeros(2), law, [0, 1]).likeness(np.array([[1.0, 0.0]]), [np.array([[1.0, 9.0], [1.1, 0.0]])])
+    assert found[0, 0] > found[0, 1]
+
+
+def test_what_has_no_density_is_refused_with_a_reason():
+    with pytest.raises(NotApplicable, match="by distance it is weighed"):
+        fitted(np.eye(3), np.zeros(3), LAPLACE, [0], copies=2, noise=0.1)
+    fitted(np.eye(3), np.zeros(3), LAPLACE, [0], copies=2, noise=0.1, by="distance")
     with pytest.raises(NotApplicable, match="needs the law"):
         fitted(np.eye(1), np.zeros(1), None, [0])
     with pytest.raises(AuditorError, match="known-attributes"):
@@ -192,7 +237,7 @@ def test_odds_from_noisy_values_are_calibrated():
     known = x[:, :2] + np.sqrt([1.0, 2.0]) * [0.5, 0.01] * rng.normal(size=(1500, 2))
     right = {}
     for noise in ({"x0": 0.25, "x1": 1e-4}, 0.0):
-        law = GaussianNoise(np.array([[4e-4]]), np.eye(3))
+        law = KroneckerNoise(np.array([[4e-4]]), np.eye(3))
         likeness = fitted(np.array(NORMAL["covariance"]), np.zeros(3), law, [0, 1], noise=noise).likeness(known, [copy])
         odds = np.exp(likeness - likeness.max(axis=1, keepdims=True))
         named, sure = likeness.argmax(axis=1) == np.arange(len(x)), (odds / odds.sum(axis=1, keepdims=True)).max(axis=1)
@@ -293,7 +338,7 @@ def test_names_are_those_of_the_whole_matrix_in_any_blocks(monkeypatch, cuts, ch
     monkeypatch.setattr(naming, "CHUNK_VALUES", chunk)
     x = np.random.default_rng(4).normal(size=(300, 2))
     copy = x + 0.05 * np.random.default_rng(6).normal(size=x.shape)
-    attack = fitted(np.eye(2), np.zeros(2), GaussianNoise(np.array([[0.0025]]), np.eye(2)), [0])
+    attack = fitted(np.eye(2), np.zeros(2), KroneckerNoise(np.array([[0.0025]]), np.eye(2)), [0])
     one = Naming()
     parts = list(zip(np.split(x, cuts), np.split(copy, cuts), strict=True))
     naming.name_rows([one], [attack], [(1,)], lambda: ((0, a, [b]) for a, b in parts), 300, np.array([0]))

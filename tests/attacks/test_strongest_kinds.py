@@ -69,7 +69,7 @@ def test_the_chain_s_bounds_are_about_who_knows_the_chain() -> None:
     best = named(posteriors(true_chain(stay, values), q, likelihood(law, [seen(x, p, values)])), x)
     low = next(e["accuracy"]["at-least"] for e in spec["expect"] if "at-least" in e.get("accuracy", {}))
     assert best - 0.03 < low < best
-    assert best == pytest.approx(0.88, abs=0.015)  # the figure, where a record by itself is named with p + (1 − p)/s
+    assert best == pytest.approx(0.88, abs=0.015)  # as simulated beforehand, where a record by itself is named with p + (1 − p)/s
     low, high = bounds(spec, "accuracy", "posterior")
     assert low < p + (1 - p) / values < high
     assert p + (1 - p) / values == pytest.approx(0.52)

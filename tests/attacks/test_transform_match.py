@@ -102,6 +102,7 @@ def test_a_secret_matrix_is_refused_with_the_reason(scheme, level, more):
         attacked(release, {"known-records": 5})
 
 
+@pytest.mark.slow
 def test_pooling_copies_of_one_transform_gives_nothing_and_an_audit_meets_theory():
     result = auditor.run({
         "seed": 3, "data": {"source": "components", "shapes": ["exponential", "gamma", "laplace"], "attributes": 6, "mean": 1, "rows": 400},

@@ -7,10 +7,11 @@ import pytest
 from scipy.special import ndtr
 
 import auditor
-from attacks._posterior import Channel
+from attacks._channel import Combined, Overlap
 from attacks.map_estimate import histogram_mean
 from attacks.udr import univariate_gain
-from auditor.adversary.density import Histogram, NoiseDensity
+from auditor.adversary.density import Histogram
+from auditor.schemes.base.noise_density import NoiseDensity
 from tests.audited import as_audited
 
 
@@ -121,7 +122,7 @@ def two_clusters() -> Histogram:
 
 def test_hand_values_under_uniform_noise() -> None:
     """Noise on [−1, 1]: a released y leaves [y − 1, y + 1], and of that only what lies in a cluster; its middle is the mean."""
-    noise = Channel(NoiseDensity("uniform", 1 / np.sqrt(3.0)), np.ones(1), np.ones(1))
+    noise = Overlap(NoiseDensity("uniform", 1 / np.sqrt(3.0)), np.ones(1))
     y = np.array([[1.0], [0.5], [-0.5], [1.5], [5.25], [6.5]])
     found = histogram_mean(two_clusters(), noise, y)
     np.testing.assert_allclose(found, [0.5, 0.5, 0.25, 0.75, 5.5, 5.75], atol=1e-12)
@@ -130,7 +131,7 @@ def test_hand_values_under_uniform_noise() -> None:
 def test_hand_value_under_gaussian_noise() -> None:
     """Two equal bins [−1, 0] and [0, 1], y = 1, σ = 1: the mean of N(1, 1) cut to [−1, 1] is 1 − (φ(0) − φ(2))/(Φ(0) − Φ(−2))."""
     prior = Histogram(np.array([-1.0, 0.0, 1.0]), np.array([0.5, 0.5]))
-    found = histogram_mean(prior, Channel(NoiseDensity("gaussian", 1.0), np.ones(1), np.zeros(1)), np.ones((1, 1)))
+    found = histogram_mean(prior, Combined(NoiseDensity("gaussian", 1.0), np.ones(1)), np.ones((1, 1)))
     assert found[0] == pytest.approx(1.0 - (0.3989422804 - 0.0539909665) / (0.5 - 0.0227501319), abs=1e-9)
 
 
@@ -139,7 +140,7 @@ def test_a_right_gaussian_prior_gives_the_closed_form_record_by_record() -> None
     edges = np.linspace(2.0 - 24.0, 2.0 + 24.0, 801)
     mass = np.diff(ndtr((edges - 2.0) / 3.0))
     y = np.linspace(-8.0, 12.0, 41)[:, None]
-    found = histogram_mean(Histogram(edges, mass / mass.sum()), Channel(NoiseDensity("gaussian", 2.0), np.ones(1), np.zeros(1)), y)
+    found = histogram_mean(Histogram(edges, mass / mass.sum()), Combined(NoiseDensity("gaussian", 2.0), np.ones(1)), y)
     np.testing.assert_allclose(found, 2.0 + 9.0 / 13.0 * (y[:, 0] - 2.0), atol=1e-3)
 
 

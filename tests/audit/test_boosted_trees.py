@@ -6,6 +6,7 @@ Every leak keeps corner-wave's covariance. Seeds are fixed; each statistical tes
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,9 +16,12 @@ from threadpoolctl import threadpool_limits
 import auditor
 from auditor.audit.pooling.boosted import FEWEST_ROWS, boosted_gains, cross_fitted
 from auditor.audit.pooling.difference_features import _walsh
+from auditor.data.load import load_table
 from auditor.expectations.no_collusion_gain import NoCollusionGain
+from auditor.numerics.random_streams import stream
 from auditor.results.evidence import BoostedGain, Evidence, NoiseGain, Pooling, ReleaseEvidence
-from auditor.schemes.base.noise_law import GaussianNoise, psd_root, undo_root
+from auditor.schemes.base.noise_law import KroneckerNoise, psd_root, undo_root
+from auditor.schemes.geometric import increment
 from auditor.schemes.planted import innovations
 
 ROWS = 20_000
@@ -69,6 +73,21 @@ def test_a_leak_with_the_covariance_of_lawful_copies_is_never_acquitted(leak):
     assert all(judged.status != "holds" for judged in verdicts(found))
 
 
+def test_honest_copies_that_mostly_share_their_noise_are_not_accused():
+    """Differences that are 0 in most cells: their bits must not stand for the best copy's signs, nor their ranks for the order of rows.
+
+    On salaries and taxes, in the order of states, those did, by 8 standard errors; 5 are exceeded once in three million honest releases.
+    """
+    table = load_table(
+        "cps", columns=["salary", "state_tax"], rows=4000, parameters={}, rng=stream(1, "data"), base=None, missing="refuse", categories=None
+    )
+    levels, rng, copies = (0.0, 0.3, 0.5, 1.0), stream(1, "noise"), [table.values]
+    for low, high in pairwise(levels):
+        copies.append(copies[-1] + np.column_stack([increment(rng, low * v, high * v, 4000) for v in table.values.var(axis=0)]))
+    found = gain_of(table.values, copies[1:])
+    assert (np.array(found.gain) < 5 * np.array(found.std_error)).all()
+
+
 def test_honest_noise_on_a_skewed_table_holds_and_says_against_whom():
     lawful, stated, silent = verdicts(gain_of(*release()))
     assert [one.status for one in (lawful, stated, silent)] == ["holds"] * 3
@@ -96,13 +115,14 @@ def test_what_a_wider_coalition_gains_refutes_nothing_of_a_part():
 
 def test_each_best_copy_has_its_widest_coalition_looked_at():
     x, copies = release(rows=FEWEST_ROWS)
-    law = GaussianNoise(np.minimum.outer([0.3, 0.6, 0.9], [0.3, 0.6, 0.9]), np.eye(2))
+    law = KroneckerNoise(np.minimum.outer([0.3, 0.6, 0.9], [0.3, 0.6, 0.9]), np.eye(2))
     asked = [(1,), (2,), (3,), (1, 2), (1, 3), (2, 3), (1, 2, 3)]
     found = boosted_gains(asked, x, copies, law)
     assert {coalition: one.copies for coalition, one in found.items()} == {c: (2, 3) if 1 not in c else (1, 2, 3) for c in asked[3:]}
     assert boosted_gains(asked, x[1:], [copy[1:] for copy in copies], law) == {}
 
 
+@pytest.mark.slow
 def test_figures_do_not_depend_on_threads_or_on_constant_and_equal_columns():
     x, copies = release(rows=2000)
     with threadpool_limits(limits=4):
@@ -121,19 +141,21 @@ def test_products_of_signs_are_tried_all_at_once():
     np.testing.assert_allclose(_walsh(sums), sums @ hadamard(16))
 
 
+@pytest.mark.slow
 def test_decimals_are_read_in_the_normals_that_a_generator_mixes_over_attributes():
     """Rows tell a covariance to 1 %, and the third decimal is lost: what undoes the mixing is the law, or without one the data's covariance."""
     rng = np.random.default_rng(7)
     x = np.exp(rng.standard_normal((4000, 2)) @ np.array([[1.0, 0.5], [0.0, 0.9]]))
     g = rng.standard_normal((2, *x.shape))
     innovations.Decimals().innovations(x, g, rng)
-    law = GaussianNoise(np.minimum.outer([0.3, 0.6], [0.3, 0.6]), np.cov(x.T, bias=True))
+    law = KroneckerNoise(np.minimum.outer([0.3, 0.6], [0.3, 0.6]), np.cov(x.T, bias=True))
     copies = [x + z for z in np.cumsum(np.sqrt(0.3) * g, axis=0) @ psd_root(law.shape).T]
     assert max(cross_fitted(x, copies)[0]) < 0.05
     for stated in (law, None):
         assert min(boosted_gains([(1, 2)], x, copies, stated)[1, 2].gain) > 0.3
 
 
+@pytest.mark.slow
 def test_copies_on_their_public_grid_are_not_accused_for_what_division_rounds():
     """Decimals finer than the grid were rounding alone, which grows with the value: gains of 1 to 2 %, 5 to 7 standard errors above 0."""
     rng = np.random.default_rng(2)

@@ -12,7 +12,7 @@ from auditor.audit.numeric.stacked_maps import Maps, Members
 from auditor.audit.pooling.linear import noise_gains
 from auditor.numerics.linear_algebra import chosen_regressions, ranked_regression
 from auditor.numerics.moments import Moments
-from auditor.schemes.base.noise_law import GaussianNoise, makes_useless, one_suffices
+from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless, one_suffices
 
 
 def _choices(d, k):
@@ -61,7 +61,7 @@ def _share_one_by_one(Sigma, levels, coalition):
 def test_noise_shares_of_every_coalition_equal_one_regression_each():
     rng = np.random.default_rng(3)
     levels = np.array([0.5, 0.25, 1.0, 0.25, 0.75])
-    law = GaussianNoise(np.minimum.outer(levels, levels), np.array([[2.0, 0.5], [0.5, 1.0]]))
+    law = KroneckerNoise(np.minimum.outer(levels, levels), np.array([[2.0, 0.5], [0.5, 1.0]]))
     X = rng.standard_normal((400, 2))
     root = np.linalg.cholesky(law.covariance + 1e-14 * np.eye(10))
     Z = rng.standard_normal((400, 10)) @ root.T
@@ -82,11 +82,11 @@ def test_noise_shares_of_every_coalition_equal_one_regression_each():
 
 def test_pairwise_uselessness_is_the_minimum_law_of_corollary_1():
     levels = np.array([0.5, 0.25, 1.0])
-    useless = makes_useless(GaussianNoise(np.minimum.outer(levels, levels), np.eye(2)))
+    useless = makes_useless(KroneckerNoise(np.minimum.outer(levels, levels), np.eye(2)))
     assert useless.tolist() == (levels[:, None] <= levels[None, :]).tolist()
     assert one_suffices(useless, (1, 2, 3))
     assert one_suffices(useless, (1, 3))
-    fresh = makes_useless(GaussianNoise(np.diag(levels), np.eye(2)))
+    fresh = makes_useless(KroneckerNoise(np.diag(levels), np.eye(2)))
     assert fresh.tolist() == np.eye(3, dtype=bool).tolist()
     assert one_suffices(fresh, (2,))
     assert not one_suffices(fresh, (1, 2))

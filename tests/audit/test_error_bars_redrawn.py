@@ -18,22 +18,22 @@ from auditor.numerics.moments import Moments
 from auditor.numerics.statistics import quantile
 from auditor.results.records import uncertainty
 from auditor.runs.run_scenario import spread_over_replicates
-from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise
+from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 from benchmarks.coverage import LOW, measure
 
 DRAWS = 4000
 LAWS = {
-    "two copies": GaussianNoise(np.array([[0.5, 0.3], [0.3, 1.0]]), np.array([[2.0, 0.5], [0.5, 1.0]])),
-    "one noise in both": GaussianNoise(np.array([[1.0, 2.0], [2.0, 4.0]]), np.eye(2)),
+    "two copies": KroneckerNoise(np.array([[0.5, 0.3], [0.3, 1.0]]), np.array([[2.0, 0.5], [0.5, 1.0]])),
+    "one noise in both": KroneckerNoise(np.array([[1.0, 2.0], [2.0, 4.0]]), np.eye(2)),
     "dense": DenseNoise(np.diag([1.0, 2.0, 3.0, 0.0]), 2),
-    "uniform": GaussianNoise(np.diag([0.5, 1.0]), np.diag([1.0, 4.0]), distribution="uniform"),
+    "uniform": KroneckerNoise(np.diag([0.5, 1.0]), np.diag([1.0, 4.0]), distribution="uniform"),
 }
 
 
 def by_rows(X, law, rng):
     """The same by rows: draw the noise of every row, stack, multiply."""
     size = law.root.shape[1]
-    U = rng.uniform(-np.sqrt(3), np.sqrt(3), (len(X), size)) if law.excess_kurtosis else rng.standard_normal((len(X), size))
+    U = rng.uniform(-np.sqrt(3), np.sqrt(3), (len(X), size)) if law.excess_kurtosis is not None else rng.standard_normal((len(X), size))
     return Moments.of(np.hstack([X, np.tile(X, (1, law.copies)) + U @ law.root.T]))
 
 
@@ -57,7 +57,7 @@ def test_moments_drawn_again_have_the_law_of_rows_drawn_again(name):
     assert (np.abs(ours.mean(axis=0) - naive.mean(axis=0)) / spread).max() < 4.5 * np.sqrt(2 / DRAWS)
     a, b = (each - each.mean(axis=0) for each in (ours, naive))
     first, second = np.einsum("ri,rj->rij", a / spread, a / spread), np.einsum("ri,rj->rij", b / spread, b / spread)
-    if law.excess_kurtosis:  # variances are exact, covariances of products of one component with itself and another only nearly
+    if law.excess_kurtosis is not None:  # variances are exact, covariances of products of one component with itself and another only nearly
         first, second = np.einsum("rii->ri", first), np.einsum("rii->ri", second)
     error = np.sqrt((first.var(axis=0) + second.var(axis=0)) / DRAWS)
     assert (np.abs(first.mean(axis=0) - second.mean(axis=0)) / error).max() < 4.5
@@ -65,7 +65,7 @@ def test_moments_drawn_again_have_the_law_of_rows_drawn_again(name):
 
 def test_without_noise_every_copy_is_the_original():
     X = np.random.default_rng(1).normal(size=(20, 2))
-    again = redrawn_moments(Moments.of(X), GaussianNoise(np.zeros((2, 2)), np.eye(2)), np.random.default_rng(2))
+    again = redrawn_moments(Moments.of(X), KroneckerNoise(np.zeros((2, 2)), np.eye(2)), np.random.default_rng(2))
     np.testing.assert_allclose(again.products, Moments.of(np.hstack([X, X, X])).products)
     np.testing.assert_allclose(again.total, np.tile(X.sum(axis=0), 3))
 

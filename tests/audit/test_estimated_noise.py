@@ -14,7 +14,7 @@ from auditor.audit.numeric.estimated_noise import SCHEMES, estimated_noise, nois
 from auditor.expectations.collusion_gains import Gain
 from auditor.expectations.no_collusion_gain import _cannot_tell
 from auditor.numerics.moments import Moments
-from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise
+from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 from auditor.schemes.base.scheme import TableMoments
 
 LEVELS = (0.3, 0.6, 0.45)
@@ -54,7 +54,7 @@ def test_levels_and_the_scheme_that_drew_copies_are_found(scheme):
     assert (found.std_errors < 0.02 * found.levels).all()
     assert min(found.distances, key=lambda name: found.distances[name]) == scheme
     assert found.distances[scheme] < 0.06
-    assert isinstance(found.law, GaussianNoise)
+    assert isinstance(found.law, KroneckerNoise)
     assert found.law.follows_data
 
 
@@ -149,6 +149,7 @@ def test_by_how_much_a_learnt_law_may_flatter_is_no_reason_to_refute():
     assert Gain("llse", (1, 2), 0.03, 0.002, 31, 150, flattered=0.025).p_values(0.01)[1] > 0.9
 
 
+@pytest.mark.slow
 def test_an_attack_without_an_error_bar_undoes_no_verdict_on_files_with_a_stated_law(tmp_path):
     """Of 2,000 rows trees see gains from some 3 % on; a law that is stated left open for ever what the same files without it settle."""
     X = people(2_000)

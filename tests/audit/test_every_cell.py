@@ -157,6 +157,7 @@ def test_records_and_cells_that_a_copy_lacks_at_random_are_no_gain_of_pooling(tm
 
 
 @QUIETLY
+@pytest.mark.slow
 def test_a_bare_column_that_another_copy_lacks_is_no_longer_left_out_of_exposure(tmp_path):
     X, (first, second) = files(tmp_path, 300)
     result = audited(tmp_path, [first.assign(b=X["b"]), second.drop(columns="b")], {"exposure": {"unknown": {"at-least": 0.1}}})

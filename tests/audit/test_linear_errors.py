@@ -19,7 +19,7 @@ from auditor.audit.numeric.stacked_maps import Maps
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, clip_to_psd, regression
 from auditor.numerics.moments import NEAR, Moments, Stack, centred, of_rows
-from auditor.schemes.base.noise_law import GaussianNoise
+from auditor.schemes.base.noise_law import KroneckerNoise
 from tests.audited import as_audited
 
 properties = settings(max_examples=60, deadline=None, derandomize=True)
@@ -181,7 +181,7 @@ def test_closed_forms_agree_with_brute_force(name):
     14 comparisons a table at 4.5 standard errors, 7e-6 each: false alarm 1e-4 a table.
     """
     X, rng, draws = TABLES[name], np.random.default_rng(4), 4000
-    K_X, law = np.cov(X.T, bias=True), GaussianNoise(SIGMA, np.cov(X.T, bias=True) + 0.2 * np.eye(2))
+    K_X, law = np.cov(X.T, bias=True), KroneckerNoise(SIGMA, np.cov(X.T, bias=True) + 0.2 * np.eye(2))
     maps = random_maps(rng, [(1,), (1, 2)], 2, 2)
     theory = closed_form(maps, K_X, law, len(X))
     found = draw_squared_errors(X, maps, law, draws, rng)
@@ -212,7 +212,7 @@ def test_closed_forms_agree_with_brute_force(name):
 def test_closed_form_of_the_best_weights_is_equation_7(seed, N, M):
     """``diag(A + S)`` for the LLSE's weights is the diagonal of ``K_X − K_X Hᵀ K_Y⁺ H K_X``."""
     rng = np.random.default_rng(seed)
-    K_X, law = covariance(rng, N), GaussianNoise(covariance(rng, M), covariance(rng, N))
+    K_X, law = covariance(rng, N), KroneckerNoise(covariance(rng, M), covariance(rng, N))
     W = llse_weights(K_X, law)
     H = np.tile(np.eye(N), (M, 1))
     expected = closed_form(Maps(W[None], np.zeros((1, N)), True), K_X, law, 10).expected[0]
@@ -227,7 +227,7 @@ def test_error_bar_of_a_gain_agrees_with_brute_force():
     rng = np.random.default_rng(5)
     X = rng.lognormal(size=(400, 2))
     K_X = np.cov(X.T, bias=True)
-    law = GaussianNoise(np.diag([0.4, 0.8]), K_X)
+    law = KroneckerNoise(np.diag([0.4, 0.8]), K_X)
     coalitions = [(1,), (2,), (1, 2)]
     weights = np.zeros((3, 2, 4))
     weights[0][:, :2], weights[1][:, 2:] = llse_weights(K_X, law.of([1])), llse_weights(K_X, law.of([2]))

@@ -16,7 +16,7 @@ import auditor
 from auditor.audit.drawn_law.chosen_rows import grids, rows_of
 from auditor.audit.drawn_law.low_digits import innovations, low_digits_test, tail
 from auditor.audit.drawn_law.rows import row_tests
-from auditor.schemes.base.noise_law import GaussianNoise, psd_root
+from auditor.schemes.base.noise_law import KroneckerNoise, psd_root
 from auditor.schemes.planted.innovations import ranks
 from auditor.selftest import CaseTable
 
@@ -28,7 +28,7 @@ def release(code=None, rows=1000, seed=1, kind="lognormal", share=0.5):
     """Law, table and corner-wave copies at three levels; ``code(x, g)`` changes innovations in this share of rows."""
     rng = np.random.default_rng(seed)
     x = CaseTable(records=kind).frame(rows, rng).to_numpy()
-    law = GaussianNoise(np.minimum.outer(LEVELS, LEVELS), np.cov(x.T, bias=True).reshape(x.shape[1], -1))
+    law = KroneckerNoise(np.minimum.outer(LEVELS, LEVELS), np.cov(x.T, bias=True).reshape(x.shape[1], -1))
     g = rng.standard_normal((3, *x.shape))
     fair = g.copy()
     if code is not None:
@@ -133,20 +133,20 @@ def test_copies_that_are_one_another_s_noise_by_law_are_left_to_other_tests():
     law, x, copies = release(rows=300)
     tied = np.sqrt(np.outer(LEVELS, LEVELS))
     z = (copies[0] - x) / math.sqrt(0.3)
-    assert found_in(GaussianNoise(tied, law.shape), x, [x + math.sqrt(level) * z for level in LEVELS]).p > 1e-4
-    twice = GaussianNoise(np.full((3, 3), 0.3), law.shape)
+    assert found_in(KroneckerNoise(tied, law.shape), x, [x + math.sqrt(level) * z for level in LEVELS]).p > 1e-4
+    twice = KroneckerNoise(np.full((3, 3), 0.3), law.shape)
     assert found_in(twice, x, [copies[0]] * 3).p > 1e-4
 
 
 def test_one_attribute_a_constant_one_and_few_rows():
     law, x, copies = release(rows=300)
-    one = GaussianNoise(law.level_covariance, law.shape[:1, :1])
+    one = KroneckerNoise(law.level_covariance, law.shape[:1, :1])
     assert found_in(one, x[:, :1], [copy[:, :1] for copy in copies]).p > 1e-4
-    still = GaussianNoise(law.level_covariance, law.shape * np.outer([1, 0], [1, 0]))
+    still = KroneckerNoise(law.level_covariance, law.shape * np.outer([1, 0], [1, 0]))
     flat = np.column_stack([x[:, 0], np.full(300, 7.0)])
     assert found_in(still, flat, [np.column_stack([copy[:, 0], flat[:, 1]]) for copy in copies]).p > 1e-4
     assert found_in(law, x[:3], [copy[:3] for copy in copies]).p > 1e-4
-    assert low_digits_test(GaussianNoise(np.eye(3), law.shape, distribution="uniform"), rows_of([(x, copies)], [1, 2, 3], True), [1]) is None
+    assert low_digits_test(KroneckerNoise(np.eye(3), law.shape, distribution="uniform"), rows_of([(x, copies)], [1, 2, 3], True), [1]) is None
 
 
 # -- the parts -------------------------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def test_the_largest_sum_is_that_of_the_formula_as_written():
     rng = np.random.default_rng(3)
     x = rng.normal(size=(300, 1))
     y = written(x + rng.normal(size=(300, 1)), 10.0, ranks(x))
-    found = low_digits_test(GaussianNoise(np.eye(1), np.eye(1)), rows_of([(x, [y])], [1], True), [1])
+    found = low_digits_test(KroneckerNoise(np.eye(1), np.eye(1)), rows_of([(x, [y])], [1], True), [1])
     largest = 0.0
     for k, sign, f in product((1, 2), (1, -1), 10.0 ** np.arange(9)):
         w = np.exp(2j * np.pi * k * ranks(x)) if sign == 1 else np.exp(-2j * np.pi * k * ranks(x))

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from auditor.adversary.density import NoiseDensity
-from auditor.audit.measures.entropy import attribute_histogram, entropy, information, noise_entropy
+from auditor.audit.measures.entropy import attribute_histogram, entropy, information, lattice_histogram, noise_entropy
 from auditor.audit.numeric.error_tally import Rounding, Tally, Tolerance, reportable, size_quantile
-from auditor.errors import ScenarioError
+from auditor.errors import NotApplicable, ScenarioError
+from auditor.schemes.base.noise_density import NoiseDensity
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)
 
@@ -232,6 +232,56 @@ def test_entropy_of_a_release_is_of_its_best_copy_under_corner_wave_noise():
     assert loss[2,].value == pytest.approx(1 - 3**-0.5, abs=0.01)
     assert left[2,].value == pytest.approx(np.sqrt(2 * np.pi * np.e / 3), rel=0.02)  # 2^h(X|Y) of a normal with variance 1/3
     assert all(r.attack is None and r.knowledge is None and r.std_error is None for r in loss.values())
+
+
+def test_information_under_laplace_noise_of_the_data_s_own_scale():
+    """Both of scale 1: Y has density ``(1 + |y|) e^{−|y|}/4``, and ``h(Z) = log₂ 2e``; h(Y) by a sum over a fine grid."""
+    edges = np.linspace(-40, 40, 2001)
+    mass = np.diff(NoiseDensity("laplace", np.sqrt(2.0)).cdf(edges))
+    y = (np.arange(400_000) + 0.5) / 5_000
+    f = (1 + y) * np.exp(-y) / 4
+    h = -2 * (f * np.log2(f)).sum() / 5_000
+    assert information(edges, mass, NoiseDensity("laplace", np.sqrt(2.0))) == pytest.approx(h - np.log2(2 * np.e), abs=2e-3)
+
+
+@pytest.mark.parametrize("distribution", ["geometric", "skellam"])
+@pytest.mark.parametrize("std", [0.05, 1.5, 40.0])
+def test_information_on_a_lattice_is_the_sum_over_its_points(distribution, std):
+    """X is 10, 12 or 13 quarters: ``Σ p(x) f(y − x) log₂ f(y − x)/p(y)`` written out, in any unit."""
+    noise = NoiseDensity(distribution, std / 4, 0.25)
+    edges, mass = lattice_histogram(np.array([2.5, 3.0, 3.0, 3.25]), 0.25)
+    np.testing.assert_allclose(edges, np.array([9.5, 10.5, 11.5, 12.5, 13.5]) / 4)
+    np.testing.assert_allclose(mass, [0.25, 0.0, 0.5, 0.25])
+    k = np.arange(-3000, 3001)
+    f = np.array([noise.pdf((k - x) / 4.0) for x in (0, 2, 3)])
+    p = np.array([0.25, 0.5, 0.25]) @ f
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = np.nansum(np.array([[0.25], [0.5], [0.25]]) * f * np.log2(f / p))
+    assert information(edges, mass, noise) == pytest.approx(expected, abs=1e-9)
+
+
+def test_geometric_entropy_has_a_closed_form():
+    """``log₂((1 + q)/(1 − q)) − E|k| log₂ q`` with ``E|k| = 2q/(1 − q²)``; q = ½ at variance 4."""
+    assert noise_entropy(NoiseDensity("geometric", 2.0)) == pytest.approx(np.log2(3.0) + 4 / 3, abs=1e-9)
+
+
+def test_values_off_the_lattice_have_no_entropy_under_its_noise():
+    with pytest.raises(NotApplicable, match="keep what is below it in every copy"):
+        lattice_histogram(np.array([0.0, 0.5, 1.0]), 1.0)
+
+
+@pytest.mark.parametrize("name", ["laplace", "geometric", "skellam"])
+def test_entropy_of_one_process_is_of_its_best_copy_and_pooled_fresh_copies_have_none(name):
+    result = auditor.run({
+        "data": {"source": "inline", "values": {"x": [float(v) for v in np.random.default_rng(1).poisson(9, 400)]}},
+        "schemes": [{"name": each, "levels": [1.0, 0.5]} for each in (name, f"{name}-multilevel")],
+        "measures": ["entropy-privacy"], "attacks": ["ndr"], "coalitions": ["subsets"],
+    })  # fmt: skip
+    found = {(r.scheme, r.coalition): r for r in result.measurements if r.metric == "privacy_loss" and r.attribute == "*"}
+    assert found[f"{name}-multilevel", (1, 2)].value == found[f"{name}-multilevel", (2,)].value == found[name, (2,)].value
+    assert found[name, (2,)].value > found[name, (1,)].value > 0
+    assert found[name, (1, 2)].status == "not-applicable"
+    assert f"pooled {name} noise has no density of its own" in found[name, (1, 2)].reason
 
 
 def entropies_of_uniform_noise(noise):

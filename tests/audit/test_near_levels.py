@@ -12,7 +12,7 @@ from auditor.audit.pooling.differences import near_copies
 from auditor.audit.pooling.linear import noise_gains
 from auditor.numerics.combination import best_unbiased_combination, within_grain
 from auditor.numerics.moments import Moments
-from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise, makes_useless, one_suffices
+from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, makes_useless, one_suffices
 
 GAPS = [10.0**-e for e in range(1, 13)]
 RNG = np.random.default_rng(14)
@@ -45,6 +45,7 @@ def rebuilt(X, copies, levels):
 
 @pytest.mark.parametrize("gap", GAPS)
 @pytest.mark.parametrize("table", TABLES)
+@pytest.mark.slow_after_first
 def test_linearly_dependent_copies_are_rebuilt_as_far_as_anybody_can(tmp_path, table, gap):
     """They were «safe» (0.33, no gain) from a gap of 1e-7 on; never worse than the naive rebuild, nor than the better copy alone."""
     X, levels = TABLES[table], [0.5, 0.5 + gap]
@@ -63,6 +64,7 @@ def test_linearly_dependent_copies_are_rebuilt_as_far_as_anybody_can(tmp_path, t
 
 @pytest.mark.parametrize("gap", GAPS)
 @pytest.mark.parametrize("table", TABLES)
+@pytest.mark.slow_after_first
 def test_corner_wave_copies_gain_nothing_however_near(tmp_path, table, gap):
     """By theory ndr «gained 0.00 %» at 1e-7 and below, of weights that summed to 1.00002."""
     result = audited(tmp_path, TABLES[table], [0.5, 0.5 + gap], "corner-wave")
@@ -118,6 +120,7 @@ def published(tmp_path, X, copies, law, levels):
 @pytest.mark.parametrize("gap", [1e-3, 1e-7, 1e-9, 1e-11])
 @pytest.mark.parametrize("law", [None, {"scheme": "corner-wave"}])
 @pytest.mark.parametrize("others", [[], [1.5]])
+@pytest.mark.slow_after_first
 def test_published_copies_of_one_draw_scaled_are_found_without_a_law_or_against_it(tmp_path, gap, law, others):
     """Second moments hold their difference to 1e-8 at best: «gains are all below 1 %», under a false law too."""
     levels = [0.5, 0.5 + gap, *others]
@@ -189,7 +192,7 @@ def test_differences_taken_row_by_row_change_no_regression(seed, M):
     beside = [Moments.of(np.hstack([X, *copies, *(y - copies[r] for y, r in zip(copies, near, strict=True))])[part::4]) for part in range(4)]
     for one, other in zip(cross_fitted_gain(coalitions, plain, N, None), cross_fitted_gain(coalitions, beside, N, None, near), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-8)
-    law = GaussianNoise(np.eye(M), np.eye(N))
+    law = KroneckerNoise(np.eye(M), np.eye(N))
     shares = noise_gains(coalitions, Moments.merge(plain), law), noise_gains(coalitions, Moments.merge(beside), law, near)
     for coalition, found in shares[0].items():
         assert shares[1][coalition].share == pytest.approx(found.share, abs=1e-9)
@@ -210,10 +213,10 @@ def test_only_copies_that_moments_cannot_tell_apart_are_near():
 @pytest.mark.parametrize("gap", [*GAPS, 1e-13])
 def test_the_law_tells_one_draw_scaled_from_nested_noise(gap):
     s = np.sqrt([0.5, 0.5 + gap])
-    for law in (GaussianNoise(np.outer(s, s), np.eye(1)), DenseNoise(np.outer(s, s), 1)):
+    for law in (KroneckerNoise(np.outer(s, s), np.eye(1)), DenseNoise(np.outer(s, s), 1)):
         assert not one_suffices(makes_useless(law), [1, 2])
     nested = np.minimum.outer(s**2, s**2)
-    for law in (GaussianNoise(nested, np.eye(1)), DenseNoise(nested, 1)):
+    for law in (KroneckerNoise(nested, np.eye(1)), DenseNoise(nested, 1)):
         assert one_suffices(makes_useless(law), [1, 2])
 
 
@@ -251,7 +254,7 @@ def test_theory_is_never_negative_and_no_combination_tried_does_better(seed, k, 
     for other in tried:
         assert v <= other @ Sigma @ other + bits * np.abs(other).sum() ** 2
     K_X = np.cov(rng.normal(size=(2, 20)))
-    for law in (GaussianNoise(Sigma, K_X), DenseNoise(np.kron(Sigma, K_X), 2)):
+    for law in (KroneckerNoise(Sigma, K_X), DenseNoise(np.kron(Sigma, K_X), 2)):
         assert np.diag(llse_error(K_X, law)).min() >= 0.0
         assert np.isfinite(llse_weights(K_X, law)).all()
 

@@ -43,13 +43,14 @@ def test_likelihood_is_where_expectation_maximisation_ends(retention):
 
 
 @pytest.mark.parametrize(("p", "g"), [(0.5, 0.0), (0.5, 0.25), (0.9, 0.3), (1.0, 0.5)])
-def test_prediction_solves_the_normal_equations(p, g):
+@pytest.mark.parametrize("pi", [None, np.array([0.2, 0.7, 0.1])])
+def test_prediction_solves_the_normal_equations(p, g, pi):
     q, rng = np.array([0.5, 0.3, 0.2]), np.random.default_rng(0)
-    f = q @ transition_matrix(p, 3)
+    f = q @ transition_matrix(p, 3, pi)
     C = np.diag(f) - np.outer(f, f) - g * (np.diag(q) - np.outer(q, q))
     a = rng.normal(size=(2, 3))
     a -= a.mean(axis=1, keepdims=True)
-    np.testing.assert_allclose(prediction(a, q, p, g) @ C, a, atol=1e-12)
+    np.testing.assert_allclose(prediction(a, q, p, g, (1 - p) * (1 / 3 if pi is None else pi)) @ C, a, atol=1e-12)
 
 
 def test_a_bar_of_one_redraw_is_normal_and_of_many_without_noise_their_order_statistic():
@@ -85,9 +86,10 @@ def test_a_figure_that_is_mostly_one_value_is_covered():
 
 
 @pytest.mark.parametrize("multilevel", [False, True])
-def test_simulated_records_follow_the_law(multilevel):
+@pytest.mark.parametrize("pi", [None, (0.2, 0.7, 0.1)])
+def test_simulated_records_follow_the_law(multilevel, pi):
     """Chi-square over all outcomes of three copies of one value; a false alarm once in ten thousand."""
-    law = UniformLaw((0.3, 0.6, 0.3), 3, multilevel)
+    law = UniformLaw((0.3, 0.6, 0.3), 3, multilevel, pi)
     n, x = 50_000, 1
     copies = simulated(law, np.full(n, x, dtype=np.uint8), np.random.default_rng(2))
     seen = np.bincount(np.ravel_multi_index([copy.astype(int) for copy in copies], (3, 3, 3)), minlength=27)

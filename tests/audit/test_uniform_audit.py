@@ -37,6 +37,7 @@ def result():
                                 attacks=[{"name": "posterior", "predicates": {"top": [49, 50]}}]))  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_expectation_holds(result):
     assert [record.status for record in result.expectations] == ["holds"] * 6, [r.why for r in result.expectations]
 
@@ -316,7 +317,7 @@ def test_posterior_of_a_bin_by_naive_bayes():
     from auditor.audit.categorical.binned_columns import Binned, infer
     from auditor.data.columns.categorical_table import binned, product
     from auditor.data.table import Table
-    from auditor.schemes.base.noise_law import GaussianNoise
+    from auditor.schemes.base.noise_law import KroneckerNoise
 
     x = np.random.default_rng(0).gamma(2.0, 1.0, 400)
     attribute, codes = binned(x, "x", {"quantile": 4})
@@ -325,7 +326,7 @@ def test_posterior_of_a_bin_by_naive_bayes():
     weights = np.exp(-0.5 * ((T[:, None] - x) / 0.5) ** 2)
     P = np.stack([weights[:, codes == c].sum(axis=1) for c in range(4)], axis=1)
     P /= P.sum(axis=1, keepdims=True)
-    law = GaussianNoise(np.array([[0.25]]), np.eye(1))
+    law = KroneckerNoise(np.array([[0.25]]), np.eye(1))
     sums, _ = infer(Binned(Table(("x",), x[:, None]), data, 0), lambda: [(0, x[:, None], [T[:, None]])], law, [(1,)])[1,]
     assert sums.mean("reconstruction_probability") == pytest.approx(P[np.arange(400), codes].mean(), abs=2e-3)
 

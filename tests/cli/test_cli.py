@@ -197,6 +197,7 @@ def test_a_place_for_junit_that_is_none_is_told_before_the_run(folder, auditor):
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "latex", "json", "csv", "junit", "sarif"])
+@pytest.mark.slow
 def test_every_format_of_a_run_goes_to_standard_output_alone(folder, auditor, form):
     status, out, _ = auditor("run", "holds.yaml", "--format", form)
     assert status == 0
@@ -325,6 +326,7 @@ def test_the_schema_takes_every_shipped_scenario_and_refuses_broken_ones(auditor
         assert not check.is_valid({key: value for key, value in document.items() if key != "data"})
 
 
+@pytest.mark.slow
 def test_the_schema_takes_what_a_run_resolves(folder, auditor):
     auditor("run", "holds.yaml", "--quiet")
     resolved = json.loads(Path("audit/holds/results.json").read_text())["scenario"]
@@ -477,6 +479,7 @@ def test_a_law_of_published_copies_may_be_a_covariance_in_a_file(folder, auditor
         ("data.standardize=true", "`standardize` must be false"),
     ],
 )
+@pytest.mark.slow
 def test_published_copies_that_do_not_match_are_refused_before_the_run(folder, auditor, change, shown):
     table(300).to_csv("people.csv", index=False)
     table(301).to_csv("long.csv", index=False)
@@ -488,6 +491,30 @@ def test_published_copies_that_do_not_match_are_refused_before_the_run(folder, a
     assert (status, out) == (2, "")
     assert shown in err
     assert not Path("audit").exists()
+
+
+def test_perturb_makes_copies_that_keep_an_epsilon_within_stated_bounds(folder, auditor):
+    pd.DataFrame({"age": [20, 35, 61, 80], "size": [1, 4, 2, 3], "name": list("abcd")}).to_csv("homes.csv", index=False)
+    within = ("--bounds", "age=0:100", "--bounds", "size=1:11", "--seed", 3)
+    status, _, err = auditor("perturb", "homes.csv", "--scheme", "laplace-multilevel", "--epsilon", "2,1", *within, "--output", "out")
+    assert status == 0, err
+    manifest = json.loads(Path("out/release.json").read_text())
+    assert manifest["levels"] == pytest.approx([2.0, 8.0])  # 2 N²/ε²
+    assert manifest["parameters"]["noise"] == {"variances": [10_000.0, 100.0]}
+    assert len(pd.read_csv("out/copy-2.csv")) == 4
+    more = ("perturb", "homes.csv", "--scheme", "corner-wave", "--gaussian-dp", "1", *within, "--output", "more")
+    assert auditor(*more)[0] == 0
+    for arguments, told in (
+        (("--epsilon", "1", "--bounds", "age=0:50", "--bounds", "size=1:11"), "2 records outside the stated bounds"),
+        (("--epsilon", "1"), "give --levels, or one of --epsilon and --gaussian-dp with --bounds"),
+        (("--epsilon", "1", "--bounds", "age=9:1"), "--bounds must be COLUMN=LOW:HIGH with low < high"),
+        (("--epsilon", "x", *within[:4]), "--epsilon must be numbers separated by commas"),
+        (("--gaussian-dp", "0", *within[:4]), "--gaussian-dp must be numbers above 0"),
+        (("--epsilon", "1", *within[:4], "--param", "noise=white"), "leave `noise` out"),
+    ):
+        status, _, err = auditor("perturb", "homes.csv", "--scheme", "laplace", *arguments, "--output", "none")
+        assert status == 2
+        assert told in " ".join(err.split())
 
 
 def test_perturb_keeps_every_level_of_a_repeated_option(folder, auditor):
@@ -521,6 +548,22 @@ def test_a_seed_is_said_to_be_for_study_only_and_two_runs_to_average_out(folder,
     auditor(*arguments)
     assert Path("out/copy-1.csv").read_bytes() != first
     assert "average out" not in auditor("perturb", "iris", "--scheme", "rotation", "--levels", "0", "--output", "turned")[2]
+
+
+def test_perturb_appends_records_and_says_which_options_belong_to_which(folder, auditor):
+    for month, first in (("january", 0), ("february", 100)):
+        pd.DataFrame({"id": np.arange(first, first + 9), "a": np.arange(9.0) ** 2}).to_csv(f"{month}.csv", index=False)
+    common = ("january.csv", "--scheme", "corner-wave", "--levels", "1,0.5", "--columns", "a", "--output", "out")
+    assert auditor("perturb", *common)[0] == 0
+    batch = ("perturb", "february.csv", "--append", "out", "--earlier", "january.csv", "--key", "id")
+    status, _, err = auditor(*batch, "--levels", "1")
+    assert (status, "--levels is that of the release that --append names" in err) == (2, True)
+    status, out, err = auditor(*batch)
+    assert (status, "copy-2-batch-2.csv" in out) == (0, True)
+    assert "9 of 9 records of the batch equal one that is out already" in err
+    assert "name the originals of each batch that is out, in order: 2; got 1" in auditor(*batch)[2]
+    assert "--earlier goes with --append" in auditor("perturb", *common, "--earlier", "x.csv")[2]
+    assert "missing option --levels" in auditor("perturb", "january.csv", "--scheme", "corner-wave")[2]
 
 
 def test_perturb_takes_sources_columns_rows_and_parameters(folder, auditor):

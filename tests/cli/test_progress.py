@@ -56,8 +56,8 @@ def test_a_log_file_hears_at_the_start_at_the_end_and_seldom_between(capsys: pyt
         listen(Progress(done, 100, f"cell {done + 1}"))
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "Audit: 0 of 100 done; cell 1"
-    assert lines[1] == "Audit: 10 of 100 done, about 99 s left; cell 11"  # 11 s for 10 cells
-    assert lines[-1] == "Audit: 100 of 100 done, took 101 s"
+    assert lines[1] == "Audit: 10 of 100 done, about 2 minutes left; cell 11"  # 11 s for 10 cells
+    assert lines[-1] == "Audit: 100 of 100 done, took 2 minutes"
     assert len(lines) == 11
 
 

@@ -61,6 +61,7 @@ BLANK = {
 
 @ENDINGS
 @pytest.mark.parametrize(("content", "rows"), BLANK.values(), ids=BLANK)
+@pytest.mark.slow_after_first
 def test_a_blank_line_in_a_file_of_one_column_is_a_missing_value(load, content, rows, ending):
     content = content.replace("\n", ending)
     assert load(content) == missing(*rows)
@@ -74,6 +75,7 @@ def test_a_blank_line_in_a_file_of_one_column_is_a_missing_value(load, content, 
 @ENDINGS
 @pytest.mark.parametrize("last", ["", "\n"], ids=["no line break at the end", "one"])
 @pytest.mark.parametrize("start", ["", "\ufeff", "\n\n", "\ufeff\n"], ids=["", "mark", "blank lines", "mark and blank line"])
+@pytest.mark.slow_after_first
 def test_what_ends_the_last_record_is_no_record(load, ending, last, start):
     assert load(f"{start}a\n1\n2\n5{last}".replace("\n", ending)) == [[1], [2], [5]]
     assert load(f"{start}a,b\n1,2\n2,3\n5,4{last}".replace("\n", ending)) == [[1, 2], [2, 3], [5, 4]]

@@ -185,6 +185,7 @@ numbers = st.floats(-1e34, 1e34) | st.integers(-(2**53), 2**53).map(float)
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(names, st.integers(2, 6), st.data())
+@pytest.mark.slow_after_first
 def test_round_trip_through_files(tmp_path, names, rows, data):
     names = [f"n{name}" for name in names]  # a header of numbers alone is refused
     column = st.lists(numbers, min_size=rows, max_size=rows).filter(lambda x: 1e-70 < np.var(x))

@@ -14,6 +14,8 @@ import auditor
 from auditor import registry
 from auditor.audit.base.release import Release as AuditedRelease
 from auditor.audit.drawn_law.chosen_rows import grids, runs
+from auditor.audit.drawn_law.column_tests import repeats_test
+from auditor.audit.drawn_law.columns import Columns
 from auditor.audit.drawn_law.moments import moment_tests, whitening
 from auditor.audit.drawn_law.numeric import law_tests
 from auditor.audit.numeric.gather import Stripe
@@ -26,7 +28,7 @@ from auditor.results.evidence import Evidence, LawTest, ReleaseEvidence
 from auditor.runs.perturb import make_plugin
 from auditor.runs.run_scenario import IMPLICIT_LEVEL
 from auditor.schemes.base.additive import ORIGINAL, Step
-from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise
+from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 from auditor.schemes.base.scheme import Key, table_moments
 from auditor.schemes.planted import noise
 from reports.figures.reading import Reading
@@ -298,6 +300,37 @@ def test_a_leak_is_found_on_a_grid():
 
 
 @pytest.mark.slow
+def test_repeats_are_told_from_values_that_a_grid_brings_together():
+    """Of many rows on a grid a tenth is within reach of another by chance: honest p-values are bounds, and 5 % more are found."""
+    n, law = 4_000, KroneckerNoise(np.eye(1), np.eye(1))
+    rng, grain = np.random.default_rng(3), np.array([0.1 / (8 * 0.4 * n)])
+    p = []
+    for _ in range(200):
+        t = rng.standard_normal((n, 1))
+        p.append(repeats_test(Columns.of(np.rint(t / grain) * grain, grain, ["a"], law), None, law).p)
+        t[: n // 20] = t[-n // 20 :]
+    assert np.mean(np.array(p) <= 0.05) <= 0.05  # by chance up to 10 of 200; the bound is far from tight
+    assert repeats_test(Columns.of(np.rint(t / grain) * grain, grain, ["a"], law), None, law).p < 0.01
+
+
+def test_rows_that_repeat_are_told_where_single_values_cannot_be():
+    n, grain = 20_000, np.full(4, 2.0**-12)
+    law, rng = KroneckerNoise(np.eye(2), np.eye(2)), np.random.default_rng(4)
+    t = rng.standard_normal((n, 4))
+
+    def tested(rows):
+        columns = Columns.of(np.rint(rows / grain) * grain, grain, list("abcd"), law)
+        return repeats_test(columns, columns, law)
+
+    honest = tested(t)
+    assert honest.p == 1.0  # no pair is met, where 0.02 are expected
+    t[n // 2 :] = t[: n // 2]
+    found = tested(t)
+    assert found.p < 1e-9
+    assert 0.4 < found.observed <= 0.5  # but for those on the bounds of a cell
+
+
+@pytest.mark.slow
 def test_p_values_are_no_smaller_than_they_say():
     """Of each statistic, over honest releases: no share of p-values below q is above q by more than chance (one-sided KS, 1e-5)."""
     p: dict[str, list[float]] = {}
@@ -318,7 +351,7 @@ def test_p_values_are_no_smaller_than_they_say():
 
 
 def test_the_covariance_test_is_that_of_the_whitened_noise_as_written():
-    rng, law = np.random.default_rng(3), GaussianNoise(np.array([[1.0, 0.5], [0.5, 2.0]]), np.array([[2.0, 0.3], [0.3, 1.0]]))
+    rng, law = np.random.default_rng(3), KroneckerNoise(np.array([[1.0, 0.5], [0.5, 2.0]]), np.array([[2.0, 0.3], [0.3, 1.0]]))
     n, x = 500, rng.normal(size=(500, 2)) * [1.0, 50.0]
     z = rng.multivariate_normal(np.zeros(4), law.covariance, n)
     rows = np.hstack([x, np.tile(x, 2) + z])
@@ -337,7 +370,7 @@ def test_the_covariance_test_is_that_of_the_whitened_noise_as_written():
 
 
 def test_a_law_as_one_matrix_gives_the_same_verdicts():
-    law = GaussianNoise(np.diag([1.0, 2.0]), np.eye(2))
+    law = KroneckerNoise(np.diag([1.0, 2.0]), np.eye(2))
     rng = np.random.default_rng(4)
     x = rng.normal(size=(3000, 2))
     z = rng.normal(size=(3000, 4)) * np.sqrt([1.0, 1.0, 2.0, 2.0])

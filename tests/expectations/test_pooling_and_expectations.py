@@ -37,7 +37,7 @@ from auditor.results.evidence import BoostedGain, Evidence, Pooling, ReleaseEvid
 from auditor.results.records import Measurement
 from auditor.runs.schedule import carry_out, plan
 from auditor.scenario.read import read_scenario
-from auditor.schemes.base.noise_law import GaussianNoise
+from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import TableMoments
 from auditor.schemes.corner_wave import CornerWave
 from auditor.schemes.planted.plans import FreshRepeats, MaxForMin, OneNeighbour, draw_from
@@ -183,7 +183,7 @@ def verdict(scheme, levels, expect, **changes):
         ("max-for-min", [0.5, 1.0]),
     ],
 )
-@pytest.mark.slow_after_first
+@pytest.mark.slow
 def test_a_release_made_by_a_wrong_scheme_fails_on_the_data_though_its_law_is_fine(scheme, levels):
     found = verdict(scheme, levels, {"no-collusion-gain": {}})
     assert found.status == "fails"
@@ -241,6 +241,7 @@ def test_the_alias_is_the_same_expectation():
     assert verdict("correlated", [0.5, 1.0], {"theorem-4": {}}).why == verdict("correlated", [0.5, 1.0], {"no-collusion-gain": {}}).why
 
 
+@pytest.mark.slow_after_first
 def test_corner_wave_holds_and_says_how():
     found = verdict("corner-wave", [1.0, 0.5, 1.0, 0.7], {"no-collusion-gain": {}})
     assert found.status == "holds"
@@ -248,6 +249,7 @@ def test_corner_wave_holds_and_says_how():
         assert way in found.why
 
 
+@pytest.mark.slow
 def test_a_filter_keeps_a_leaking_scheme_out():
     schemes = [{"name": "correlated", "levels": [0.5, 1.0]}, {"name": "corner-wave", "levels": [0.5, 1.0]}]
     result = run("", [], [{"no-collusion-gain": {"scheme": "corner-wave"}}, {"no-collusion-gain": {}}], schemes=schemes)
@@ -312,7 +314,7 @@ def test_the_share_of_noise_taken_off_is_that_of_a_regression():
     """R² of Z_b on Z_j − Z_b, row by row and attribute by attribute after whitening, against ``noise_gains``."""
     rng = np.random.default_rng(3)
     K_0 = np.array([[4.0, 1.0], [1.0, 2.0]])
-    law = GaussianNoise(np.minimum.outer([0.7, 0.5, 1.0], [0.7, 0.5, 1.0]), K_0)
+    law = KroneckerNoise(np.minimum.outer([0.7, 0.5, 1.0], [0.7, 0.5, 1.0]), K_0)
     X, Z = rng.standard_normal((200, 2)), rng.multivariate_normal(np.zeros(6), law.covariance, 200)
     v = np.hstack([X, *(X + Z[:, 2 * k : 2 * k + 2] for k in range(3))])
     found = noise_gains([(1,), (1, 2, 3)], Moments.of(v), law)[1, 2, 3]
@@ -633,12 +635,12 @@ def test_an_error_at_the_edge_of_rounding_is_no_difference(scheme):
 
 @pytest.mark.slow
 def test_matches_theory_raises_false_alarms_at_its_stated_rate():
-    """At most 1 % of true theories refuted: no more of 300 than Bin(300, 0.01) allows (1e-4)."""
+    """At most 1 % of true theories refuted: no more of 150 than Bin(150, 0.01) allows (1e-4)."""
     false = sum(
         verdict("independent", [0.5, 1.0], {"matches-theory": {}}, seed=seed, data=GAUSSIAN | {"rows": 1000}).status == "fails"
-        for seed in range(100, 400)
+        for seed in range(100, 250)
     )
-    assert false <= stats.binom.isf(1e-4, 300, 0.01)
+    assert false <= stats.binom.isf(1e-4, 150, 0.01)
 
 
 def test_theorem_3_by_hand():

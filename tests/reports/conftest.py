@@ -6,6 +6,7 @@ import pytest
 import report_cases
 
 import auditor
+from auditor.results.advice import Advice
 from auditor.results.model import AuditResult
 
 
@@ -43,3 +44,8 @@ def six() -> AuditResult:
 def uniform() -> AuditResult:
     """Categories: guesses, and no normalized error but that of their indicators."""
     return auditor.run("xiao2009-examples")
+
+
+@pytest.fixture(scope="session")
+def advice() -> Advice:
+    return report_cases.advice()

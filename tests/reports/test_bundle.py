@@ -22,6 +22,7 @@ def test_without_an_interpreter_the_script_is_made_here(monkeypatch, elsewhere, 
     assert html._bundle() == elsewhere
 
 
+@pytest.mark.slow
 def test_a_module_in_the_working_directory_is_not_taken_for_the_library(monkeypatch, tmp_path):
     (tmp_path / "vl_convert.py").write_text("raise SystemExit(3)")
     monkeypatch.chdir(tmp_path)

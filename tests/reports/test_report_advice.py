@@ -10,7 +10,7 @@ import altair as alt
 import pytest
 
 from auditor.errors import AuditorError
-from auditor.results.advice import Advice, Exposed, Tried
+from auditor.results.advice import Advice
 from auditor.results.model import AuditResult, SchemeSummary
 from auditor.results.remedies import Remedy
 from reports.charts.advice import frontier_of_advice
@@ -19,26 +19,6 @@ from reports.json_results import Json
 from reports.markdown import Markdown
 from reports.terminal import Terminal
 from reports.wording.remedies import remedy_text
-
-NASTY = "<b>pay</b>\x1b[31m`|"
-"""A column's name that would be markup, steer a terminal or end a cell."""
-
-
-def tried(scheme: str, level: float, unknown: float, *, met: bool = False, pooling: float = 0.0) -> Tried:
-    exposed = Exposed(unknown, 0.012, "mixture-estimate", NASTY, (1,))
-    return Tried(scheme, (level, 2 * level, 4 * level), unknown + 0.02, exposed, met, True, pooling, (0.4, 0.7, 1.2))
-
-
-@pytest.fixture(scope="module")
-def advice() -> Advice:
-    taken, weaker = tried("corner-wave", 1.21, 0.52, met=True), tried("corner-wave", 1.0, 0.49)
-    paper = replace(tried("independent", 9.0, 0.5, pooling=0.2), exposed=None, losses=(3000.0,) * 3)
-    scenario = {"schema": 1, "title": "t", "seed": 1, "data": {"source": "staff.csv", "columns": [NASTY]}, "attacks": "all"}
-    return Advice(
-        "staff.csv", 1000, 2000, 10, 0.5, "mean", "how much the standard error of a mean grows", "σ² from 0.001 to 1000",
-        (weaker, taken, tried("correlated", 2.1, 0.53, met=True, pooling=0.19), paper), taken, weaker, scenario,
-        "auditor perturb staff.csv --scheme corner-wave --levels 1.21,2.42,4.84 --output copies", (f"column {NASTY!r} left out",),
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 import reports.html
+from auditor.results.advice import Advice
 from auditor.results.comparison import compare_results
 from auditor.results.model import AuditResult
 from reports.html import Html
@@ -312,15 +313,15 @@ def test_paper_shows_everything_but_controls(browser: Browser, files: dict[str, 
 
 @needs_axe
 @pytest.mark.parametrize(("case", "theme"), [("quickstart", "dark"), ("swept", "light")])
-def test_axe_finds_nothing_serious(browser: Browser, files: dict[str, Path], case: str, theme: Any) -> None:
+def test_axe_finds_nothing_findings(browser: Browser, files: dict[str, Path], case: str, theme: Any) -> None:
     with Opened(browser, files[case], color_scheme=theme) as opened:
-        assert serious(opened.page) == []
+        assert findings(opened.page) == []
         opened.page.locator("td button[popovertarget]").first.click()
-        assert serious(opened.page, ":popover-open") == []
+        assert findings(opened.page, ":popover-open") == []
 
 
 @needs_axe
-def test_axe_finds_nothing_serious_where_many_attacks_compete(browser: Browser, quickstart: AuditResult, tmp_path: Path) -> None:
+def test_axe_finds_nothing_where_many_attacks_compete(browser: Browser, quickstart: AuditResult, tmp_path: Path) -> None:
     third = [r._replace(attack="third") for r in quickstart.measurements if r.attack == "ndr"]
     file = tmp_path / "many.html"
     file.write_text(Html().render([quickstart.model_copy(update={"measurements": [*quickstart.measurements, *third]})]), encoding="utf-8")
@@ -328,30 +329,37 @@ def test_axe_finds_nothing_serious_where_many_attacks_compete(browser: Browser, 
         with Opened(browser, file, color_scheme=theme, viewport={"width": width, "height": 900}) as opened:
             assert opened.page.locator("h3", has_text="Who wins where").is_visible()
             assert opened.page.evaluate("document.documentElement.scrollWidth") == width
-            assert serious(opened.page) == []
+            assert findings(opened.page) == []
 
 
 @needs_axe
-def test_axe_finds_nothing_serious_in_a_comparison(browser: Browser, quickstart: AuditResult, tmp_path: Path) -> None:
+def test_axe_finds_nothing_in_a_comparison(browser: Browser, quickstart: AuditResult, tmp_path: Path) -> None:
     half = [r._replace(value=r.value / 2) if r.scheme == "correlated" and r.value else r for r in quickstart.measurements]
     changed = compare_results(quickstart, quickstart.model_copy(update={"measurements": half}))
     file = tmp_path / "compare.html"
     file.write_text(Html().render_comparison(changed), encoding="utf-8")
     with Opened(browser, file) as opened:
         assert opened.said == []
-        assert serious(opened.page) == []
+        assert findings(opened.page) == []
 
 
-def serious(page: Page, part: str = "body") -> list[str]:
-    """Return axe's serious and critical violations, with the elements that they are about.
+@needs_axe
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 400)])
+def test_axe_finds_nothing_in_an_advice(browser: Browser, advice: Advice, tmp_path: Path, theme: Any, width: int) -> None:
+    file = tmp_path / "advice.html"
+    file.write_text(Html().render_advice(advice), encoding="utf-8")
+    with Opened(browser, file, color_scheme=theme, viewport={"width": width, "height": 900}) as opened:
+        assert opened.said == []
+        assert opened.page.evaluate("document.documentElement.scrollWidth") == width
+        assert findings(opened.page) == []
+
+
+def findings(page: Page, part: str = "body") -> list[str]:
+    """Return axe's findings, with the elements that they are about.
 
     Charts are left out, as they are to a screen reader: each has a name, and a table of its values.
     """
     page.evaluate(f"window.axe || (() => {{ {AXE.read_text(encoding='utf-8')} }})()")
     context = {"include": [[part]], "exclude": [[".view"]]}
     found = page.evaluate("context => axe.run(context, {resultTypes: ['violations']})", context)["violations"]
-    return [
-        f"{one['id']}: {json.dumps([node['html'][:160] for node in one['nodes'][:3]])}"
-        for one in found
-        if one["impact"] in ("serious", "critical")
-    ]
+    return [f"{one['id']}: {json.dumps([node['html'][:160] for node in one['nodes'][:3]])}" for one in found]

@@ -74,6 +74,7 @@ def test_plots_draw_hostile_names_as_text(hostile: AuditResult) -> None:
         assert "<img" not in svg
 
 
+@pytest.mark.slow
 def test_plot_called_draws_the_first_chart_or_the_one_named(quickstart: AuditResult) -> None:
     plot = quickstart.plot
     assert plot().to_dict() == plot.collusion().to_dict()

@@ -267,6 +267,22 @@ def test_figures_without_a_unit_are_in_full_unless_the_noise_has_one(tmp_path):
             assert output.ci_low <= output.value <= output.ci_high
 
 
+def test_a_guarantee_of_noise_sized_by_the_table_is_withheld_and_of_noise_sized_by_bounds_in_full(tmp_path):
+    bounds = {"pay": [0, 10_000], "tax": [-1, 2]}
+    schemes = [{"name": "corner-wave", "id": "data", "levels": [0.5, 1.0]}, {"name": "corner-wave", "levels": {"gaussian-dp": [2, 1]}}]
+    expect = [{"gaussian_dp": {"scheme": "data", "at-most": 1e9}}, {"no-collusion-gain": {"scheme": "data"}}]
+    data = {"source": str(tmp_path / "people.csv"), "disclosure": "figures", "bounds": bounds}
+    result = audit(tmp_path, people(40), data=data, schemes=schemes, expect=expect)
+    for exact, output in zip(result.measurements, result.disclosed().measurements, strict=True):
+        if exact.metric == "gaussian_dp":
+            assert exact.value > 0
+            assert output.value is None if exact.scheme == "data" else output == exact
+    told, pooled = result.disclosed().expectations[:2]
+    assert (told.status, told.observed) == ("holds", None)
+    assert "noise: bounds" in told.why
+    assert pooled.why.endswith("sizes it without them") or "by guarantee" not in result.expectations[1].why
+
+
 def test_a_verdict_in_data_units_tells_two_digits(tmp_path):
     result = audit(tmp_path, people(40))
     exact, output = result.expectations[0], result.disclosed().expectations[0]
@@ -305,6 +321,7 @@ def test_rounding_adds_at_most_two_per_cent_to_a_squared_error():
 NASTY = "tax\x1b[2J\n\u202eevil"
 
 
+@pytest.mark.slow
 def test_names_that_steer_a_terminal_are_escaped_in_every_table(tmp_path):
     result = audit(tmp_path, people(40), ("pay", NASTY), schemes=[{"name": "corner-wave", "levels": [0.5], "id": "a\x9bb"}])
     folder = result.save(tmp_path / "out")

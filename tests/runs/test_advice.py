@@ -253,6 +253,7 @@ def test_of_many_records_the_first_are_measured_and_that_is_said(here):
 # -- measured ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_advice_on_a_small_table_holds_in_the_audit_that_it_hands_out(here):
     pd.DataFrame({"age": np.random.default_rng(3).normal(size=120)}).to_csv("small.csv", index=False)
     told = []

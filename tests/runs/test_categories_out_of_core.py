@@ -49,6 +49,10 @@ SCHEMES = [
 ]
 
 
+OTHERS = [SCHEMES[0], {**SCHEMES[1], "replacement": "prior"}]
+"""Of which one takes what replaces values from the whole table."""
+
+
 def scenario(file: Path, **changes: Any) -> dict[str, Any]:
     return {
         "schema": 1,
@@ -70,7 +74,7 @@ CASES: dict[str, dict[str, Any]] = {
     "quantile bins": {"data": BINNED, "attacks": ["posterior"], "schemes": SCHEMES[:2]},
     "equal width": {"data": {"columns": ["salary"], "bin": {"salary": {"equal-width": 9}}, "rows": 140_000, "standardize": True},
                     "attacks": ["posterior"], "schemes": SCHEMES[:3]},
-    "replicates and a sweep": {"replicates": 2, "schemes": SCHEMES[:2], "knowledge": ["perfect"], "attacks": ["posterior"],
+    "replicates and a sweep": {"replicates": 2, "schemes": OTHERS, "knowledge": ["perfect"], "attacks": ["posterior"],
                                "sweep": {"data.rows": [70_000, 140_000]}, "measures": []},
     "many copies": {"schemes": [{"name": name, "levels": {"uniform": [0.05, 0.7], "count": 14}} for name in ("uniform", "uniform-multilevel")],
                     "coalitions": ["all", {"copies": [1, 2, 3]}, {"first": 9}], "attacks": ["posterior"], "knowledge": ["perfect"],
@@ -98,7 +102,7 @@ def test_the_same_results_as_in_memory(file, large, few_redraws, monkeypatch, ca
 
 @pytest.mark.slow
 def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, monkeypatch):
-    document = scenario(file, schemes=SCHEMES[:2])
+    document = scenario(file, schemes=OTHERS)
     plain = figures(auditor.run(document))
     monkeypatch.setattr(passes, "WAVE_BYTES", 1)
     monkeypatch.setattr(passes, "FEWEST_IN_WAVE", 2)  # so that there are several waves

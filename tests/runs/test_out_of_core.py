@@ -136,6 +136,7 @@ def test_more_blocks_than_groups(file, large, few_redraws, monkeypatch):
     assert figures(in_memory(monkeypatch, document)) == plain
 
 
+@pytest.mark.slow
 def test_rows_are_read_once_for_all_schemes(file, large, few_redraws, monkeypatch):
     from auditor.numerics import blocks
 

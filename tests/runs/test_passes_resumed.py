@@ -92,6 +92,7 @@ def journal():
 
 
 @pytest.mark.parametrize("step", [6, *(pytest.param(step, marks=pytest.mark.slow) for step in (1, STEPS - 1))])
+@pytest.mark.slow
 def test_what_was_summed_is_not_summed_again_and_the_results_are_the_same(document, gathered, step):
     undisturbed = auditor.run(document)
     assert len(gathered) == STEPS

@@ -187,7 +187,7 @@ def test_no_refusal_tells_a_value():
 @pytest.mark.parametrize(
     ("noise", "words"),
     [
-        ("pink", "noise must be 'white' or 'data' or a mapping"),
+        ("pink", "noise must be 'white', 'data' or 'bounds' or a mapping"),
         ({"varince": 1.0}, "noise.varince is not a known field; did you mean 'variance'"),
         ({"variance": 1.0, "spectrum": [1.0, 1.0]}, "noise mixes fields that do not go together: spectrum, variance"),
         ({"variance": 0.0}, "noise.variance must be greater than 0; got 0.0"),

@@ -116,6 +116,7 @@ def test_resuming_what_is_whole_does_nothing_again(folder, run, carried_out):
     assert outcome() == before
 
 
+@pytest.mark.slow
 def test_the_duration_of_a_resumed_run_is_that_of_the_work_in_its_results(folder, run, monkeypatch):
     real = tasks.carry_out
 
@@ -208,6 +209,7 @@ def test_what_changed_is_named_and_everything_it_touches_is_done_again(folder, r
 
 
 @pytest.mark.parametrize(("name", "part"), [("_source_code", "program"), ("_packages", "packages")])
+@pytest.mark.slow
 def test_another_program_does_everything_again(folder, run, carried_out, monkeypatch, name, part):
     run("small.yaml")
     monkeypatch.setattr(identity, name, lambda *arguments: {"x": "other"})
@@ -256,6 +258,7 @@ def test_what_a_change_does_not_touch_is_not_done_again(folder, run, carried_out
     assert outcome() == outcome(output="afresh")
 
 
+@pytest.mark.slow
 def test_a_longer_sweep_keeps_the_points_that_were_there(folder, run, carried_out):
     write(SCENARIO | {"sweep": {"data.rows": [100, 200]}})
     run("small.yaml")

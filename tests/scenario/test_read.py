@@ -229,7 +229,7 @@ def test_overrides_change_any_place():
         ({"schemes": [{"name": "corner-wave", "levels": [1], "already-out": 1.5}]}, "schemes[0].already-out must be a number of copies"),
         ({"schemes": [{"name": "published"}]}, "schemes[0].copies is required"),
         ({"schemes": ["corner-wave"]}, "schemes[0].levels is required"),
-        ({"schemes": [{"name": "corner-wave", "levels": [1], "noise": "pink"}]}, "schemes[0].noise must be 'white' or 'data' or a mapping"),
+        ({"schemes": [{"name": "corner-wave", "levels": [1], "noise": "pink"}]}, "schemes[0].noise must be 'white', 'data' or 'bounds' or a mapping"),
         ({"schemes": [{"name": "corner-wave", "levels": [1], "noise": {"variance": 0}}]}, "schemes[0].noise.variance must be greater than 0"),
         ({"schemes": [{"name": "corner-wave", "levels": [1], "noise": {"variance": float("inf")}}]}, "must be a finite number; got inf"),
         ({"attacks": []}, "attacks must name at least one"),
@@ -356,10 +356,10 @@ def test_two_schemes_get_the_same_random_levels():
 @pytest.mark.parametrize(
     ("levels", "message"),
     [
-        ([], "must be a list of levels or"),
-        (5, "must be a list of levels or"),
-        (None, "must be a list of levels or"),
-        ("0.5", "must be a list of levels or"),
+        ([], "must be a list of levels, {"),
+        (5, "must be a list of levels, {"),
+        (None, "must be a list of levels, {"),
+        ("0.5", "must be a list of levels, {"),
         ([1, "x"], "must hold numbers only; level 2 is 'x'"),
         ([True], "must hold numbers only; level 1 is True"),
         ([float("nan")], "must hold numbers only; level 1 is nan"),

@@ -472,7 +472,7 @@ def test_depth_limit_is_exact_and_counts_through_aliases(backend):
     assert "nested" in only_problem(half + "\nb: " + "[" * 25 + "*a" + "]" * 25).message
 
 
-@pytest.mark.slow_after_first
+@pytest.mark.slow
 def test_too_many_values_are_refused(backend):
     assert "values" in only_problem("[" + "1," * 100_001 + "]").message
 

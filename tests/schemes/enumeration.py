@@ -15,20 +15,21 @@ from auditor.types import Codes
 class EveryOutcome(Draws):
     """Draws that are told what to come out as; ``weight`` is the chance of each tuple's outcomes so far."""
 
-    def __init__(self, outcomes: np.ndarray, size: int, weight: np.ndarray) -> None:
+    def __init__(self, outcomes: np.ndarray, size: int, weight: np.ndarray, pi: np.ndarray | None = None) -> None:
         self._outcomes, self._size, self.weight = outcomes, size, weight  # 0 heads, 1 tails, 2 + y stands and draws y
+        self._share = np.full(size, 1 / size) if pi is None else pi
 
     def pick(self, left: Codes, right: Codes | None, equal: Coin, differ: Coin) -> Codes:
         same = np.ones(left.size, bool) if right is None else left == right
-        u, v = (np.where(same, a, b) for a, b in zip(equal, differ, strict=True))
+        u, v = (np.where(same, a[left] if np.ndim(a) else a, b) for a, b in zip(equal, differ, strict=True))
         heads, tails = self._outcomes == 0, self._outcomes == 1
-        chance = np.where(heads, u, np.where(tails, v, (1 - u - v) / self._size))
+        chance = np.where(heads, u, np.where(tails, v, (1 - u - v) * self._share[np.maximum(self._outcomes - 2, 0)]))
         self._coin = np.where(heads, u / 2, np.where(tails, u + v / 2, (u + v + 1) / 2))
         possible = chance > 1e-15
         self.weight[:] *= np.where(possible, chance, 0.0)
         # an outcome without chance must still take a valid branch
         self._coin = np.where(possible, self._coin, 0.0)
-        bar = np.where(same, equal.left + equal.right, differ.left + differ.right) if right is not None else np.full(left.size, equal.left)
+        bar = u + v if right is not None else np.full(left.size, equal.left)
         self._fresh = np.maximum(self._outcomes - 2, 0)[self._coin >= bar].astype(left.dtype)
         return super().pick(left, right, equal, differ)
 
@@ -53,14 +54,14 @@ def joint(size: int, original: np.ndarray, copies: list[np.ndarray], weight: np.
     return law
 
 
-def enumerate_requests(make, levels, size: int) -> tuple[np.ndarray, list[np.ndarray], object, np.ndarray, np.ndarray]:
+def enumerate_requests(make, levels, size: int, pi=None) -> tuple[np.ndarray, list[np.ndarray], object, np.ndarray, np.ndarray]:
     """Run requests in the given order through ``make(original, size)``; return the exact joint law and what it was made from."""
     original, outcomes = tuples(size, len(levels), 2 + size)
     weight = np.ones(original.size)
-    algorithm = make(original, size)
+    algorithm = make(original, size) if pi is None else make(original, size, pi=pi)
     copies = []
     for k, level in enumerate(levels):
-        copies.append(np.array(algorithm.release(level, EveryOutcome(outcomes[k], size, weight))))
+        copies.append(np.array(algorithm.release(level, EveryOutcome(outcomes[k], size, weight, pi))))
         if level in levels[:k]:
             weight *= outcomes[k] == 0  # nothing is drawn: one outcome is enough
     return joint(size, original, copies, weight), copies, algorithm, original, weight
@@ -81,7 +82,7 @@ class EveryEvent(ReplacementProcess):
                        np.concatenate([empty.astype(np.uint8), *(v for *_, v in inside)]).astype(np.uint8))  # fmt: skip
 
 
-def enumerate_process(levels, size: int) -> np.ndarray:
+def enumerate_process(levels, size: int, pi=None) -> np.ndarray:
     """Return the exact joint law of look-ups in the given order: between two levels a tuple has no event, or a last one that counts."""
     times = sorted(-math.log(level) for level in levels)
     assert times[-1] < HORIZON + SEGMENTS
@@ -89,7 +90,8 @@ def enumerate_process(levels, size: int) -> np.ndarray:
     weight, events, before = np.ones(original.size), [], 0.0
     for time, outcome in zip(times, outcomes, strict=True):
         none = math.exp(-(time - before))
-        weight *= np.where(outcome == 0, none, (1 - none) / size)
+        share = np.full(size, 1 / size) if pi is None else pi
+        weight *= np.where(outcome == 0, none, (1 - none) * share[np.maximum(outcome - 1, 0)])
         who = np.flatnonzero(outcome)
         # an earlier event of the same stretch is overruled by the last one
         first, last = before + (time - before) * 0.25, before + (time - before) * 0.75

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from auditor.errors import AuditorError, PluginError
 from auditor.schemes.base.additive import ORIGINAL, Step, check_plan, implied_level_covariance
-from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise, earliest_is_sufficient
+from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, earliest_is_sufficient
+from auditor.schemes.base.plans import bridge_plan
 from auditor.schemes.base.scheme import Key, TableMoments
-from auditor.schemes.corner_wave import CornerWave, bridge_plan, conditional_gaussian, on_demand_plan, parallel_plan
+from auditor.schemes.corner_wave import CornerWave, conditional_gaussian, on_demand_plan, parallel_plan
 from auditor.schemes.independent import Correlated, Independent
 from auditor.schemes.linearly_dependent import LinearlyDependent
 
@@ -225,12 +226,12 @@ def test_theorem_5_independent_increments_make_min(arrivals):
 @pytest.mark.parametrize("covariance", [0.0, 0.1, 0.24999, 0.25, 0.25001, 0.4, 0.5])
 def test_theorem_1_independent_if_and_only_if_covariance_is_the_lower_level(covariance):
     """Theorem 1, levels 0.25 < 1, jointly Gaussian: ``Z_1`` and ``Z_2 − Z_1`` independent iff ``Cov(Z_1, Z_2) = σ_1²``."""
-    law = GaussianNoise(np.array([[0.25, covariance], [covariance, 1.0]]), np.eye(2))
+    law = KroneckerNoise(np.array([[0.25, covariance], [covariance, 1.0]]), np.eye(2))
     assert earliest_is_sufficient(law, [1, 2]) == (covariance == 0.25)
 
 
 def test_a_law_with_max_for_min_is_refused():
-    assert not earliest_is_sufficient(GaussianNoise(np.array([[0.25, 1.0], [1.0, 1.0]]), np.eye(1)), [1, 2])
+    assert not earliest_is_sufficient(KroneckerNoise(np.array([[0.25, 1.0], [1.0, 1.0]]), np.eye(1)), [1, 2])
 
 
 def test_dense_law_of_a_salary_does_not_hide_a_leak_of_age():
@@ -241,13 +242,13 @@ def test_dense_law_of_a_salary_does_not_hide_a_leak_of_age():
 
 
 def test_a_loud_copy_does_not_hide_fresh_noise_in_two_quiet_ones():
-    assert not earliest_is_sufficient(GaussianNoise(np.diag([1e-10, 1e-10, 1.0]), np.eye(1)), [1, 2, 3])
+    assert not earliest_is_sufficient(KroneckerNoise(np.diag([1e-10, 1e-10, 1.0]), np.eye(1)), [1, 2, 3])
 
 
 @given(levels=any_levels, data=st.data())
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_corollary_1_by_law_any_copies_in_any_scale(levels, data):
-    law = GaussianNoise(minimum(levels), np.diag([1.0, 1e10]))
+    law = KroneckerNoise(minimum(levels), np.diag([1.0, 1e10]))
     members = data.draw(st.sets(st.integers(1, len(levels)), min_size=1))
     assert earliest_is_sufficient(law, sorted(members))
     assert earliest_is_sufficient(DenseNoise(law.covariance, 2), sorted(members))

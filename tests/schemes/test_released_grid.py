@@ -124,7 +124,7 @@ def test_what_the_rounding_of_a_bridge_tells_falls_with_the_grid_s_fourth_power(
 
 
 @pytest.mark.parametrize("precision", ["double", "single"])
-@pytest.mark.slow_after_first
+@pytest.mark.slow
 def test_audited_files_of_a_release_keep_theorem_4_and_every_figure(tmp_path, monkeypatch, precision):
     """Binary and skewed data; the key is fixed so that the verdicts are."""
     monkeypatch.setattr(secrets, "token_bytes", lambda count: bytes(range(7, 7 + count)))

@@ -121,7 +121,7 @@ def test_history_returns_what_was_released(order):
 def test_history_has_as_many_elements_as_the_formula_says():
     _, _, algorithm, _, weight = enumerate_requests(MultiPert, (0.3, 0.7, 0.05, 0.5), 3)
     sizes = np.diff(algorithm.history._start)
-    assert (sizes * weight).sum() / 3 == pytest.approx(history_size(LEVELS, 3), abs=1e-12)
+    assert (sizes * weight).sum() / 3 == pytest.approx(history_size(LEVELS, np.full(3, 1 / 3)), abs=1e-12)
 
 
 def test_history_sizes_are_those_the_copies_have():
@@ -320,4 +320,4 @@ def test_transition_between_any_pair_by_the_prior(multilevel):
 
 def test_history_bound_of_lemma_2():
     levels = np.random.default_rng(0).uniform(0.001, 0.5, 10_000)
-    assert 6.0 < history_size(levels, 50) < 1 + np.log(500)
+    assert 6.0 < history_size(levels, np.full(50, 0.02)) < 1 + np.log(500)

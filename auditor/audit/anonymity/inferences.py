@@ -51,22 +51,23 @@ class Inferences:
         check_inferred(found, *x.shape)
         P, claims, at = found.posterior, found.claims, np.arange(len(x))
         true = true_groups(found, x[:, found.attribute])
-        right, claimed, possible = P.argmax(axis=1) == true, claims >= 0, true >= 0
+        likeliest = P.argmax(axis=1)
+        right, claimed, possible = likeliest == true, claims >= 0, true >= 0
         counted: dict[str, NDArray[Any]] = {
             "claimed": claimed,
             "disclosed": claimed & (claims == true),
             "claim": P[at[claimed], claims[claimed]],
             "accuracy": right,
             "reconstruction_probability": P[at[possible], true[possible]],
-            "square": P**2,
+            "square": np.einsum("bv,bv->b", P, P),
             "learning_gain": right.astype(np.intp) - (true == found.prior.argmax()),
-            "posterior_max": P.max(axis=1),
+            "posterior_max": P[at, likeliest],
             "linkage": found.linked,
         }
         for name, each in counted.items():
             self.sums[name] += float(each.sum())
         self.attribute, self.rows = found.attribute, self.rows + len(x)
-        self.growth, self.prior_max = max(self.growth, float((P - found.prior).max())), float(found.prior.max())
+        self.growth, self.prior_max = max(self.growth, float((P.max(axis=0) - found.prior).max())), float(found.prior.max())
 
 
 def check_inferred(found: Inferred, rows: int, width: int) -> None:

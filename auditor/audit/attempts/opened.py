@@ -22,7 +22,7 @@ from auditor.errors import PluginError
 from auditor.process.containment import known
 from auditor.results.records import FEWEST_REPLICATES
 from auditor.scenario.model import Scenario
-from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise, NoiseLaw
+from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw
 from auditor.types import Blocks, Coalition
 
 
@@ -64,7 +64,7 @@ class Opened:
         AuditorError
             Others could not make the release.
         """
-        table, law = release.table, release.scheme.law(release.levels, release.moments)
+        table, law = release.table, release.scheme.law(release.levels, release.moments.scale)
         _check_law(law, release.copies, table.width)
         joint = release.scheme.output_width(table.width) == table.width
         copies = ReleasedCopies(
@@ -128,10 +128,10 @@ def _check_law(law: NoiseLaw | None, copies: int, width: int) -> None:
     """Refuse a law of something else than the noise in these copies; the harness does not trust what a plugin states."""
     if law is None:
         return
-    if not isinstance(law, (GaussianNoise, DenseNoise)):
+    if not isinstance(law, (KroneckerNoise, DenseNoise)):
         raise PluginError(f"the scheme stated a {known(type(law)).__name__} for the law of its noise")
-    parts = (law.level_covariance, law.shape) if isinstance(law, GaussianNoise) else (law.covariance,)
-    sizes = (copies, width) if isinstance(law, GaussianNoise) else (copies * width,)
+    parts = (law.level_covariance, law.shape) if isinstance(law, KroneckerNoise) else (law.covariance,)
+    sizes = (copies, width) if isinstance(law, KroneckerNoise) else (copies * width,)
     for part, size in zip(parts, sizes, strict=True):
         if np.shape(part) != (size, size) or not np.isfinite(part).all():
             raise PluginError(f"the scheme stated no finite law for {copies} copies of {width} attributes")

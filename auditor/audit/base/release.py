@@ -20,6 +20,7 @@ from auditor.numerics.blocks import row_blocks
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
 from auditor.schemes.base.transform import Transformed
+from auditor.schemes.draw import released_grid
 from auditor.types import Array
 
 HEADS_BYTES = 2**24
@@ -161,7 +162,7 @@ class Release:
     @cached_property
     def transformed(self) -> Transformed | None:
         """What was done to the copies, if they are the original plus noise but for a matrix."""
-        return self.scheme.transformed(self.levels, self.moments, self.key)
+        return self.scheme.transformed(self.levels, self.moments.scale, self.key)
 
     @property
     def undo(self) -> Callable[[Sequence[Array]], list[Array]] | None:
@@ -171,8 +172,9 @@ class Release:
     def drawing(self) -> Drawing:
         """Return what draws this release's copies, those that are out already first."""
         early = self._already_out()
-        samplers = [(0, self.scheme.sampler(self.levels[:early], self.moments, self.key))] if early else []
-        return Drawing([*samplers, (early, self.scheme.sampler(self.levels, self.moments, self.key, early))])
+        scale = self.moments.scale
+        samplers = [(0, self.scheme.sampler(self.levels[:early], scale, self.key))] if early else []
+        return Drawing([*samplers, (early, self.scheme.sampler(self.levels, scale, self.key, early))])
 
     def _already_out(self) -> int:
         share = self.use.already_out
@@ -202,7 +204,8 @@ def open_release(
     """Return the release of one scheme, its copies not drawn yet."""
     scheme = make_scheme(use, scenario.base, table)
     seed = noise_seed(scenario.data.source, scenario.seed, table.fingerprint())
-    return Release(table, moments, scheme, use, levels, Key(seed, use.id, replicate), workspace=workspace or Workspace())
+    grid = released_grid(scheme, table, levels, scale=moments.scale) if use.public_grid else ()
+    return Release(table, moments, scheme, use, levels, Key(seed, use.id, replicate, grid=grid), workspace=workspace or Workspace())
 
 
 def release_levels(use: SchemeUse, scenario: Scenario) -> tuple[float, ...]:

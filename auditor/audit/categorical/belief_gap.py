@@ -12,6 +12,7 @@ outcome there can be, which is what the paper plots.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -128,7 +129,8 @@ def belief_gap(outcomes: Outcomes, law: UniformLaw, together: Inference, alone: 
     counts = np.asarray(np.bincount(outcome, c), dtype=np.float64)
     shown, kind = copies[best], code_type(s)
     f = np.zeros((s, s))
-    possible = np.arange(s) if law.levels[best] < 1 else np.unique(shown)  # a value nobody has is never shown at retention 1
+    # A value nobody has is never shown at retention 1, nor where it is never drawn.
+    possible = np.arange(s) if law.levels[best] < 1 and math.isfinite(law.rarity) else np.unique(shown)
     f[possible] = alone.checked([possible.astype(kind)])
     met = counts >= 2
     distances = _distances(together, [copy.astype(kind) for copy in copies], f, best)
@@ -151,7 +153,7 @@ def _every_outcome(law: UniformLaw, kind: np.dtype[Any]) -> list[Codes] | None:
     """Return every outcome there can be; None where they are too many, or where some combinations of values are impossible."""
     k, s = len(law.levels), law.size
     tied = max(law.levels) >= 1 or (law.multilevel and len(set(law.levels)) < k)
-    if s**k > MOST_OUTCOMES or tied:
+    if s**k > MOST_OUTCOMES or tied or math.isinf(law.rarity):
         return None
     return [np.asarray(part, dtype=kind) for part in np.unravel_index(np.arange(s**k), (s,) * k)]
 

@@ -29,7 +29,7 @@ from auditor.errors import NotApplicable
 from auditor.numerics.blocks import moment_groups, row_blocks
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.results.records import Measurement
-from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw
+from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.types import Array, Blocks, Coalition, Codes
 
 FINENESS = 16
@@ -97,7 +97,7 @@ def binned_records(
     binned = binned_column(table)
     if not isinstance(knowledge, Perfect):
         raise NotApplicable(f"the posterior of bins given additive copies needs the exact distribution, not {knowledge.label} knowledge")
-    if not isinstance(law, GaussianNoise) or law.distribution != "gaussian":
+    if not isinstance(law, KroneckerNoise) or law.distribution != "gaussian":
         raise NotApplicable("the posterior of bins given additive copies needs jointly Gaussian noise of one shape")
     found = infer(binned, blocks, law, needed)
     records = []
@@ -113,7 +113,7 @@ def binned_records(
 
 
 def infer(
-    binned: Binned, blocks: Blocks, law: GaussianNoise, needed: Sequence[Coalition]
+    binned: Binned, blocks: Blocks, law: KroneckerNoise, needed: Sequence[Coalition]
 ) -> dict[Coalition, tuple[Sums, dict[str, Expected]]]:
     """Return measured sums and closed forms for every coalition's best combination of copies.
 

@@ -12,7 +12,7 @@ from auditor.audit.base.records import ALL, CellContext
 from auditor.audit.categorical.posterior_measures import Expected, Sums, worst_growth
 from auditor.numerics.statistics import jackknife_error, quantile
 from auditor.results.records import ErrorBar, Measurement
-from auditor.types import Coalition
+from auditor.types import Array, Coalition
 
 PROBABILITIES = ("reconstruction_probability", "posterior_max", "accuracy", "rho_breach")
 
@@ -71,7 +71,7 @@ def closed_bars(closed: Mapping[str, Expected]) -> Bars:
 
 
 def cell_records(
-    cell: Cell, sums: Sums, closed: Mapping[str, Expected] | None, bars: Bars, prior: Any, scores: Any, odds: float | None
+    cell: Cell, sums: Sums, closed: Mapping[str, Expected] | None, bars: Bars, prior: Any, scores: Any, odds: Array | None
 ) -> None:
     """Add every mean, the growth of belief, and what follows from them.
 
@@ -87,8 +87,8 @@ def cell_records(
         The table's own.
     scores : ndarray of shape (s,) or None
         A number for each value; without it the normalized error is that of the values' indicators, whose variances sum to ``1 − Σ q²``.
-    odds : float or None
-        ``exp(ε)`` of the coalition, when the adversary's prior is the table's own.
+    odds : ndarray of shape (s,) or None
+        By how much the coalition multiplies the odds of a value that all its copies show, when the adversary's prior is the table's own.
     """
     variance = float(1.0 - prior @ prior if scores is None else prior @ (scores - prior @ scores) ** 2)
     for name in sums.means:

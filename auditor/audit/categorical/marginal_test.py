@@ -1,4 +1,4 @@
-"""Is one copy alone what conventional uniform perturbation would have made? A chi-square test of its law, and a distance from it."""
+"""Is one copy alone what conventional retention-replacement would have made? A chi-square test of its law, and a distance from it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from auditor.schemes.replacement.law import transition_matrix
-from auditor.types import Codes
+from auditor.types import Array, Codes
 
 LEAST_EXPECTED = 5.0
 """Cells that expect fewer records are pooled: the statistic would not follow its law there."""
@@ -20,7 +20,7 @@ def pair_counts(x: Codes, y: Codes, size: int) -> NDArray[np.intp]:
     return np.bincount(x.astype(np.intp) * size + y, minlength=size * size).reshape(size, size)
 
 
-def marginal_test(counts: NDArray[np.integer[Any]], level: float) -> tuple[float, int]:
+def marginal_test(counts: NDArray[np.integer[Any]], level: float, pi: Array | None = None) -> tuple[float, int]:
     """Return p-value and degrees of freedom of the test that a copy has the law ``T(p)`` given the originals.
 
     Parameters
@@ -29,13 +29,15 @@ def marginal_test(counts: NDArray[np.integer[Any]], level: float) -> tuple[float
         Records by original (row) and released value (column).
     level : float
         ``p``.
+    pi : ndarray of shape (s,), optional
+        ``π``, what replacements are drawn from; uniform where none is given.
 
     Notes
     -----
     Counts of (x, y) against ``n_x T(p)[x, y]``; cells that expect fewer than five records are pooled, the diagonal ones and the others
     apart. An outcome that the law makes impossible gives p = 0; too few records to test anything give p = 1 and 0 degrees.
     """
-    share = transition_matrix(level, len(counts))
+    share = transition_matrix(level, len(counts), pi)
     if (counts[share <= 0] > 0).any():
         return 0.0, 1
     expected = counts.sum(axis=1, keepdims=True) * share
@@ -47,7 +49,7 @@ def marginal_test(counts: NDArray[np.integer[Any]], level: float) -> tuple[float
     return float(chdtrc(degrees, statistic)), degrees
 
 
-def marginal_gap(counts: NDArray[np.integer[Any]], level: float) -> tuple[float, float]:
+def marginal_gap(counts: NDArray[np.integer[Any]], level: float, pi: Array | None = None) -> tuple[float, float]:
     """Return how far a copy's law given the originals is from ``T(p)``, and its standard error if it is that law; see the test.
 
     Notes
@@ -61,7 +63,7 @@ def marginal_gap(counts: NDArray[np.integer[Any]], level: float) -> tuple[float,
     met = np.where(n >= 2, n, 0.0)
     if not met.any():
         return 0.0, 0.0
-    t = transition_matrix(level, len(counts))
+    t = transition_matrix(level, len(counts), pi)
     pairs = np.maximum(n * (n - 1), 1.0)
     squares = (t**2).sum(axis=1)
     G = (counts * (counts - 1)).sum(axis=1) / pairs - 2 * (counts * t).sum(axis=1) / np.maximum(n, 1.0) + squares

@@ -208,10 +208,12 @@ def expected(given: Array, prior: Array, found: Quantities, rows: int) -> dict[s
 # -- bounds --------------------------------------------------------------------------------------------------------------
 
 
-def worst_growth(prior: Array, odds: float) -> float:
-    """Return the exact δ-growth of any single value: all copies show it, which multiplies its odds by ``odds``."""
-    q = prior[prior > 0]
-    after = np.ones_like(q) if math.isinf(odds) else q * odds / (q * odds + 1.0 - q)
+def worst_growth(prior: Array, odds: float | Array) -> float:
+    """Return the exact δ-growth of any single value: all copies show it, which multiplies its odds by ``odds``, one or shape (s,)."""
+    met = prior > 0
+    q, R = prior[met], np.broadcast_to(odds, prior.shape)[met]
+    finite = np.where(np.isinf(R), 1.0, R)
+    after = np.where(np.isinf(R), 1.0, q * finite / (q * finite + 1.0 - q))
     return float((after - q).max())
 
 
@@ -226,20 +228,23 @@ def growth_bound(odds: float) -> float:
     return 1.0 if math.isinf(odds) else (math.sqrt(odds) - 1.0) / (math.sqrt(odds) + 1.0)
 
 
-def largest_retention_for_growth(delta: float, size: int) -> float:
-    """Return the largest retention at which no belief grows by ``delta`` or more: ``R = ((1 + δ)/(1 − δ))²`` solved for p."""
+def largest_retention_for_growth(delta: float, size: float) -> float:
+    """Return the largest retention at which no belief grows by ``delta`` or more: ``R = ((1 + δ)/(1 − δ))²`` solved for p.
+
+    Here and below ``size`` is s, or ``1/min π`` where replacements are not uniform (``UniformLaw.rarity``).
+    """
     return _retention(((1.0 + delta) / (1.0 - delta)) ** 2 if delta < 1 else math.inf, size)
 
 
-def largest_retention_for_breach(rho_1: float, rho_2: float, size: int) -> float:
+def largest_retention_for_breach(rho_1: float, rho_2: float, size: float) -> float:
     """Return the largest retention without a ρ1-to-ρ2 breach under any prior: ``R = ρ2·(1 − ρ1) / (ρ1·(1 − ρ2))`` solved for p."""
     return _retention(rho_2 * (1.0 - rho_1) / (rho_1 * (1.0 - rho_2)) if rho_2 < 1 else math.inf, size)
 
 
-def retention_for_epsilon(epsilon: float, size: int) -> float:
+def retention_for_epsilon(epsilon: float, size: float) -> float:
     """Return the retention whose local differential privacy is ``ε = ln(1 + s·p/(1 − p))``."""
     return _retention(math.exp(epsilon), size)
 
 
-def _retention(odds: float, size: int) -> float:
+def _retention(odds: float, size: float) -> float:
     return 1.0 if math.isinf(odds) or size == 1 else (odds - 1.0) / (odds - 1.0 + size)

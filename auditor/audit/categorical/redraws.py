@@ -46,8 +46,8 @@ from auditor.audit.categorical.cell_records import Bar, Bars
 from auditor.audit.categorical.posterior_measures import Frame, quantities
 from auditor.audit.counts.outcome_counts import Packing
 from auditor.data.columns.categorical_table import CategoricalTable
-from auditor.schemes.replacement.draws import code_type
-from auditor.schemes.replacement.law import UniformLaw, step
+from auditor.schemes.replacement.draws import code_type, replacements
+from auditor.schemes.replacement.law import UniformLaw, fresh_chances, step
 from auditor.types import Array, Coalition, Codes
 
 Fit = Callable[[CategoricalView, Coalition], tuple[Inference, Frame]]
@@ -94,7 +94,7 @@ def simulated(law: UniformLaw, x: Codes, rng: np.random.Generator) -> list[Codes
     copies, before, high = [x] * len(law.levels), x, 1.0
     for place in law.descending:
         kept = rng.random(x.size) < (step(high, law.levels[place]) if law.multilevel else law.levels[place])
-        copies[place] = np.where(kept, before if law.multilevel else x, rng.integers(0, law.size, x.size, dtype=x.dtype))
+        copies[place] = np.where(kept, before if law.multilevel else x, replacements(rng, x.size, law.size, law.pi, x.dtype))
         before, high = copies[place], law.levels[place]
     return copies
 
@@ -207,8 +207,9 @@ class Redraws:
         place = redraw.view.copies.index(coalition[best])
         a = seen.by_value(off, best)
         n, r, p = self.data.rows, redraw.rows, redraw.view.law.levels[place]
-        beta = prediction(a, self.data.prior, p, p * p * (r - 1) / max(1, n - 1))
-        f = p * self.data.prior + (1.0 - p) / seen.size
+        fresh = fresh_chances(p, seen.size, redraw.view.law.pi)
+        beta = prediction(a, self.data.prior, p, p * p * (r - 1) / max(1, n - 1), fresh)
+        f = p * self.data.prior + fresh
         return m + beta @ (sample.counts[place] - r * f) / n, np.maximum(0.0, w - r * (a * beta).sum(axis=1) / n**2)
 
     def bars(self) -> dict[Coalition, Bars]:
@@ -216,12 +217,13 @@ class Redraws:
         return {c: {name: mixture_bar(*np.array(found).T) for name, found in figures.items()} for c, figures in self.drawn.items()}
 
 
-def prediction(a: Array, q: Array, p: float, g: float) -> Array:
-    """Return ``β`` with ``(diag f − f fᵀ − g (diag q − q qᵀ)) β = a``, ``f = p q + (1 − p)/s``, for a of shape (F, s), rows summing to 0.
+def prediction(a: Array, q: Array, p: float, g: float, fresh: float | Array) -> Array:
+    """Return ``β`` with ``(diag f − f fᵀ − g (diag q − q qᵀ)) β = a`` for a of shape (F, s), rows summing to 0.
 
+    ``f = p q + (1 − p)π``, of which ``fresh`` is the second part.
     With ``D = f − g q``, ``(diag D + g q qᵀ) β = a`` gives ``f·β = Σ a = 0``, so that ``f fᵀ`` drops out, and Sherman–Morrison solves it.
     """
-    D = p * q + (1.0 - p) / q.size - g * q
+    D = p * q + fresh - g * q
     over_D = np.divide(1.0, D, out=np.zeros_like(D), where=D > 1e-12)  # 0: the copy is the original, without noise
     beta = a * over_D
     return np.asarray(beta - np.outer(beta @ q, g * q * over_D / (1.0 + g * float(q @ (q * over_D)))))

@@ -66,8 +66,8 @@ class UniformRelease:
         scheme = make_scheme(self.use, self.scenario.base, self.table)
         if not isinstance(scheme, UniformScheme):
             raise PluginError("the scheme names the categorical engine and states no law of categories")
-        self.scheme, M = scheme, self.context.copies
-        self.law = scheme.channel(self.context.levels, self.data.size)
+        self.scheme, M = scheme.over(self.data), self.context.copies
+        self.law = self.scheme.channel(self.context.levels, self.data.size)
         if not isinstance(self.law, UniformLaw) or (len(self.law.levels), self.law.size) != (M, self.data.size):
             raise PluginError(f"the scheme stated no law of {M} copies over {self.data.size} values")
         self.coalitions = expand_all(self.scenario.coalitions, M, self.scenario.seed)

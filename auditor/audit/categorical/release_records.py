@@ -19,6 +19,7 @@ from auditor.audit.categorical.posterior_measures import (
     largest_retention_for_growth,
 )
 from auditor.audit.categorical.release import UniformRelease
+from auditor.audit.categorical.share_gap import share_gap
 from auditor.audit.pooling.categorical import CoalitionMatching
 from auditor.results.evidence import Pooling
 from auditor.results.records import Measurement
@@ -36,6 +37,8 @@ def release_records(release: UniformRelease, counted: Counted) -> list[Measureme
         records.append(_history(release, counted.history))
     if scenario.measure("marginal-gap"):
         records += [_marginal_gap(release, counted, number) for number in release.singles]
+    if scenario.measure("share-gap"):
+        records += [_share_gap(release, counted, number) for number in release.singles]
     for coalition in release.coalitions if not release.estimated else ():
         records += _bounds(release, coalition)
     if scenario.measure("empirical-epsilon") and release.scheme.makes_copies:
@@ -75,8 +78,8 @@ def _empirical_epsilons(release: UniformRelease) -> list[Measurement]:
 
 
 def _admissible(release: UniformRelease) -> list[Measurement]:
-    """Largest retention of one copy that keeps to the bounds asked for, over this domain."""
-    cell, size = Cell(release.context, None, None, release.context.everybody), release.law.size
+    """Largest retention of one copy that keeps to the bounds asked for, over this domain and with these replacements."""
+    cell, size = Cell(release.context, None, None, release.context.everybody), release.law.rarity
     growth, breach = release.scenario.measure("delta-growth"), release.scenario.measure("rho-breach")
     if growth is not None:
         delta = float(growth.options["delta"])
@@ -95,7 +98,7 @@ def _history(release: UniformRelease, records: NDArray[np.int64]) -> Measurement
     cell = Cell(release.context, None, None, tuple(range(1, len(law.levels) + 1)))
     mean = float(records @ sizes / n)
     error = math.sqrt(float(records @ (sizes - mean) ** 2 / n) / n)
-    cell.add("history_size", mean, Bar.normal(error, "jackknife"), history_size(law.levels, law.size))
+    cell.add("history_size", mean, Bar.normal(error, "jackknife"), history_size(law.levels, release.data.prior, law.pi))
     return cell.records[0]
 
 
@@ -107,8 +110,16 @@ def _pairs(release: UniformRelease, counted: Counted, number: int) -> NDArray[np
 
 def _marginal_gap(release: UniformRelease, counted: Counted, number: int) -> Measurement:
     cell = Cell(release.context, None, None, (number,))
-    gap, error = marginal_gap(_pairs(release, counted, number), release.law.levels[number - 1])
+    gap, error = marginal_gap(_pairs(release, counted, number), release.law.levels[number - 1], release.law.pi)
     cell.add("marginal_gap", gap, Bar.normal(error, "closed-form"), 0.0)
+    return cell.records[0]
+
+
+def _share_gap(release: UniformRelease, counted: Counted, number: int) -> Measurement:
+    cell = Cell(release.context, None, None, (number,))
+    gap = share_gap(_pairs(release, counted, number), release.law.levels[number - 1], release.law.pi)
+    bar, mean = (None, None) if release.estimated else (Bar.normal(gap.std_error, "closed-form"), gap.mean)
+    cell.add("share_gap", gap.value, bar, mean, bounds=(0.0, 2.0))
     return cell.records[0]
 
 
@@ -117,13 +128,14 @@ def marginal_tests(release: UniformRelease, counted: Counted) -> list[tuple[int,
     tests = []
     for number in release.singles if not release.estimated else ():
         level = release.law.levels[number - 1]
-        tests.append((number, level, *marginal_test(_pairs(release, counted, number), level)))
+        tests.append((number, level, *marginal_test(_pairs(release, counted, number), level, release.law.pi)))
     return tests
 
 
 def pooling_evidence(release: UniformRelease) -> dict[Coalition, Pooling]:
     """Return the evidence on what pooling buys each coalition of two copies or more."""
-    matching = CoalitionMatching(release.data.rows, release.data.size, release.law.levels, release.go_through)
+    alike = release.law.pi is None
+    matching = CoalitionMatching(release.data.rows, release.data.size, release.law.levels, release.go_through, alike)
     several = [c for c in release.needed if len(c) > 1]
     says = {c: None if release.estimated else release.law.of(c).best_is_sufficient() for c in several}
     return matching.evidence(says, proved=release.scheme.makes_copies)

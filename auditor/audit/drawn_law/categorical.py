@@ -4,10 +4,13 @@
 | --- | --- |
 | ``a`` | what copy y is drawn from by law: the copy perturbed next less in the same release, or the original |
 | ``p`` | the chance to keep it: ``T(p)[a, y]`` is the law of y given a and everything before it (xiao2009, Lemma 1) |
+| ``π`` | what is not kept is drawn from: uniform, unless the law says otherwise |
 | ``b, c`` | two columns that say nothing more by law: the original and another copy, or two other copies |
 
 Given a, b and c the records that show any outcome are binomial, exactly, whatever the data are; so every count is tested by itself,
-two-sided. Values beyond ``GROUPS`` are counted by their number modulo that, which follows a law of the same form. A segment of one copy's
+two-sided. Where π is not uniform that holds of the cells, of one value each; a count over records of several values is a sum of binomials
+of different chances, and is tested as one of their mean chance: that has the longer tails (Hoeffding 1956, Theorem 4), so no false alarm is
+added. Values beyond ``GROUPS`` are counted by their number modulo that, which follows a law of the same form. A segment of one copy's
 coins that comes again, value by value, is a period: chance makes none of such a length. *Not checked*: records that are not counted.
 """
 
@@ -23,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc
 
 from auditor.audit.counts.code_blocks import CodeBlock
+from auditor.audit.drawn_law.segments import SEGMENT_ROWS, fingerprints, repeats, segment_length
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.numerics.blocks import block_head
 from auditor.results.evidence import LawTest
@@ -37,14 +41,8 @@ OUTCOMES = 4
 """Kept; changed to b's value; to c's; to another."""
 MOST_ROWS = 2**20
 """Records that are counted, the first of every block."""
-SEGMENT_ROWS = 2**16
-"""Records whose coins are compared, the first of every block."""
 MOST_SEGMENTED = 16
-"""Copies that are, evenly among all."""
-NEVER = 1e-9
-"""Chance that a segment comes again."""
-LONGEST = 2**12
-FACTOR = np.uint64(0x9E3779B97F4A7C15)
+"""Copies whose coins are compared for segments that come again, evenly among all."""
 
 
 class Drawn(NamedTuple):
@@ -104,11 +102,14 @@ class LawJob:
     drawn : tuple of Drawn
     rows : int
         Of the table.
+    pi : ndarray of shape (s,), optional
+        ``π``; None: uniform.
     """
 
     size: int
     drawn: tuple[Drawn, ...]
     rows: int
+    pi: Array | None = field(default=None, repr=False)
 
     def take(self, block: CodeBlock, into: LawCounts) -> None:
         """Count one block."""
@@ -127,7 +128,7 @@ class LawJob:
         head = block_head(self.rows, BLOCK_WIDTH, SEGMENT_ROWS)
         every = max(1, math.ceil(len(self.drawn) / MOST_SEGMENTED))
         for each in self.drawn[::every]:
-            length = segment_length(each.level, self.size, min(self.rows, SEGMENT_ROWS))
+            length = segment_length(each.level, self.size, min(self.rows, SEGMENT_ROWS), self.pi)
             coins = (block.copy(each.copy)[:head].astype(np.int64) - block.x[:head]) % self.size
             if length is not None and coins.size >= length:
                 into.segments.setdefault(each.copy, []).append(fingerprints(coins.astype(np.uint64), length))
@@ -135,7 +136,8 @@ class LawJob:
     def _count(self, each: Drawn, held: dict[int, NDArray[np.intp]], into: LawCounts) -> None:
         x, y, a, b, c = (held[copy] for copy in (0, each.copy, each.source, *each.beside))
         outcome = np.where(y == a, 0, np.where(y == b, 1, np.where(y == c, 2, 3)))
-        into.plus("pattern", each.copy, ((a == b) + 2 * (a == c) + 4 * (b == c)) * OUTCOMES + outcome, 8 * OUTCOMES)
+        pattern = (a == b) + 2 * (a == c) + 4 * (b == c)
+        into.plus("pattern", each.copy, pattern * OUTCOMES + outcome, 8 * OUTCOMES)
         g, h = (min(self.size, most) for most in (GROUPS, PAIR_GROUPS))
         into.plus("three", each.copy, (_group(b, g) * g + _group(a, g)) * g + _group(y, g), g**3)
         into.plus("pair", each.copy, _group(a, h) * h + _group(y, h), h**2)
@@ -143,6 +145,18 @@ class LawJob:
             into.plus("own", each.copy, _group(x, h) * h + _group(y, h), h**2)
         kept, even = y == x, len(y) - len(y) % 2
         into.plus("row", each.copy, kept[0:even:2] * 2 + kept[1:even:2].astype(np.intp), 4)
+        if self.pi is not None:
+            for name, column in zip("abc", (a, b, c), strict=True):
+                into.plus(name, each.copy, pattern * self.size + column, 8 * self.size)
+            into.plus("x", each.copy, kept[0:even:2] * self.size + x[1:even:2], 2 * self.size)
+
+    def rarity(self, counted: LawCounts, column: str, copy: int, groups: int) -> Array:
+        """Return one over the mean of ``π`` over a column's values in each of so many groups of records, shape (groups,); 1 of none."""
+        if self.pi is None:
+            return np.full(groups, float(self.size))
+        of = counted.counts[column, copy].reshape(groups, self.size)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.where(of.any(axis=1), of.sum(axis=1) / (of @ self.pi), 1.0))
 
 
 def _group(values: NDArray[np.intp], groups: int) -> NDArray[np.intp]:
@@ -150,68 +164,56 @@ def _group(values: NDArray[np.intp], groups: int) -> NDArray[np.intp]:
     return values & (groups - 1) if groups in (GROUPS, PAIR_GROUPS) else values
 
 
-def segment_length(level: float, size: int, rows: int) -> int | None:
-    """Return a length of segments of which no two are equal in so many rows, but for a chance of ``NEVER``; None where it would be long.
-
-    A segment and a later one that shares no row with it agree with chance ``(Σ q²)^L``, q the chances of the differences y − x; one that
-    overlaps it, with ``(max q)^L`` at most.
-    """
-    other = (1.0 - level) / size
-    same, most = (level + other) ** 2 + (size - 1) * other**2, level + other
-    if size < 2 or most >= 1.0:
-        return None
-    length = 8
-    while length <= LONGEST and rows**2 / 2 * same**length + rows * length * most**length > NEVER / 2:
-        length *= 2
-    return length if length <= LONGEST else None
-
-
-def fingerprints(coins: NDArray[np.uint64], length: int) -> NDArray[np.uint64]:
-    """Return a 64-bit polynomial of every segment of a length that is a power of 2, shape (n − length + 1,)."""
-    found, factor, done = coins + np.uint64(1), FACTOR, 1
-    with np.errstate(over="ignore"):
-        while done < length:
-            found, factor, done = found[:-done] * factor + found[done:], factor * factor, 2 * done
-    return found
-
-
 def law_tests(job: LawJob, counted: LawCounts) -> list[LawTest]:
     """Return one test a statistic over all copies; nothing where no copy is held."""
     if not job.drawn:
         return []
-    whole, kept, replaced, rows = _Tests(), _Tests(), _Tests(), _Tests()
+    whole, kept, replaced, rows, moves = _Tests(), _Tests(), _Tests(), _Tests(), list[float]()
     for each in job.drawn:
         patterns = counted.counts["pattern", each.copy].reshape(8, OUTCOMES)
         of = f"copy {each.source}'s values" if each.source else "the original's values"
-        whole.add(patterns[:, 0].sum(), patterns.sum(), _chance(each, job.size), f"the share that copy {each.copy} keeps of {of}")
-        _patterns(each, job.size, patterns, kept, replaced)
+        sizes = [job.rarity(counted, column, each.copy, 8) for column in "abc"]
+        size = _together(patterns.sum(axis=1), sizes[0])
+        whole.add(patterns[:, 0].sum(), patterns.sum(), _chance(each, size), f"the share that copy {each.copy} keeps of {of}")
+        moves += _moves(each, size)
+        _patterns(each, sizes, patterns, kept, replaced)
         parts = ("three", GROUPS, each.retention), ("pair", PAIR_GROUPS, each.retention), ("own", PAIR_GROUPS, each.level)
         for kind, most, chance in parts:
             if (kind, each.copy) in counted.counts:
                 g = min(job.size, most)
-                _cells(each.copy, job.size, counted.counts[kind, each.copy].reshape(-1, g, g), chance, kept, replaced)
+                _cells(each.copy, job, counted.counts[kind, each.copy].reshape(-1, g, g), chance, kept, replaced)
         pairs = counted.counts["row", each.copy].reshape(2, 2)
-        rows.add(pairs[:, 1], pairs.sum(axis=1), each.level + (1.0 - each.level) / job.size,
+        rows.add(pairs[:, 1], pairs.sum(axis=1), each.level + (1.0 - each.level) / job.rarity(counted, "x", each.copy, 2),
                  f"the share of values that copy {each.copy} keeps, given that of the row before,")  # fmt: skip
     n = min(job.rows, MOST_ROWS)
-    retention = whole.as_one_test("retention", n)._replace(telling=_telling(job), departure="a share kept of what is to be redrawn")
+    telling = min(moves, default=1.0)
+    retention = whole.as_one_test("retention", n)._replace(telling=telling, departure="a share kept of what is to be redrawn")
     split = [kept.as_one_test("values kept", n), replaced.as_one_test("replacements", n), rows.as_one_test("neighbouring rows", n)]
-    return [retention, *split, *_segments(job, counted)]
+    return [retention, *split, *repeats(counted.segments, job.rows)]
 
 
-def _chance(each: Drawn, size: int) -> float:
-    """Return the chance ``k = p + (1 − p)/s`` that a copy has the value that it is drawn from."""
+def _chance(each: Drawn, size: float) -> float:
+    """Return the chance ``k = p + (1 − p)/s`` that a copy has the value that it is drawn from; s is ``1/π`` where π is not uniform."""
     return each.retention + (1.0 - each.retention) / size
 
 
-def _telling(job: LawJob) -> float:
-    """Return by how many deviations over √rows the share kept moves at least, for each value to be redrawn that is kept instead.
+def _together(of: Counts, sizes: Array) -> float:
+    """Return one over the mean of ``1/s`` over groups of so many records each."""
+    first = float(sizes[0])
+    if (sizes == first).all():
+        return first
+    mean = float(of @ (1.0 / sizes)) / int(of.sum())
+    return 1.0 / mean if mean > 0 else math.inf
+
+
+def _moves(each: Drawn, size: float) -> list[float]:
+    """Return by how many deviations over √rows the share kept moves for each value to be redrawn that is kept instead, if it does.
 
     A share ε of these kept moves k by ``ε (1 − p)(1 − 1/s)``; its deviation is ``√(k(1 − k)/n)``. Split by values and by what the
     other copies show, no count has the rows to see a tenth; so all are counted together as well.
     """
-    moves = [(k, (1.0 - each.retention) * (1.0 - 1.0 / job.size)) for each in job.drawn if 0.0 < (k := _chance(each, job.size)) < 1.0]
-    return min((shift / math.sqrt(k * (1.0 - k)) for k, shift in moves if shift > 0), default=1.0)
+    k, shift = _chance(each, size), (1.0 - each.retention) * (1.0 - 1.0 / size)
+    return [shift / math.sqrt(k * (1.0 - k))] if 0.0 < k < 1.0 and shift > 0 else []
 
 
 class _Tests:
@@ -244,40 +246,28 @@ def _at_least(met: Counts, of: Counts, chance: Array) -> Array:
     return np.asarray(np.where(met > 0, betainc(np.maximum(met, 1), of - met + 1, chance), 1.0))
 
 
-def _patterns(each: Drawn, size: int, counts: Counts, kept: _Tests, replaced: _Tests) -> None:
-    """Test how often a value is kept, or becomes that of a column beside, by which of the columns agree."""
-    of, other = counts.sum(axis=1), (1.0 - each.retention) / size
+def _patterns(each: Drawn, sizes: Sequence[Array], counts: Counts, kept: _Tests, replaced: _Tests) -> None:
+    """Test how often a value is kept, or becomes that of a column beside, by which of the columns agree.
+
+    ``sizes`` are s, or one over the mean of π over the values of a, b and c in the records of each pattern, shape (8,).
+    """
+    of, other = counts.sum(axis=1), [(1.0 - each.retention) / size for size in sizes]
     source = f"copy {each.source}'s value" if each.source else "the original's value"
-    kept.add(counts[:, 0], of, each.retention + other, f"the share of records in which copy {each.copy} keeps {source}")
+    kept.add(counts[:, 0], of, each.retention + other[0], f"the share of records in which copy {each.copy} keeps {source}")
     apart = np.arange(8)
     not_a = (apart & 1 == 0, (apart & 2 == 0) & (apart & 4 == 0))
     for place, possible in enumerate(not_a, start=1):
         where = f"the share of copy {each.copy} changed to another column's value"
-        replaced.add(counts[:, place], of, np.where(possible, other, 0.0), where)
+        replaced.add(counts[:, place], of, np.where(possible, other[place], 0.0), where)
 
 
-def _cells(copy: int, size: int, table: Counts, retention: float, kept: _Tests, replaced: _Tests) -> None:
+def _cells(copy: int, job: LawJob, table: Counts, retention: float, kept: _Tests, replaced: _Tests) -> None:
     """Test every cell of counts, shape (…, g, g): by a column beside, if there is one, what the copy is drawn from, and the copy."""
     g, of = table.shape[1], table.sum(axis=2)
-    share = np.bincount(np.arange(size) % g, minlength=g) / size
+    values = np.arange(job.size) % g
+    share = np.bincount(values, minlength=g) / job.size if job.pi is None else np.asarray(np.bincount(values, job.pi, g))
     same = np.eye(g, dtype=bool)
     kept.add(table[:, same], of, retention + (1.0 - retention) * share, f"the share of one value that copy {copy} keeps")
     changed = np.broadcast_to((1.0 - retention) * share, (g, g))[~same]
     replaced.add(table[:, ~same], np.repeat(of, g - 1, axis=1).reshape(len(table), -1), changed,
                  f"the share of one value that copy {copy} changes to another one")  # fmt: skip
-
-
-def _segments(job: LawJob, counted: LawCounts) -> list[LawTest]:
-    """Test that no segment of coins comes again."""
-    if not counted.segments:
-        return []
-    again = {copy: _again(np.concatenate(prints)) for copy, prints in counted.segments.items()}
-    copy = max(again, key=again.__getitem__)
-    p = min(1.0, len(again) * NEVER) if again[copy] else 1.0
-    where = f"the share of segments of records that copy {copy} changed in the same way is"
-    return [LawTest("repeats", p, len(again), min(job.rows, SEGMENT_ROWS), again[copy], 0.0, where)]
-
-
-def _again(prints: NDArray[np.uint64]) -> float:
-    apart = np.count_nonzero(np.diff(np.sort(prints)))  # np.unique would hash these, which all differ, and take six times as long
-    return 1.0 - (1 + apart) / prints.size

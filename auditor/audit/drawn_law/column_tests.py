@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, gammainc, ndtr, stdtr
+from scipy.special import betainc, gammainc, ndtr, rel_entr, stdtr
 
 from auditor.audit.drawn_law.chosen_rows import EPS
 from auditor.audit.drawn_law.columns import DENSITY, Columns
@@ -17,6 +17,10 @@ from auditor.types import Array
 
 CELLS = 256
 """Places at which a distribution is compared with the law's."""
+MOST_CROWDED = 0.5
+"""Share of honest values that may lie within reach of another by chance, for repeats to be told from them."""
+MOST_SIDES = 6
+"""Combinations that rows are compared in: of more a repeat might lie in two cells, for the bounds of one of them."""
 SMALL = (2.0**-7, 2.0**-14, 2.0**-21, 2.0**-28, 2.0**-40)
 LARGE = (2.0**-7, 2.0**-12)
 
@@ -65,8 +69,13 @@ def at_least(met: NDArray[np.integer], n: int, chance: Array) -> Array:
 
 
 def repeats_test(columns: Columns, joint: Columns | None, law: NoiseLaw) -> LawTest | None:
-    """Return the test of how many values have the size of another one, in their column or anywhere among whitened combinations."""
-    found = [test for test in (_repeats(columns, law), None if joint is None else _repeats(joint.in_one(), law, 0.1)) if test is not None]
+    """Return the test of how many values have the size of another one, in their column or anywhere among whitened combinations.
+
+    Where rows are too many for the digits of a single value, as of copies in single precision, that of rows that are alike as a whole.
+    """
+    one, among = _repeats(columns, law), None if joint is None else _repeats(joint.in_one(), law, 0.1)
+    whole = None if joint is None or one is not None else _repeated_rows(joint, law)
+    found = [test for test in (one, among, whole) if test is not None]
     if not found:
         return None
     worst, tests = min(found, key=lambda test: test.p), len(found)
@@ -76,22 +85,54 @@ def repeats_test(columns: Columns, joint: Columns | None, law: NoiseLaw) -> LawT
 def _repeats(columns: Columns, law: NoiseLaw, crowded: float = 0.01) -> LawTest | None:
     """Return the test of how many values of a column have the size of another one of it, to as many digits as are known.
 
-    Of honest values at most that share does: of so few the Poisson count is known, being at least that of the spacings.
+    Of honest values at most a share ``crowded`` does, or, where rows are many for their digits, as of copies on a public grid, up to
+    ``MOST_CROWDED``. Of few the Poisson count is known, being at least that of the spacings. Of many the Chernoff bound of independent
+    counts holds, as spacings of uniform values are negatively associated (Joag-Dev & Proschan 1983): each is within reach of the next
+    with a chance of ``1 − (1 − reach)ⁿ ≤ n · reach``.
     """
     size = columns.size
     n = len(size)
-    reach = 8.0 * DENSITY[law.distribution] * columns.grain + 8 * EPS
-    fine = np.flatnonzero(n * reach <= crowded)
+    reach = _reach(columns, law)
+    fine = np.flatnonzero(n * reach <= MOST_CROWDED)
     if not fine.size:
         return None
     ordered = np.ascontiguousarray(size[:, fine].T)
     ordered.sort(axis=1)
     met = (np.diff(ordered, axis=1) <= reach[fine, None]).sum(axis=1)
     expected = float(n) ** 2 * reach[fine]
-    p = np.where(met > 0, gammainc(np.maximum(met, 1), expected), 1.0)  # P(Poisson ≥ met)
+    few = np.where(met > 0, gammainc(np.maximum(met, 1), expected), 1.0)  # P(Poisson ≥ met)
+    share, by_chance = met / n, expected / n
+    apart = np.where(share > by_chance, rel_entr(share, by_chance) + rel_entr(1.0 - share, 1.0 - by_chance), 0.0)
+    p = np.where(by_chance <= crowded, few, np.exp(-n * apart))
     place = int(p.argmin())
     where = f"the share of values that have the size of another, of {columns.names[fine[place]]}, is"
     return LawTest("repeats", min(1.0, fine.size * float(p[place])), fine.size, n, float(met[place] / n), float(expected[place] / n), where)
+
+
+def _repeated_rows(joint: Columns, law: NoiseLaw) -> LawTest | None:
+    """Return the test of how many pairs of rows have the same sizes in several combinations, which are independent, at once.
+
+    Sizes are uniform, so cells of one size are equally likely, and whether two rows share one is independent from pair to pair. The number
+    of pairs that do has then a variance below its mean E, and ``P(count ≥ c) ≤ E/(c − E)²`` (Chebyshev). A cell is much wider than values
+    are known to, so that few repeats lie in two.
+    """
+    n = len(joint.t)
+    side = 4.0 * _reach(joint, law)
+    order = np.argsort(side, kind="stable")[:MOST_SIDES]
+    order = order[side[order] < 0.1]
+    if not order.size:
+        return None
+    cells = np.floor(1.0 / side[order])
+    alike = np.unique(np.floor(joint.size[:, order] * cells).astype(np.int64), axis=0, return_counts=True)[1].astype(np.float64)
+    pairs, expected = float((alike * (alike - 1.0)).sum() / 2.0), n * (n - 1.0) / 2.0 / float(np.prod(cells))
+    p = min(1.0, expected / (pairs - expected) ** 2) if pairs > expected else 1.0
+    where = "the number of pairs of rows alike in all their noise, over that of rows, is"
+    return LawTest("repeats", p, 1, n, pairs / n, expected / n, where)
+
+
+def _reach(columns: Columns, law: NoiseLaw) -> Array:
+    """Return how far apart the sizes of a column may be that are the same as far as is known."""
+    return np.asarray(8.0 * DENSITY[law.distribution] * columns.grain + 8 * EPS)
 
 
 def neighbours_test(g: Array, w: Array) -> LawTest | None:

@@ -18,15 +18,18 @@ from scipy.special import gammainc, ndtr, ndtri
 
 from auditor.audit.drawn_law.chosen_rows import EPS, Rows
 from auditor.audit.drawn_law.moments import whitening
-from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw, psd_root
+from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, psd_root
 from auditor.types import Array
 
 FINE = 2.0**-10
 """Noise that is known to no better than that share of its deviation is not looked at."""
 MOST_JOINT = 96
 """Combinations of copies and attributes that are looked at, evenly among all."""
-DENSITY = {"gaussian": 1.0 / math.sqrt(2.0 * math.pi), "uniform": 1.0 / math.sqrt(12.0)}
-"""The largest density of noise of variance 1."""
+DENSITY = {
+    "gaussian": 1.0 / math.sqrt(2.0 * math.pi), "uniform": 1.0 / math.sqrt(12.0), "laplace": math.sqrt(0.5),
+    "geometric": 1.0, "skellam": 1.0,
+}  # fmt: skip
+"""The largest density of noise of variance 1; on a lattice, whose values are known exactly, anything will do."""
 
 
 class Columns(NamedTuple):
@@ -75,7 +78,7 @@ def within_copies(law: NoiseLaw, rows: Rows) -> tuple[Array, Array]:
     """
     M, N = rows.grain.shape
     deviation = np.sqrt(np.clip(np.diag(law.covariance), 0.0, None)).reshape(M, N)
-    if law.distribution != "gaussian" and isinstance(law, GaussianNoise):
+    if law.distribution != "gaussian" and isinstance(law, KroneckerNoise):
         if whitening(law.shape).rows.shape[0] < N:
             return rows.noise, np.full((M, N), np.inf)
         undo = np.linalg.inv(psd_root(law.shape))
@@ -95,7 +98,7 @@ def combinations(law: NoiseLaw, rows: Rows) -> Columns | None:
     if law.distribution != "gaussian":
         return None
     n, M, N = rows.noise.shape
-    if isinstance(law, GaussianNoise):
+    if isinstance(law, KroneckerNoise):
         A, B = whitening(law.level_covariance).rows, whitening(law.shape).rows
     else:
         A, B = np.eye(1), whitening(law.covariance).rows

@@ -1,7 +1,8 @@
 """The noise that was drawn against the law that is stated, in sums over all rows: covariance, mean, and correlation with the data.
 
 The auditor has ``Z = Y − X``. Brought to unit variance, noise that follows its law is independent normal, whatever the data are, so
-that these tests are exact at any number of rows and for any table. For uniform noise, whose squares vary less, they are bounds, as n grows.
+that these tests are exact at any number of rows and for any table. For uniform noise, whose squares vary less, they are bounds, as n grows;
+of noise with heavier tails squares vary by ``2 + κ``, κ the excess kurtosis, and whitened coordinates are its increments.
 
 | symbol | meaning | law | shape |
 | --- | --- | --- | --- |
@@ -27,6 +28,7 @@ from scipy.special import chdtr, chdtrc, ndtr, stdtr
 
 from auditor.numerics.moments import Moments
 from auditor.results.evidence import LawTest
+from auditor.schemes.base.increment_density import is_process
 from auditor.schemes.base.noise_law import DenseNoise, NoiseLaw
 from auditor.types import Array
 
@@ -37,7 +39,11 @@ MOST_COORDINATES = 1024
 DIGITS = 2.0**-46
 """Rounding of a sum of products, beside the squares that went into it."""
 FEWEST_ROWS = 1024
-"""Rows from which sums of noise that is not Gaussian are normal enough, out to chances of 1e-9 or so."""
+"""Rows from which sums of noise that is not Gaussian are normal enough, out to chances of 1e-9 or so; of heavier tails as many more as
+squares vary more."""
+FOR_PRODUCTS = 54
+"""Rows beside the squared kurtosis, from which sums of products of two such coordinates are: ``(3 + κ)² z⁴/24`` is no more than them at
+``z = 6``."""
 
 
 class Whitening(NamedTuple):
@@ -101,14 +107,17 @@ def moment_tests(law: NoiseLaw, groups: Sequence[Moments], names: Sequence[str])
         return []
     law = law.of(chosen)
     A, B = factors(law)
-    W_A, W_B, shape = whitening(A).rows, whitening(B).rows, (len(A), len(B))
+    W_A, W_B, shape = _whitening_of_levels(law, A), whitening(B).rows, (len(A), len(B))
     P, parts = _of_noise(total, chosen, N)
     # Rounding of a sum, in whitened units, must be small beside its own spread of about √n.
     with np.errstate(over="ignore", invalid="ignore"):  # noise of 1e-301 is all rounding, as many times its own size as there are numbers
         rounding = (np.abs(W_A) @ parts.size.reshape(shape) @ np.abs(W_B).T) ** 2 * DIGITS
         kept = (rounding <= 0.01 * np.sqrt(n)).ravel()
+    excess = _excess(law)
+    kept &= (excess == 0.0) | (n >= np.maximum(FEWEST_ROWS * (1.0 + excess / 2.0), FOR_PRODUCTS * (3.0 + excess) ** 2))
     if not kept.any():
         return []
+    excess = excess[kept]
     S = np.einsum("ki,injm,oj->knom", W_A, P.reshape(*shape, *shape), W_A, optimize=True)
     S = np.einsum("ln,knom,rm->klor", W_B, S, W_B, optimize=True).reshape(kept.size, kept.size)[np.ix_(kept, kept)]
 
@@ -122,14 +131,40 @@ def moment_tests(law: NoiseLaw, groups: Sequence[Moments], names: Sequence[str])
     counts = np.array([group.count for group in groups])
     spread = np.einsum("gk,g->k", white(sums) ** 2, 1.0 / counts)
     tests = [
-        _covariance(S, n, law, P / n, names, chosen),
+        _covariance(S, n, law, P / n, names, chosen, excess),
         _normal("mean", white(sums.sum(axis=0)) / np.sqrt(n), n, "a mean of the noise, in standard errors, is"),
-        _normal("correlation with the data", white(parts.cross) / parts.x_size[:, None], n,
-                "a correlation of noise and data, in standard errors, is"),
-        LawTest("means of groups of rows", min(1.0, spread.size * float(_chi(spread, len(groups)).min())), spread.size, n,
+        LawTest("means of groups of rows",
+                min(1.0, spread.size * float(_chi(spread, len(groups), excess * (len(groups) / n)).min())), spread.size, n,
                 float(spread.max() / len(groups)), 1.0, "the variance of the noise's mean over groups of rows, beside the law's, is"),
     ]  # fmt: skip
+    if not (excess > 0.0).any():  # one record far out would carry its own noise's tails into the sum
+        tests.append(_normal("correlation with the data", white(parts.cross) / parts.x_size[:, None], n,
+                             "a correlation of noise and data, in standard errors, is"))  # fmt: skip
     return tests
+
+
+def _whitening_of_levels(law: NoiseLaw, Sigma: Array) -> Array:
+    """Return W of Sigma, shape (r, M); of one process its increments, which alone are independent and not just uncorrelated."""
+    if not is_process(law) or not law.one_process:
+        return whitening(Sigma).rows
+    levels = np.diag(Sigma)
+    order = np.argsort(levels, kind="stable")
+    W = np.eye(len(levels))[order]
+    W[1:] -= W[:-1].copy()
+    steps = np.diff(levels[order], prepend=0.0)
+    return np.asarray(W[steps > 0] / np.sqrt(steps[steps > 0])[:, None])
+
+
+def _excess(law: NoiseLaw) -> Array:
+    """Return the excess kurtosis of each whitened coordinate, shape (r,), in the order of ``W``; 0 where tails are not heavy."""
+    A, B = factors(law)
+    if not is_process(law):
+        return np.zeros(len(whitening(A).rows) * len(whitening(B).rows))
+    K = np.asarray(law.excess_kurtosis).reshape(law.copies, law.width)
+    levels, loud = np.diag(A), np.diag(B) > 0
+    order = np.argsort(levels, kind="stable") if law.one_process else np.arange(len(levels))
+    steps = np.diff(levels[order], prepend=0.0) if law.one_process else levels
+    return np.asarray(K[order[steps > 0]][:, loud]).ravel()
 
 
 class _Parts(NamedTuple):
@@ -157,10 +192,12 @@ def _totals(group: Moments, chosen: Sequence[int], N: int) -> Array:
     return np.asarray(parts[np.asarray(chosen)] - parts[0])
 
 
-def _covariance(S: Array, n: int, law: NoiseLaw, found: Array, names: Sequence[str], chosen: Sequence[int]) -> LawTest:
+def _covariance(
+    S: Array, n: int, law: NoiseLaw, found: Array, names: Sequence[str], chosen: Sequence[int], excess: Array
+) -> LawTest:
     """Return the test that ``S`` is a Wishart matrix of n rows and covariance I, stated by the entry of ``K_Z`` that is furthest off."""
     size, own = len(S), np.clip(np.diag(S), 0.0, None)  # of a direction without any noise, rounding may leave less than nothing
-    worst = float(_chi(own, n).min())  # bounded noise varies less than that
+    worst = float(_chi(own, n, excess).min())  # bounded noise varies less than that
     if size > 1:
         both = np.sqrt(np.outer(own, own))
         r = np.divide(S, both, out=np.zeros_like(S), where=both > 0)
@@ -191,6 +228,8 @@ def _normal(statistic: str, values: Array, n: int, where: str) -> LawTest:
     return LawTest(statistic, min(1.0, 2.0 * finite.size * float(ndtr(-worst))), finite.size, n, worst, 0.0, where)
 
 
-def _chi(values: Array, degrees: float) -> Array:
-    """Return two-sided p-values of χ² statistics."""
-    return np.asarray(np.minimum(1.0, 2.0 * np.minimum(chdtr(degrees, values), chdtrc(degrees, values))))
+def _chi(values: Array, degrees: float, excess: Array) -> Array:
+    """Return two-sided p-values of sums of so many squares, each of variance ``2 + excess``: of χ² with as many degrees as vary so much."""
+    spread = 1.0 + excess / 2.0
+    values, few = values / spread, degrees / spread
+    return np.asarray(np.minimum(1.0, 2.0 * np.minimum(chdtr(few, values), chdtrc(few, values))))

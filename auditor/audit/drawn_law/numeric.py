@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+import numpy as np
+
 from auditor.audit.base.release import Release
 from auditor.audit.drawn_law.chosen_rows import MOST_COORDINATES, rows_of, rows_wanted, runs
+from auditor.audit.drawn_law.last_digits import last_digits_test
 from auditor.audit.drawn_law.moments import moment_tests, some_copies
 from auditor.audit.drawn_law.rows import row_tests
 from auditor.numerics.blocks import block_head, row_blocks
@@ -38,8 +41,13 @@ def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments])
     tests = moment_tests(law, groups, names)
     if release.key.replicate == 1:
         chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
-        rows = rows_of(looked_at(release, law_rows(release)), chosen, transformed is None)
+        blocks = list(looked_at(release, law_rows(release)))
+        rows = rows_of(blocks, chosen, transformed is None)
         tests += row_tests(law.of(chosen), rows, names, chosen)
+        if not release.scheme.makes_copies:  # those that audits draw are doubles of any digits, and nobody gets them
+            y = np.concatenate([np.stack([copies[copy - 1] for copy in chosen], axis=1) for _, copies in blocks])
+            digits = last_digits_test(law.of(chosen), rows.x, y, names, chosen)
+            tests += [] if digits is None else [digits]
     return tests
 
 

@@ -15,7 +15,7 @@ nothing of them, as noise that follows its law is independent of them.
 | ``size`` | rows with hardly any noise, or far too much | shares of s near 0 and 1: binomial |
 | ``rows without noise`` | single rows that are out as they are | n times the law's chance of a row so small, bounded by its density |
 | ``equal copies`` | rows that two copies share their noise in | share of differences near 0: binomial |
-| ``repeats`` | periods, and rows that share their noise, or its size, with others | pairs of neighbours in order of s: Poisson |
+| ``repeats`` | periods, and rows that share their noise, or its size, with others | neighbours in order of s: Poisson, or bounds |
 | ``neighbouring rows`` | noise that hangs on the row before, in any copy | ``Σ g_i h_{i+1} / ‖g‖`` over pairs that share no row: N(0, 1) |
 | ``dependence on the data`` | noise whose size or sign goes with the data | ``Σ a_i g_i / ‖a‖`` with a any function of the data: N(0, 1) |
 | ``joint law`` | noise of several copies or attributes whose sizes go together | correlations of u and w: t |
@@ -44,11 +44,23 @@ from auditor.audit.drawn_law.column_tests import (
     repeats_test,
     size_test,
 )
-from auditor.audit.drawn_law.columns import DENSITY, FINE, Columns, combinations, length_of, over, scores, within_copies
+from auditor.audit.drawn_law.columns import DENSITY, FINE, MOST_JOINT, Columns, combinations, length_of, over, scores, within_copies
+from auditor.audit.drawn_law.increments import (
+    columns_of,
+    equal_copies_test,
+    independent_increments,
+    lattice_test,
+    own_increments,
+    periods_test,
+    zero_rows_test,
+)
 from auditor.audit.drawn_law.low_digits import low_digits_test
 from auditor.audit.drawn_law.moments import HARDLY_ANY, whitening
 from auditor.results.evidence import LawTest
-from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw
+from auditor.schemes.base.increment_density import is_process
+from auditor.schemes.base.noise_density import LATTICE
+from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
+from auditor.types import Array
 
 MOST_PAIRS = 64
 """Pairs of copies that are looked at, evenly among all."""
@@ -74,20 +86,42 @@ def row_tests(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[
         return []
     tests = [_no_noise(law, rows)]
     places = [f"{name!r} in copy {copy}" for copy in chosen for name in names]
-    inner = within_copies(law, rows)
-    own = Columns.of(inner[0].reshape(n, M * N), inner[1].ravel(), places, law)
+    if is_process(law):
+        own = columns_of(own_increments(law), rows, names, chosen)
+        steps = columns_of(independent_increments(law), rows, names, chosen, MOST_JOINT)
+        joint = steps if len(steps.names) > 1 else None
+    else:
+        inner = within_copies(law, rows)
+        own = Columns.of(inner[0].reshape(n, M * N), inner[1].ravel(), places, law)
+        joint = combinations(law, rows)
     if not own.names:
         return [test for test in tests if test is not None]
-    joint = combinations(law, rows)
     every = own if joint is None else own.joined(joint).joined(length_of(joint))
     size = every.size
     g, w = every.score, scores(size)
     tests += [
-        distribution_test(every, law), size_test(every, size, law), _without_noise(law, rows, chosen), _equal(law, rows, names, chosen),
-        repeats_test(own, joint, law), neighbours_test(g, w), on_the_data_test(rows.x, g, w), low_digits_test(law, rows, chosen),
+        distribution_test(every, law), size_test(every, size, law), *_cells(law, rows, names, chosen),
+        _repeats(law, rows, own, joint, chosen), neighbours_test(g, w), on_the_data_test(rows.x, g, w), low_digits_test(law, rows, chosen),
     ]  # fmt: skip
     tests += [] if joint is None else [joint_test(joint.t, w[:, len(own.names) : -1])]
     return [test for test in tests if test is not None]
+
+
+def _cells(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> list[LawTest | None]:
+    """Return the tests of rows and cells with no noise of their own."""
+    if not is_process(law):
+        return [_without_noise(law, rows, chosen), _equal(law, rows, names, chosen)]
+    equal = equal_copies_test(law, rows, names, chosen)
+    if law.distribution not in LATTICE:
+        return [_without_noise(law, rows, chosen), equal]
+    return [zero_rows_test(law, rows, chosen), equal, lattice_test(law, rows)]
+
+
+def _repeats(law: NoiseLaw, rows: Rows, own: Columns, joint: Columns | None, chosen: Sequence[int]) -> LawTest | None:
+    """Return the test of values that come again; of noise on a lattice, whose values do by law, of runs of rows."""
+    if is_process(law) and law.distribution in LATTICE:
+        return periods_test(law, rows, chosen)
+    return repeats_test(own, joint, law)
 
 
 def _without_noise(law: NoiseLaw, rows: Rows, chosen: Sequence[int]) -> LawTest | None:
@@ -97,7 +131,7 @@ def _without_noise(law: NoiseLaw, rows: Rows, chosen: Sequence[int]) -> LawTest 
     for place in range(M):
         own = law.of([place + 1])
         W = whitening(own.covariance).rows
-        if law.distribution != "gaussian" and len(W) < N:
+        if law.distribution == "uniform" and len(W) < N:
             continue
         r, known = len(W), float((np.abs(W) @ rows.grain[place]).max(initial=0.0))
         if r == 0 or known > FINE:
@@ -152,7 +186,7 @@ def _no_noise(law: NoiseLaw, rows: Rows) -> LawTest | None:
         tests += int(silent.sum())
     slack = 20.0 * math.sqrt(HARDLY_ANY * M * N)
     units, known = over(rows.noise, deviation), over(rows.grain, deviation)
-    parts = [(law.level_covariance, 1), (law.shape, 2)] if isinstance(law, GaussianNoise) else [(law.covariance, 0)]
+    parts = [(_levels(law), 1), (law.shape, 2)] if isinstance(law, KroneckerNoise) else [(law.covariance, 0)]
     for K, axis in parts:
         own = np.sqrt(np.clip(np.diag(K), 0.0, None))
         null = whitening(K).null * own  # in units of each coordinate
@@ -168,3 +202,14 @@ def _no_noise(law: NoiseLaw, rows: Rows) -> LawTest | None:
     worst = max(excess)
     return LawTest("no noise by law", 0.0 if worst > 1.0 else 1.0, tests, n, worst, 1.0,
                    "noise where the law has none, beside what rounding can leave, is")  # fmt: skip
+
+
+def _levels(law: KroneckerNoise) -> Array:
+    """Return ``Sigma``, shape (M, M); of a process a matrix that is singular only where levels are equal.
+
+    At levels that are nearly so a process moves in few rows, and there by all of its noise.
+    """
+    if not is_process(law):
+        return law.level_covariance
+    levels = np.diag(law.level_covariance)
+    return np.diag(levels) if not law.one_process else np.where(levels[:, None] == levels, levels, 0.0)

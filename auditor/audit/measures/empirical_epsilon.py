@@ -161,9 +161,9 @@ class Trials:
 
     def __init__(self, scheme: Any, levels: Sequence[float], size: int, trials: int, key: Key) -> None:
         self._levels = tuple(levels)
-        self._made = []
-        for value in (0, min(1, size - 1)):
-            copies = scheme.copies(np.full(trials, value), size, replace(key, scheme=f"{key.scheme} of value {value + 1}"))
+        self._values, self._made = _rarest(scheme.replaced_by(size), size), []
+        for place, value in enumerate(self._values, start=1):
+            copies = scheme.copies(np.full(trials, value), size, replace(key, scheme=f"{key.scheme} of value {place}"))
             for level in levels:
                 copies.skip(level)
             self._made.append(copies)
@@ -171,17 +171,25 @@ class Trials:
     def audit(self, coalition: Sequence[int], confidence: float = 0.95) -> EpsilonAudit:
         """Return a lower bound on a coalition's ε, by copy numbers from 1.
 
-        Outputs are told apart by which copies show the first value, the second, or another: enough, by symmetry, for a scheme that
-        keeps to its law. Of more than six copies the six least perturbed are looked at: what these lose the coalition loses.
+        Outputs are told apart by which copies show the first value, the second, or another: enough for a scheme that keeps to its law,
+        under which a third value is as likely of either. Of more than six copies the six least perturbed are looked at: what these lose
+        the coalition loses.
         """
         best = sorted(coalition, key=lambda number: (-self._levels[number - 1], number))[:MOST_COPIES]
         seen = []
         for copies in self._made:
             outcome = np.zeros(copies.original.size, dtype=np.intp)
             for number in sorted(best):
-                outcome = outcome * 3 + np.minimum(copies.copy(number), 2)
+                shown = copies.copy(number)
+                outcome = outcome * 3 + np.where(shown == self._values[0], 0, np.where(shown == self._values[1], 1, 2))
             seen.append(outcome)
         return empirical_epsilon(seen[0], seen[1], 3 ** len(best), confidence)
+
+
+def _rarest(pi: Array | None, size: int) -> tuple[int, int]:
+    """Return two values to tell apart: of uniform replacements any two, else the least likely ones, which their own outputs tell best."""
+    order = range(size) if pi is None else np.argsort(pi, kind="stable").tolist()
+    return order[0], order[min(1, size - 1)]
 
 
 def distinguish(scheme: Any, levels: Sequence[float], size: int, trials: int, seed: int, confidence: float = 0.95) -> EpsilonAudit:

@@ -6,6 +6,7 @@
 | ``exact`` | ``exact``, ``exact_gain`` | for how many records does it round to the true value, and how many beyond chance |
 | ``error-quantiles`` | ``error_quantile(0.5)`` | how far off is it for the record in the middle |
 | ``interval-privacy`` | ``interval_privacy``, ``localised_width``, ``localised_share`` | how wide must an interval be to hold the truth |
+| ``candidates-left`` | ``candidates_left`` | between how many values does an attack still waver |
 | ``entropy-privacy`` | ``entropy_privacy``, ``privacy_loss`` | how uncertain is a value still, whatever the attack |
 """
 
@@ -13,12 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from auditor.adversary.density import NoiseDensity
 from auditor.audit.base.records import ALL, CellContext, number
-from auditor.audit.measures.entropy import attribute_histogram, entropy, information
+from auditor.audit.measures.entropy import attribute_histogram, entropy, information, lattice_histogram
 from auditor.audit.numeric.error_bars import with_total
 from auditor.audit.numeric.error_tally import Rounding, Tally, Tolerance, reportable, size_quantile
 from auditor.data.columns.resolution import Resolution
@@ -29,7 +30,7 @@ from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import ErrorBar, Measurement
 from auditor.scenario.model import Scenario
-from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw
+from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.types import Array, Coalition
 
 
@@ -52,6 +53,7 @@ def wanted_tally(scenario: Scenario, scale: Array, table: Table) -> Tally:
         reach=3.0 if spread is None else float(spread.options["reach"]),
         sizes=intervals is not None or scenario.measure("error-quantiles") is not None,
         confidence=None if intervals is None else float(intervals.options["confidence"]),
+        candidates=scenario.measure("candidates-left") is not None,
         head=None if spread is None else block_head(table.rows, len(scale), int(spread.options["records"])),
     )
 
@@ -111,7 +113,7 @@ def tally_records(
     if tally.confidence is not None:
         records += _quantile(cells, "interval_privacy", tally, tally.confidence, 2.0)
         records += _localised(cells, tally)
-    return records
+    return records + _left(cells, tally)
 
 
 def _interval(value: Array, error: Array) -> tuple[Array, Array, Array, Array]:
@@ -178,18 +180,27 @@ def _localised(cells: _Cells, tally: Tally) -> list[Measurement]:
     ]
 
 
+def _left(cells: _Cells, tally: Tally) -> list[Measurement]:
+    """Mean number of values left; nothing for attacks that count none."""
+    if tally.left is None or tally.left_square is None:
+        return []
+    left, nothing = tally.left / tally.rows, np.full((tally.left.shape[0], tally.left.shape[1] + 1), np.nan)
+    spread = np.sqrt(np.clip(tally.left_square / tally.rows - left**2, 0.0, None) / tally.rows)
+    return cells.records("candidates_left", (*_interval(with_total(left), with_total(spread)), nothing), "sampling", lowest=1.0)
+
+
 def entropy_records(context: CellContext, table: Table, law: NoiseLaw | None, coalitions: Sequence[Coalition]) -> list[Measurement]:
     """Return entropy privacy and its loss for every coalition: figures of the copies, whatever attack and knowledge."""
-    if not isinstance(law, GaussianNoise):
+    if not isinstance(law, KroneckerNoise):
         return _withheld_entropies(context, coalitions, "needs the law of the noise, of one shape across the copies")
-    bounded = law.distribution == "uniform"
-    if bounded and (law.shape - np.diag(np.diag(law.shape))).any():
+    if law.distribution == "uniform" and (law.shape - np.diag(np.diag(law.shape))).any():
         reason = "uniform noise that is correlated between attributes is not uniform in any one of them"
         return _withheld_entropies(context, coalitions, reason)
     # What is known of a single copy is not lost with a coalition that has no such figure.
-    withheld = [coalition for coalition in coalitions if bounded and len(coalition) > 1]
+    shown = law.distribution == "gaussian" or law.one_process
+    withheld = [coalition for coalition in coalitions if not shown and len(coalition) > 1]
     cached = [coalition for coalition in coalitions if coalition not in set(withheld)]
-    records = _withheld_entropies(context, withheld, "pooled uniform noise has no density of its own; ask for single copies")
+    records = _withheld_entropies(context, withheld, f"pooled {law.distribution} noise has no density of its own; ask for single copies")
     if not cached:
         return records
     try:
@@ -207,13 +218,14 @@ def _withheld_entropies(context: CellContext, coalitions: Sequence[Coalition], r
     return [*cells.withheld("entropy_privacy", reason), *cells.withheld("privacy_loss", reason)]
 
 
-def _entropies(context: CellContext, table: Table, law: GaussianNoise, coalitions: Sequence[Coalition]) -> tuple[Array, Array]:
+def _entropies(context: CellContext, table: Table, law: KroneckerNoise, coalitions: Sequence[Coalition]) -> tuple[Array, Array]:
     """Return ``2^{h(X|Y)}`` in standard deviations and ``1 − 2^{−I}``, shapes (B, N + 1)."""
     left, lost = np.empty((len(coalitions), table.width)), np.empty((len(coalitions), table.width))
     for j in range(table.width):
-        edges, mass = attribute_histogram(table.values[:, j])
+        noise = law.density_at(1.0, j)
+        edges, mass = lattice_histogram(table.values[:, j], noise.unit) if noise.on_lattice else attribute_histogram(table.values[:, j])
         whole = 2.0 ** entropy(mass, float(edges[1] - edges[0])) / math.sqrt(context.variances[j])
-        cached = _remembered(lambda std, e=edges, m=mass: information(e, m, NoiseDensity(law.distribution, std)))  # type: ignore[misc]
+        cached = _remembered(lambda std, e=edges, m=mass, z=noise: information(e, m, replace(z, std=std)))  # type: ignore[misc]
         for b, coalition in enumerate(coalitions):
             std = math.sqrt(float(best_unbiased_combination(law.of(coalition).level_covariance)[1]) * law.shape[j, j])
             kept = 2.0 ** -cached(std) if std > 0 else 0.0

@@ -91,7 +91,7 @@ def _target(spec: str, target: str, base: str | None, seed: int) -> Labels:
     options = {key: data.pop(key, None) for key in ("columns", "rows", "missing", "order")}
     source = data.pop("source")
     options["columns"], _ = Categories({}, data.get("categorical", {})).beside_columns(options["columns"], data.get("dates", ()))
-    for key in ("standardize", "disclosure", "bin", "categorical", "dates", "hierarchies", "key"):  # done to the table, not to a class
+    for key in ("standardize", "disclosure", "bin", "categorical", "dates", "hierarchies", "key", "bounds"):  # of a table, not of a class
         data.pop(key, None)
     folder = None if base is None else Path(base)
     return load_target(source, target, **options, parameters=data, rng=stream(seed, "data"), base=folder)

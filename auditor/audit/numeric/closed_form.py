@@ -73,15 +73,15 @@ def spread(S: Array, A: Array, rows: int) -> tuple[Array, Array]:
 def excess_spread(first: Maps, second: Maps, law: NoiseLaw, rows: int) -> tuple[Array, Array] | None:
     """Return what noise that is not Gaussian adds to ``spread``; None for Gaussian noise.
 
-    With ``V = W·root`` the error is ``b + V u``, u independent with excess kurtosis κ: the fourth cumulants add
-    ``κ Σ_l (Σ_j V_jl²)(Σ_j V'_jl²) / n``, and ``κ Σ_l V_jl² V'_jl² / n`` attribute by attribute. Exact for symmetric u.
+    With ``V = W·root`` the error is ``b + V u``, u independent with excess kurtoses κ: the fourth cumulants add
+    ``Σ_l κ_l (Σ_j V_jl²)(Σ_j V'_jl²) / n``, and ``Σ_l κ_l V_jl² V'_jl² / n`` attribute by attribute. Exact for symmetric u.
     """
-    if law.excess_kurtosis == 0.0:
+    if law.excess_kurtosis is None:
         return None
-    V, other = (first.weights @ law.root) ** 2, (second.weights @ law.root) ** 2
+    V, other = (first.weights @ law.root) ** 2 * law.excess_kurtosis, (second.weights @ law.root) ** 2
     each = np.einsum("bnl,bnl->bn", V, other)
     total = np.einsum("bl,bl->b", V.sum(axis=1), other.sum(axis=1))
-    return law.excess_kurtosis * each / rows, law.excess_kurtosis * total / rows
+    return each / rows, total / rows
 
 
 def closed_form(maps: Maps, K_X: Array, law: NoiseLaw, rows: int, cancelling: NDArray[np.intp] | None = None) -> ClosedForm:

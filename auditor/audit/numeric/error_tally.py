@@ -100,6 +100,10 @@ class Tally:
     hits, expected_hits, hit_variance : lists of ndarrays of shape (B, N)
         By tolerance.
     counts, size_counts : ndarrays of shape (B, N, bins)
+    candidates : bool
+        Whether to count the values that attacks think possible.
+    left, left_square : ndarrays of shape (B, N)
+        Sums of the numbers of values left, and of their squares; NaN for attacks that count none.
     width, width_square, inside : ndarrays of shape (B, N)
         Sums of intervals' widths (standard deviations), their squares, and of records that lie in theirs; NaN for no intervals.
     """
@@ -121,6 +125,9 @@ class Tally:
     width: Array | None = None
     width_square: Array | None = None
     inside: Array | None = None
+    candidates: bool = False
+    left: Array | None = None
+    left_square: Array | None = None
 
     @property
     def wanted(self) -> bool:
@@ -162,6 +169,10 @@ class Tally:
             expected.append(chance.sum(axis=0))
             variance.append((chance * (1.0 - chance)).sum(axis=0))
         self.expected_hits, self.hit_variance = _added(self.expected_hits, expected), _added(self.hit_variance, variance)
+
+    def leave(self, candidates: Array) -> None:
+        """Count one block's values left, shape (b, B, N), NaN where an attack does not say."""
+        self.left, self.left_square = _sum(self.left, candidates.sum(axis=0)), _sum(self.left_square, (candidates**2).sum(axis=0))
 
     def localise(self, low: Array, high: Array, x: Array) -> None:
         """Count one block's intervals, shapes (b, B, N), NaN where an attack gives none."""

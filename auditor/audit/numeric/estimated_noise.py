@@ -30,7 +30,7 @@ import numpy as np
 from auditor import registry
 from auditor.numerics.moments import Moments
 from auditor.numerics.statistics import jackknife_error
-from auditor.schemes.base.noise_law import DenseNoise, GaussianNoise, NoiseLaw
+from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw
 from auditor.schemes.base.scheme import TableMoments
 from auditor.types import Array
 
@@ -115,10 +115,10 @@ def _white_levels(K_Z: Array, variances: Array) -> Array:
     return np.asarray(np.clip(np.diag(K_Z), 0.0, None).reshape(-1, variances.size).sum(axis=1) / variances.sum())
 
 
-def _law(name: str, levels: Array, table: TableMoments) -> GaussianNoise:
+def _law(name: str, levels: Array, table: TableMoments) -> KroneckerNoise:
     cls: Any = registry.get("scheme", name)
     law = cls(cls.Parameters()).law(tuple(levels.tolist()), table)
-    assert isinstance(law, GaussianNoise)
+    assert isinstance(law, KroneckerNoise)
     return law
 
 
@@ -131,13 +131,13 @@ def _largest(off: Array, scale: Array) -> float:
     return float(np.divide(np.abs(off), scale, out=np.zeros_like(off), where=scale > 0).max(initial=0.0))
 
 
-def _nearest(K_Z: Array, laws: Mapping[str, GaussianNoise], distances: Mapping[str, float], rows: int) -> NoiseLaw:
+def _nearest(K_Z: Array, laws: Mapping[str, KroneckerNoise], distances: Mapping[str, float], rows: int) -> NoiseLaw:
     """Return the covariance across copies with the nearest scheme's shape, if that is near enough; else ``K̂``."""
     near = laws[min(distances, key=lambda name: distances[name])]
     N, M = near.width, near.copies
     inverse = np.linalg.pinv(near.shape, hermitian=True)
     Sigma = np.einsum("iajb,ba->ij", K_Z.reshape(M, N, M, N), inverse) / max(1, np.linalg.matrix_rank(near.shape, hermitian=True))
-    found = GaussianNoise((Sigma + Sigma.T) / 2.0, near.shape, near.follows_data)
+    found = KroneckerNoise((Sigma + Sigma.T) / 2.0, near.shape, near.follows_data)
     deviation = np.sqrt(np.clip(np.diag(K_Z), 0.0, None))
     near_enough = max(NEAR, CHANCE / np.sqrt(rows))
     return found if _distance(K_Z, found.covariance, deviation) <= near_enough else DenseNoise(K_Z, N)

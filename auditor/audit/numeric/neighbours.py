@@ -117,6 +117,10 @@ class _Inner(Reconstruction):
         found = self._fitted.chances(copies, tolerance)
         return None if found is None else found[self._own]
 
+    def candidates(self, copies: Sequence[Array]) -> Array | None:
+        found = self._fitted.candidates(copies)
+        return None if found is None else found[self._own]
+
     def inferred(self, copies: Sequence[Array]) -> Inferred | None:
         return self._fitted.inferred([copy[self._own] for copy in copies])
 

@@ -141,6 +141,9 @@ def tally_rows(
             intervals = {place: _intervals(*asked[place], tally.confidence, x.shape) for place in estimates}
             low, high = (np.stack([intervals[place][end] for place in first], axis=1) for end in (0, 1))
             tally.localise(low, high, x)
+        if tally.candidates:
+            left = {place: _candidates(*asked[place], x.shape) for place in estimates}
+            tally.leave(np.stack([left[place] for place in first], axis=1))
         stops = np.cumsum(counts[index])
         sums.extend((errors[stop - count : stop] ** 2).sum(axis=0) for stop, count in zip(stops, counts[index], strict=True) if count)
     return np.array(sums), expected
@@ -159,6 +162,15 @@ def _intervals(fitted: Reconstruction, copies: list[Array], confidence: float, s
     if found is None:
         return np.full(shape, np.nan), np.full(shape, np.nan)
     return checked(found[0], shape), checked(found[1], shape)
+
+
+def _candidates(fitted: Reconstruction, copies: list[Array], shape: tuple[int, ...]) -> Array:
+    """Return how many values an attack leaves, NaN where it does not say."""
+    found = fitted.candidates(copies)
+    if found is None:
+        return np.full(shape, np.nan)
+    unknown = np.isnan(found)
+    return np.where(unknown, np.nan, checked(np.where(unknown, 1.0, found), shape))
 
 
 class CopyBlocks:

@@ -65,8 +65,8 @@ def redrawn_moments(original: Moments, law: NoiseLaw, rng: np.random.Generator) 
     G = rng.standard_normal((N + 1, q))
     # Cochran: UᵀU is the part along the columns of [1, X], GᵀG, plus an independent Wishart matrix of the n − N − 1 other dimensions.
     UU = G.T @ G + wishart(max(n - N - 1, 0), q, rng)
-    # With excess kurtosis κ, Var Σ u² = (2 + κ) n where Gaussian components have 2n: stretch the diagonal about its mean n.
-    UU[np.diag_indices(q)] = n + (np.diag(UU) - n) * np.sqrt(1.0 + law.excess_kurtosis / 2.0)
+    if law.excess_kurtosis is not None:  # with κ, Var Σ u² = (2 + κ) n where Gaussian components have 2n: stretch the diagonal about n
+        UU[np.diag_indices(q)] = np.clip(n + (np.diag(UU) - n) * np.sqrt(1.0 + law.excess_kurtosis / 2.0), 0.0, None)
     across, ZZ = psd_root(A) @ G @ L.T, L @ UU @ L.T
     H = np.tile(np.eye(N), (1, law.copies + 1))  # [X, Y_1 … Y_M] = X H + [0, Z_1 … Z_M]
     total, products = original.total @ H, H.T @ original.products @ H

@@ -137,7 +137,7 @@ class Gathered:
     def _given(self, knowledge: Knowledge) -> Given:
         """Return what this knowledge gives beside the copies."""
         if isinstance(knowledge, (Perfect, KnownAttributes)):
-            return ExactMoments(self.copies.moments.mean, self.copies.moments.covariance)
+            return ExactMoments(self.copies.moments.mean, self.copies.moments.covariance, self.copies.table.shares)
         chosen = self._chosen.get(key_of(knowledge))
         if chosen is None:
             return NOTHING

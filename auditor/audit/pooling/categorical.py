@@ -9,6 +9,8 @@ estimator of ``auditor.audit.pooling.matching_records``:
 - all its copies by the values they show, which sees leaks that treat values differently; where many records look like no other it can
   only refute.
 
+Of a scheme whose replacements are not uniform the first two look at the best copy's value with the pattern.
+
 Not covered: in coalitions judged by threes, leaks that show in no three copies; and leaks that treat values differently where records
 are too few.
 """
@@ -67,9 +69,13 @@ KINDS, CELL_OF = _cells_of_bits()
 
 @dataclass
 class MatchingCounts:
-    """What was counted of some coalitions: patterns and values by coalition, and bits by three copies and row group, shape (G, 64)."""
+    """What was counted of some coalitions: patterns and values by coalition, and bits by three copies and row group, shape (G, 64).
+
+    ``labelled`` are patterns with the best copy's value.
+    """
 
     patterns: dict[Coalition, PatternCounts] = field(repr=False)
+    labelled: dict[Coalition, ValueCounts] = field(repr=False)
     values: dict[Coalition, ValueCounts] = field(repr=False)
     threes: dict[Coalition, NDArray[np.int64]] = field(repr=False)
 
@@ -77,8 +83,9 @@ class MatchingCounts:
         """Add what was counted in the records that follow."""
         for order, seen in other.patterns.items():
             self.patterns[order].add(seen)
-        for order, found in other.values.items():
-            self.values[order].add(found)
+        for mine, theirs in ((self.labelled, other.labelled), (self.values, other.values)):
+            for order, found in theirs.items():
+                mine[order].add(found)
         for three, bits in other.threes.items():
             self.threes[three] = self.threes[three] + bits
 
@@ -97,18 +104,21 @@ class MatchingJob(Job[MatchingCounts]):
     size: int
     groups: int
     patterns: tuple[Coalition, ...] = ()
+    labelled: tuple[Coalition, ...] = ()
     values: tuple[Coalition, ...] = ()
     threes: tuple[Coalition, ...] = ()
     exact = True
 
     def weight(self, records: int) -> int:
         """Keys and counts of patterns and outcomes, and counts of bits."""
-        return KEY_BYTES * records * (len(self.patterns) + len(self.values)) + 8 * 64 * self.groups * len(self.threes)
+        keys = len(self.patterns) + len(self.labelled) + len(self.values)
+        return KEY_BYTES * records * keys + 8 * 64 * self.groups * len(self.threes)
 
     def begin(self) -> MatchingCounts:
         """Return empty counts."""
         return MatchingCounts(
             {order: PatternCounts(len(order), self.groups) for order in self.patterns},
+            {order: ValueCounts(self.rows, self.size, len(order), self.groups, labelled=True) for order in self.labelled},
             {order: ValueCounts(self.rows, self.size, len(order), self.groups) for order in self.values},
             {three: np.zeros((self.groups, 64), dtype=np.int64) for three in self.threes},
         )
@@ -116,7 +126,7 @@ class MatchingJob(Job[MatchingCounts]):
     def take(self, block: CodeBlock, into: MatchingCounts) -> None:
         """Count one block."""
         x, groups = block.x, (block.first + np.arange(block.x.size)) % self.groups
-        for counts in (into.patterns, into.values):
+        for counts in (into.patterns, into.labelled, into.values):
             for order, each in counts.items():
                 each.take(x, [block.copy(number) for number in order], groups)
         bits = _Bits(block)
@@ -125,7 +135,7 @@ class MatchingJob(Job[MatchingCounts]):
 
     def end(self, into: MatchingCounts) -> None:
         """Let go of what has become too much."""
-        counts: list[PatternCounts | ValueCounts] = [*into.patterns.values(), *into.values.values()]
+        counts: list[PatternCounts | ValueCounts] = [*into.patterns.values(), *into.labelled.values(), *into.values.values()]
         for each in counts:
             each.shorten()
 
@@ -163,10 +173,14 @@ class CoalitionMatching:
         Retention probabilities as stated.
     go_through : callable
         Has a job done in one pass over the release.
+    alike : bool
+        Whether the scheme treats all values alike, as it does where replacements are uniform.
     """
 
-    def __init__(self, rows: int, size: int, levels: tuple[float, ...], go_through: Callable[[MatchingJob], MatchingCounts]) -> None:
-        self._rows, self._size, self._levels, self._go_through = rows, size, levels, go_through
+    def __init__(
+        self, rows: int, size: int, levels: tuple[float, ...], go_through: Callable[[MatchingJob], MatchingCounts], alike: bool = True
+    ) -> None:
+        self._rows, self._size, self._levels, self._go_through, self._alike = rows, size, levels, go_through, alike
         self._count = min(JACKKNIFE_GROUPS, rows)
 
     def evidence(self, coalitions: Mapping[Coalition, bool | None], proved: bool = True) -> dict[Coalition, Pooling]:
@@ -192,27 +206,38 @@ class CoalitionMatching:
         """Test coalitions of few copies, all of a coalition's copies together, in as many passes as the memory for counts needs."""
         narrow = {order: c for c, order in orders.items() if len(order) <= MOST_LABELLED}
         # A pattern of k copies together with the truth is a partition of k + 1 things: Bell's number of them, whatever the domain.
-        costs = [(("patterns", order), min(self._rows, MOST_NUMBERS, self._count * partitions(len(order) + 1))) for order in narrow]
-        costs += [(("values", order), min(possible_cells(self._rows, self._size, len(order)) * self._count, self._rows, MOST_CELLS))
-                  for order in narrow]  # fmt: skip
+        costs = [(("patterns", order), min(self._rows, MOST_NUMBERS, self._count * partitions(len(order) + 1)))
+                 if self._alike else (("labelled", order), self._cells(len(order))) for order in narrow]  # fmt: skip
+        costs += [(("values", order), self._cells(len(order))) for order in narrow]
         for batch in batches(costs):
-            asked = {how: tuple(order for kind, order in batch if kind == how) for how in ("patterns", "values")}
-            found = self._go_through(MatchingJob(self._rows, self._size, self._count, asked["patterns"], asked["values"]))
+            asked = {how: tuple(order for kind, order in batch if kind == how) for how in ("patterns", "labelled", "values")}
+            found = self._go_through(MatchingJob(self._rows, self._size, self._count, **asked))
             for order, counts in found.patterns.items():
                 alike = counts.gain(self._size)
                 if alike is not None:
                     matching[narrow[order]].append(_match("patterns", narrow[order], alike))
+            for order, values in found.labelled.items():
+                matching[narrow[order]].append(_match("patterns", narrow[order], values.gain()))
             for order, values in found.values.items():
                 matching[narrow[order]].append(_match("values", narrow[order], values.gain()))
 
     def _threes(self, threes: Collection[Coalition]) -> dict[Coalition, GainEstimate]:
         """Test three copies by their pattern, from bits that each copy has once: ``[y = x]`` and ``[y = y_b]``."""
-        found = {}
+        found: dict[Coalition, GainEstimate] = {}
+        if not self._alike:
+            for batch in batches([(three, self._cells(3)) for three in sorted(threes)]):
+                job = MatchingJob(self._rows, self._size, self._count, labelled=tuple(batch))
+                found |= {three: counts.gain() for three, counts in self._go_through(job).labelled.items()}
+            return found
         for batch in batches([(three, 64 * self._count) for three in sorted(threes)]):
             bits = self._go_through(MatchingJob(self._rows, self._size, self._count, threes=tuple(batch))).threes
             for three, counts in bits.items():
                 found[three] = from_patterns((counts @ CELL_OF).reshape(-1, len(KINDS), 4), blocks_of(KINDS, 3), self._size)
         return found
+
+    def _cells(self, copies: int) -> int:
+        """Return how many combinations there are to count at most, of so many copies' values."""
+        return min(possible_cells(self._rows, self._size, copies) * self._count, self._rows, MOST_CELLS)
 
 
 def _match(how: str, coalition: Coalition, found: GainEstimate) -> MatchingGain:

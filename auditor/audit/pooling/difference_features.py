@@ -33,6 +33,8 @@ BINS, GRID, PLANE, RANKS = 64, 2**16, 128, 4096
 """Bins of a column; points of the grids on one and two columns; ranks told apart."""
 DECIMALS = 10
 """Powers of ten, from the first below a quarter of the noise's deviation (or of a difference's), at which decimals are looked at."""
+TIED = 0.001
+"""Share of a column's values that equal another, above which it is halved by rank: of continuous noise next to none do."""
 SURE = 5.0
 """Of a family of m members with exponential scores, the largest exceeds ``ln m`` by this much once in 150 times."""
 BY_BINS = 6.0
@@ -121,7 +123,7 @@ class Differences:
         self._columns = np.concatenate([part.T for part in columns])
         self._bins = [_bins(column) for column in self._columns]
         few = self.steps[:, :MOST_PAIRED]
-        ranks = (few.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable") * RANKS // len(few) + 0.5) / RANKS
+        ranks = (_ranks(few) * RANKS // len(few) + 0.5) / RANKS
         self._planes = ranks, np.clip((few + 5.0) / 10.0, 0.0, 1.0 - 1.0 / RANKS)
 
     def _together(self, width: int) -> Iterator[Array]:
@@ -177,7 +179,7 @@ class Differences:
     def _signs(self, targets: Array, known: Array, rows: NDArray[np.bool_]) -> Iterator[Found]:
         few = self.steps[:, : MOST_BITS // 2]
         own = known[:, : max(0, MOST_BITS - few.shape[1])]
-        bits = np.hstack([own > 0, few > 0, np.abs(few) > 0.6745])[:, :MOST_BITS]
+        bits = np.hstack([own > 0, _halved(few, 0.0), _halved(np.abs(few), 0.6745)])[:, :MOST_BITS]
         weights = 1 << np.arange(bits.shape[1])
         pattern = bits @ weights
         sums = np.stack([np.bincount(pattern[rows], t, 2 * weights[-1]) for t in targets]).astype(np.float64)
@@ -186,6 +188,27 @@ class Differences:
         for t, product in enumerate(power.argmax(axis=1).tolist()):
             if (score := power[t, product] - bits.shape[1] * np.log(2.0)) > SURE:
                 yield Found(score, (bits & ((product & weights) > 0)).sum(axis=1) % 2.0)
+
+
+def _ranks(values: Array) -> NDArray[np.intp]:
+    """Return each column's ranks from 0; equal values are in an order that has nothing to do with that of the rows.
+
+    Ties in the rows' order would show trees a row's place, and with it what its neighbours are like.
+    """
+    shuffled = np.random.default_rng(0).permutation(len(values))
+    ranks = np.empty(values.shape, dtype=np.intp)
+    ranks[shuffled] = values[shuffled].argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
+    return ranks
+
+
+def _halved(values: Array, middle: float) -> NDArray[np.bool_]:
+    """Return which values are above the middle; of a column with many equal ones the upper half, whichever of the equal are in it.
+
+    A bit that is mostly 0, as where two copies mostly share their noise, would leave a product with the best copy's signs nearly what
+    these signs are alone: it would foretell what the best copy foretells, and not what differences do.
+    """
+    tied = (np.diff(np.sort(values, axis=0), axis=0) == 0).mean(axis=0) > TIED
+    return np.asarray(np.where(tied, 2 * _ranks(values) >= len(values), values > middle))
 
 
 def _bins(column: Array) -> NDArray[np.uint8]:

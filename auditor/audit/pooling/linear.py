@@ -21,7 +21,7 @@ from auditor.audit.pooling.differences import unresolved
 from auditor.numerics.linear_algebra import EPS, of_differences, ranked_regression
 from auditor.numerics.moments import Moments
 from auditor.results.evidence import BoostedGain, Dependence, NoiseGain, Pooling
-from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw, makes_useless, one_suffices
+from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, makes_useless, one_suffices
 from auditor.types import Array, Coalition
 
 
@@ -59,7 +59,7 @@ def pooling_evidence(
     if all(len(coalition) == 1 for coalition in coalitions):
         return {}
     gain, error = cross_fitted_gain(coalitions, groups, width, law, near)
-    noise = noise_gains(coalitions, Moments.merge(groups), law, near) if isinstance(law, GaussianNoise) else {}
+    noise = noise_gains(coalitions, Moments.merge(groups), law, near) if isinstance(law, KroneckerNoise) else {}
     useless = None if law is None else makes_useless(law)
     lost = unresolved(coalitions, Moments.merge(groups), width, near)
     degrees, gains, errors = max(1, len(groups) - 1), gain.tolist(), error.tolist()
@@ -74,7 +74,7 @@ def pooling_evidence(
 
 
 def noise_gains(
-    coalitions: Sequence[Coalition], total: Moments, law: GaussianNoise, near: NDArray[np.intp] | None = None
+    coalitions: Sequence[Coalition], total: Moments, law: KroneckerNoise, near: NDArray[np.intp] | None = None
 ) -> dict[Coalition, NoiseGain]:
     """Return how much of its best copy's noise each coalition of two copies or more could remove, measured on the noise that was drawn.
 
@@ -88,7 +88,7 @@ def noise_gains(
     coalitions : sequence of tuple of int
     total : Moments
         Of ``[X, Y_1 … Y_M]`` over all rows.
-    law : GaussianNoise
+    law : KroneckerNoise
         As stated; used for the shape, and for which copy is best.
     near : ndarray of shape (M,), optional
         As for ``pooling_evidence``.

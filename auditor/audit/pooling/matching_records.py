@@ -19,14 +19,15 @@ so the collusion gain of the best attack of any kind is that distance over ``1 â
 Outcomes are told apart in two ways. *By values*, an outcome is what the copies show: any leak shows, but there are many outcomes. *By
 patterns*, it is which of the copies agree with which: few outcomes, exact for schemes that treat all values alike (xiao2009, eq. 1). The
 gain is then that of an adversary with a uniform prior (``_pattern_gain`` has the formula, where one pattern is many outcomes). Leaks that
-depend on which value it is show by values only.
+depend on which value it is show by values only. Where replacements are not uniform, common values agree by chance more often than rare
+ones, and a pattern alone tells which value it is: an outcome is then the pattern *and* the best copy's value (``labelled``).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -221,12 +222,14 @@ class ValueCounts:
         ``k``, at least 2.
     groups : int
         Row groups for the jackknife.
+    labelled : bool
+        Whether outcomes are the best copy's value and the pattern of agreement, in place of all copies' values.
     """
 
-    def __init__(self, rows: int, size: int, copies: int, groups: int) -> None:
-        self._size, self._k, self._groups = size, copies, groups
-        self._outcome = Packing([size] * copies)
-        self._packing = Packing([*[size] * copies, size, groups])
+    def __init__(self, rows: int, size: int, copies: int, groups: int, labelled: bool = False) -> None:
+        self._size, self._groups, self._labelled = size, groups, labelled
+        shown = [size, math.factorial(copies)] if labelled else [size] * copies
+        self._outcome, self._packing = Packing(shown), Packing([*shown, size, groups])
         self._counts, self._pairs = Counts(self._packing.dtype), Counts()
         self._halvings = halvings_for(rows, size, copies)
         self._grouped = not self._halvings and groups > 1
@@ -235,9 +238,11 @@ class ValueCounts:
         """Count records: originals, copies with the best first, and row groups, each of shape (b,)."""
         if self._halvings:
             self._pairs.take(copies[0].astype(np.int64) * self._size + x)
-            some = chosen(self._outcome.pack(copies), self._halvings)
-            x, copies, groups = x[some], [copy[some] for copy in copies], groups[some]
-        self._counts.take(self._packing.pack([*copies, x, groups if self._grouped else np.zeros_like(groups)]))
+        shown: list[NDArray[np.integer[Any]]] = [copies[0], patterns(x, copies)[0]] if self._labelled else list(copies)
+        if self._halvings:
+            some = chosen(self._outcome.pack(shown), self._halvings)
+            x, shown, groups = x[some], [column[some] for column in shown], groups[some]
+        self._counts.take(self._packing.pack([*shown, x, groups if self._grouped else np.zeros_like(groups)]))
 
     def add(self, other: ValueCounts) -> None:
         """Add what others counted."""

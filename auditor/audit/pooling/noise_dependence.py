@@ -25,8 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from auditor.numerics.random_streams import stream
 from auditor.results.evidence import Dependence
-from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw, makes_useless, one_suffices
+from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, makes_useless, one_suffices
 from auditor.types import Array, Block, Coalition
 
 MOST_ROWS, FEWEST_ROWS = 2**13, 2**10
@@ -67,7 +68,7 @@ def dependences(
     pairs = pairs[:: math.ceil(len(pairs) / MOST_PAIRS)]
     kept = max(FEWEST_ROWS, SCORES_AT_MOST // (len(pairs) * (2 * width + 1)))
     x, *Z = (rows[:: max(1, math.ceil(len(rows) / kept))] for rows in (x, *Z))
-    known = {"record": _scores(x - x.mean(axis=0))} | {str(b): _scores(Z[b - 1]) for b in set(best.values())}
+    known = {"record": _scores(x - x.mean(axis=0), "record")} | {str(b): _scores(Z[b - 1], b) for b in set(best.values())}
     found = {(b, j): _dependence(b, j, known["record"], known[str(b)], Z) for b, j in pairs}
     strongest = {coalition: _strongest(found, best[coalition], coalition) for coalition in wide}
     return {coalition: dependence for coalition, dependence in strongest.items() if dependence is not None}
@@ -90,7 +91,7 @@ def _looked_at(blocks: Iterable[Block], rows: int) -> tuple[Array, list[Array]]:
 
 def noise_levels(law: NoiseLaw) -> Array:
     """Return each copy's noise variance by law, shape (M,): as a level where copies share one shape, else summed over attributes."""
-    if isinstance(law, GaussianNoise):
+    if isinstance(law, KroneckerNoise):
         return np.diag(law.level_covariance)
     return np.array(np.diag(law.covariance).reshape(law.copies, law.width).sum(axis=1))
 
@@ -103,15 +104,18 @@ class _Scores(NamedTuple):
     length: Array
 
 
-def _scores(z: Array) -> _Scores:
+def _scores(z: Array, *name: object) -> _Scores:
+    """Return scores of what has a name: ties of noise that has some are broken by lots that no other scores are made with."""
+    lots = stream(0, "ranks of equal values", *name)
     std = z.std(axis=0)
     lengths = ((z / np.where(std > 0, std, 1.0)) ** 2).sum(axis=1)
-    return _Scores(_normal(z.T), _normal(np.abs(z.T)), _normal(lengths[None])[0])
+    return _Scores(_normal(z.T, lots), _normal(np.abs(z.T), lots), _normal(lengths[None], lots)[0])
 
 
-def _normal(values: Array) -> Array:
-    """Return the normal scores of each row's ranks; of equal values, which only rounding makes, the first comes first."""
-    order = values.argsort(axis=1, kind="stable")
+def _normal(values: Array, lots: np.random.Generator) -> Array:
+    """Return the normal scores of each row's ranks; equal values are ranked by lot, as their order in the table may tell of the records."""
+    lot = lots.permutation(values.shape[1])
+    order = lot[values[:, lot].argsort(axis=1, kind="stable")]
     ranks = np.empty_like(order)
     np.put_along_axis(ranks, order, np.arange(1, values.shape[1] + 1), axis=1)
     return np.asarray(ndtri(ranks / (values.shape[1] + 1)))
@@ -123,7 +127,7 @@ def _dependence(b: int, j: int, record: _Scores, noise: _Scores, Z: Sequence[Arr
     apart = difference.std(axis=0) > SAME * Z[j - 1].std(axis=0)
     if len(difference) < FEWEST_ROWS // 16 or not apart.any():
         return None
-    d = _scores(difference)
+    d = _scores(difference, b, j)
     found = np.concatenate([_with_difference(noise, d, apart), _with_difference(record, d, apart)])
     strongest = int(np.abs(found).argmax())
     return Dependence(b, j, float(found[strongest]), len(difference), found.size, of_record=2 * strongest >= found.size)

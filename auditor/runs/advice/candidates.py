@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -26,9 +26,9 @@ from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, regression
 from auditor.runs.advice.search import noise_grid
 from auditor.schemes.base.additive import AdditiveScheme
-from auditor.schemes.base.scheme import TableMoments
+from auditor.schemes.base.scheme import Scheme, TableMoments
 from auditor.schemes.replacement.base import UniformScheme
-from auditor.schemes.replacement.law import left_by_retention
+from auditor.schemes.replacement.law import fresh_chances, left_by_retention
 from auditor.types import Array
 
 Loss = Callable[[Array, Array], float]
@@ -41,16 +41,18 @@ class Candidate(ABC):
 
     copies: int
     spread: float
+    scheme: Scheme
+    grid: tuple[float, ...] = field(kw_only=True)
 
     @property
-    @abstractmethod
     def name(self) -> str:
         """Return the scheme's name."""
+        return self.scheme.name
 
     @property
-    @abstractmethod
     def places(self) -> int:
         """Return how long the grid is."""
+        return len(self.grid)
 
     @abstractmethod
     def levels(self, place: int) -> tuple[float, ...]:
@@ -90,17 +92,7 @@ class AddedNoise(Candidate):
     scheme: AdditiveScheme
     table: TableMoments
     loss: Loss | None
-    grid: tuple[float, ...] = noise_grid()
-
-    @property
-    def name(self) -> str:
-        """Return the scheme's name."""
-        return self.scheme.name
-
-    @property
-    def places(self) -> int:
-        """Return how long the grid is."""
-        return len(self.grid)
+    grid: tuple[float, ...] = field(default=noise_grid(), kw_only=True)
 
     @cached_property
     def shape(self) -> Array:
@@ -171,21 +163,12 @@ def _lost_in(j: int, K_X: Array, K_Y: Array) -> float:
 
 @dataclass(frozen=True)
 class Retention(Candidate):
-    """Categories kept with a probability, or redrawn from their domain."""
+    """Categories kept with a probability, or redrawn from their domain, uniformly or by ``pi``."""
 
     scheme: UniformScheme
     prior: Array
-    grid: tuple[float, ...] = tuple(step / 100 for step in range(99, 0, -1))
-
-    @property
-    def name(self) -> str:
-        """Return the scheme's name."""
-        return self.scheme.name
-
-    @property
-    def places(self) -> int:
-        """Return how long the grid is."""
-        return len(self.grid)
+    pi: Array | None = None
+    grid: tuple[float, ...] = field(default=tuple(step / 100 for step in range(99, 0, -1)), kw_only=True)
 
     def levels(self, place: int) -> tuple[float, ...]:
         """Return retention probabilities, each the first over a ratio."""
@@ -202,22 +185,22 @@ class Retention(Candidate):
 
     def unknown(self, levels: tuple[float, ...]) -> float:
         """Return what exact Bayes leaves from the least perturbed copy: of fresh draws a bound, as other copies tell more."""
-        return left_by_retention(self.prior, max(levels))
+        return left_by_retention(self.prior, max(levels), self.pi)
 
     def losses(self, levels: tuple[float, ...]) -> tuple[float, ...]:
         """Return by how much the standard error of a category's share grows in each copy, averaged over categories."""
-        return tuple(share_loss(self.prior, level) for level in levels)
+        return tuple(share_loss(self.prior, level, self.pi) for level in levels)
 
 
-def share_loss(prior: Array, p: float) -> float:
-    """Return the mean of ``sqrt(q(1−q)) / (p sqrt(π(1−π))) − 1`` over categories, with ``q = pπ + (1−p)/s``, what a copy shows of π.
+def share_loss(prior: Array, p: float, pi: Array | None = None) -> float:
+    """Return the mean of ``sqrt(f(1−f)) / (p sqrt(q(1−q))) − 1`` over categories, with ``f = pq + (1−p)π``, what a copy shows of q.
 
-    The share estimated from a copy is ``(q̂ − (1−p)/s)/p`` (xiao2009, eq. 1 turned round).
+    The share estimated from a copy is ``(f̂ − (1−p)π)/p`` (xiao2009, eq. 1 turned round).
 
     Examples
     --------
     >>> share_loss(np.array([0.5, 0.5]), 0.5)
     1.0
     """
-    q = p * prior + (1.0 - p) / len(prior)
-    return float(np.mean(np.sqrt(q * (1.0 - q) / (prior * (1.0 - prior))) / p - 1.0))
+    f = p * prior + fresh_chances(p, len(prior), pi)
+    return float(np.mean(np.sqrt(f * (1.0 - f) / (prior * (1.0 - prior))) / p - 1.0))

@@ -49,7 +49,9 @@ def candidates_of(request: Request, schemes: Sequence[AdditiveScheme | UniformSc
         raise AuditorError("--utility regression needs two columns of numbers or more; there is one")
     for scheme in schemes:
         if isinstance(scheme, UniformScheme):
-            made.append(Retention(request.copies, request.spread, scheme, _prior(chosen)))
+            prior, categories = _prior(chosen), chosen.table.categorical
+            pi = None if categories is None else scheme.over(categories).replaced_by(prior.size)
+            made.append(Retention(request.copies, request.spread, scheme, prior, pi=pi))
             continue
         made.append(_added(AddedNoise(request.copies, request.spread, scheme, moments, LOSSES.get(request.utility))))
     return made

@@ -19,9 +19,10 @@ from auditor.numerics.random_streams import Rng, stream
 from auditor.numerics.row_kernels import SumOfProducts, add_scaled
 from auditor.registry import PluginParameters
 from auditor.schemes.base.grid import snap
-from auditor.schemes.base.noise_law import Distribution, GaussianNoise, psd_root
+from auditor.schemes.base.noise_density import Distribution
+from auditor.schemes.base.noise_law import KroneckerNoise, psd_root
 from auditor.schemes.base.noise_shapes import NoiseShape, correlation_dissimilarity, noise_shape
-from auditor.schemes.base.scheme import Key, Scheme, TableMoments
+from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
 from auditor.types import Array
 
 Parents = Sequence[tuple[Array, float]]
@@ -82,27 +83,39 @@ class AdditiveScheme(Scheme):
         """Return the steps of copies that are rounded to a grid as they are drawn; those of ``plan``, unless the order matters."""
         return self.plan(levels, existing)
 
-    def law(self, levels: Sequence[float], table: TableMoments) -> GaussianNoise:
+    def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
         """Return the exact law of the noise, ``K_Z = Sigma ⊗ K_0``."""
-        shape = noise_shape(self.parameters.noise, table.covariance, self.base)
-        return GaussianNoise(self.level_covariance(levels), shape, self.parameters.noise == "data", self.distribution)
+        follows_data = self.parameters.noise == "data" and not table.of_first_batch
+        return KroneckerNoise(self.level_covariance(levels), self.shape(table), follows_data, self.distribution)
+
+    def shape(self, table: TableMoments) -> Array:
+        """Return ``K_0``, the covariance across attributes of noise at level 1, shape (N, N)."""
+        return noise_shape(self.parameters.noise, table.covariance, self.base, table.spans)
 
     def facts(self, levels: Sequence[float], table: TableMoments) -> dict[str, float]:
         """Return how differently noise and data are correlated, by their laws (huang2005, Definition 8.1)."""
         if table.covariance.shape[0] < 2:
             return {}
-        shape = noise_shape(self.parameters.noise, table.covariance, self.base)
-        return {"dissimilarity": correlation_dissimilarity(correlation(table.covariance), correlation(shape))}
+        return {"dissimilarity": correlation_dissimilarity(correlation(table.covariance), correlation(self.shape(table.scale)))}
 
-    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> AdditiveSampler:
+    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         """Return what draws copies ``existing + 1 … M`` given those released before."""
-        shape = noise_shape(self.parameters.noise, table.covariance, self.base)
+        return AdditiveSampler(self.checked_plan(levels, key, existing), self.shape(table), levels, key, self.distribution)
+
+    def checked_plan(self, levels: Sequence[float], key: Key, existing: int) -> list[Step]:
+        """Return the steps to carry out, of copies that are rounded to a grid if the key has one.
+
+        Raises
+        ------
+        PluginError
+            The plan breaks its contract (``check_plan``).
+        """
         steps = self.released_plan(levels, existing) if key.grid else self.plan(levels, existing)
         try:
             check_plan(steps, len(levels), existing)
         except ValueError as error:
             raise PluginError(f"scheme {self.name!r} broke its contract: {error}") from None
-        return AdditiveSampler(steps, shape, levels, key, self.distribution)
+        return steps
 
 
 def check_plan(steps: Sequence[Step], copies: int, existing: int) -> None:
@@ -118,9 +131,9 @@ def check_plan(steps: Sequence[Step], copies: int, existing: int) -> None:
     """
     if sorted(step.copy for step in steps) != list(range(existing + 1, copies + 1)):  # memory would be released as found
         raise ValueError("`plan` must draw every new copy once")
-    drawn = set(range(existing + 1))
+    drawn: set[int] = set()
     for step in steps:
-        early = [parent for parent, _ in step.parents if parent not in drawn]
+        early = [parent for parent, _ in step.parents if parent not in drawn and not 0 <= parent <= existing]
         if early:  # memory as found, again
             raise ValueError(f"`plan` draws copy {step.copy} from copy {early[0]}, which is not drawn by then")
         drawn.add(step.copy)
@@ -182,7 +195,8 @@ class AdditiveSampler:
 
         Goes through the block in chunks that the cache holds, so that a copy finds its parents there.
         """
-        streams = {innovation: self._stream(index, innovation) for step in self._steps for innovation, _ in step.fresh}
+        names = {innovation for step in self._steps for innovation, _ in step.fresh}
+        streams = {innovation: noise_stream(self._key, index, innovation, self._levels[innovation - 1]) for innovation in names}
         rows = max(1, CHUNK_VALUES // x.shape[1])
         if self._scratch is None:
             self._scratch = np.empty((rows, x.shape[1]))
@@ -205,11 +219,6 @@ class AdditiveSampler:
             if self._grid.size and step.fresh:  # the process is rounded, not its copies: later ones are drawn from what is released
                 snap(y, self._grid)
 
-    def _stream(self, block: int, copy: int) -> Rng:
-        """The level is part of the name: two alternative extensions of one release never share an innovation."""
-        key = self._key
-        return stream(key.seed, "noise", key.scheme, key.replicate, copy, float(self._levels[copy - 1]), block)
-
     def _shared_draw(
         self, streams: dict[int, Rng], copy: int, kept: dict[int, Array], scratch: Array
     ) -> Array:
@@ -218,6 +227,14 @@ class AdditiveSampler:
             kept[copy] = np.empty_like(scratch)
             self._root.draw(streams[copy], 1.0, [], kept[copy], scratch)
         return kept[copy]
+
+
+def noise_stream(key: Key, block: int, copy: int, level: float) -> Rng:
+    """Return what the noise of one copy is drawn from in one block of rows.
+
+    The level is part of the name: two alternative extensions of one release never share an innovation.
+    """
+    return stream(key.seed, "noise", key.scheme, key.replicate, copy, float(level), block)
 
 
 def _uses(steps: Sequence[Step]) -> dict[int, int]:

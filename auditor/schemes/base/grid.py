@@ -24,11 +24,11 @@ COARSEST = 2.0**-8
 """Of numbers with few bits: ``g²/12`` is then a millionth of the variance, which changes no conclusion."""
 DOUBLE_BITS, SINGLE_BITS = 51, 23
 """Multiples of the grid that numbers of 64 and 32 bits hold exactly, as a power of two, with room for the sum below or the sign."""
-FARTHEST = 16.0
-"""Deviations of the noise beyond which no draw lies."""
+FARTHEST, FARTHEST_OF_LONG_TAILS = 16.0, 64.0
+"""Deviations beyond which no draw lies of Gaussian and bounded noise, and of noise with exponential tails: a share of ``e^{−90}``."""
 
 
-def grid_of(deviations: Array, largest: Array, bits: int) -> Array:
+def grid_of(deviations: Array, largest: Array, bits: int, units: Array | None = None, farthest: float = FARTHEST) -> Array:
     """Return ``g``, shape (N,), 0 where an attribute has no noise; NaN where numbers of so many bits cannot hold noise and value.
 
     Parameters
@@ -39,6 +39,10 @@ def grid_of(deviations: Array, largest: Array, bits: int) -> Array:
         Largest absolute value of the originals.
     bits : int
         ``DOUBLE_BITS`` or ``SINGLE_BITS``.
+    units : ndarray of shape (N,), optional
+        Of noise on a lattice, which is the grid then.
+    farthest : float
+        Deviations beyond which no draw of the noise lies.
 
     Examples
     --------
@@ -48,9 +52,11 @@ def grid_of(deviations: Array, largest: Array, bits: int) -> Array:
     smallest = np.where(deviations > 0, deviations, np.inf).min(axis=0)
     noisy = np.isfinite(smallest)
     smallest = np.where(noisy, smallest, 1.0)
-    reach = largest + FARTHEST * deviations.max(axis=0)
+    reach = largest + farthest * deviations.max(axis=0)
     fine = np.floor(np.log2(FINENESS * smallest))
     held = np.ceil(np.log2(np.where(noisy, reach, 1.0))) - bits
+    if units is not None:
+        return np.where(noisy, np.where(np.log2(units) >= held, units, np.nan), 0.0)
     grid = np.exp2(np.maximum(fine, held))
     return np.where(noisy, np.where(grid <= COARSEST * smallest, grid, np.nan), 0.0)
 

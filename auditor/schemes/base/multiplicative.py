@@ -18,7 +18,7 @@ import numpy as np
 
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import Rng, stream
-from auditor.schemes.base.noise_law import GaussianNoise, NoiseLaw
+from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments
 from auditor.schemes.base.transform import Transform, Transformed
 from auditor.types import Array
@@ -55,7 +55,7 @@ class TransformScheme(Scheme):
 
     def law_before(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw:
         """Return the law of the noise that rows were given before the matrix was applied: there is none, unless a scheme says otherwise."""
-        return GaussianNoise(np.zeros((len(levels),) * 2), np.eye(table.mean.size))
+        return KroneckerNoise(np.zeros((len(levels),) * 2), np.eye(table.mean.size))
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> TransformSampler:
         """Return what transforms the rows into copies ``existing + 1 … M``."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,19 +22,15 @@ from numpy.typing import NDArray
 from auditor.numerics.combination import level_root
 from auditor.numerics.linear_algebra import EPS, in_own_units, widely_scaled
 from auditor.numerics.moments import attribute_index
+from auditor.schemes.base.noise_density import Distribution, NoiseDensity, excess_kurtosis
 from auditor.types import Array
-
-Distribution = Literal["gaussian", "uniform"]
 
 BITS = 8
 """Roundings that a stated covariance may have gone through."""
 
-UNIFORM_EXCESS = -6.0 / 5.0
-"""Excess kurtosis of the uniform distribution."""
-
 
 @dataclass(frozen=True)
-class GaussianNoise:
+class KroneckerNoise:
     """Noise with covariance ``K_Z = Sigma ⊗ K_0``: jointly Gaussian, unless ``distribution`` says otherwise.
 
     Attributes
@@ -45,16 +41,24 @@ class GaussianNoise:
         ``K_0``. Positive semi-definite, *not checked*.
     follows_data : bool
         Whether ``K_0`` is the data's own covariance: whoever must estimate ``K_X`` must then estimate the noise's too.
-    distribution : 'gaussian' or 'uniform'
-        ``uniform``: ``Z = (Sigma^½ ⊗ K_0^½) u`` with u independent and uniform on ±√3, ``Sigma`` diagonal. Expected errors of linear
-        attacks are the same, as they need second moments only; their spread is not, and uncorrelated copies say nothing of
-        independence.
+    distribution : str
+        One of ``auditor.schemes.base.noise_density.DISTRIBUTIONS``. ``uniform``: ``Z = (Sigma^½ ⊗ K_0^½) u`` with u independent and
+        uniform on ±√3, ``Sigma`` diagonal. The others that are not Gaussian: attributes are independent, ``K_0`` diagonal. Expected errors
+        of linear attacks are the same, as they need second moments only; their spread is not, and uncorrelated copies say nothing
+        of independence.
+    one_process : bool
+        Whether copies that are not Gaussian are one process with independent increments, seen at their levels: ``Sigma_ij = min(σ_i²,
+        σ_j²)`` then, and the least perturbed copy held makes all others useless. Without it they are independent, ``Sigma`` diagonal.
+    units : ndarray of shape (N,), optional
+        Of noise on a lattice: what each attribute's noise is whole multiples of, in data units.
     """
 
     level_covariance: Array = field(repr=False)
     shape: Array = field(repr=False)
     follows_data: bool = False
     distribution: Distribution = "gaussian"
+    one_process: bool = False
+    units: Array | None = field(default=None, repr=False)
 
     @property
     def copies(self) -> int:
@@ -71,19 +75,37 @@ class GaussianNoise:
         """``K_Z``, shape (MN, MN)."""
         return np.asarray(np.kron(self.level_covariance, self.shape))
 
-    def of(self, copies: Sequence[int]) -> GaussianNoise:
+    def of(self, copies: Sequence[int]) -> KroneckerNoise:
         """Return the law of some copies alone; copy numbers count from 1."""
         index = np.asarray(copies, dtype=np.intp) - 1
         return replace(self, level_covariance=self.level_covariance[np.ix_(index, index)])
 
-    def of_attributes(self, columns: NDArray[np.intp]) -> GaussianNoise:
+    def of_attributes(self, columns: NDArray[np.intp]) -> KroneckerNoise:
         """Return the law of some attributes alone, by their places, in a part of the data, whose own covariance it no longer follows."""
-        return replace(self, shape=self.shape[np.ix_(columns, columns)], follows_data=False)
+        units = None if self.units is None else self.units[columns]
+        return replace(self, shape=self.shape[np.ix_(columns, columns)], follows_data=False, units=units)
 
-    @property
-    def excess_kurtosis(self) -> float:
-        """Fourth cumulant of a component of u: 0 for Gaussian noise, −6/5 for uniform."""
-        return UNIFORM_EXCESS if self.distribution == "uniform" else 0.0
+    def density(self, copy: int, attribute: int) -> NoiseDensity:
+        """Return the law of one attribute's noise in one copy, numbers from 1 and places from 0; needs a level and a variance above 0."""
+        return self.density_at(float(self.level_covariance[copy - 1, copy - 1]), attribute)
+
+    def density_at(self, level: float, attribute: int) -> NoiseDensity:
+        """Return the law of one attribute's noise at any level σ² > 0."""
+        unit = 1.0 if self.units is None else float(self.units[attribute])
+        return NoiseDensity(self.distribution, float(np.sqrt(level * self.shape[attribute, attribute])), unit)
+
+    @cached_property
+    def excess_kurtosis(self) -> Array | None:
+        """Fourth cumulants of the components of u over their squared variances, shape (MN,); None where all are 0, as of Gaussian noise.
+
+        Cumulants of independent increments add, so that of the increment from level a to b is ``κ₄(b) − κ₄(a)``.
+        """
+        if self.distribution == "gaussian":
+            return None
+        variances = np.clip(np.diag(self.shape), 0.0, None) / (1.0 if self.units is None else self.units**2)
+        levels = np.clip(np.diag(self.level_covariance), 0.0, None)
+        low, high = _increments(levels) if self.one_process else (np.zeros_like(levels), levels)
+        return np.concatenate([_excess(self.distribution, a * variances, b * variances) for a, b in zip(low, high, strict=True)])
 
     @cached_property
     def passed_root(self) -> Array:
@@ -92,8 +114,15 @@ class GaussianNoise:
 
     @cached_property
     def root(self) -> Array:
-        """``Sigma^½ ⊗ K_0^½``, shape (MN, MN): the noise is this times u, whose components are independent with variance 1."""
-        return np.asarray(np.kron(psd_root(self.level_covariance), psd_root(self.shape)))
+        """``Sigma^½ ⊗ K_0^½``, shape (MN, MN): the noise is this times u, whose components are independent with variance 1.
+
+        Of one process ``Sigma^½`` adds up increments: a symmetric root would leave components that are uncorrelated and not independent.
+        """
+        Sigma = self.level_covariance
+        if not self.one_process:
+            return np.asarray(np.kron(psd_root(Sigma), psd_root(self.shape)))
+        low, high = _increments(np.clip(np.diag(Sigma), 0.0, None))
+        return np.asarray(np.kron((high <= np.diag(Sigma)[:, None]) * np.sqrt(high - low), psd_root(self.shape)))
 
 
 @dataclass(frozen=True)
@@ -112,7 +141,7 @@ class DenseNoise:
     width: int
     follows_data: bool = False
     distribution: ClassVar[Distribution] = "gaussian"
-    excess_kurtosis: ClassVar[float] = 0.0
+    excess_kurtosis: ClassVar[None] = None
 
     @cached_property
     def passed_root(self) -> Array:
@@ -140,7 +169,24 @@ class DenseNoise:
         return DenseNoise(self.covariance[np.ix_(index, index)], len(columns))
 
 
-NoiseLaw = GaussianNoise | DenseNoise
+NoiseLaw = KroneckerNoise | DenseNoise
+
+
+def _increments(levels: Array) -> tuple[Array, Array]:
+    """Return where each copy's increment begins and ends, in order of release: at the level next below, and at its own.
+
+    Of copies at one level the first has the increment, and the others none.
+    """
+    order = np.argsort(levels, kind="stable")
+    below = np.empty_like(levels)
+    below[order] = np.concatenate([[0.0], levels[order][:-1]])
+    return below, levels
+
+
+def _excess(distribution: Distribution, low: Array, high: Array) -> Array:
+    """Return the excess kurtosis of increments from variances ``low`` to ``high``, in squared units of a lattice; 0 where there is none."""
+    begun, ended = (np.array([v * v * excess_kurtosis(distribution, v) if v > 0 else 0.0 for v in ends]) for ends in (low, high))
+    return np.asarray((ended - begun) / np.where(high > low, high - low, 1.0) ** 2)
 
 
 def psd_root(K: Array) -> Array:
@@ -192,7 +238,8 @@ def makes_useless(law: NoiseLaw, tolerance: float = 1e-9) -> NDArray[np.bool_]:
 
     With jointly Gaussian noise, ``Cov(Z_b, Z_j) = Var(Z_b)`` for every j says that ``Z_j − Z_b`` is uncorrelated with, hence
     independent of, ``Z_b`` and ``X``: every other copy is ``Y_b`` plus noise of its own, and *no* attack, linear or not, gains
-    from it (li2012, Theorems 1, 2 and 4, and Corollary 1). Of other noise the covariance cannot tell: the answer is then no.
+    from it (li2012, Theorems 1, 2 and 4, and Corollary 1). Of other noise the covariance cannot tell: the answer is then no, unless the law
+    says that the copies are one process with independent increments, of which the least perturbed copy makes every other useless.
 
     Parameters
     ----------
@@ -203,10 +250,13 @@ def makes_useless(law: NoiseLaw, tolerance: float = 1e-9) -> NDArray[np.bool_]:
         the same the difference is small, and may still be the noise itself (``Z_i = σ_i G`` at nearly equal levels).
     """
     M = law.copies
+    if isinstance(law, KroneckerNoise) and law.one_process:
+        levels = np.diag(law.level_covariance)
+        return np.asarray(levels[:, None] <= levels)
     if law.distribution != "gaussian":
         return np.zeros((M, M), dtype=bool)
-    width = 1 if isinstance(law, GaussianNoise) else law.width
-    blocks = (law.level_covariance if isinstance(law, GaussianNoise) else law.covariance).reshape(M, width, M, width)
+    width = 1 if isinstance(law, KroneckerNoise) else law.width
+    blocks = (law.level_covariance if isinstance(law, KroneckerNoise) else law.covariance).reshape(M, width, M, width)
     own = np.einsum("abac->abc", blocks)
     variance = np.clip(np.einsum("abab->ab", blocks), 0.0, None)
     deviation = np.sqrt(variance)

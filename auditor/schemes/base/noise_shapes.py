@@ -51,7 +51,13 @@ class MatrixShape(PluginParameters):
         return matrix
 
 
-NoiseShape = Literal["white", "data"] | VarianceShape | SpectrumShape | DissimilarShape | MatrixShape
+class VariancesShape(PluginParameters):
+    """Noise of a variance of its own for each attribute, in squared data units, independent between attributes."""
+
+    variances: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)]
+
+
+NoiseShape = Literal["white", "data", "bounds"] | VarianceShape | SpectrumShape | DissimilarShape | MatrixShape
 
 
 def check_covariance(rows: Any) -> Array:
@@ -72,18 +78,20 @@ def check_covariance(rows: Any) -> Array:
     return np.asarray((K + K.T) / 2)
 
 
-def noise_shape(shape: NoiseShape, K_X: Array, base: Path | None = None) -> Array:
+def noise_shape(shape: NoiseShape, K_X: Array, base: Path | None = None, spans: Array | None = None) -> Array:
     """Return ``K_0``, the covariance across attributes of noise at level 1.
 
     Parameters
     ----------
     shape : 'white', 'data' or a shape model
-        ``white``: ``(tr K_X / N)·I``; ``data``: ``K_X``; ``variance``: ``v·I``; ``spectrum``: the data's eigenvectors with
-        other eigenvalues; ``dissimilar``: the same, from the data's to the opposite; ``matrix``: given.
+        ``white``: ``(tr K_X / N)·I``; ``data``: ``K_X``; ``bounds``: ``diag(Δ²)``; ``variance``: ``v·I``; ``spectrum``: the data's
+        eigenvectors with other eigenvalues; ``dissimilar``: the same, from the data's to the opposite; ``matrix``: given.
     K_X : ndarray of shape (N, N)
         The data's covariance.
     base : Path, optional
         Folder that a matrix file's path is relative to.
+    spans : ndarray of shape (N,), optional
+        ``Δ``: what one record may change by, stated bounds.
 
     Returns
     -------
@@ -92,9 +100,13 @@ def noise_shape(shape: NoiseShape, K_X: Array, base: Path | None = None) -> Arra
     Raises
     ------
     AuditorError
-        A spectrum or matrix does not have N entries, or is no covariance.
+        A spectrum or matrix does not have N entries, or is no covariance; or no bounds are stated.
     """
     N = K_X.shape[0]
+    if shape == "bounds":
+        if spans is None:
+            raise AuditorError("noise: bounds needs `data: bounds:`, which state by how much one record may change")
+        return np.diag(spans**2)
     if shape == "white":
         return np.asarray(np.eye(N) * (np.trace(K_X) / N))
     if shape == "data":
@@ -111,6 +123,27 @@ def noise_shape(shape: NoiseShape, K_X: Array, base: Path | None = None) -> Arra
         return np.asarray((vectors * dissimilar_spectrum(values, shape.dissimilar, shape.variance)) @ vectors.T)
     assert isinstance(shape, MatrixShape)
     return _matrix(shape.matrix, N, base)
+
+
+ProductShape = Literal["white", "data", "bounds"] | VarianceShape | VariancesShape
+"""Noise that is independent between attributes: ``data`` has each attribute's own variance."""
+
+
+def product_shape(shape: ProductShape, K_X: Array, spans: Array | None = None) -> Array:
+    """Return a diagonal ``K_0``, shape (N, N): ``data`` is ``diag K_X``, ``variances`` are as given, the others as of ``noise_shape``.
+
+    Raises
+    ------
+    AuditorError
+        There is not one variance for each of the N attributes.
+    """
+    if shape == "data":
+        return np.diag(np.clip(np.diag(K_X), 0.0, None))
+    if not isinstance(shape, VariancesShape):
+        return noise_shape(shape, K_X, spans=spans)
+    if len(shape.variances) != len(K_X):
+        raise AuditorError(f"noise.variances must have one variance per attribute, {len(K_X)}; got {len(shape.variances)}")
+    return np.diag(np.asarray(shape.variances, dtype=np.float64))
 
 
 def dissimilar_spectrum(values: Array, dissimilar: float, variance: float) -> Array:

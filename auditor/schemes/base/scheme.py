@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, overload
 
 import numpy as np
 
+from auditor.data.bounds import spans
 from auditor.data.common_records import Audited
+from auditor.data.recorded import Recorded, recorded
 from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, PluginError, did_you_mean
@@ -37,15 +39,39 @@ class TableMoments:
         ``K_X`` with divisor n: the table is the population.
     rows : int
         ``n``.
+    spans : ndarray of shape (N,), optional
+        ``Δ``, by how much one record may change in each attribute, in data units; None where nobody has stated it.
+    first : TableMoments or None
+        Of the first batch alone, where records arrived in batches.
+    of_first_batch : bool
+        Whether these are a first batch's moments, and other batches follow it.
     """
 
     mean: Array
     covariance: Array
     rows: int
+    spans: Array | None = None
+    steps: Callable[[], Recorded] | None = field(default=None, repr=False, compare=False)
+    """Finds in what steps the columns are recorded, a pass over the table: for noise that lies on the same lattice."""
+    first: TableMoments | None = None
+    of_first_batch: bool = False
+
+    @property
+    def scale(self) -> TableMoments:
+        """What noise is scaled to: the moments of the first batch, where records arrived in batches, and else these."""
+        return self if self.first is None else self.first
 
     def __post_init__(self) -> None:
         """Seal the moments: schemes and attacks are shown these very arrays."""
         seal(self.mean, self.covariance)
+
+    @cached_property
+    def recorded(self) -> Recorded:
+        """In what steps the columns are recorded; none where only moments are known."""
+        if self.steps is not None:
+            return self.steps()
+        none = np.full(len(self.mean), np.nan)
+        return Recorded(tuple(f"x{column}" for column in range(1, len(none) + 1)), none, np.abs(self.mean))
 
     @cached_property
     def deviation(self) -> Array:
@@ -133,6 +159,8 @@ class Scheme(Plugin):
     needs_levels: ClassVar[bool] = True
     on_grid: ClassVar[bool] = False
     """Whether its sampler rounds what it draws to ``Key.grid``."""
+    on_lattice: ClassVar[bool] = False
+    """Whether values must be whole multiples of a unit of their column: released ones are, too, so that nothing is rounded."""
     makes_copies: ClassVar[bool] = True
     """Whether it draws the copies itself; otherwise they are there already, and there is nothing to perturb."""
     needs_table: ClassVar[bool] = False
@@ -261,6 +289,13 @@ class Scheme(Plugin):
         """
         return {}
 
+    def sufficient(self, blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, bool]:
+        """Return whether one copy of each coalition makes its others useless to every attack, where the copies themselves show it.
+
+        Parameters are those of ``promises``; nothing unless a scheme can tell, as those can that draw nothing and so have no law.
+        """
+        return {}
+
     @abstractmethod
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         """Return what draws copies ``existing + 1 … M`` given those released before, ``levels`` being those of all M."""
@@ -281,6 +316,7 @@ def by_engine(choices: Mapping[str, E], scheme: Scheme | type[Scheme]) -> E:
 
 
 def table_moments(table: Table) -> TableMoments:
-    """Return the table's exact mean and covariance (divisor n)."""
+    """Return the table's exact mean and covariance (divisor n), and beside them those of its first batch, if it came in batches."""
     mean, covariance = table.moments()
-    return TableMoments(mean, covariance, table.rows)
+    first = None if table.first_batch is None else replace(table_moments(table.head(table.first_batch)), of_first_batch=True)
+    return TableMoments(mean, covariance, table.rows, spans(table.attributes, table.bounds), partial(recorded, table), first)

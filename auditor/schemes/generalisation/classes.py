@@ -17,6 +17,7 @@ Earth mover's distance: for unordered values all are 1 apart, ``½ Σ |P_E − P
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -52,14 +53,24 @@ def earth_mover(P_E: Array, P: Array, values: Sequence[Hashable], distance: Grou
 
 def _hierarchical(gap: Array, values: Sequence[Hashable], ancestors: Mapping[Hashable, Sequence[Hashable]]) -> Array:
     """Return ``Σ over inner nodes (height/H)·min(surplus, deficit among children)`` (li2007, section 4.2)."""
-    chains = [(value, *ancestors[value]) for value in values]
-    H = len(chains[0]) - 1
     total = np.zeros(len(gap))
-    for height in range(1, H + 1):
-        parents = sorted({chain[height:] for chain in chains}, key=repr)
-        for parent in parents:
-            below = sorted({chain[height - 1 :] for chain in chains if chain[height:] == parent}, key=repr)
-            extra = np.stack([gap[:, [k for k, c in enumerate(chains) if c[height - 1 :] == child]].sum(axis=1) for child in below])
-            surplus, deficit = np.clip(extra, 0, None).sum(axis=0), np.clip(-extra, 0, None).sum(axis=0)
-            total += height / H * np.minimum(surplus, deficit)
+    for weight, under, children in _floors(tuple((value, *ancestors[value]) for value in values)):
+        extra = gap @ under
+        total += weight * np.minimum(np.clip(extra, 0, None) @ children, np.clip(-extra, 0, None) @ children).sum(axis=1)
     return total
+
+
+@lru_cache(maxsize=16)
+def _floors(chains: tuple[tuple[Hashable, ...], ...]) -> list[tuple[float, Array, Array]]:
+    """Return, for each height of a hierarchy, ``height/H``, which values are under which node below it, and whose child each such node is.
+
+    A partition asks for the distance of each class that it might make, tens of thousands of them, under one hierarchy.
+    """
+    found, H = [], len(chains[0]) - 1
+    for height in range(1, H + 1):
+        below = [*dict.fromkeys(chain[height - 1 :] for chain in chains)]
+        parents = [*dict.fromkeys(node[1:] for node in below)]
+        under = np.array([[float(chain[height - 1 :] == node) for node in below] for chain in chains])
+        children = np.array([[float(node[1:] == parent) for parent in parents] for node in below])
+        found.append((height / H, under, children))
+    return found

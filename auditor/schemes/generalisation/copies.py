@@ -12,12 +12,12 @@ Of a suppressed record nothing is left: its quasi-identifiers range over the who
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.types import Array, ClassRecords, Indices
+from auditor.types import Array, Block, ClassRecords, Coalition, Indices
 
 
 def blank(rows: int, width: int) -> ClassRecords:
@@ -70,3 +70,38 @@ def released(copies: Sequence[ClassRecords], attribute: int) -> tuple[Array, NDA
     """Return values of an attribute by the first copy that does not suppress the record, shape (b,), and which have one, shape (b,)."""
     shown, values = classes(copies) >= 0, np.stack([copy["low"][:, attribute] for copy in copies], axis=1)
     return values[np.arange(len(shown)), shown.argmax(axis=1)], np.asarray(shown.any(axis=1))
+
+
+def ranges(copies: Sequence[ClassRecords]) -> tuple[Array, Array]:
+    """Return what each attribute of every record ranges over in all copies that do not suppress it; where all do, in the first."""
+    shown = classes(copies) >= 0
+    shown[:, 0] |= ~shown.any(axis=1)
+    low = [np.where(seen[:, None], copy["low"], -np.inf) for seen, copy in zip(shown.T, copies, strict=True)]
+    high = [np.where(seen[:, None], copy["high"], np.inf) for seen, copy in zip(shown.T, copies, strict=True)]
+    return np.max(low, axis=0), np.min(high, axis=0)
+
+
+def tells(one: ClassRecords, other: ClassRecords) -> bool:
+    """Whether a copy leaves nothing to be learnt from another: its classes lie within that one's, and so do its ranges.
+
+    Then who shares a class in both copies is who shares one in the first, and whatever a record ranges over in both it ranges over there.
+    """
+    mine, theirs = one["class"], other["class"]
+    of_class = np.empty(mine.max(initial=0) + 2, dtype=np.intp)  # place −1, the last, is the suppressed ones'
+    of_class[mine] = theirs
+    shown = theirs >= 0
+    return bool(
+        (of_class[mine] == theirs).all()
+        and (mine >= 0)[shown].all()
+        and (other["low"] <= one["low"])[shown].all()
+        and (one["high"] <= other["high"])[shown].all()
+    )
+
+
+def sufficient(blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, bool]:
+    """Return whether one copy of each coalition tells all that its others do."""
+    parts = [[copy.copy() for copy in copies] for _, _, copies in blocks]
+    whole = [np.concatenate(copy) for copy in zip(*parts, strict=True)]
+    held = sorted({copy for coalition in coalitions for copy in coalition})
+    told = {(i, j) for i in held for j in held if i != j and tells(whole[i - 1], whole[j - 1])}
+    return {c: any(all(i == j or (i, j) in told for j in c) for i in c) for c in coalitions}

@@ -15,10 +15,12 @@ together: every node is an interval of places. Mondrian's intervals need not be 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor.schemes.generalisation.classes import Ground, earth_mover, entropies
 from auditor.types import Array, Indices
@@ -66,7 +68,28 @@ class Rules:
         )
 
 
-def mondrian(Q: Array, codes: Indices, rules: Rules) -> list[Indices]:
+class Partition(NamedTuple):
+    """A way of putting records into classes.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (n,)
+        Of each record's class; −1 if it is suppressed.
+    low, high : ndarrays of shape (n, q)
+        What its quasi-identifiers range over.
+    """
+
+    numbers: Indices
+    low: Array
+    high: Array
+
+    @property
+    def classes(self) -> list[Indices]:
+        """The rows of each class, where nobody is suppressed."""
+        return _members(self.numbers)
+
+
+def mondrian(Q: Array, codes: Indices, rules: Rules, within: Sequence[Indices] | None = None) -> list[Indices]:
     """Return the rows of each class of a strict Mondrian partition.
 
     Parameters
@@ -77,49 +100,119 @@ def mondrian(Q: Array, codes: Indices, rules: Rules) -> list[Indices]:
         Sensitive values as places among the distinct ones.
     rules : Rules
         The whole table must satisfy them, *not checked*.
+    within : sequence of ndarrays, optional
+        Rows of the classes that are to be cut, each of which satisfies the rules (*not checked*); the whole table when left out.
     """
     P = np.bincount(codes) / len(codes)
-    domain = np.where(np.ptp(Q, axis=0) > 0, np.ptp(Q, axis=0), 1.0)
+    parts = [np.arange(len(Q))] if within is None else within
+    return _divided(Q, Q, np.ones(len(Q), dtype=np.intp), rules.k, lambda rows: rules.hold(codes[rows], P), parts)
+
+
+def merged(finer: Partition, k: int, coarser: Partition | None = None) -> Partition:
+    """Return a partition whose classes are unions of a finer one's, of k records or more, and lie within those of a coarser one.
+
+    A function of the two partitions, and of nothing else in the table: who holds both can make it.
+
+    Parameters
+    ----------
+    finer : Partition
+        No two of its classes overlap, and nobody is suppressed.
+    k : int
+        At least as large as ``finer``'s, at most as large as ``coarser``'s.
+    coarser : Partition, optional
+        Classes that are unions of ``finer``'s, *not checked*; one class of the whole table when left out.
+
+    Notes
+    -----
+    Mondrian's cuts again, but only where no class of ``finer`` lies on both sides, and only with a view to k: what else classes promise is
+    kept by every union of them (docs/method.md).
+    """
+    _, first, member, sizes = np.unique(finer.numbers, return_index=True, return_inverse=True, return_counts=True)
+    low, high = finer.low[first], finer.high[first]
+    parts = [np.arange(len(sizes))] if coarser is None else _members(np.unique(coarser.numbers[first], return_inverse=True)[1].ravel())
+    made = bounds(low, high, _divided(low, high, sizes, k, lambda classes: sizes[classes].sum() >= k, parts))
+    member = member.ravel()
+    return Partition(made.numbers[member], made.low[member], made.high[member])
+
+
+def _divided(
+    low: Array, high: Array, sizes: Indices, k: int, allowed: Callable[[Indices], bool], parts: Sequence[Indices]
+) -> list[Indices]:
+    """Return the parts that are left once no cut is allowed; of records, or of classes that are not to be cut.
+
+    Parameters
+    ----------
+    low, high : ndarrays of shape (m, q)
+        What each of them ranges over.
+    sizes : ndarray of shape (m,)
+        Records in each.
+    k : int
+        Fewest records in a part.
+    allowed : callable
+        Whether a part, given by its members' numbers, may be.
+    parts : sequence of ndarrays
+        Where to begin.
+    """
+    domain = np.ptp(np.vstack([low, high]), axis=0)
+    domain = np.where(domain > 0, domain, 1.0)
     done: list[Indices] = []
-    waiting = [np.arange(len(Q))]
+    waiting = list(parts)
     while waiting:
-        rows = waiting.pop()
-        halves = _cut(Q, codes, rows, domain, rules, P)
+        part = waiting.pop()
+        halves = None
+        if sizes[part].sum() >= 2 * k:
+            halves = next((h for h in _cuts(part, low[part], high[part], sizes[part], domain) if allowed(h[0]) and allowed(h[1])), None)
         if halves is None:
-            done.append(rows)
+            done.append(part)
         else:
             waiting.extend(halves)
     return done
 
 
-def _cut(Q: Array, codes: Indices, rows: Indices, domain: Array, rules: Rules, P: Array) -> tuple[Indices, Indices] | None:
-    """Return both halves of the first cut that the rules allow, widest quasi-identifier first."""
-    if rows.size < 2 * rules.k:
-        return None
-    span = np.ptp(Q[rows], axis=0) / domain
+def _cuts(part: Indices, low: Array, high: Array, sizes: Indices, domain: Array) -> Iterator[tuple[Indices, Indices]]:
+    """Yield both halves of a part by each cut there is, widest quasi-identifier first; ``low``, ``high`` and ``sizes`` are its members'."""
+    span = (high.max(axis=0) - low.min(axis=0)) / domain
     for column in np.argsort(-span, kind="stable"):
-        if span[column] == 0:
-            return None
-        values = Q[rows, column]
-        median = np.median(values)
-        low = values <= median if (values > median).any() else values < median
-        if low.any() and not low.all() and rules.hold(codes[rows[low]], P) and rules.hold(codes[rows[~low]], P):
-            return rows[low], rows[~low]
-    return None
+        below = _at_median(low[:, column], high[:, column], sizes)
+        if below is not None:
+            yield part[below], part[~below]
 
 
-def bounds(Q: Array, classes: Sequence[Indices]) -> tuple[Indices, Array, Array]:
-    """Return the number of each record's class, shape (n,), and the least and largest value in it, shapes (n, q)."""
-    numbers, low, high = np.empty(len(Q), dtype=np.intp), np.empty_like(Q), np.empty_like(Q)
-    for number, rows in enumerate(classes):
-        numbers[rows], low[rows], high[rows] = number, Q[rows].min(axis=0), Q[rows].max(axis=0)
-    return numbers, low, high
+def _at_median(low: Array, high: Array, sizes: Indices) -> NDArray[np.bool_] | None:
+    """Return which ranges lie below the first cut with half of the records or more, or else the last; None if all cuts go through one.
+
+    Examples
+    --------
+    >>> _at_median(np.array([1.0, 2, 2, 5]), np.array([3.0, 2, 4, 6]), np.array([1, 1, 1, 1]))
+    array([ True,  True,  True, False])
+    """
+    order = np.argsort(low, kind="stable")
+    reach = np.maximum.accumulate(high[order])  # how far those to the left of each cut reach
+    (cuts,) = np.nonzero(reach[:-1] < low[order][1:])
+    if not cuts.size:
+        return None
+    below = np.cumsum(sizes[order])[cuts]
+    place = min(np.searchsorted(below, sizes.sum() / 2), cuts.size - 1)
+    return np.asarray(low <= reach[cuts[place]])
+
+
+def bounds(low: Array, high: Array, classes: Sequence[Indices]) -> Partition:
+    """Return the classes as a partition, from what each member ranges over, shapes (m, q): of records their values, twice."""
+    numbers, lowest, highest = np.empty(len(low), dtype=np.intp), np.empty_like(low), np.empty_like(high)
+    for number, members in enumerate(classes):
+        numbers[members], lowest[members], highest[members] = number, low[members].min(axis=0), high[members].max(axis=0)
+    return Partition(numbers, lowest, highest)
+
+
+def _members(numbers: Indices) -> list[Indices]:
+    """Return who is in each class, from numbers of classes without a gap."""
+    return np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
 
 
 def full_domain(
     Q: Array, codes: Indices, rules: Rules, rungs: Sequence[Sequence[Rung]], most_suppressed: float
-) -> tuple[Indices, Array, Array] | None:
-    """Return the number of each record's class, −1 if suppressed, and its bounds, shapes (n, q); None when no rung satisfies the rules.
+) -> Partition | None:
+    """Return the lowest partition that satisfies the rules, some records suppressed; None when none does.
 
     Parameters
     ----------
@@ -132,11 +225,10 @@ def full_domain(
     for heights in sorted(itertools.product(*(range(len(steps)) for steps in rungs)), key=lambda h: (sum(h), h)):
         low, high = _binned(Q, start, [steps[h] for steps, h in zip(rungs, heights, strict=True)])
         numbers = np.unique(low, axis=0, return_inverse=True)[1].ravel()
-        parts = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
-        bad = np.concatenate([np.empty(0, dtype=np.intp), *(rows for rows in parts if not rules.hold(codes[rows], P))])
+        bad = np.concatenate([np.empty(0, dtype=np.intp), *(rows for rows in _members(numbers) if not rules.hold(codes[rows], P))])
         if bad.size <= most_suppressed * len(Q):
             numbers[bad], low[bad], high[bad] = -1, start, Q.max(axis=0)
-            return numbers, low, high
+            return Partition(numbers, low, high)
     return None
 
 

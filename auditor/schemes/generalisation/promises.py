@@ -7,6 +7,7 @@
 | ``anonymity_entropy`` | least entropy ℓ of a class |
 | ``anonymity_alpha`` | largest share of one sensitive value in a class |
 | ``anonymity_t`` | largest earth mover's distance of a class from the table |
+| ``anonymity_size`` | records that a record cannot be told from, itself among them, on average (discernibility, over n): a loss of use |
 
 The definitions are those of ``auditor.schemes.generalisation.classes``. Records that every copy held suppresses are in no class.
 """
@@ -55,6 +56,7 @@ def promises(members: Indices, sensitive: Array, whole: Array, ground: Ground) -
         "anonymity_entropy": float(np.exp(entropies(P_E).min())),
         "anonymity_alpha": float(P_E.max()),
         "anonymity_t": float(earth_mover(P_E, P, range(len(values)), ground).max()),
+        "anonymity_size": float(sizes @ sizes / sizes.sum()),
     }
 
 

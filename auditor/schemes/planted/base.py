@@ -37,7 +37,7 @@ class Planted(Case, CornerWave):
         """Return the M copies as recipients get them, each of shape (b, N)."""
         return [x + noise for noise in z]
 
-    def sampler(  # type: ignore[override]
+    def sampler(
         self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
     ) -> Sampler:
         """Return what draws the copies of a first release; levels must ascend, which is *not checked*."""

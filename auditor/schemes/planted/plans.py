@@ -11,7 +11,8 @@ from auditor.registry import register
 from auditor.schemes.base.additive import ORIGINAL, Step
 from auditor.schemes.base.case import Case
 from auditor.schemes.base.noise_law import psd_root
-from auditor.schemes.corner_wave import CornerWave, bridge_plan
+from auditor.schemes.base.plans import bridge_plan
+from auditor.schemes.corner_wave import CornerWave
 from auditor.types import Array
 
 

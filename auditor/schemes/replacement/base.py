@@ -6,7 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from auditor.schemes.replacement.draws import Draws, code_type
 from auditor.schemes.replacement.law import UniformLaw
 from auditor.schemes.replacement.multi_pert import History, MultiPert
 from auditor.schemes.replacement.process import ReplacementProcess
-from auditor.types import Codes
+from auditor.types import Array, Codes
 
 
 def categories_of(table: Table) -> CategoricalTable:
@@ -41,11 +41,11 @@ def categories_of(table: Table) -> CategoricalTable:
 
 
 class Copies(ABC):
-    """The copies of one release: asked for one by one, and looked up again at will."""
+    """The copies of one release: asked for one by one, and looked up again at will; ``pi`` is what replacements are drawn from."""
 
-    def __init__(self, original: Codes, size: int, key: Key) -> None:
+    def __init__(self, original: Codes, size: int, key: Key, pi: Array | None = None) -> None:
         self.original = np.ascontiguousarray(original, dtype=code_type(size))
-        self.size = size
+        self.size, self.pi = size, pi
         self.key = key
         self.levels: list[float] = []
 
@@ -104,10 +104,10 @@ def fork(made: T) -> T:
 
 
 class FreshCopies(Copies):
-    """Conventional uniform perturbation, anew for every copy; a copy is drawn again rather than kept."""
+    """Conventional retention-replacement, anew for every copy; a copy is drawn again rather than kept."""
 
-    def __init__(self, original: Codes, size: int, key: Key) -> None:
-        super().__init__(original, size, key)
+    def __init__(self, original: Codes, size: int, key: Key, pi: Array | None = None) -> None:
+        super().__init__(original, size, key, pi)
         self._keys: list[Key] = []
 
     def skip(self, level: float) -> None:
@@ -122,7 +122,7 @@ class FreshCopies(Copies):
     def copy(self, number: int) -> Codes:
         """Return copy ``number`` again."""
         key, level = self._keys[number - 1], self.levels[number - 1]
-        draws = Draws(_stream(key, number), self.size)
+        draws = Draws(_stream(key, number), self.size, self.pi)
         fresh = np.flatnonzero(draws.uniforms(self.original.size) >= level)
         values = self.original.copy()
         values[fresh] = draws.values(fresh.size)
@@ -132,11 +132,11 @@ class FreshCopies(Copies):
 class ProcessCopies(Copies):
     """The replacement process: a copy is a look-up, whatever was released before."""
 
-    def __init__(self, original: Codes, size: int, key: Key) -> None:
-        super().__init__(original, size, key)
+    def __init__(self, original: Codes, size: int, key: Key, pi: Array | None = None) -> None:
+        super().__init__(original, size, key, pi)
         self._bounds = row_blocks(self.original.size, BLOCK_WIDTH)
         self.blocks = [
-            ReplacementProcess(self.original[a:b], size, key.seed, (key.scheme, key.replicate, block))
+            ReplacementProcess(self.original[a:b], size, key.seed, (key.scheme, key.replicate, block), pi)
             for block, (a, b) in enumerate(self._bounds, start=key.block)
         ]
 
@@ -163,14 +163,16 @@ class ProcessCopies(Copies):
 class BridgedCopies(Copies):
     """Each copy from its two neighbours; all are kept."""
 
-    def __init__(self, original: Codes, size: int, key: Key, levels: Sequence[float] = (), copies: Sequence[Codes] = ()) -> None:
-        super().__init__(original, size, key)
+    def __init__(
+        self, original: Codes, size: int, key: Key, pi: Array | None = None, levels: Sequence[float] = (), copies: Sequence[Codes] = ()
+    ) -> None:
+        super().__init__(original, size, key, pi)
         self.levels = list(levels)
         self._kept = list(copies)
-        self._bridge = Bridge(self.original, size, levels, copies)
+        self._bridge = Bridge(self.original, size, levels, copies, pi)
 
     def _draw(self, level: float, key: Key) -> Codes:
-        self._kept.append(self._bridge.release(level, Draws(self._rng(key), self.size)))
+        self._kept.append(self._bridge.release(level, Draws(self._rng(key), self.size, self.pi)))
         return self._kept[-1]
 
     def copy(self, number: int) -> Codes:
@@ -181,12 +183,12 @@ class BridgedCopies(Copies):
 class MultiPertCopies(Copies):
     """The paper's algorithm on its compressed history."""
 
-    def __init__(self, original: Codes, size: int, key: Key) -> None:
-        super().__init__(original, size, key)
-        self.algorithm = MultiPert(self.original, size)
+    def __init__(self, original: Codes, size: int, key: Key, pi: Array | None = None) -> None:
+        super().__init__(original, size, key, pi)
+        self.algorithm = MultiPert(self.original, size, pi)
 
     def _draw(self, level: float, key: Key) -> Codes:
-        return self.algorithm.release(level, Draws(self._rng(key), self.size))
+        return self.algorithm.release(level, Draws(self._rng(key), self.size, self.pi))
 
     def copy(self, number: int) -> Codes:
         """Return copy ``number`` again, from the history."""
@@ -215,7 +217,7 @@ class BlockedCopies(Copies):
 
     def __init__(self, blocks: Sequence[Copies], key: Key) -> None:
         self.blocks = list(blocks)
-        self.size, self.key = blocks[0].size, key
+        self.size, self.pi, self.key = blocks[0].size, blocks[0].pi, key
         self.levels = list(blocks[0].levels)
 
     @property
@@ -247,7 +249,7 @@ class BlockedCopies(Copies):
 
 
 class UniformScheme(Scheme):
-    """Base of the schemes that replace categories by uniform draws; levels are retention probabilities."""
+    """Base of the schemes that keep categories or replace them by draws; levels are retention probabilities."""
 
     family = "uniform"
     engine = "categorical"
@@ -278,7 +280,22 @@ class UniformScheme(Scheme):
 
     def channel(self, levels: Sequence[float], size: int) -> UniformLaw:
         """Return the exact law of the copies at these levels over a domain of ``size`` values."""
-        return UniformLaw(tuple(levels), size, self.multilevel)
+        pi = self.replaced_by(size)
+        return UniformLaw(tuple(levels), size, self.multilevel, None if pi is None else tuple(pi.tolist()))
+
+    def over(self, table: CategoricalTable) -> Self:
+        """Return the scheme with what it takes from the table that it perturbs: nothing, unless a scheme knows better.
+
+        Raises
+        ------
+        AuditorError
+            What was asked of the scheme does not fit the table.
+        """
+        return self
+
+    def replaced_by(self, size: int) -> Array | None:
+        """Return ``π``, the chances of the values that replace others in a domain of ``size``, shape (s,); None: all are alike."""
+        return None
 
     @abstractmethod
     def copies(self, original: Codes, size: int, key: Key) -> Copies:

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from auditor.schemes.replacement.draws import Draws, coins
-from auditor.types import Codes
+from auditor.types import Array, Codes
 
 
 class Bridge:
@@ -22,11 +22,15 @@ class Bridge:
         ``s``.
     levels, copies : sequences
         What is out already.
+    pi : ndarray of shape (s,), optional
+        ``π``, uniform where none is given; ``draws`` must be from the same.
     """
 
-    def __init__(self, original: Codes, size: int, levels: Sequence[float] = (), copies: Sequence[Codes] = ()) -> None:
+    def __init__(
+        self, original: Codes, size: int, levels: Sequence[float] = (), copies: Sequence[Codes] = (), pi: Array | None = None
+    ) -> None:
         self._original = original
-        self._size = size
+        self._size, self._pi = size, pi
         self._levels: list[float] = []
         self._copies: list[Codes] = []
         for level, copy in zip(levels, copies, strict=True):
@@ -39,7 +43,7 @@ class Bridge:
             return self._copies[place]
         high, left = (self._levels[place], self._copies[place]) if place < len(self._levels) else (1.0, self._original)
         low, right = (self._levels[place - 1], self._copies[place - 1]) if place else (None, None)
-        copy = draws.pick(left, right, *coins(high, level, low, self._size))
+        copy = draws.pick(left, right, *coins(high, level, low, self._size, self._pi))
         self._keep(level, copy)
         return copy
 

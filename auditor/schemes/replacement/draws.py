@@ -5,12 +5,22 @@ Equations 3 and 4 of xiao2009. With ``p_l ≥ p ≥ p_r`` the levels of the new 
     ``u = p/p_l``  and  ``v = (1 − p/p_l)·(1 − (1 − p_r/p) / ((s − 1)·p_r/p_l + 1))``       where ``y_l = y_r``,
     ``u = (p − p_r)/(p_l − p_r)``  and  ``v = p_r·(p_l − p) / (p·(p_l − p_r))``              where they differ;
 
-the new value is ``y_l`` with chance u, ``y_r`` with chance v, else uniform over the domain.
+the new value is ``y_l`` with chance u, ``y_r`` with chance v, else a replacement: uniform over the domain, or drawn from any π. Bayes'
+rule on the chain gives for that, with ``ρ_1 = p/p_l``, ``ρ_0 = p_r/p`` and ``ρ_2 = ρ_1 ρ_0 = p_r/p_l``,
+
+    ``P(y | y_l, y_r) = T(ρ_1)[y_l, y]·T(ρ_0)[y, y_r] / T(ρ_2)[y_l, y_r]``
+
+of which the part with ``π_y`` is ``(1 − ρ_1)(1 − ρ_0)·π_y·π_{y_r} / T(ρ_2)[y_l, y_r]``. Where the neighbours differ ``π_{y_r}`` cancels,
+and u and v are those above for any π. Where both are c, what is not redrawn is c, with chance ``u + v``, and
+
+    ``v = (1 − ρ_1)·(1 − (1 − ρ_0)·π_c / (ρ_2 + (1 − ρ_2)·π_c))``
+
+which is the paper's with ``1/π_c`` in the place of s. Without a right neighbour ``ρ_0 = 0`` and nothing of it is left.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,19 +28,20 @@ from numpy.typing import NDArray
 from auditor.data.columns.categorical_table import code_type
 from auditor.numerics.random_streams import Rng
 from auditor.schemes.replacement.law import step
-from auditor.types import Codes
+from auditor.types import Array, Codes
 
-__all__ = ["Codes", "Coin", "Draws", "code_type", "coins"]
+__all__ = ["Codes", "Coin", "Draws", "code_type", "coins", "replacements"]
 
 
 class Coin(NamedTuple):
     """Chances of keeping the left value and the right one; the rest is for a fresh draw."""
 
     left: float
-    right: float
+    right: float | Array
+    """One number, or one for every value that the neighbours may agree on, shape (s,)."""
 
 
-def coins(high: float, level: float, low: float | None, size: int) -> tuple[Coin, Coin]:
+def coins(high: float, level: float, low: float | None, size: int, pi: Array | None = None) -> tuple[Coin, Coin]:
     """Return the coins for ``y_l = y_r`` and for ``y_l ≠ y_r`` (xiao2009, eqs. 3 and 4).
 
     Parameters
@@ -39,6 +50,8 @@ def coins(high: float, level: float, low: float | None, size: int) -> tuple[Coin
         ``p_l > p > p_r``; without a right neighbour ``low`` is None and both coins are ``(p/p_l, 0)``.
     size : int
         ``s``.
+    pi : ndarray of shape (s,), optional
+        ``π``, uniform where none is given.
 
     Examples
     --------
@@ -50,26 +63,43 @@ def coins(high: float, level: float, low: float | None, size: int) -> tuple[Coin
         alone = Coin(step(high, level), 0.0)
         return alone, alone
     u = level / high
-    equal = Coin(u, (1 - u) * (1 - (1 - low / level) / ((size - 1) * low / high + 1)))
+    if pi is None:
+        equal = Coin(u, (1 - u) * (1 - (1 - low / level) / ((size - 1) * low / high + 1)))
+    else:
+        given, some = low / high + (1 - low / high) * pi, pi > 0  # a value never drawn was kept all along: v is 1 − u
+        equal = Coin(u, (1 - u) * (1 - (1 - low / level) * np.divide(pi, given, out=np.zeros_like(pi), where=some)))
     differ = Coin((level - low) / (high - low), low * (high - level) / (level * (high - low)))
     return equal, differ
 
 
-class Draws:
-    """Random outcomes of the coins and of the fresh draws, for n tuples at once."""
+def replacements(rng: Rng, n: int, size: int, pi: Array | None = None, kind: np.dtype[Any] | None = None) -> Codes:
+    """Return n values drawn uniformly from a domain, or from π, shape (n,).
 
-    def __init__(self, rng: Rng, size: int) -> None:
+    From π by the inverse of its distribution function at multiples of 2⁻⁵³: a value's chance is right to 1.1e-16, and one of chance 0 is
+    never drawn, as no number lies between two equal sums.
+    """
+    kind = code_type(size) if kind is None else kind
+    if pi is None:
+        return np.asarray(rng.integers(0, size, n, dtype=kind))
+    sums = np.cumsum(pi)
+    return np.asarray(np.searchsorted(sums / sums[-1], rng.random(n), side="right").astype(kind))
+
+
+class Draws:
+    """Random outcomes of the coins and of the fresh draws, for n tuples at once; ``pi`` as in ``replacements``."""
+
+    def __init__(self, rng: Rng, size: int, pi: Array | None = None) -> None:
         self._rng = rng
         self._size = size
+        self._pi = pi
 
     def uniforms(self, n: int) -> NDArray[np.float64]:
         """Return n numbers uniform on [0, 1)."""
         return np.asarray(self._rng.random(n))
 
     def values(self, n: int) -> Codes:
-        """Return n values uniform over the domain."""
-        kind = code_type(self._size)
-        return np.asarray(self._rng.integers(0, self._size, n, dtype=kind))
+        """Return n replacements."""
+        return replacements(self._rng, n, self._size, self._pi)
 
     def pick(self, left: Codes, right: Codes | None, equal: Coin, differ: Coin) -> Codes:
         """Return new values: ``left`` where the coin heads, ``right`` where it tails, fresh where it stands."""
@@ -79,9 +109,9 @@ class Draws:
         if right is None:
             stands = np.flatnonzero(coin >= equal.left)
         else:
-            same = left == right
+            same, kept = left == right, np.asarray(equal.left + equal.right)
             tails = coin >= np.where(same, equal.left, differ.left)
             np.copyto(out, right, where=tails)
-            stands = np.flatnonzero(coin >= np.where(same, equal.left + equal.right, differ.left + differ.right))
+            stands = np.flatnonzero(coin >= np.where(same, kept[left] if kept.ndim else kept, differ.left + differ.right))
         out[stands] = self.values(stands.size)
         return out

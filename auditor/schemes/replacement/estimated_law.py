@@ -113,7 +113,8 @@ def learnt(x: Codes, copies: Mapping[int, Codes], shape: Sequence[int], coalitio
     """
     size, members = math.prod(shape), tuple(copies)
     levels = {copy: estimated_retention(x, y, size) for copy, y in copies.items()}
-    law = EstimatedLaw(tuple(levels.values()), size, False, members, {copy: transitions(x, y, shape) for copy, y in copies.items()})
+    T = {copy: transitions(x, y, shape) for copy, y in copies.items()}
+    law = EstimatedLaw(tuple(levels.values()), size, False, members=members, transitions=T)
     wanted = dict.fromkeys(two for coalition in coalitions for two in _possible_pairs(law, coalition))
     table = FEWEST_PER_CELL * size**3 <= x.size
     return replace(law, pairs={(i, j): learnt_pair(x, copies[i], copies[j], law.transitions[j], table) for i, j in wanted})
@@ -143,12 +144,14 @@ def transitions(x: Values, y: Values, shape: Sequence[int]) -> Array:
     return np.asarray((counts + BY_LAW * U) / (counts.sum(axis=1, keepdims=True) + BY_LAW))
 
 
-def estimated_retention(x: Values, y: Values, size: int) -> float:
+def estimated_retention(x: Values, y: Values, size: int, pi: Array | None = None) -> float:
     """Return the maximum-likelihood retention from r matched pairs: ``(m − 1/s)/(1 − 1/s)`` for the share m that agree.
 
-    Kept off 1 by half a record: r agreements do not prove that the next will agree.
+    With replacements by π the mean of ``π_x`` stands for ``1/s``: no longer the likeliest retention, and still without bias. Kept off 1
+    by half a record: r agreements do not prove that the next will agree.
     """
-    if size == 1:
+    chance = 1 / size if pi is None else float(np.mean(pi[x]))
+    if chance >= 1.0:
         return 0.0
     agree = float(np.mean(x == y))
-    return min(max(0.0, (agree - 1 / size) / (1 - 1 / size)), 1.0 - 0.5 / (x.size + 1))
+    return min(max(0.0, (agree - chance) / (1 - chance)), 1.0 - 0.5 / (x.size + 1))

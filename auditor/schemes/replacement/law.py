@@ -1,24 +1,30 @@
-"""The law of uniform perturbation: transition matrices for any pair of levels, and the exact joint law of any set of copies.
+"""The law of retention-replacement: transition matrices for any pair of levels, and the exact joint law of any set of copies.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``s`` | size of the domain | scalar | xiao2009, table 2 |
 | ``p`` | retention probability: the chance that a value is kept | scalar in [0, 1] | |
-| ``T(p)`` | ``p·I + (1 − p)/s``: chance of y (column) from x (row) | (s, s) | xiao2009, eq. 1 |
+| ``π`` | chances of the values that replace those not kept: ``1/s`` each, unless stated otherwise | (s,) | agrawal2005 |
+| ``T(p)`` | ``p·I + (1 − p)·1πᵀ``: chance of y (column) from x (row) | (s, s) | xiao2009, eq. 1 |
 | ``Y_b → Y_w`` | ``T(p_w/p_b)`` for ``p_b ≥ p_w``: the less perturbed copy perturbed further | (s, s) | xiao2009, eq. 10 |
-| ``R`` | ``1 + s·p/(1 − p)``: largest ratio of chances of one output under two originals | scalar | |
+| ``R_y`` | ``1 + p/((1 − p)π_y)``: ratio of the chances of output y under y itself and under any other original | scalar | |
 
-Copies of one multilevel release, in descending order of ``p``, are a Markov chain that starts at the original (Lemma 1 there).
+Copies of one multilevel release, in descending order of ``p``, are a Markov chain that starts at the original (Lemma 1 there). That holds
+for any π, as ``1πᵀ·1πᵀ = 1πᵀ`` gives ``T(a)T(b) = T(ab)`` (the remark that ends section 5.2 there). To whoever looks at one value y against
+all others, it is as in a uniform domain of ``1/π_y`` values: what the paper says of s holds of that.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor.types import Array
 
@@ -27,15 +33,22 @@ CHECK_SIZE = 3
 EXACTLY = 1e-12
 
 
-def transition_matrix(retention: float, size: int) -> Array:
-    """Return ``T(p) = p·I + (1 − p)/s``, shape (s, s): row x, column y (xiao2009, eq. 1).
+def fresh_chances(retention: float, size: int, pi: Array | None = None) -> float | Array:
+    """Return ``(1 − p)·π_y``, the chance that a value is redrawn and comes out as y: of all y, shape (s,); one number for uniform π."""
+    return (1.0 - retention) / size if pi is None else (1.0 - retention) * pi
+
+
+def transition_matrix(retention: float, size: int, pi: Array | None = None) -> Array:
+    """Return ``T(p) = p·I + (1 − p)·1πᵀ``, shape (s, s): row x, column y (xiao2009, eq. 1); π is uniform where none is given.
 
     Examples
     --------
     >>> round(float(transition_matrix(0.2, 10)[0, 0]), 12)
     0.28
+    >>> transition_matrix(0.5, 2, np.array([0.75, 0.25])).tolist()
+    [[0.875, 0.125], [0.375, 0.625]]
     """
-    return retention * np.eye(size) + (1.0 - retention) / size
+    return retention * np.eye(size) + fresh_chances(retention, size, pi)
 
 
 def step(high: float, low: float) -> float:
@@ -43,9 +56,11 @@ def step(high: float, low: float) -> float:
     return low / high if high > 0 else 1.0
 
 
-def odds_ratio(retention: float, size: int) -> float:
-    """Return ``R = 1 + s·p/(1 − p)``; infinite at retention 1."""
-    return math.inf if retention >= 1 and size > 1 else 1.0 if size == 1 else 1.0 + size * retention / (1.0 - retention)
+def odds_ratio(retention: float, size: float) -> float:
+    """Return ``R = 1 + s·p/(1 − p)``, with ``1/π_y`` for s where π is not uniform; infinite at retention 1, and where ``π_y = 0``."""
+    if size == 1 or retention == 0:
+        return 1.0
+    return math.inf if retention >= 1 else 1.0 + size * retention / (1.0 - retention)
 
 
 @dataclass(frozen=True)
@@ -60,15 +75,33 @@ class UniformLaw:
         ``s``, the number of values in the domain.
     multilevel : bool
         Whether copies are one replacement process seen at several levels, or fresh draws.
+    replacement : tuple of s floats, optional
+        ``π``, the chances of the values that replace others; None: all alike.
     """
 
     levels: tuple[float, ...]
     size: int
     multilevel: bool
+    replacement: tuple[float, ...] | None = None
 
     def of(self, copies: Sequence[int]) -> UniformLaw:
         """Return the law of a coalition, by copy numbers from 1."""
-        return UniformLaw(tuple(self.levels[copy - 1] for copy in copies), self.size, self.multilevel)
+        return replace(self, levels=tuple(self.levels[copy - 1] for copy in copies))
+
+    @cached_property
+    def pi(self) -> Array | None:
+        """``π``, shape (s,); None where it is uniform."""
+        return None if self.replacement is None else np.asarray(self.replacement)
+
+    @property
+    def rarity(self) -> float:
+        """``1/min π``, the size of the uniform domain whose values are all as rare as the rarest here: s where π is uniform."""
+        return self.size if self.replacement is None else math.inf if min(self.replacement) == 0 else 1.0 / min(self.replacement)
+
+    def redrawn_as(self, retention: float, y: NDArray[np.integer[Any]]) -> float | Array:
+        """Return the chance that a value is redrawn and comes out as y: of every y, shape (b,), or one number where π is uniform."""
+        chances = fresh_chances(retention, self.size, self.pi)
+        return chances[y] if isinstance(chances, np.ndarray) else chances
 
     @property
     def descending(self) -> list[int]:
@@ -98,7 +131,7 @@ class UniformLaw:
         """
         high, low = 1.0 if source is None else self.levels[source - 1], self.levels[target - 1]
         if source is None or source == target or (self.multilevel and low <= high):
-            return transition_matrix(1.0 if source == target else step(high, low), self.size)
+            return transition_matrix(1.0 if source == target else step(high, low), self.size, self.pi)
         if prior is None:
             what = "less perturbed than" if self.multilevel else "fresh beside"
             raise ValueError(f"copy {target} is {what} copy {source}: its law given that copy depends on the prior")
@@ -112,12 +145,12 @@ class UniformLaw:
         joint = np.ones(s)
         if not self.multilevel:
             for level in self.levels:
-                T = transition_matrix(level, s)
+                T = transition_matrix(level, s, self.pi)
                 joint = joint[..., None] * T.reshape(s, *(1,) * (joint.ndim - 1), s)
             return joint
         high = 1.0
         for place in self.descending:  # the copy before is the last axis
-            joint = joint[..., None] * transition_matrix(step(high, self.levels[place]), s)
+            joint = joint[..., None] * transition_matrix(step(high, self.levels[place]), s, self.pi)
             high = self.levels[place]
         order = [0, *(place + 1 for place in self.descending)]
         return np.asarray(np.transpose(joint, np.argsort(order))) if k else joint
@@ -129,9 +162,10 @@ class UniformLaw:
     def epsilon(self) -> float:
         """Return the local differential privacy ``ε`` of all copies together: the largest log-ratio of any outcome under two originals.
 
-        Fresh copies add up, ``Σ ln(1 + s·p_i/(1 − p_i))``; of multilevel ones the best counts alone.
+        The rarest replacement tells most: ``max_y ln R_y = ln(1 + p/((1 − p)·min π))``. Fresh copies add up, as all may show that value;
+        of multilevel ones the best counts alone. Infinite where some value is never drawn: who shows it has it.
         """
-        each = [math.log(odds_ratio(level, self.size)) for level in self.levels]
+        each = [math.log(odds_ratio(level, self.rarity)) for level in self.levels]
         return max(each) if self.multilevel else math.fsum(each)
 
     def odds(self) -> float:
@@ -139,56 +173,90 @@ class UniformLaw:
         bits = self.epsilon()
         return math.inf if bits > 700 else math.exp(bits)
 
+    def odds_of(self, level: float) -> Array:
+        """Return ``R_y`` of one copy for every value y, shape (s,)."""
+        if self.pi is None or not 0.0 < level < 1.0 or self.size == 1:
+            return np.full(self.size, odds_ratio(level, self.size))
+        with np.errstate(divide="ignore"):
+            return np.asarray(1.0 + level / ((1.0 - level) * self.pi))
+
+    def odds_by_value(self) -> Array:
+        """Return by how much all copies multiply the odds of the value that they all show, shape (s,)."""
+        if self.pi is None:
+            return np.full(self.size, self.odds())
+        return self.odds_of(max(self.levels)) if self.multilevel else np.prod([self.odds_of(level) for level in self.levels], axis=0)
+
     def best_is_sufficient(self) -> bool:
         """Whether, by this law, the best copy makes all others together useless, computed from the exact law of every pair with it.
 
-        ``P(y_j | y_b, x)`` must not depend on x. By symmetry between values a domain of three shows every case. Pairs are enough for any
+        ``P(y_j | y_b, x)`` must not depend on x. A domain of three shows every case (``merged``). Pairs are enough for any
         number of copies, as the law ties copies by its form: given x and y_b fresh copies are independent of each other, and
         of multilevel ones ``P(rest | y_b, x)`` is a product along the chain (``given_original``) with x in its first step at most.
         """
-        b = self.best - 1
-        return all(_useless(self.levels[b], level, min(self.size, CHECK_SIZE), self.multilevel)
-                   for place, level in enumerate(self.levels) if place != b)  # fmt: skip
+        b, few = self.best - 1, self.merged(CHECK_SIZE)
+        return all(_useless(replace(few, levels=(self.levels[b], level))) for place, level in enumerate(self.levels) if place != b)
+
+    def merged(self, size: int) -> UniformLaw:
+        """Return the law over at most so many values: the likeliest replacements as they are, all others taken for one.
+
+        Merged values follow a law of the same form, π being summed; so what depends on x after merging depended on it before. Nothing
+        that did gets lost. Multilevel copies never depend on x given y_b. Of fresh ones ``P(y_j|y_b, x) = T(p_j)[x, y_j]``, and the
+        likeliest replacement w is shown under every x where ``p_b < 1``: given ``y_b = w``, ``T(p_j)[w, w] − T(p_j)[x, w] = p_j``.
+        """
+        few = min(self.size, size)
+        if self.pi is None:  # values are alike: any three will do
+            return replace(self, size=few)
+        shares = np.sort(self.pi)[::-1]
+        return replace(self, size=few, replacement=(*shares[: few - 1].tolist(), float(shares[few - 1 :].sum())))
 
 
-def _useless(best: float, other: float, size: int, multilevel: bool) -> bool:
-    joint = UniformLaw((best, other), size, multilevel).given_original()  # x, y_b, y_j
+def _useless(two: UniformLaw) -> bool:
+    joint = two.given_original()  # x, y_b, y_j
     pair = joint.sum(axis=2, keepdims=True)
-    given = np.divide(joint, pair, out=np.full_like(joint, np.nan), where=pair > 0)
-    return bool(np.nanmax(np.nanmax(given, axis=0) - np.nanmin(given, axis=0)) <= EXACTLY)
+    given, possible = np.divide(joint, pair, out=np.zeros_like(joint), where=pair > 0), np.broadcast_to(pair > 0, joint.shape)
+    most, least = given.max(axis=0, where=possible, initial=0.0), given.min(axis=0, where=possible, initial=1.0)
+    return bool((most - least).max() <= EXACTLY)
 
 
-def history_size(levels: Sequence[float], size: int) -> float:
+def history_size(levels: Sequence[float], prior: Array, pi: Array | None = None) -> float:
     """Return the expected number of elements of a tuple's compressed history: ``1 + (s−1)/s · Σ (1 − p_{i+1}/p_i)``.
+
+    Where π is not uniform, a value redrawn is a new one with chance ``1 − Σ_y m_y π_y`` in place of ``(s−1)/s``, with
+    ``m = p_i q + (1 − p_i)π`` what the copy before shows of the table's shares q, ``prior``.
 
     Source: xiao2009, proof of Lemma 2; a history holds ``1 + disp`` elements, so it is below ``1 + ln(p_max/p_min)``.
     """
     ordered = sorted(set(levels), reverse=True)
-    lost = math.fsum(1.0 - step(high, low) for high, low in pairwise(ordered))
-    return 1.0 + (size - 1) / size * lost
+    if pi is None:
+        return 1.0 + (prior.size - 1) / prior.size * math.fsum(1.0 - step(high, low) for high, low in pairwise(ordered))
+    same = [float((high * prior + (1.0 - high) * pi) @ pi) for high in ordered]
+    return 1.0 + math.fsum((1.0 - step(high, low)) * (1.0 - s) for (high, low), s in zip(pairwise(ordered), same, strict=False))
 
 
-def left_by_retention(prior: Array, retention: float) -> float:
+def left_by_retention(prior: Array, retention: float, pi: Array | None = None) -> float:
     """Return the share of the categories' variance that exact Bayes leaves from one copy.
 
     Parameters
     ----------
     prior : ndarray of shape (s,)
-        ``π``, all above 0.
+        ``q``, all above 0.
     retention : float
         ``p``.
+    pi : ndarray of shape (s,), optional
+        ``π``, uniform where none is given.
 
     Notes
     -----
-    ``1 − (E Σ_x P(x|y)² − Σ π_x²)/(1 − Σ π_x²)`` with ``P(x, y) = π_x (p·[x = y] + a)`` and ``a = (1 − p)/s`` (xiao2009, eq. 1). The sum
-    over x of ``P(x, y)²`` is ``a² Σ π_x² + π_y² (p² + 2ap)``, so that a domain of any size needs no matrix.
+    ``1 − (E Σ_x P(x|y)² − Σ q_x²)/(1 − Σ q_x²)`` with ``P(x, y) = q_x (p·[x = y] + a_y)`` and ``a = (1 − p)π`` (xiao2009, eq. 1). The sum
+    over x of ``P(x, y)²`` is ``a_y² Σ q_x² + q_y² (p² + 2 a_y p)``, so that a domain of any size needs no matrix.
 
     Examples
     --------
     >>> left_by_retention(np.array([0.5, 0.5]), 0.5), left_by_retention(np.array([0.5, 0.5]), 1.0)
     (0.75, 0.0)
     """
-    p, a = retention, (1.0 - retention) / len(prior)
-    blind = float((prior**2).sum())
-    known = float(((a**2 * blind + prior**2 * (p**2 + 2.0 * a * p)) / (p * prior + a)).sum())
+    p, a = retention, fresh_chances(retention, len(prior), pi)
+    blind, shown = float((prior**2).sum()), p * prior + a
+    squares = a**2 * blind + prior**2 * (p**2 + 2.0 * a * p)
+    known = float(np.divide(squares, shown, out=np.zeros_like(prior), where=shown > 0).sum())  # 0 where nothing is kept nor drawn
     return 1.0 - (known - blind) / (1.0 - blind)

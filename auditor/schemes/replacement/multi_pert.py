@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.schemes.replacement.draws import Draws, code_type, coins
-from auditor.types import Codes
+from auditor.types import Array, Codes
 
 
 class History:
@@ -109,13 +109,13 @@ def explicit_at(p: NDArray[np.float64], after: NDArray[np.int64], stop: NDArray[
 
 
 class MultiPert:
-    """Algorithm ``multi-pert`` for one table: requests at any level, in any order."""
+    """Algorithm ``multi-pert`` for one table: requests at any level, in any order; replacements are drawn uniformly, or from ``pi``."""
 
     history_class = History
 
-    def __init__(self, original: Codes, size: int) -> None:
+    def __init__(self, original: Codes, size: int, pi: Array | None = None) -> None:
         self._original = original
-        self._size = size
+        self._size, self._pi = size, pi
         self.history = self.history_class(original.size, size)
 
     def release(self, level: float, draws: Draws) -> Codes:
@@ -127,6 +127,6 @@ class MultiPert:
         left = None if high is None else history.value(high)
         right = None if low is None else history.value(low)
         source = self._original if left is None else left
-        values = draws.pick(source, right, *coins(1.0 if high is None else high, level, low, self._size))
+        values = draws.pick(source, right, *coins(1.0 if high is None else high, level, low, self._size, self._pi))
         history.record(level, values, left, right)
         return values

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from auditor.results.evidence import Drawn
 from auditor.schemes.replacement.draws import coins
-from auditor.schemes.replacement.law import step
+from auditor.schemes.replacement.law import UniformLaw, step
+from auditor.types import Array
 
 MOST_COPIES = 50
 
@@ -34,13 +35,23 @@ def between(levels: Sequence[float]) -> list[Between]:
     return found
 
 
-def drawn_between(levels: Sequence[float], size: int, copies: Sequence[Between], counts: NDArray[Any]) -> list[Drawn]:
-    """Return coin and outcomes of each, from records where the neighbours agree and where all three do, shape (d, 2)."""
-    found = []
+def drawn_between(law: UniformLaw, prior: Array, copies: Sequence[Between], counts: NDArray[Any]) -> list[Drawn]:
+    """Return coin and outcomes of each, from records where the neighbours agree and where all three do, shape (d, 2).
+
+    Where π is not uniform the coin hangs on the value that the neighbours agree on: stated is its mean over such records of a table with
+    shares ``prior``, in which they agree on c with chance ``(p_l q_c + (1 − p_l)π_c)·T(p_r/p_l)[c, c]``.
+    """
+    found, levels = [], law.levels
     for three, (agreeing, same) in zip(copies, counts.tolist(), strict=True):
         high = 1.0 if three.left == 0 else levels[three.left - 1]
         level, low = levels[three.copy - 1], levels[three.right - 1]
-        equal, _ = coins(high, level, low, size)
-        kept = equal.left + equal.right + (1.0 - equal.left - equal.right) / size
-        found.append(Drawn(three.copy, step(high, level), equal.right, kept, agreeing, same))
+        equal, _ = coins(high, level, low, law.size, law.pi)
+        fresh = 1.0 - equal.left - equal.right
+        if law.pi is None:
+            tails, kept = equal.right, equal.left + equal.right + fresh / law.size
+        else:
+            rho = step(high, low)
+            agree = (high * prior + (1.0 - high) * law.pi) * (rho + (1.0 - rho) * law.pi)
+            tails, kept = (float(agree @ part / agree.sum()) for part in (equal.right, 1.0 - fresh * (1.0 - law.pi)))
+        found.append(Drawn(three.copy, step(high, level), float(tails), float(kept), agreeing, same))
     return found

@@ -1,8 +1,8 @@
 """The replacement process: every copy of a block of tuples as a look-up in one key-derived stream of events.
 
-At time ``t = −ln p`` replacements arrive at rate 1 per tuple, and each draws uniformly from the domain; the value released at ``p`` is
-the last one before ``−ln p``, or the original if there was none. So ``P(no event in (t_l, t)) = p/p_l`` and copies are the Markov chain of
-xiao2009, Lemma 1, whatever the order in which levels are asked for.
+At time ``t = −ln p`` replacements arrive at rate 1 per tuple, and each draws uniformly from the domain, or from any other distribution
+``π`` over it; the value released at ``p`` is the last one before ``−ln p``, or the original if there was none. So
+``P(no event in (t_l, t)) = p/p_l`` and copies are the Markov chain of xiao2009, Lemma 1, whatever the order in which levels are asked for.
 
 Events of all tuples lie in one array sorted by time, cut into segments of equal length with a snapshot of every tuple's value at each
 segment's start; a release copies the snapshot before its time and replays what follows: the same work at m = 3 and m = 10,000.
@@ -10,7 +10,7 @@ By superposition the events of b tuples are one Poisson stream of rate b with tu
 
 Levels below ``exp(−HORIZON)`` keep nothing: their values are found by going *back* from their time through regenerated segments until
 every tuple has met an event, on average ``ln b`` units of time, so that space is bounded for any level. At p = 0 there is no last
-event before infinity: the copy is an independent uniform draw.
+event before infinity: the copy is an independent draw.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.numerics.random_streams import Seed, stream
-from auditor.schemes.replacement.draws import code_type
-from auditor.types import Codes
+from auditor.schemes.replacement.draws import code_type, replacements
+from auditor.types import Array, Codes
 
 SEGMENTS = 32
 """Snapshots. Twice as many would halve the replay and add 32 bytes a tuple."""
@@ -53,10 +53,12 @@ class ReplacementProcess:
         Of the release.
     name : tuple
         What the stream is for: scheme, replicate, block. Same seed and name, same copies.
+    pi : ndarray of shape (s,), optional
+        ``π``, uniform where none is given.
     """
 
-    def __init__(self, original: Codes, size: int, seed: Seed, name: tuple[object, ...]) -> None:
-        self._size = size
+    def __init__(self, original: Codes, size: int, seed: Seed, name: tuple[object, ...], pi: Array | None = None) -> None:
+        self._size, self._pi = size, pi
         self._seed = seed
         self._name = name
         self._tuples = original.size
@@ -75,7 +77,7 @@ class ReplacementProcess:
             return self._snapshots[0].copy()
         if level <= 0:
             rng = stream(self._seed, *self._name, "never")
-            return np.asarray(rng.integers(0, self._size, self._tuples, dtype=code_type(self._size)))
+            return replacements(rng, self._tuples, self._size, self._pi)
         time = -math.log(level)
         return self._backward(time) if time > HORIZON else self._forward(time)
 
@@ -120,4 +122,4 @@ class ReplacementProcess:
         sums = np.cumsum(rng.standard_exponential(count + 1))
         times = (place + sums[:count] / sums[count]) * STEP
         tuples = rng.integers(0, self._tuples, count, dtype=code_type(self._tuples))
-        return Segment(times, tuples, rng.integers(0, self._size, count, dtype=code_type(self._size)))
+        return Segment(times, tuples, replacements(rng, count, self._size, self._pi))

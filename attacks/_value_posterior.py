@@ -1,0 +1,63 @@
+"""The exact posterior of an attribute's value: its prior is how often the table has each value, and noise may follow any law.
+
+``P(x | y_1 … y_k) ∝ π_x Π_i f_i(y_i − x)`` over the values x that the table's column has, with ``π_x`` their shares. Where noise lies on a
+lattice, prior and noise are discrete and this is a sum of as many terms as there are values, without any bin or grid.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from attacks._channel import Channel
+from attacks._posterior import Estimate, each_once
+from auditor.numerics.blocks import evenly
+from auditor.plugin import Array, ExactMoments, NotApplicable, View
+
+MOST_VALUES = 10_000
+"""Distinct values of an attribute: a posterior is over all of them, for each record."""
+CHUNK_VALUES = 2**20
+
+
+def of_values(view: View, channel: Channel, attribute: int, mode: bool) -> Estimate:
+    """Return the exact posterior's mode or mean of one attribute.
+
+    Raises
+    ------
+    NotApplicable
+        This knowledge does not give the attribute's distribution, or it has too many values.
+    """
+    known = view.given.distribution if isinstance(view.given, ExactMoments) else None
+    if known is None:
+        raise NotApplicable(f"needs the distribution of every attribute's values, which {view.knowledge.label} knowledge does not give")
+    values, shares = known(attribute)
+    if len(values) > MOST_VALUES:
+        reason = f"exact posteriors go over at most {MOST_VALUES:,} values"
+        raise NotApplicable(f"{view.attributes[attribute]} has {len(values):,} distinct values; {reason}")
+
+    def estimate(copies: Array) -> Array:
+        parts = (copies[start:stop] for start, stop in evenly(0, len(copies), len(values), CHUNK_VALUES))
+        return np.concatenate([posterior_estimate(values, shares, channel, part, mode) for part in parts])
+
+    return (lambda copies: each_once(estimate, copies)) if channel.noise.on_lattice else estimate
+
+
+def posterior_estimate(values: Array, shares: Array, channel: Channel, copies: Array, mode: bool) -> Array:
+    """Return mode or mean of the posterior over values, shape (b,); what the copies say alone where no value explains them.
+
+    Parameters
+    ----------
+    values, shares : ndarrays of shape (V,)
+        What the attribute can be, and how often it is.
+    copies : ndarray of shape (b, k)
+    """
+    if channel.exact:
+        return channel.value(copies)
+    log_weights = np.log(shares) + channel.log_likelihood(copies, values)
+    top = log_weights.max(axis=1)
+    explained = np.isfinite(top)
+    if mode:
+        found = values[log_weights.argmax(axis=1)]
+    else:
+        weights = np.exp(log_weights - np.where(explained, top, 0.0)[:, None])
+        found = (weights @ values) / np.where(explained, weights.sum(axis=1), 1.0)
+    return np.where(explained, found, channel.value(copies))

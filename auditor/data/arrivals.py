@@ -1,0 +1,133 @@
+"""Records that arrive in batches: a later batch beside those before it, and what its owner must know before its copies are drawn.
+
+Each record's noise is drawn once, when its batch arrives, and independently of every other record's; levels are multiples of the *first*
+batch's covariance for ever. So copies of all batches together follow the law of copies made at once, and Theorem 4 holds over batches and
+levels: of every batch a coalition's least perturbed copy says all that its others do. What breaks this is a record that arrives twice.
+Its two copies have noise of their own, and average out: looks at levels a and b are together one at ``ab/(a + b)``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from auditor.data.table import Table
+from auditor.errors import AuditorError, AuditorWarning, DataError
+from auditor.numerics.blocks import row_blocks
+from auditor.text.column_names import counted, listed, quoted
+from auditor.types import Array, Microdata
+
+FAR = 2.0
+"""A batch's variance so many times the first one's, or as small a part of it, is another ratio of noise to data than was asked for."""
+FEWEST = 100
+"""Records of a batch from which its variance tells of a drift: half or twice is then five standard errors off, of normal data."""
+TWICE = "a record that is perturbed twice has noise of its own in each copy, and these average out"
+
+
+def alike(original: Microdata, X: Microdata) -> Microdata:
+    """Return a batch with its columns in the original's order, and its categories of the original's types.
+
+    Raises
+    ------
+    DataError
+        It has other columns or other categories, or is not of the original's kind.
+    """
+    if isinstance(original, (pd.DataFrame, pd.Series)) != isinstance(X, (pd.DataFrame, pd.Series)) or np.ndim(original) != np.ndim(X):
+        raise DataError("a batch must be given in the form of the records before it: all arrays, or all of pandas, with as many dimensions")
+    if isinstance(original, pd.DataFrame) and isinstance(X, pd.DataFrame):
+        if set(X.columns) != set(original.columns) or X.shape[1] != original.shape[1]:
+            raise DataError(f"a batch must have the columns of the records before it: {listed(list(map(str, original.columns)))}")
+        return X[list(original.columns)].apply(lambda column: _typed(column, original[column.name].dtype))
+    if isinstance(original, pd.Series):
+        return _typed(X.rename(original.name), original.dtype)
+    if np.shape(X)[1:] != np.shape(original)[1:]:
+        raise DataError(f"a batch must have as many columns as the records before it, {np.shape(original)[1]}; got {np.shape(X)[1]}")
+    return X
+
+
+def _typed(column: pd.Series[Any], kind: Any) -> pd.Series[Any]:
+    """Return a column as the categories that are declared, if any are; pandas would make blanks of all others without a word."""
+    if not isinstance(kind, pd.CategoricalDtype):
+        return column
+    other = int((~column.isin(kind.categories)).sum())
+    if other:
+        raise DataError(f"column {quoted(column.name)} has {counted(other, 'record')} outside the declared domain")
+    return column.astype(kind)
+
+
+def stacked(before: Microdata, X: Microdata) -> Microdata:
+    """Return records with a batch behind them; labels that only count records go on counting."""
+    if isinstance(before, (pd.DataFrame, pd.Series)):
+        return pd.concat([before, X], ignore_index=_counts(before.index) and _counts(X.index))
+    return np.concatenate([np.asarray(before), np.asarray(X)])
+
+
+def _counts(index: pd.Index[Any]) -> bool:
+    return isinstance(index, pd.RangeIndex)
+
+
+def check_labels(original: Microdata, X: Microdata, allowed: bool) -> None:
+    """Refuse records that are out already, by labels that identify records; a pandas index that only counts them identifies none.
+
+    Raises
+    ------
+    AuditorError
+        There are any, and they are not ``allowed``: then a warning says how many.
+    """
+    if not isinstance(original, (pd.DataFrame, pd.Series)) or _counts(original.index) or _counts(X.index):
+        return
+    refuse_repeats(int(X.index.isin(original.index).sum()), len(X), "label", allowed, "say repeats='allow'")
+
+
+def refuse_repeats(repeated: int, records: int, identifier: str, allowed: bool, remedy: str) -> None:
+    """Refuse a batch that so many known records are in, or warn of it where it is allowed.
+
+    Raises
+    ------
+    AuditorError
+        There are any, and they are not allowed.
+    """
+    if not repeated:
+        return
+    found = f"{repeated:,} of {counted(records, 'record')} of the batch {'has' if repeated == 1 else 'have'} the {identifier} of a record "
+    found += f"that is out already; {TWICE}"
+    if not allowed:
+        raise AuditorError(f"{found}: leave them out of the batch, or {remedy} if that is what you want")
+    warnings.warn(AuditorWarning(found), stacklevel=2)
+
+
+def notes(before: Sequence[Table], batch: Table, first_variances: Array) -> Iterator[str]:
+    """Yield what an owner must know of a batch of numbers: counts and ratios of variances, never a value.
+
+    Parameters
+    ----------
+    before : sequence of Table
+        The records that are out.
+    batch : Table
+    first_variances : ndarray of shape (N,)
+        Of the first batch, above 0.
+    """
+    known, new = np.concatenate([row_hashes(table) for table in before]), row_hashes(batch)
+    equal, own = int(np.isin(new, known).sum()), len(known) - len(np.unique(known))
+    if equal:
+        chance = f"{own:,} of {counted(len(known), 'record')} before it equal another of these"
+        yield f"{equal:,} of {counted(len(new), 'record')} of the batch equal one that is out already, in every column ({chance}); {TWICE}"
+    if batch.rows < FEWEST:
+        return
+    ratios = np.diag(batch.scan.covariance) / first_variances
+    for name, ratio in zip(batch.attributes, ratios.tolist(), strict=True):
+        if not 1.0 / FAR <= ratio <= FAR:
+            kept = "noise keeps the first batch's scale, so that levels mean another share of this batch's variance"
+            yield f"column {quoted(name)}: the batch's variance is {ratio:.2g} times the first batch's; {kept}"
+
+
+def row_hashes(table: Table) -> NDArray[np.uint64]:
+    """Return 64 bits for each record, the same for equal ones, shape (n,); that any two others of 10⁶ agree has a chance of 3·10⁻⁸."""
+    blocks = (table.read(a, b) for a, b in row_blocks(table.rows, table.width))
+    hashed = [pd.util.hash_pandas_object(pd.DataFrame(x + 0.0), index=False) for x in blocks]  # −0 is 0 and equals it
+    return np.concatenate([part.to_numpy(dtype=np.uint64) for part in hashed])

@@ -1,0 +1,56 @@
+"""In what steps the columns of a table are recorded, for noise that must lie on the same lattice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from auditor.data.columns.resolution import Grid
+from auditor.data.table import Table
+from auditor.numerics.blocks import row_blocks
+from auditor.types import Array
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """How the columns of one table are recorded.
+
+    Attributes
+    ----------
+    attributes : tuple of N str
+    steps : ndarray of shape (N,)
+        Greatest step of which all of a column's values are whole multiples; NaN where there is none.
+    largest : ndarray of shape (N,)
+        Largest absolute value.
+    """
+
+    attributes: tuple[str, ...]
+    steps: Array = field(repr=False)
+    largest: Array = field(repr=False)
+
+
+def recorded(table: Table) -> Recorded:
+    """Return in what steps a table's columns are recorded; standardised ones in none, as their values have lost their zero.
+
+    A column of zeros is of whole numbers. Cells equal to the column's mean may be blanks that were filled in, and are passed over where no
+    step fits them: the mean of whole numbers seldom is one.
+    """
+    largest = np.maximum(np.abs(table.scan.low), np.abs(table.scan.high))
+    if table.standardized:
+        return Recorded(table.attributes, np.full(table.width, np.nan), largest)
+    steps = table.resolution.steps.copy()
+    for j in np.flatnonzero(np.isnan(steps)):
+        steps[j] = 1.0 if largest[j] == 0 else _step_but_for_the_mean(table, int(j))
+    return Recorded(table.attributes, steps, largest)
+
+
+def _step_but_for_the_mean(table: Table, j: int) -> float:
+    grid, mean = Grid(), float(table.scan.mean[j])
+    spread = float(table.scan.high[j] - table.scan.low[j])
+    for a, b in row_blocks(table.rows, table.width):
+        x = table.read(a, b)[:, j]
+        grid.add(x[np.abs(x - mean) > 1e-9 * spread])
+        if grid.continuous:
+            break
+    return grid.step

@@ -1,0 +1,136 @@
+"""Levels that are stated as a guarantee or in data units, turned into noise multiples once, when the scenario is read.
+
+| levels | what is stated | noise at level 1 | level |
+| --- | --- | --- | --- |
+| ``{epsilon: [ε, …]}`` | pure ε of each copy alone | ``K_0 = diag(Δ²)`` | of Laplace noise ``2 N²/ε²`` |
+| ``{gaussian-dp: [μ, …]}`` | μ of each copy alone | ``K_0 = diag(Δ²)`` | of Gaussian noise ``N/μ²`` |
+| ``{scale: [b, …]}`` | scale b of Laplace or geometric noise, else deviation, in data units | ``K_0 = I`` | ``2 b²``, or ``b²`` |
+
+``Δ`` is what one record may change, by ``data: bounds:``. Noise is sized without the table, so that levels tell nothing of it and the
+guarantee rests on nothing but the law.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from auditor import registry
+from auditor.data.bounds import Bounds, spans
+from auditor.data.request import DataUse
+from auditor.errors import AuditorError
+from auditor.process.containment import contained
+from auditor.scenario.model import SchemeUse
+from auditor.scenario.problems import Problems
+from auditor.schemes.base.additive import AdditiveScheme
+from auditor.schemes.base.guarantees import Guarantees
+from auditor.schemes.base.noise_density import LATTICE
+from auditor.schemes.base.noise_law import KroneckerNoise
+from auditor.schemes.base.privacy_loss import root
+from auditor.schemes.increments.scheme import ProcessScheme
+from auditor.types import Array
+
+METRIC = {"epsilon": "epsilon", "gaussian-dp": "gaussian_dp"}
+WIDEST = math.log(1e60)
+"""Logarithms of levels are sought from minus this to this."""
+ANY_DELTA = 1e-5
+"""Enters neither ε nor μ."""
+
+
+def with_stated_levels(schemes: Sequence[SchemeUse], data: DataUse | None, problems: Problems) -> tuple[SchemeUse, ...]:
+    """Return uses of schemes with levels as noise multiples, noting those that cannot be had."""
+    return tuple(_resolved(use, place, data, problems) for place, use in enumerate(schemes))
+
+
+def _resolved(use: SchemeUse, place: int, data: DataUse | None, problems: Problems) -> SchemeUse:
+    levels = use.levels
+    if levels is None or levels.currency is None or data is None:
+        return use
+    with contained() as failure:
+        scheme = registry.get("scheme", use.name)(use.parameters)
+        values = tuple(level_of(scheme, levels.currency, one, data) for one in levels.stated)
+        scheme.check_levels(values)
+    if failure.error is not None:
+        problems.add(("schemes", place, "levels", levels.currency), f"cannot be used: {failure.reason}")
+        return use
+    return replace(use, levels=replace(levels, values=values))
+
+
+def level_of(scheme: Any, currency: str, stated: float, data: DataUse) -> float:
+    """Return the noise multiple of one copy at which it has a scale, or keeps an ε or μ.
+
+    Raises
+    ------
+    AuditorError
+        No noise of this law keeps it, or what it needs is not stated.
+    """
+    if not isinstance(scheme, AdditiveScheme):  # of the rotations `noise` is another parameter
+        raise AuditorError(f"{scheme.name} adds no noise whose size could be stated so")
+    if currency == "scale":
+        return _level_of_scale(scheme, stated, _units(scheme, 1, ("",)))
+    changes = spans(tuple(data.bounds), data.bounds)
+    if changes is None:
+        raise AuditorError("there are no bounds; say under `data:` by how much one record may change, as `bounds: {age: [0, 120]}`")
+    return _level_of_guarantee(scheme, METRIC[currency], stated, changes, _units(scheme, len(changes), tuple(data.bounds)))
+
+
+def sized_by_bounds(
+    scheme: str, parameters: Mapping[str, Any], currency: str, stated: Sequence[float], bounds: Bounds
+) -> tuple[list[float], dict[str, Any]]:
+    """Return levels and parameters of a release whose copies keep an ε or μ each: the noise is stated, so that it hangs on no table.
+
+    Raises
+    ------
+    AuditorError
+        As of ``level_of``; or the parameters state noise of their own.
+    """
+    cls = registry.get("scheme", scheme)
+    if "noise" in parameters or not issubclass(cls, AdditiveScheme):
+        why = "leave `noise` out" if "noise" in parameters else "it adds no noise"
+        raise AuditorError(f"{scheme} cannot have levels by {currency}: {why}")
+    squares = [(high - low) ** 2 for low, high in bounds.values()]
+    noise: Any = {"variances": squares} if issubclass(cls, ProcessScheme) else {"matrix": np.diag(squares).tolist()}
+    chosen, data = cls(**{name.replace("-", "_"): value for name, value in parameters.items()}), DataUse("", bounds=dict(bounds))
+    return [level_of(chosen, currency, one, data) for one in stated], {**parameters, "noise": noise}
+
+
+def _units(scheme: AdditiveScheme, width: int, names: Sequence[str]) -> Array | None:
+    """Return the unit of each attribute's noise on a lattice, as stated; None for other noise."""
+    if scheme.distribution not in LATTICE:
+        return None
+    unit = getattr(scheme.parameters, "unit", None)
+    by_column = unit if isinstance(unit, dict) else dict.fromkeys(names, unit)
+    found = [float(one) for one in map(by_column.get, names) if one is not None]
+    if len(found) < width:
+        raise AuditorError(f"{scheme.name} needs `unit`, what values are whole multiples of, for its levels to be found without the table")
+    return np.array(found)
+
+
+def _level_of_scale(scheme: AdditiveScheme, scale: float, units: Array | None) -> float:
+    if scheme.distribution == "laplace":
+        return 2.0 * scale**2
+    if scheme.distribution == "geometric":
+        assert units is not None
+        rate = float(units[0]) / scale  # ln 1/q; 2q/(1 − q)² = 1/(2 sinh²(rate/2))
+        return float(units[0] ** 2 / (2.0 * math.sinh(rate / 2.0) ** 2)) if rate < 1400.0 else 0.0
+    return scale**2
+
+
+def _level_of_guarantee(scheme: AdditiveScheme, metric: str, stated: float, changes: Array, units: Array | None) -> float:
+    def kept(log_level: float) -> float:
+        law = KroneckerNoise(
+            np.array([[math.exp(log_level)]]), np.diag(changes**2), distribution=scheme.distribution, one_process=True, units=units
+        )
+        found = Guarantees(law, changes, ANY_DELTA).of([1])[metric]
+        if math.isinf(found.value):
+            raise AuditorError(f"no noise of this law keeps any: {metric} is {found.note}")
+        return math.log(found.value) - math.log(stated)
+
+    try:
+        return math.exp(root(kept, -WIDEST, WIDEST))
+    except (ValueError, OverflowError):
+        raise AuditorError(f"no noise that can be computed with keeps {metric} {stated:g}") from None

@@ -1,0 +1,186 @@
+"""What schemes that release classes of records have in common: what identifies, what classes promise, how copies are handed out.
+
+A scheme of this kind says in ``partitions`` which records share a class in each copy; nothing about it is random. The copies are those of
+``auditor.schemes.generalisation.copies``, their promises those of ``auditor.schemes.generalisation.classes``.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from auditor.data.request import DataUse
+from auditor.data.table import Table
+from auditor.errors import AuditorError, did_you_mean
+from auditor.numerics.blocks import row_blocks
+from auditor.registry import PluginParameters
+from auditor.schemes.base.scheme import Key, Scheme, TableMoments
+from auditor.schemes.generalisation.classes import Ground
+from auditor.schemes.generalisation.copies import blank, compose, from_columns, sufficient, to_columns
+from auditor.schemes.generalisation.partition import Partition, Rules
+from auditor.schemes.generalisation.promises import by_coalition
+from auditor.types import Array, Block, ClassRecords, Coalition, Indices
+
+
+class AnonymousScheme(Scheme):
+    """Copies whose quasi-identifiers are ranges, the same for all records of a class; the other attributes are released as they are."""
+
+    family = "k-anonymity"
+    needs_table = True
+    nested: ClassVar[bool] = False
+    """Whether it claims that one copy of every coalition tells all that the others do."""
+    trial = MappingProxyType({"quasi": ["a", "b"], "sensitive": "c"})
+    trial_levels = (3.0, 5.0, 4.0)
+
+    class Parameters(PluginParameters):
+        """What identifies, what is sensitive, and which rules classes must satisfy beside k."""
+
+        quasi: list[str] = Field(min_length=1, description="attributes that identify when taken together")
+        sensitive: str = Field(description="the attribute to protect; released as it is")
+        distinct: Annotated[int, Field(ge=1)] = Field(1, description="fewest distinct sensitive values in a class (distinct ℓ)")
+        entropy: Annotated[float, Field(ge=1)] = Field(1.0, description="least entropy ℓ of a class")
+        alpha: Annotated[float, Field(gt=0, le=1)] = Field(1.0, description="largest share of one sensitive value in a class")
+        t: Annotated[float, Field(ge=0, le=1)] = Field(1.0, description="largest earth mover's distance of a class from the table")
+
+        @model_validator(mode="after")
+        def _told_apart(self) -> Any:
+            if len(set(self.quasi)) != len(self.quasi) or self.sensitive in self.quasi:
+                raise ValueError("must list each quasi-identifier once, and not the sensitive attribute among them")
+            return self
+
+    @property
+    def public(self) -> dict[str, Any]:
+        """The parameters, and what the data's owner declared of the columns."""
+        return super().public | {"hierarchies": {} if self.table is None else dict(self.table.hierarchies)}
+
+    @abstractmethod
+    def partitions(self, levels: Sequence[float], existing: int, table: Table) -> list[Partition]:
+        """Return who shares a class in copies ``existing + 1 … M``; ``levels`` are those of all M.
+
+        Or in all M, where new copies are made of those that are out: then these must be what was released, and are compared with it.
+
+        Raises
+        ------
+        AuditorError
+            No generalisation satisfies the rules.
+        """
+
+    def check_table(self, table: Table, asked: DataUse) -> None:
+        """Refuse a table without an attribute that is named."""
+        self._check(table)
+
+    def _check(self, table: Table) -> None:
+        for name in (*self.parameters.quasi, self.parameters.sensitive):
+            if name not in table.attributes:
+                raise AuditorError(f"there is no attribute {name!r}{did_you_mean(name, table.attributes)}")
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        """Refuse a level that is no k."""
+        for number, k in enumerate(levels, start=1):
+            if not (np.isfinite(k) and k >= 1 and float(k).is_integer()):
+                raise AuditorError(f"level {number} must be k, an integer of at least 1; got {k!r}")
+
+    def output_width(self, width: int) -> int:
+        """Return two bounds a quasi-identifier, one column for each other attribute, and one for suppression."""
+        return width + len(self.parameters.quasi) + 1
+
+    def blank(self, rows: int, width: int) -> ClassRecords:
+        """Return memory for records of classes."""
+        return blank(rows, width)
+
+    def to_columns(self, copy: ClassRecords, attributes: Sequence[str]) -> Array:
+        """Return bounds, other attributes and a flag for suppression."""
+        return to_columns(copy, self._quasi(attributes))
+
+    def from_columns(self, columns: Array, attributes: Sequence[str]) -> ClassRecords:
+        """Return records whose classes are read off their bounds."""
+        return from_columns(columns, self._quasi(attributes))
+
+    def law(self, levels: Sequence[float], table: TableMoments) -> None:
+        """Return None: nothing is drawn."""
+
+    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> AnonymousSampler:
+        """Return what hands out the copies; there is nothing random about them.
+
+        Raises
+        ------
+        AuditorError
+            An attribute does not exist, or no generalisation satisfies the rules.
+        """
+        if self.table is None:
+            raise AuditorError(f"{self.name} needs the table as a whole")
+        self._check(self.table)
+        made = [self._copy(partition, self.table) for partition in self.partitions(levels, existing, self.table)]
+        bounds = row_blocks(self.table.rows, self.table.width)
+        return AnonymousSampler(made, len(levels) - len(made), bounds, self._quasi(self.table.attributes))
+
+    def _copy(self, partition: Partition, table: Table) -> ClassRecords:
+        X, numbers = table.values, partition.numbers
+        return compose(np.where(numbers[:, None] < 0, X.mean(axis=0), X), self._quasi(table.attributes), *partition)
+
+    def promises(self, blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, dict[str, float]]:
+        """Return what the copies keep of k, ℓ, α and t, for each coalition that holds some of them."""
+        assert self.table is not None
+        sensitive = self.table.attributes.index(self.parameters.sensitive)
+        return by_coalition(blocks, coalitions, sensitive, self._ground(np.unique(self.table.values[:, sensitive]), self.table))
+
+    def sufficient(self, blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, bool]:
+        """Return whether one copy of each coalition tells all that its others do: see ``auditor.schemes.generalisation.copies.tells``."""
+        return sufficient(blocks, coalitions)
+
+    def rules(self, k: float, table: Table) -> tuple[Array, Indices, Rules]:
+        """Return quasi-identifiers, shape (n, q), sensitive values as places among the distinct ones, shape (n,), and what binds a class.
+
+        Raises
+        ------
+        AuditorError
+            Not even the whole table satisfies the rules.
+        """
+        given = self.parameters
+        values, codes = np.unique(table.values[:, table.attributes.index(given.sensitive)], return_inverse=True)
+        codes = codes.ravel()
+        rules = Rules(int(k), given.distinct, given.entropy, given.alpha, given.t, self._ground(values, table))
+        if not rules.hold(codes, np.bincount(codes) / len(codes)):
+            raise AuditorError(f"{self.name}: the whole table as one class does not satisfy the rules with k = {int(k)}")
+        return table.values[:, self._quasi(table.attributes)], codes, rules
+
+    def _quasi(self, attributes: Sequence[str]) -> list[int]:
+        return [attributes.index(name) for name in self.parameters.quasi]
+
+    def _ground(self, values: Array, table: Table) -> Ground:
+        """Return how far the sensitive values found are apart: by their hierarchy, or else by rank."""
+        hierarchy = table.hierarchies.get(self.parameters.sensitive)
+        return "ordered" if hierarchy is None else {place: hierarchy.ancestors[int(value)] for place, value in enumerate(values)}
+
+
+class AnonymousSampler:
+    """Hands out the rows of copies that are in memory; there are ``before`` others before them."""
+
+    def __init__(self, copies: Sequence[ClassRecords], before: int, bounds: Sequence[tuple[int, int]], quasi: Sequence[int]) -> None:
+        self._copies, self._before, self._bounds, self._quasi = copies, before, bounds, quasi
+
+    def block(self, index: int, x: Array, out: Sequence[ClassRecords], existing: int = 0) -> None:
+        """Write the copies of one block of rows; see ``Sampler``.
+
+        Raises
+        ------
+        AuditorError
+            Copies that are out are not those that new ones are made of.
+        """
+        a, b = self._bounds[index]
+        for number, copy in enumerate(self._copies, start=self._before):
+            if number >= existing:
+                out[number][...] = copy[a:b]
+            elif not self._same(out[number], copy[a:b]):
+                why = "is not what this table gives by these parameters, so that new copies could cut its classes"
+                raise AuditorError(f"copy {number + 1}, which is out, {why}")
+
+    def _same(self, released: Array, copy: ClassRecords) -> bool:
+        """Whether released rows, as records of classes or as the columns that recipients got, are these."""
+        columns = released if released.dtype.names is None else to_columns(released, self._quasi)
+        return np.array_equal(columns, to_columns(copy, self._quasi))

@@ -1,0 +1,140 @@
+"""Two-sided geometric noise, the Laplace noise of whole numbers: one process for all copies, or one for each.
+
+| symbol | meaning | source |
+| --- | --- | --- |
+| ``v_a ≤ v_b ≤ v_c`` | the noise's variances, in squared units, in the lower neighbour, the new copy and the upper neighbour | |
+| ``λ, q`` | ``q = e^{−λ}``, ``v = 2q/(1 − q)²``, so that ``λ = 2 arsinh(1/√(2v))`` | |
+| ``g(k)`` | ``(1 − q)/(1 + q)·q^{|k|}``, with ``g(0) = 1/√(2v + 1)`` | Ghosh, Roughgarden & Sundararajan 2009 |
+| ``D, U`` | the difference of the two neighbours, and the new copy's part of it | |
+| ``r_1, r_2`` | ``v_a/v_b`` and ``v_b/v_c``, the chances that a step is 0 | |
+
+The characteristic function of g is ``1/(1 + v(1 − cos u))``; that of c over that of b is ``b/c + (1 − b/c)/(1 + c(1 − cos u))``. So
+from v_b to v_c the noise stays as it is with chance ``v_b/v_c``, and else gains fresh noise of variance v_c. Written in q the chance is
+``((1 − q_c)/(1 − q_b))²·q_b/q_c``. Given D each of the two steps stayed or was fresh. Where both were fresh the split has weight
+``q_b^{|u|} q_c^{|D − u|}``: geometric outside of 0 … D, and inside, with ratio ``ρ = q_b/q_c``. D = 0 may come of two steps that cancel.
+
+Weights are divided by ``q_c^{|D|}``, so that the longest gap neither overflows nor is lost.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from auditor.numerics.random_streams import Rng
+from auditor.numerics.whole_draws import geometric
+from auditor.registry import register
+from auditor.schemes.base.noise_density import geometric_rate
+from auditor.schemes.increments.lattice import LatticeScheme, MultilevelLattice, process_on_lattice
+from auditor.schemes.increments.scheme import IndependentProcess
+from auditor.types import Array
+
+
+def rate_gap(low: float, high: float) -> float:
+    """Return ``λ(low) − λ(high)``, by the difference of two arsinh: subtracting would leave no digits of close variances."""
+    return float(2.0 * np.arcsinh((high - low) / (np.sqrt(low) * np.sqrt(high) * (np.sqrt(2.0 * low + 1.0) + np.sqrt(2.0 * high + 1.0)))))
+
+
+def increment(rng: Rng, low: float, high: float, size: int) -> Array:
+    """Return ``Z_high − Z_low``, shape (size,): 0 with chance ``low/high``, else fresh noise of variance ``high``."""
+    if low == 0.0 < high:
+        return _fresh(rng, high, size)
+    drawn = np.zeros(size)
+    if high > low:
+        moved = np.flatnonzero(rng.random(size) >= low / high)
+        drawn[moved] = _fresh(rng, high, len(moved))
+    return drawn
+
+
+def _fresh(rng: Rng, v: float, size: int) -> Array:
+    """Return two-sided geometric noise of variance ``v > 0``: the difference of two geometric numbers of the same q."""
+    return geometric(rng, geometric_rate(v), size) - geometric(rng, geometric_rate(v), size)
+
+
+class Split(NamedTuple):
+    """How likely the ways are in which a gap ``d ≥ 0`` may be split, but for a common factor: numbers, or of the shape of d.
+
+    Attributes
+    ----------
+    none, whole : float, ndarray
+        The first step stayed or was 0 (``U = 0``); the second stayed, and the first was all of the gap (``U = d``).
+    below, above : float, ndarray
+        Both were fresh, and ``U < 0``, ``U > d``; beyond either end U is geometric of ratio ``q_b q_c``.
+    within : ndarray
+        Both were fresh, and ``0 ≤ U ≤ d``, where U is geometric of ratio ρ.
+    """
+
+    none: Array
+    whole: Array
+    below: float
+    above: Array
+    within: Array
+
+
+def split_weights(d: Array, low: float, middle: float, high: float) -> Split:
+    """Return the weights of the ways to split gaps ``d ≥ 0`` between variances ``low < middle < high``, over ``q_c^d``."""
+    stay_1, stay_2 = low / middle, middle / high
+    move_1, move_2 = (middle - low) / middle, (high - middle) / high
+    g_b, g_c = 1.0 / np.sqrt(2.0 * middle + 1.0), 1.0 / np.sqrt(2.0 * high + 1.0)
+    log_rho = -rate_gap(middle, high)
+    rho_d = np.exp(log_rho * d)
+    fresh = move_1 * move_2 * g_b * g_c
+    # Σ_{k≥1} (q_b q_c)^k, of each side
+    outside = fresh / np.expm1(geometric_rate(middle) + geometric_rate(high))
+    return Split(
+        none=stay_1 * (move_2 * g_c + stay_2 * (d == 0)),
+        whole=move_1 * stay_2 * g_b * rho_d,
+        below=outside,
+        above=outside * rho_d,
+        within=fresh * np.expm1(log_rho * (d + 1.0)) / np.expm1(log_rho),  # Σ_{k=0}^{d} ρ^k
+    )
+
+
+def bridge(rng: Rng, gap: Array, low: float, middle: float, high: float) -> Array:
+    """Return ``Z_middle − Z_low`` given ``Z_high − Z_low = gap``, shape (b,)."""
+    if middle <= low:
+        return np.zeros(len(gap))
+    if middle >= high:
+        return np.array(gap)
+    d = np.abs(gap)
+    ways = split_weights(d, low, middle, high)
+    to_whole = ways.within + ways.whole
+    to_none = to_whole + ways.none
+    to_above = to_none + ways.above
+    u = rng.random(len(d)) * (to_above + ways.below)
+    U = np.where(u < to_whole, d, 0.0)
+    within, above, below = np.flatnonzero(u < ways.within), np.flatnonzero((u >= to_none) & (u < to_above)), np.flatnonzero(u >= to_above)
+    both = geometric_rate(middle) + geometric_rate(high)
+    U[within] = _truncated(rng, rate_gap(middle, high), d[within])
+    U[above] = d[above] + 1.0 + geometric(rng, both, len(above))
+    U[below] = -1.0 - geometric(rng, both, len(below))
+    return np.asarray(np.copysign(1.0, gap) * U + 0.0)
+
+
+def _truncated(rng: Rng, decay: float, last: Array) -> Array:
+    """Return numbers from 0 to ``last`` with ``P(k) ∝ e^{−decay·k}``, by inversion of their distribution function."""
+    u = rng.random(len(last))
+    k = np.floor(-np.log1p(u * np.expm1(-decay * (last + 1.0))) / decay)
+    return np.asarray(np.minimum(k, last))  # the logarithm's rounding may lead one too far
+
+
+GEOMETRIC = process_on_lattice("geometric", increment, bridge)
+
+
+@register
+class GeometricMultilevel(MultilevelLattice):
+    """Multilevel whole-number noise, two-sided geometric: no coalition gains over its best copy, and no last bits betray a value."""
+
+    name = "geometric-multilevel"
+    reference = "ghosh2009"
+    process = GEOMETRIC
+
+
+@register
+class Geometric(LatticeScheme, IndependentProcess):
+    """Whole-number noise, two-sided geometric, fresh in every copy. Broken under collusion."""
+
+    name = "geometric"
+    reference = "ghosh2009"
+    process = GEOMETRIC

@@ -1,0 +1,167 @@
+"""Schemes whose noise is whole: every released value is a whole multiple of its column's unit, and has no other last bits.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``unit`` | what each attribute's values and noise are whole multiples of: the step it is recorded in, or one that divides it | (N,) |
+| ``v`` | variance of the noise in squared units, ``σ²·K_0[j, j]/unit²``: the time of the process | (N,) |
+
+Sums of whole numbers are exact, and what could go beyond 2⁵⁰ is refused: a released value is then a function of whole numbers alone. The
+unit is public. It says in which steps a column was recorded, as the copies themselves do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from auditor.data.recorded import Recorded
+from auditor.errors import AuditorError
+from auditor.numerics.random_streams import Rng
+from auditor.schemes.base.additive import Step
+from auditor.schemes.base.noise_density import Distribution
+from auditor.schemes.base.noise_law import KroneckerNoise
+from auditor.schemes.base.plans import upward_plan
+from auditor.schemes.base.scheme import Key, Sampler, TableMoments
+from auditor.schemes.increments.process import Process
+from auditor.schemes.increments.scheme import MultilevelProcess, ProcessScheme
+from auditor.text.column_names import nearest, quoted
+from auditor.types import Array
+
+EXACT = 2.0**50
+"""Up to here a whole number of units of decimal places is found again from the double next to it, in spite of two divisions' rounding."""
+MOST_VARIANCE = 2.0**52
+"""In squared units: the Poisson numbers that Skellam noise is a difference of are exact."""
+FARTHEST = 64.0
+"""Deviations of the noise beyond which no draw lies: of two-sided geometric noise, whose tail is the longest, a share of e^{−90}."""
+
+Unit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class LatticeScheme(ProcessScheme):
+    """Base of the schemes whose noise is whole multiples of a unit, added to values that are."""
+
+    on_lattice = True
+
+    class Parameters(ProcessScheme.Parameters):
+        """Variance of each attribute's noise at level 1, and what it is whole multiples of."""
+
+        unit: Unit | dict[str, Unit] | None = Field(
+            None, description="what values and noise are whole multiples of, for all columns or by column; by default each column's step"
+        )
+
+    def units(self, table: TableMoments) -> Array:
+        """Return what each attribute's noise is whole multiples of, shape (N,).
+
+        Raises
+        ------
+        AuditorError
+            A column's values are not whole multiples of it.
+        """
+        return units_of(self.parameters.unit, table.recorded, np.diag(self.shape(table)))
+
+    def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
+        """Return the exact law of the noise, which is whole numbers of ``units``."""
+        self._check_exact(levels, table)
+        return super().law(levels, table)
+
+    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
+        """Return what draws copies ``existing + 1 … M`` given those released before."""
+        self._check_exact(levels, table)
+        return super().sampler(levels, table, key, existing)
+
+    def _check_exact(self, levels: Sequence[float], table: TableMoments) -> None:
+        check_exact(self.units(table), max(levels, default=0.0) * np.diag(self.shape(table)), table.recorded)
+
+
+class MultilevelLattice(LatticeScheme, MultilevelProcess):
+    """One process of whole numbers for all copies of a request."""
+
+    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+        """Return steps from the lowest new level up: increments are drawn many times faster than bridges, and the joint law is the same."""
+        return upward_plan(levels, existing)
+
+
+def units_of(stated: float | Mapping[str, float] | None, recorded: Recorded, variances: Array) -> Array:
+    """Return the unit of each attribute, shape (N,), as stated or else the step that it is recorded in; 1 where neither is.
+
+    Parameters
+    ----------
+    stated : float, mapping of column → float, or None
+    recorded : Recorded
+    variances : ndarray of shape (N,)
+        Of the noise at level 1; where it is 0 nothing is asked of the values.
+
+    Raises
+    ------
+    AuditorError
+        A column with noise is recorded in no step, or in one that is no whole multiple of its unit; or a unit is of no column.
+    """
+    by_column = stated if isinstance(stated, Mapping) else {} if stated is None else dict.fromkeys(recorded.attributes, stated)
+    unknown = [name for name in by_column if name not in recorded.attributes]
+    if unknown:
+        raise AuditorError(f"unit: there is no column {quoted(unknown[0])}{nearest(unknown[0], recorded.attributes)}")
+    steps = zip(recorded.attributes, recorded.steps.tolist(), (variances > 0).tolist(), strict=True)
+    return np.array([_unit(name, step, by_column.get(name), noisy) for name, step, noisy in steps])
+
+
+def _unit(name: str, step: float, stated: float | None, noisy: bool) -> float:
+    if np.isnan(step) and noisy:
+        raise AuditorError(
+            f"column {quoted(name)} is not recorded in whole multiples of any step of up to six decimal places, and this noise is whole: "
+            "round the column (of a standardised one, before), leave it out, or take another scheme, as `laplace-multilevel`"
+        )
+    unit = stated if stated is not None else 1.0 if np.isnan(step) else step
+    times = step / unit
+    if noisy and (round(times) < 1 or abs(times - round(times)) > 1e-6 * times):
+        raise AuditorError(
+            f"column {quoted(name)} is recorded in steps of {step:g}, which is no whole multiple of its unit, {unit:g}: "
+            "state a unit that divides it, or round the column to multiples of the unit"
+        )
+    return unit
+
+
+def check_exact(units: Array, variances: Array, recorded: Recorded) -> None:
+    """Refuse noise, of these largest variances in squared data units, shape (N,), whose sums with values would not be exact.
+
+    Raises
+    ------
+    AuditorError
+        Naming the first such column.
+    """
+    v = variances / units**2
+    beyond = (v > MOST_VARIANCE) | (recorded.largest / units + FARTHEST * np.sqrt(v) > EXACT)
+    beyond &= variances > 0
+    if beyond.any():
+        j = int(beyond.argmax())
+        raise AuditorError(
+            f"column {quoted(recorded.attributes[j])}: values and noise at these levels go beyond 2^50 units of {units[j]:g}, up to where "
+            "whole numbers are exact; lower the levels, or round the column to a coarser unit"
+        )
+
+
+def process_on_lattice(
+    distribution: Distribution,
+    increment: Callable[[Rng, float, float, int], Array],
+    bridge: Callable[[Rng, Array, float, float, float], Array],
+) -> Process:
+    """Return a process whose attributes are drawn one after the other, given the two functions of one attribute.
+
+    On a lattice noise of another variance is no multiple of noise of this one, as Laplace noise is.
+    """
+
+    def increments(rng: Rng, low: Array, high: Array, shape: tuple[int, ...]) -> Array:
+        drawn = np.empty(shape)
+        for j, (a, b) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+            drawn[:, j] = increment(rng, a, b, shape[0])
+        return drawn
+
+    def bridges(rng: Rng, gap: Array, low: Array, middle: Array, high: Array) -> Array:
+        drawn = np.empty(gap.shape)
+        for j, (a, b, c) in enumerate(zip(low.tolist(), middle.tolist(), high.tolist(), strict=True)):
+            drawn[:, j] = bridge(rng, gap[:, j], a, b, c)
+        return drawn
+
+    return Process(distribution, increments, bridges)

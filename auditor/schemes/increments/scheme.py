@@ -1,0 +1,109 @@
+"""Schemes whose noise is a process with independent increments in each attribute: one process for all copies, or one for each.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``σ_i²`` | level of copy i: its noise's variance over ``K_0`` | scalar | |
+| ``Sigma`` | ``min(σ_i², σ_j²)`` of one process, ``diag(σ_i²)`` of independent ones | (M, M) | li2011 (19); li2012, Theorem 3 |
+| ``K_0`` | ``diag(K_X)`` by default: each attribute by its own deviation | (N, N) | |
+
+Attributes are independent: no mixture of them but Gaussian noise's keeps its law. A filter that knows how the data are correlated removes
+more of such noise than of corner-wave's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from auditor.registry import PluginParameters
+from auditor.schemes.base.additive import AdditiveScheme, Step
+from auditor.schemes.base.noise_density import Distribution
+from auditor.schemes.base.noise_law import KroneckerNoise
+from auditor.schemes.base.noise_shapes import ProductShape, product_shape
+from auditor.schemes.base.plans import bridge_plan, fresh_plan, min_covariance, upward_plan
+from auditor.schemes.base.scheme import Key, Sampler, TableMoments
+from auditor.schemes.increments.process import Process, ProcessSampler
+from auditor.types import Array
+
+
+class ProcessScheme(AdditiveScheme):
+    """Base of the schemes whose noise is a process with independent increments in each attribute, of one law."""
+
+    process: ClassVar[Process]
+    one_process: ClassVar[bool]
+    """Whether all copies are one process seen at their levels; else each is one of its own."""
+    on_public_grid: ClassVar[Process | None] = None
+    """The process that the noise is in units of the grid that copies for release lie on; None: this one, each step rounded to it."""
+
+    class Parameters(PluginParameters):
+        """Variance of each attribute's noise at level 1."""
+
+        noise: ProductShape = Field(
+            "data", description="variance of each attribute's noise at level 1: the attribute's own (data), their mean (white), or stated"
+        )
+
+    @property
+    def distribution(self) -> Distribution:
+        """How the noise is distributed."""
+        return self.process.distribution
+
+    def shape(self, table: TableMoments) -> Array:
+        """Return ``K_0``, which is diagonal, shape (N, N)."""
+        return product_shape(self.parameters.noise, table.covariance, table.spans)
+
+    def units(self, table: TableMoments) -> Array | None:
+        """Return what each attribute's noise is whole multiples of, shape (N,); None unless it lies on a lattice."""
+        return None
+
+    def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
+        """Return the exact law of the noise: ``K_Z = Sigma ⊗ K_0``, its distribution, and whether copies are one process."""
+        Sigma, K_0 = self.level_covariance(levels), self.shape(table)
+        return KroneckerNoise(
+            Sigma, K_0, distribution=self.distribution, one_process=self.one_process, units=self.units(table)
+        )
+
+    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
+        """Return what draws copies ``existing + 1 … M`` given those released before."""
+        process, units = self.process, self.units(table)
+        if key.grid and self.on_public_grid is not None:
+            process, units = self.on_public_grid, np.where(np.array(key.grid) > 0, key.grid, 1.0)
+        return ProcessSampler(process, self.checked_plan(levels, key, existing), np.diag(self.shape(table)), levels, key, units)
+
+
+class MultilevelProcess(ProcessScheme):
+    """One process for all copies: the least perturbed copy held says all that the others do."""
+
+    one_process = True
+    claims = "No collusion gain: a coalition does no better than its least perturbed copy, whatever the attack."
+    assumes = "Nothing of the data: the noise's increments are independent of them and of each other."
+
+    def level_covariance(self, levels: Sequence[float]) -> Array:
+        """Return ``Sigma_ij = min(σ_i², σ_j²)``, shape (M, M)."""
+        return min_covariance(levels)
+
+    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+        """Return one step a copy, from its two neighbouring levels; a level asked for twice gives the same copy."""
+        return bridge_plan(levels, existing)
+
+    def released_plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+        """Return the steps from the lowest new level up: rounded to a grid, what is above the last copy is still a function of it."""
+        return upward_plan(levels, existing)
+
+
+class IndependentProcess(ProcessScheme):
+    """A process of its own for every copy, even at a level asked for before: what pooling costs, beside the multilevel scheme."""
+
+    one_process = False
+    claims = "Nothing under collusion: the error falls with every copy pooled (li2012, Theorem 3)."
+    assumes = "Recipients never pool their copies."
+
+    def level_covariance(self, levels: Sequence[float]) -> Array:
+        """Return ``Sigma = diag(σ_1² … σ_M²)``, shape (M, M)."""
+        return np.diag(np.asarray(levels, dtype=np.float64))
+
+    def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
+        """Return a step from the original for every new copy."""
+        return fresh_plan(levels, existing)

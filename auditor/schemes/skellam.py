@@ -1,0 +1,62 @@
+"""Skellam noise, the difference of two Poisson processes: whole numbers, one process for all copies or one for each.
+
+| symbol | meaning | source |
+| --- | --- | --- |
+| ``N_1, N_2`` | two independent Poisson processes, each of mean v/2 at variance v | |
+| ``Z_v`` | ``N_1 − N_2`` at v: ``P(k) = e^{−v} I_k(v)`` | Skellam 1946 |
+| ``v_a < v_b < v_c`` | variances, in squared units, of the noise of the lower neighbour, the new copy and the upper neighbour | |
+| ``D, U`` | the difference of the two neighbours, and the new copy's part of it | |
+
+Steps are Skellam numbers of the variances' difference. Of the two processes only the difference is released. Given D their arrivals between
+v_a and v_c, ``n + |D|`` of one and n of the other, have ``P(n) ∝ (v/2)^{2n}/(n! (n + |D|)!)`` with ``v = v_c − v_a`` (a Bessel law: Yuan &
+Kalbfleisch 2000). Arrivals of a Poisson process lie anywhere alike: each is before v_b with chance ``(v_b − v_a)/(v_c − v_a)``, so that the
+new copy's parts of both are binomial.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from auditor.numerics.random_streams import Rng
+from auditor.numerics.whole_draws import bessel, binomial, skellam
+from auditor.registry import register
+from auditor.schemes.increments.lattice import LatticeScheme, MultilevelLattice, process_on_lattice
+from auditor.schemes.increments.scheme import IndependentProcess
+from auditor.types import Array
+
+
+def increment(rng: Rng, low: float, high: float, size: int) -> Array:
+    """Return ``Z_high − Z_low``, shape (size,)."""
+    return skellam(rng, high - low, size) if high > low else np.zeros(size)
+
+
+def bridge(rng: Rng, gap: Array, low: float, middle: float, high: float) -> Array:
+    """Return ``Z_middle − Z_low`` given ``Z_high − Z_low = gap``, shape (b,)."""
+    if middle <= low:
+        return np.zeros(len(gap))
+    if middle >= high:
+        return np.array(gap)
+    d, share = np.abs(gap), (middle - low) / (high - low)
+    n = bessel(rng, d, high - low)
+    return np.asarray(np.copysign(1.0, gap) * (binomial(rng, n + d, share) - binomial(rng, n, share)) + 0.0)
+
+
+SKELLAM = process_on_lattice("skellam", increment, bridge)
+
+
+@register
+class SkellamMultilevel(MultilevelLattice):
+    """Multilevel whole-number noise of two Poisson processes: no coalition gains over its best copy, and no last bits betray a value."""
+
+    name = "skellam-multilevel"
+    reference = "skellam1946"
+    process = SKELLAM
+
+
+@register
+class Skellam(LatticeScheme, IndependentProcess):
+    """Whole-number noise, the difference of two Poisson numbers, fresh in every copy. Broken under collusion."""
+
+    name = "skellam"
+    reference = "skellam1946"
+    process = SKELLAM

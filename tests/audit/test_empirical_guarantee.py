@@ -1,0 +1,184 @@
+"""Audited lower bounds on guarantees, and the expectations judged on both: honest noise stays above them, noise too weak does not."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import auditor
+from auditor.audit.measures.empirical_guarantee import BeyondTest, ShiftTest, audited
+from auditor.data.recorded import Recorded
+from auditor.errors import ScenarioError
+from auditor.registry import _plugins, register
+from auditor.scenario.read import read_scenario
+from auditor.schemes.base.guarantees import Guarantees
+from auditor.schemes.base.noise_law import KroneckerNoise
+from auditor.schemes.base.scheme import Key, TableMoments
+from auditor.schemes.corner_wave import CornerWave
+from auditor.schemes.geometric import GeometricMultilevel
+from auditor.schemes.independent import Correlated
+from auditor.schemes.laplace import LaplaceMultilevel
+
+K = np.array([[1.0, 0.5], [0.5, 2.0]])
+SPANS = np.array([10.0, 16.0])
+COALITIONS = [(1,), (2,), (3,), (1, 2), (1, 2, 3)]
+DATA = {
+    "source": "gaussian", "covariance": K.tolist(), "rows": 3000, "bounds": {"x1": [-5, 5], "x2": [-8, 8]},
+}  # fmt: skip
+
+
+def release(scheme, levels, drawn=None):
+    """A release as the audit sees it; ``drawn``: the levels that it is drawn at, if it lies."""
+    table = SimpleNamespace(attributes=("x1", "x2"), bounds={"x1": (-5.0, 5.0), "x2": (-8.0, 8.0)})
+    steps = Recorded(("x1", "x2"), np.ones(2), np.full(2, 8.0))
+    moments = TableMoments(np.zeros(2), K, 3000, SPANS, lambda: steps)
+    return SimpleNamespace(scheme=scheme, levels=drawn or levels, moments=moments, key=Key(5, scheme.name), table=table)
+
+
+def bounds(cls, levels, trials, drawn=None, **parameters):
+    scheme = cls(**parameters)
+    stated = Guarantees(scheme.law(levels, release(scheme, levels).moments), SPANS, 1e-5)
+    found = audited(release(scheme, levels, drawn), stated, COALITIONS, trials, 0.999)
+    metric = {one.metric.removeprefix("empirical_") for one in found}.pop()
+    return [stated.of(coalition)[metric].value for coalition in COALITIONS], [one.value for one in found]
+
+
+@pytest.mark.parametrize("cls", [CornerWave, Correlated])
+def test_the_audited_mu_lies_below_the_stated_one_and_near_it(cls):
+    stated, found = bounds(cls, (50.0, 100.0, 400.0), 20_000)
+    assert all(0.85 * mu < low <= mu for mu, low in zip(stated, found, strict=True))
+
+
+@pytest.mark.parametrize("cls", [LaplaceMultilevel, GeometricMultilevel])
+def test_the_audited_epsilon_lies_below_the_stated_one_and_near_it(cls):
+    stated, found = bounds(cls, (2.0, 8.0, 32.0), 20_000, noise="bounds")  # ε of Laplace noise: 2, 1, 0.5
+    assert all(0.75 * epsilon < low <= epsilon for epsilon, low in zip(stated, found, strict=True))
+
+
+@pytest.mark.slow
+def test_a_million_trials_come_within_a_tenth():
+    for cls in (CornerWave, Correlated):
+        stated, found = bounds(cls, (50.0, 100.0, 400.0), 1_000_000)
+        assert all(0.98 * mu < low <= mu for mu, low in zip(stated, found, strict=True))
+    stated, found = bounds(LaplaceMultilevel, (2.0, 8.0, 32.0), 1_000_000, noise="bounds")
+    assert all(0.95 * epsilon < low <= epsilon for epsilon, low in zip(stated, found, strict=True))
+
+
+def test_noise_weaker_than_its_law_is_caught():
+    stated, found = bounds(CornerWave, (50.0, 100.0, 400.0), 20_000, drawn=(40.0, 80.0, 320.0))
+    assert all(low > mu for mu, low in zip(stated, found, strict=True))
+
+
+def laplace(levels, one_process):
+    Sigma = np.minimum.outer(levels, levels) if one_process else np.diag(levels)
+    return KroneckerNoise(Sigma, np.eye(2), distribution="laplace", one_process=one_process)
+
+
+@pytest.mark.parametrize("one_process", [False, True])
+def test_the_event_beyond_the_changed_record_is_as_likely_as_epsilon_says(one_process):
+    stated, rng = Guarantees(laplace([2.0, 8.0], one_process), np.array([0.5, 1.0]), 1e-5), np.random.default_rng(1)
+    test, n = BeyondTest(stated, [(1,), (1, 2)]), 200_000
+    noise = rng.laplace(scale=np.array([1.0, 2.0])[:, None], size=(n, 2, 2))
+    power, alarms = test.hits(noise + stated.spans) / n, test.hits(noise) / n
+    for coalition, p, q, values in zip([(1,), (1, 2)], power, alarms, (2, 2 if one_process else 4), strict=True):
+        epsilon = stated.of(coalition)["epsilon"].value
+        assert p == pytest.approx(0.5**values, rel=6 * math.sqrt(2**values / n))  # false alarm 1e-8
+        assert math.log(p / q) == pytest.approx(epsilon, abs=6 * math.sqrt((1 / p + 1 / q) / n))
+
+
+def test_the_shift_test_is_the_likelihood_ratio_of_the_best_combination():
+    law = KroneckerNoise(np.diag([0.5, 2.0]), K)
+    test, rng = ShiftTest(law, np.array([1.0, -2.0]), [(1, 2)]), np.random.default_rng(2)
+    copies = rng.normal(size=(400, 2, 2))
+    H, inverse = np.vstack([np.eye(2)] * 2), np.linalg.inv(law.covariance)
+    y, change = copies.reshape(400, 4), H @ test.change
+    ratio = y @ inverse @ change - 0.5 * change @ inverse @ change
+    assert test.hits(copies) == [np.count_nonzero(ratio > 0)]
+
+
+def scenario(**fields):
+    return {
+        "seed": 3, "data": DATA, "attacks": ["llse"], "coalitions": ["singles", "all"],
+        "schemes": [{"name": name, "levels": [50, 100]} for name in ("corner-wave", "independent", "linearly-dependent")], **fields,
+    }  # fmt: skip
+
+
+def test_guarantees_and_their_audit_are_records_and_expectations_are_judged_on_them():
+    result = auditor.run(scenario(
+        measures=[{"empirical-epsilon": {"trials": 5000}}, {"guarantees": {"delta": 1e-6}}],
+        expect=[
+            {"gaussian_dp": {"scheme": "corner-wave", "at-most": 2.8}}, {"gaussian_dp": {"scheme": "linearly-dependent", "at-most": 1e9}},
+            {"epsilon": {"scheme": "corner-wave", "at-most": 1e9}}, {"no-collusion-gain": {"scheme": "corner-wave"}},
+            {"no-collusion-gain": {"scheme": "independent"}},
+        ],
+    ))  # fmt: skip
+    assert [record.status for record in result.expectations] == ["holds", "fails", "fails", "holds", "fails"]
+    assert "by guarantee: the one coalition's is that of its best copy alone" in result.expectations[3].why
+    assert "for copies 1, 2 of independent, and" in result.expectations[4].why
+    found = {(r.scheme, r.metric, r.coalition): r for r in result.measurements if r.attack is None}
+    assert found["corner-wave", "gaussian_dp", (1, 2)].value == found["corner-wave", "gaussian_dp", (1,)].value
+    assert found["corner-wave", "epsilon_at_delta(1e-06)", (2,)].value > 0
+    infinite = found["linearly-dependent", "gaussian_dp", (1, 2)]
+    assert math.isinf(infinite.value)
+    assert "free of noise" in infinite.reason
+    low = found["independent", "empirical_gaussian_dp", (1, 2)]
+    assert 0.5 * low.theory < low.value < low.theory
+
+
+@pytest.fixture
+def weaker():
+    @register
+    class Weaker(Correlated):
+        """Draws noise of nine tenths of the level that its law states."""
+
+        name = "weaker-than-stated"
+
+        def plan(self, levels, existing=0):
+            return super().plan([0.9 * level for level in levels], existing)
+
+    yield Weaker.name
+    del _plugins["scheme"][Weaker.name]
+
+
+def test_a_guarantee_by_law_does_not_hold_of_noise_that_does_not_follow_it(weaker):
+    lying = {"schemes": [{"name": weaker, "levels": [50, 100]}, {"name": "correlated", "levels": [50, 100]}]}
+    expect = [{"gaussian_dp": {"scheme": name, "coalition": [1], "at-most": 2.75}} for name in (weaker, "correlated")]
+    unaudited = auditor.run(scenario(**lying, expect=expect)).expectations
+    assert [record.status for record in unaudited[:2]] == ["undecided", "holds"]
+    assert "does not follow that law" in unaudited[0].why
+    caught = auditor.run(scenario(**lying, expect=expect, measures=[{"empirical-epsilon": {"trials": 50_000}}])).expectations
+    assert [record.status for record in caught[:2]] == ["fails", "holds"]
+    assert "copies that were drawn tell records apart" in caught[0].why
+
+
+def test_records_that_arrived_in_batches_are_audited_at_the_noise_that_they_got():
+    rng = np.random.default_rng(4)
+    X = np.concatenate([rng.normal(0, 1, (1000, 1)), rng.normal(0, 3, (1000, 1))]).clip(-20, 20)
+    with tempfile.TemporaryDirectory() as folder:
+        pd.DataFrame(X, columns=["x"]).to_csv(f"{folder}/t.csv", index=False)
+        result = auditor.run({
+            "data": {"source": f"{folder}/t.csv", "first-batch": 1000, "bounds": {"x": [-20, 20]}}, "attacks": ["llse"],
+            "schemes": [{"name": "corner-wave", "levels": [400]}], "measures": [{"empirical-epsilon": {"trials": 20_000}}],
+        })  # fmt: skip
+    (low,) = [record for record in result.measurements if record.metric == "empirical_gaussian_dp"]
+    assert low.theory == pytest.approx(40 / 20 / X[:1000].std(), rel=1e-6)  # Δ over the noise's deviation, 20 of the first batch's
+    assert 0.9 * low.theory < low.value < low.theory
+
+
+def test_guarantees_need_bounds_and_none_are_told_without():
+    bare = {**DATA, "bounds": None}
+    with pytest.raises(ScenarioError, match=r"gaussian_dp needs bounds, which are not stated; say under `data:`"):
+        read_scenario(scenario(data=bare, expect=[{"gaussian_dp": {"at-most": 1}}]))
+    result = auditor.run(scenario(data=bare))
+    assert not any(record.metric in ("gaussian_dp", "epsilon") for record in result.measurements)
+
+
+@pytest.mark.parametrize("delta", [0, 1, "x", -1e-5])
+def test_delta_is_a_probability(delta):
+    with pytest.raises(ScenarioError, match="delta must be"):
+        read_scenario(scenario(measures=[{"guarantees": {"delta": delta}}]))

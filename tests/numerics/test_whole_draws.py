@@ -1,0 +1,127 @@
+"""Whole random numbers: probabilities against exact arithmetic, and draws of both kinds of stream against their law."""
+
+from __future__ import annotations
+
+from decimal import Decimal, getcontext
+from math import factorial
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import gammaln, ive
+
+from auditor.numerics.cipher import ReleaseKey
+from auditor.numerics.random_streams import stream
+from auditor.numerics.whole_draws import LARGEST_TABLE, _skellam_table, bessel, binomial, geometric, log_poisson, poisson, skellam
+
+STREAMS = {"numpy": stream(7, "whole"), "cipher": ReleaseKey(bytes(range(32))).stream("whole")}
+ALARM = 1e-6
+"""Chance of a test to refuse draws that follow their law."""
+
+
+def p_value(drawn, law):
+    """Return the p of a χ² of draws from 0 or their least upwards; cells of fewer than 10 expected draws are put together."""
+    k = np.arange(int(drawn.min()), int(drawn.max()) + 1)
+    expected, found = len(drawn) * law(k.astype(float)), np.bincount((drawn - k[0]).astype(int), minlength=len(k))
+    many = expected >= 10
+    expected, found = expected[many], found[many]
+    statistic, rest = ((found - expected) ** 2 / expected).sum(), len(drawn) - expected.sum()
+    if rest < 5:
+        return stats.chi2.sf(statistic, len(expected) - 1)
+    return stats.chi2.sf(statistic + (len(drawn) - found.sum() - rest) ** 2 / rest, len(expected))
+
+
+def bessel_law(d, v):
+    n = np.arange(2000.0)
+    weight = 2 * n * np.log(v / 2) - gammaln(n + 1) - gammaln(n + d + 1)
+    weight = np.exp(weight - weight.max())
+    return lambda k: (weight / weight.sum())[k.astype(int)]
+
+
+CASES = {
+    "geometric": (lambda rng, n: geometric(rng, 0.3, n), lambda k: -np.expm1(-0.3) * np.exp(-0.3 * k)),
+    "geometric, q near 0": (lambda rng, n: geometric(rng, 6.0, n), lambda k: -np.expm1(-6.0) * np.exp(-6.0 * k)),
+    **{
+        f"poisson {m}": (lambda rng, n, m=m: poisson(rng, np.full(n, m)), lambda k, m=m: stats.poisson.pmf(k, m))
+        for m in (0.05, 9.9, 10.0, 300.0)
+    },
+    **{
+        f"binomial {m} {p}": (lambda rng, n, m=m, p=p: binomial(rng, np.full(n, float(m)), p), lambda k, m=m, p=p: stats.binom.pmf(k, m, p))
+        for m, p in ((1, 0.5), (30, 0.3), (25, 0.4), (200, 0.93), (2000, 0.2))
+    },
+    **{
+        f"skellam {v}": (lambda rng, n, v=v: skellam(rng, v, n), lambda k, v=v: ive(np.abs(k), v))
+        for v in (0.01, 3.0, LARGEST_TABLE, LARGEST_TABLE + 1)
+    },
+    **{
+        f"bessel {d} {v}": (lambda rng, n, d=d, v=v: bessel(rng, np.full(n, float(d)), v), bessel_law(d, v))
+        for d, v in ((0, 1.0), (3, 0.5), (0, 60.0), (7, 30.0), (500, 400.0))
+    },
+}
+
+
+@pytest.mark.parametrize("source", STREAMS)
+def test_draws_follow_their_law(source):
+    """One false alarm in a million runs of this test: Bonferroni over its cases."""
+    draws = {name: draw(STREAMS[source], 10_000) for name, (draw, _) in CASES.items()}
+    found = {name: p_value(draws[name], law) for name, (_, law) in CASES.items()}
+    assert min(found.values()) > ALARM / len(found), found
+    assert all((drawn == np.rint(drawn)).all() for drawn in draws.values())
+
+
+@pytest.mark.slow
+def test_half_a_million_draws_follow_their_law():
+    found = {name: p_value(draw(STREAMS["numpy"], 500_000), law) for name, (draw, law) in CASES.items()}
+    assert min(found.values()) > ALARM / len(found), found
+
+
+def exact_log_poisson(k, mean):
+    """``k ln m − m − ln k!`` with 60 digits; of large k by Stirling's series to k⁻⁹."""
+    getcontext().prec = 60
+    pi = Decimal("3.14159265358979323846264338327950288419716939937510582097494")
+    k, m = Decimal(k), Decimal(mean)
+    if k <= 2000:
+        return k * m.ln() - m - Decimal(factorial(int(k))).ln()
+    series = 1 / (12 * k) - 1 / (360 * k**3) + 1 / (1260 * k**5) - 1 / (1680 * k**7) + 1 / (1188 * k**9)
+    return k * m.ln() - m - (k * k.ln() - k + (2 * pi * k).ln() / 2 + series)
+
+
+@pytest.mark.parametrize(
+    ("k", "mean"),
+    [(0, 3.0), (15, 20.0), (16, 20.0), (100, 81.0), (100, 83.0), (1000, 1100.0), (10**12, 1e12 + 1e6), (10**15 + 3 * 10**7, 1e15)],
+)
+def test_log_poisson_has_its_digits_at_any_size(k, mean):
+    exact = exact_log_poisson(k, mean)
+    assert abs(Decimal(float(log_poisson(np.array(float(k)), mean))) - exact) < Decimal("3e-15") * max(1, abs(exact))
+
+
+def test_a_mean_of_0_is_no_arrival():
+    assert log_poisson(np.array([0.0, 1.0, 20.0]), 0.0).tolist() == [0.0, -np.inf, -np.inf]
+    assert not poisson(STREAMS["numpy"], np.zeros(100)).any()
+
+
+@pytest.mark.parametrize("v", [1e-9, 0.4, 50.0, LARGEST_TABLE])
+def test_the_table_of_skellam_numbers_sums_to_1_and_its_guide_leads_there(v):
+    total, guide = _skellam_table(v)
+    order = [0] + [k for j in range(1, len(total)) for k in (j, -j)]
+    naive = np.cumsum(ive(np.abs(np.array(order[: len(total)], dtype=float)), v))
+    assert np.abs(naive - total).max() < 1e-14
+    u = np.random.default_rng(1).random(2000)
+    place = np.searchsorted(total, u, side="right")
+    begun = guide[(u * (len(guide) - 1)).astype(int)]
+    assert (begun <= place).all()
+    assert total[-1] == 1.0
+
+
+def test_a_large_mean_leaves_the_last_units():
+    """Mean and variance of numbers that leave a double few bits below 1; five standard errors, one false alarm in 10⁶."""
+    mean, n = 1e15, 20_000
+    d = poisson(STREAMS["numpy"], np.full(n, mean)) - mean
+    assert abs(d.mean()) < 5 * np.sqrt(mean / n)
+    assert abs(d.var() / mean - 1) < 5 * np.sqrt(2 / n)
+    assert len(np.unique(d % 8)) == 8
+
+
+def test_the_same_key_gives_the_same_numbers():
+    first, second = (bessel(ReleaseKey(bytes(32)).stream("x"), np.arange(50.0), 20.0) for _ in range(2))
+    assert (first == second).all()

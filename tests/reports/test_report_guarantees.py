@@ -1,0 +1,86 @@
+"""The table of guarantees: in every report of a scenario that states bounds, in none other; infinite ones read from a file stay so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import auditor
+from auditor.results.model import AuditResult
+from reports.figures.reading import Reading
+from reports.html import Html
+from reports.layout.document import Paragraph, Table
+from reports.layout.guarantee_table import guarantees
+from reports.wording.verdict import verdicts
+
+DATA: dict[str, Any] = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 200}
+BOUNDS = {"x1": [-5, 5], "x2": [-8, 8]}
+
+
+def audited(**data: Any) -> AuditResult:
+    schemes = [{"name": name, "levels": [50, 100], **more} for name, more in (
+        ("corner-wave", {}), ("linearly-dependent", {}), ("laplace", {"noise": {"variance": 9.0}})
+    )]  # fmt: skip
+    return auditor.run({
+        "data": DATA | data, "schemes": schemes, "attacks": ["llse"], "coalitions": ["singles", "all"], "replicates": 2,
+        "measures": [{"empirical-epsilon": {"trials": 2000}}],
+    })  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def bounded() -> AuditResult:
+    return audited(bounds=BOUNDS)
+
+
+def test_it_has_a_row_for_each_coalition_with_every_figure(bounded: AuditResult) -> None:
+    lead, table, *why = guarantees(Reading(bounded))
+    assert isinstance(lead, Paragraph)
+    assert isinstance(table, Table)
+    assert "δ = 1e-05" in str(lead.text)
+    rows = {(row.group, row.name): row.cells for row in table.rows}
+    assert len(rows) == 9
+    best, both = rows["corner-wave", "{1}"], rows["corner-wave", "{1, 2}"]
+    assert best == both
+    assert best[2] == "∞"
+    assert best[4].startswith("≥ ")
+    assert rows["linearly-dependent", "{1, 2}"][:4] == ("∞",) * 4
+    assert rows["laplace", "{1}"][0].startswith("≤ ")
+    assert not rows["laplace", "{1}"][2].startswith("≤ ")
+    assert any("free of noise" in str(block) for block in why)
+
+
+def test_what_is_read_from_a_file_shows_the_same(bounded: AuditResult, tmp_path: Path) -> None:
+    bounded.save(tmp_path)
+    assert guarantees(Reading(AuditResult.load(tmp_path))) == guarantees(Reading(bounded))
+
+
+def test_a_verdict_names_a_guarantee_that_pooling_weakens_though_no_error_shows_it() -> None:
+    """Independent noise a thousand times the data's: all gains are far below the margin, and ε adds up all the same."""
+    schemes = [{"name": name, "levels": [1000, 1000], "noise": {"variance": 9.0}} for name in ("laplace", "laplace-multilevel")]
+    result = auditor.run({"data": DATA | {"bounds": BOUNDS}, "schemes": schemes, "attacks": ["llse"], "coalitions": ["singles", "all"]})
+    fresh, nested = verdicts(Reading(result))
+    assert (fresh.finding, nested.finding) == ("gain", "no-gain")
+    found = {r.coalition: r.value for r in result.measurements if (r.metric, r.scheme, r.attribute) == ("epsilon", "laplace", "*")}
+    assert found[1, 2] == pytest.approx(2 * found[1,])
+    assert fresh.sentence.startswith("Pooling both copies weakens what they guarantee: ε ")
+    assert fresh.sentence in " ".join(fresh.brief)
+
+
+def test_symbols_at_the_head_of_a_column_stay_small(bounded: AuditResult) -> None:
+    page = Html().render([bounded])
+    assert 'scope="col">μ<' in page
+    assert 'scope="col">Audited<' in page
+
+
+def test_without_bounds_there_is_none() -> None:
+    assert guarantees(Reading(audited())) == []
+
+
+def test_reports_in_text_hold_it(bounded: AuditResult) -> None:
+    from auditor import registry
+
+    for name in ("table", "markdown"):
+        text = registry.get("renderer", name)().render([bounded])
+        assert "Guarantees" in (text if isinstance(text, str) else text.decode())

@@ -1,0 +1,99 @@
+"""Levels stated as ε, μ or a scale in data units: hand values, copies that keep what was stated, and every way to ask for it wrongly."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import jsonschema
+import numpy as np
+import pytest
+
+import auditor
+from auditor.errors import AuditorError, ScenarioError
+from auditor.scenario.json_schema import scenario_schema
+from auditor.scenario.read import read_scenario, rebuild
+
+DATA = {
+    "source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 200, "bounds": {"x1": [-5, 5], "x2": [-8, 8]},
+}  # fmt: skip
+
+
+def asked(scheme, levels, data=DATA, **parameters):
+    return {"data": data, "schemes": [{"name": scheme, "levels": levels, **parameters}], "attacks": ["llse"], "coalitions": ["singles"]}
+
+
+def levels(document):
+    return read_scenario(document).schemes[0].levels.resolve(0)
+
+
+def the_problem(document):
+    with pytest.raises(ScenarioError) as caught:
+        read_scenario(document)
+    assert len(caught.value.problems) == 1, caught.value
+    return str(caught.value)
+
+
+def test_levels_are_what_hand_calculation_says():
+    assert levels(asked("laplace-multilevel", {"epsilon": [1, 0.5]})) == pytest.approx((8.0, 32.0), rel=1e-12)  # 2 N²/ε²
+    assert levels(asked("corner-wave", {"gaussian-dp": [1, 0.5]})) == pytest.approx((2.0, 8.0), rel=1e-12)  # N/μ²
+    assert levels(asked("laplace", {"scale": [3]})) == pytest.approx((18.0,))
+    assert levels(asked("correlated", {"scale": [3]})) == pytest.approx((9.0,))
+    q = math.exp(-1 / 3)
+    assert levels(asked("geometric", {"scale": [3]}, unit=1)) == pytest.approx((2 * q / (1 - q) ** 2,), rel=1e-12)
+
+
+@pytest.mark.parametrize(("scheme", "currency", "metric", "more"), [
+    ("laplace", "epsilon", "epsilon", {}), ("laplace-multilevel", "epsilon", "epsilon", {}), ("corner-wave", "gaussian-dp", "gaussian_dp", {}),
+])  # fmt: skip
+def test_each_copy_alone_keeps_what_was_stated_and_noise_has_that_size(scheme, currency, metric, more):
+    result = auditor.run(asked(scheme, {currency: [2.0, 0.25, 1.0]}, **more))
+    found = [record.value for record in result.measurements if record.metric == metric]
+    assert found == pytest.approx([2.0, 0.25, 1.0], rel=1e-9)
+
+
+def test_epsilon_of_whole_numbers_is_kept_by_column_whatever_their_units():
+    from auditor.audit.base.release import release_levels
+    from auditor.schemes.base.guarantees import Guarantees
+    from auditor.schemes.base.noise_law import KroneckerNoise
+
+    scenario = read_scenario(asked("geometric-multilevel", {"epsilon": [0.7]}, unit={"x1": 1, "x2": 0.5}))
+    (level,) = release_levels(scenario.schemes[0], scenario)
+    spans = np.array([10.0, 16.0])
+    law = KroneckerNoise(np.array([[level]]), np.diag(spans**2), distribution="geometric", units=np.array([1.0, 0.5]))
+    assert Guarantees(law, spans, 1e-5).of([1])["epsilon"].value == pytest.approx(0.7, rel=1e-9)
+
+
+def test_a_scenario_with_stated_levels_reads_as_itself_and_its_schema_allows_them():
+    allowed = jsonschema.Draft202012Validator(scenario_schema())
+    for document in (asked("laplace", {"epsilon": [1]}), asked("corner-wave", {"scale": [1, 2]}), asked("corner-wave", [1.0], noise="bounds")):
+        assert allowed.is_valid(document)
+        scenario = read_scenario(document)
+        again = rebuild(json.loads(json.dumps(scenario.spec())), None, "audit")
+        assert again.schemes == scenario.schemes
+        assert again.spec() == scenario.spec()
+
+
+@pytest.mark.parametrize(("document", "told"), [
+    (asked("corner-wave", {"epsilon": [1]}), "no noise of this law keeps any: epsilon is infinite: the ratio of chances has no bound"),
+    (asked("skellam", {"epsilon": [1]}, unit=1), "epsilon is infinite"),
+    (asked("laplace", {"epsilon": [1]}, {**DATA, "bounds": None}), "there are no bounds; say under `data:`"),
+    (asked("laplace", {"epsilon": [0]}), "epsilon of copy 1 is 0"),
+    (asked("laplace", {"epsilon": [1, float("nan")]}), "epsilon of copy 2 is nan"),
+    (asked("laplace", {"epsilon": []}), "must be a list alone"),
+    (asked("laplace", {"epsilon": [1], "scale": [1]}), "must be a list alone"),
+    (asked("laplace", {"epsilon": [1e-300]}), "no noise that can be computed with keeps epsilon 1e-300"),
+    (asked("laplace", {"epsilon": [1]}, noise="data"), "noise must be left out where levels are by epsilon"),
+    (asked("geometric", {"epsilon": [1]}), "needs `unit`"),
+    (asked("rotation-noise", {"epsilon": [1]}), "adds no noise whose size could be stated so"),
+    (asked("uniform", {"epsilon": [1]}), "adds no noise whose size could be stated so"),
+])  # fmt: skip
+def test_what_cannot_be_had_is_told(document, told):
+    assert told in the_problem(document)
+
+
+def test_noise_by_bounds_needs_them_and_perturb_has_none():
+    with pytest.raises(AuditorError, match="noise: bounds needs `data: bounds:`"):
+        auditor.run(asked("corner-wave", [1.0], {**DATA, "bounds": None}, noise="bounds"))
+    with pytest.raises(AuditorError, match="need a scenario"):
+        auditor.perturb(np.eye(4), "laplace", {"epsilon": [1]}, seed=1)

@@ -1,0 +1,279 @@
+"""Guarantees from the law: hand values, the equations as they stand, a kept accountant's figures, limits, and rounding that never promises."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm, skellam
+
+from auditor.schemes.base.guarantees import Guarantees
+from auditor.schemes.base.largest_change import combined_noise, largest_length
+from auditor.schemes.base.noise_density import geometric_rate
+from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
+from auditor.schemes.base.privacy_loss import (
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_of_pure,
+    laplace_epsilon,
+    renyi_epsilon,
+    skellam_bound,
+    skellam_delta,
+    skellam_epsilon,
+    skellam_renyi,
+)
+
+ACCOUNTANT = json.loads((Path(__file__).parent / "accountant.json").read_text())
+"""What Google's dp-accounting says; made by ``record_accountant.py``."""
+K = np.array([[1.0, 0.5], [0.5, 2.0]])
+SPANS = np.array([1.0, 2.0])
+DELTA = 1e-5
+
+
+def corner_wave(levels):
+    return np.minimum.outer(levels, levels)
+
+
+def scaled(levels):
+    return np.sqrt(np.outer(levels, levels))
+
+
+def of(law, copies, spans=SPANS):
+    return {metric: figure.value for metric, figure in Guarantees(law, spans, DELTA).of(copies).items()}
+
+
+def product_law(distribution, levels, variances, *, one_process=False):
+    Sigma = corner_wave(levels) if one_process else np.diag(levels)
+    return KroneckerNoise(Sigma, np.diag(variances), distribution=distribution, one_process=one_process, units=np.ones(len(variances)))
+
+
+# -- one loss at a time, against the accountant ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("mu", "epsilon", "delta"), ACCOUNTANT["gaussian_delta"])
+def test_gaussian_delta_is_the_accountants(mu, epsilon, delta):
+    assert gaussian_delta(mu, epsilon) == pytest.approx(delta, rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize(("mu", "delta", "epsilon"), ACCOUNTANT["gaussian_epsilon"])
+def test_gaussian_epsilon_is_the_accountants(mu, delta, epsilon):
+    assert gaussian_epsilon(mu, delta) == pytest.approx(epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize(("b", "epsilon", "delta"), [row for row in ACCOUNTANT["laplace_delta"] if row[2] > 0])
+def test_laplace_epsilon_is_the_accountants(b, epsilon, delta):
+    assert laplace_epsilon(2.0 / b, delta) == pytest.approx(epsilon, abs=1e-9)
+
+
+@pytest.mark.parametrize(("rate", "epsilon", "delta"), ACCOUNTANT["geometric_delta"])
+def test_pure_epsilon_of_geometric_noise_is_where_the_accountants_delta_ends(rate, epsilon, delta):
+    q = math.exp(-rate)
+    pure = 3 * geometric_rate(2 * q / (1 - q) ** 2)
+    assert pure == pytest.approx(3 * rate, rel=1e-9)
+    assert (delta > 0) == (epsilon < pure - 1e-12)
+    assert gaussian_delta(gaussian_of_pure(pure), epsilon) >= delta - 1e-12  # what μ promises of it is true
+
+
+@pytest.mark.parametrize(("sigmas", "order", "divergence"), ACCOUNTANT["gaussian_rdp"])
+def test_concentrated_dp_of_pooled_independent_copies_is_the_accountants(sigmas, order, divergence):
+    law = KroneckerNoise(np.diag(np.square(sigmas)), np.eye(1))
+    found = of(law, range(1, len(sigmas) + 1), np.ones(1))
+    assert order * found["concentrated_dp"] == pytest.approx(divergence, rel=1e-9)
+
+
+def test_epsilon_is_0_where_delta_covers_all_and_infinite_where_nothing_is_hidden():
+    assert gaussian_epsilon(0.0, DELTA) == 0.0
+    assert gaussian_epsilon(1e-7, DELTA) == 0.0
+    assert math.isinf(gaussian_epsilon(math.inf, DELTA))
+    assert laplace_epsilon(1e-6, DELTA) == 0.0
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.floats(1e-4, 30.0), st.floats(1e-12, 0.3))
+def test_gaussian_epsilon_inverts_its_delta(mu, delta):
+    epsilon = gaussian_epsilon(mu, delta)
+    assert gaussian_delta(mu, epsilon) == pytest.approx(delta, rel=1e-6) or epsilon == 0.0
+    assert gaussian_delta(mu, epsilon + 0.01) <= delta
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.floats(1e-3, 40.0), st.floats(1e-6, 1 - 1e-6))
+def test_mu_of_a_pure_epsilon_allows_every_pair_of_errors_that_epsilon_allows(epsilon, alpha):
+    beta = max(0.0, 1 - math.exp(epsilon) * alpha, math.exp(-epsilon) * (1 - alpha))  # wasserman2010's trade-off
+    mu = gaussian_of_pure(epsilon)
+    assert norm.cdf(norm.isf(alpha) - mu) <= beta + 1e-9
+
+
+# -- Gaussian noise ----------------------------------------------------------------------------------------------------
+
+
+def test_one_copy_of_one_attribute_is_the_change_over_the_deviation():
+    found = of(KroneckerNoise(np.array([[0.25]]), np.array([[16.0]])), [1], np.array([6.0]))
+    assert found["gaussian_dp"] == pytest.approx(3.0, rel=1e-12)  # 6 / (0.5·4)
+    assert found["concentrated_dp"] == pytest.approx(4.5, rel=1e-12)
+    assert found["epsilon_at_delta"] == pytest.approx(gaussian_epsilon(3.0, DELTA))
+    assert math.isinf(found["epsilon"])
+
+
+def test_independent_copies_add_precisions_and_corner_wave_costs_its_best_alone():
+    levels = [0.5, 1.0, 0.8]
+    alone = [of(KroneckerNoise(np.diag(levels), K), [copy])["gaussian_dp"] for copy in (1, 2, 3)]
+    assert of(KroneckerNoise(np.diag(levels), K), [1, 2, 3])["gaussian_dp"] == pytest.approx(math.hypot(*alone), rel=1e-12)
+    assert of(KroneckerNoise(corner_wave(levels), K), [1, 2, 3]) == of(KroneckerNoise(corner_wave(levels), K), [1])
+    assert of(KroneckerNoise(corner_wave(levels), K), [2, 3])["gaussian_dp"] == pytest.approx(alone[2], rel=1e-12)
+
+
+@pytest.mark.parametrize("levels", [[0.5, 1.0], [1.0, 1.0 + 1e-9], [1e-6, 1e6]])
+def test_two_scaled_copies_of_one_draw_guarantee_nothing_and_two_equal_ones_what_one_does(levels):
+    assert math.isinf(of(KroneckerNoise(scaled(levels), K), [1, 2])["gaussian_dp"])
+    once = of(KroneckerNoise(scaled([0.5]), K), [1])["gaussian_dp"]
+    assert of(KroneckerNoise(scaled([0.5, 0.5]), K), [1, 2])["gaussian_dp"] == pytest.approx(once, rel=1e-9)
+
+
+@pytest.mark.parametrize("levels", [[1e-6, 1e6], [1.0, 1.0 + 1e-12], [2.0, 2.0]])
+def test_extreme_and_equal_levels_of_one_process_cost_the_least(levels):
+    law = KroneckerNoise(corner_wave(levels), K)
+    assert of(law, [1, 2])["gaussian_dp"] == pytest.approx(of(law, [1])["gaussian_dp"], rel=1e-9)
+
+
+def test_a_copy_without_noise_and_an_attribute_without_noise_guarantee_nothing():
+    assert all(math.isinf(value) for value in of(KroneckerNoise(np.diag([0.0, 1.0]), K), [1, 2]).values())
+    total = np.array([[1.0, 1.0, 2.0], [1.0, 3.0, 4.0], [2.0, 4.0, 6.0]])  # the third is the sum of the others
+    assert math.isinf(of(KroneckerNoise(np.eye(1), total), [1], np.ones(3))["gaussian_dp"])
+    assert math.isinf(of(KroneckerNoise(np.eye(1), np.diag([1.0, 0.0])), [1])["gaussian_dp"])
+
+
+@pytest.mark.parametrize("Sigma", [np.diag([0.5, 1.0, 2.0]), corner_wave([0.5, 1.0, 2.0]), np.eye(3) * 0.7 + 0.3])
+def test_a_dense_law_says_what_its_kronecker_form_says(Sigma):
+    dense, form = DenseNoise(np.kron(Sigma, K), 2), KroneckerNoise(Sigma, K)
+    for copies in ([1], [2, 3], [1, 2, 3]):
+        assert of(dense, copies)["gaussian_dp"] == pytest.approx(of(form, copies)["gaussian_dp"], rel=1e-9)
+
+
+def test_a_dense_law_of_mixed_shapes_is_the_equation_over_the_corners():
+    rng = np.random.default_rng(3)
+    A = rng.normal(size=(6, 12))
+    K_Z, H = A @ A.T, np.vstack([np.eye(2)] * 3)
+    corners = [np.array(signs) * SPANS for signs in product((-1, 1), repeat=2)]
+    naive = max(math.sqrt(d @ H.T @ np.linalg.pinv(K_Z) @ H @ d) for d in corners)
+    assert of(DenseNoise(K_Z, 2), [1, 2, 3])["gaussian_dp"] == pytest.approx(naive, rel=1e-9)
+    assert combined_noise(np.linalg.cholesky(K_Z), 2) == pytest.approx(np.linalg.inv(H.T @ np.linalg.inv(K_Z) @ H), rel=1e-9)
+
+
+def test_a_dense_law_with_a_combination_free_of_noise_guarantees_nothing():
+    law = DenseNoise(np.kron(scaled([0.5, 1.0]), K), 2)
+    assert math.isinf(of(law, [1, 2])["gaussian_dp"])
+    assert of(law, [2])["gaussian_dp"] == pytest.approx(of(KroneckerNoise(np.eye(1), K), [1])["gaussian_dp"], rel=1e-9)
+
+
+@pytest.mark.parametrize("N", [1, 2, 3, 7, 12])
+def test_the_worst_corner_is_the_longest_of_all(N):
+    rng = np.random.default_rng(N)
+    A, spans = rng.normal(size=(N, 2 * N)), rng.uniform(0.1, 9.0, N)
+    C = A @ A.T
+    found, inverse = largest_length(C, spans), np.linalg.inv(C)
+    corners = spans * np.array(list(product((-1, 1), repeat=N)))
+    assert found.value == pytest.approx(np.sqrt(np.einsum("ki,ij,kj->k", corners, inverse, corners).max()), rel=1e-9)
+    assert found.corner @ inverse @ found.corner == pytest.approx(found.value**2, rel=1e-9)
+    inside = rng.uniform(-1, 1, (500, N)) * spans
+    assert np.einsum("ki,ij,kj->k", inside, inverse, inside).max() <= found.value**2 * (1 + 1e-9)
+
+
+def test_beyond_20_attributes_the_length_is_bounded_and_says_so_unless_they_are_independent():
+    rng = np.random.default_rng(1)
+    A, spans = rng.normal(size=(24, 60)), rng.uniform(0.5, 2.0, 24)
+    found = largest_length(A @ A.T, spans)
+    reached = math.sqrt(found.corner @ np.linalg.solve(A @ A.T, found.corner))
+    assert "upper bound" in found.note
+    assert reached <= found.value <= 1.4 * reached
+    alone = largest_length(np.diag(np.arange(1.0, 25.0)), spans)
+    assert not alone.note
+    assert alone.value == pytest.approx(math.sqrt((spans**2 / np.arange(1.0, 25.0)).sum()), rel=1e-12)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(-7, 7), st.integers(-7, 7))
+def test_units_change_nothing(first, second):
+    units = 10.0 ** np.array([first, second])
+    here = of(KroneckerNoise(np.eye(1), K * np.outer(units, units)), [1], SPANS * units)
+    assert here["gaussian_dp"] == pytest.approx(of(KroneckerNoise(np.eye(1), K), [1])["gaussian_dp"], rel=1e-9)
+
+
+# -- other laws --------------------------------------------------------------------------------------------------------
+
+
+def test_pure_epsilon_adds_up_over_attributes_and_independent_copies_and_a_process_costs_its_best():
+    levels, variances = [2.0, 8.0], [1.0, 4.0]  # scales b: 1 and 2, and 2 and 4
+    fresh, process = product_law("laplace", levels, variances), product_law("laplace", levels, variances, one_process=True)
+    assert of(fresh, [1])["epsilon"] == pytest.approx(2.0)  # 1/1 + 2/2
+    assert of(fresh, [1, 2])["epsilon"] == pytest.approx(3.0)
+    assert of(process, [1, 2]) == of(process, [1])
+    assert of(process, [1, 2])["epsilon"] == pytest.approx(2.0)
+    assert of(fresh, [1])["concentrated_dp"] <= 0.5 * (1.0 + 1.0)
+    q = 0.5
+    geometric = product_law("geometric", [2 * q / (1 - q) ** 2], [1.0])
+    assert of(geometric, [1], np.array([3.0]))["epsilon"] == pytest.approx(3 * math.log(2), rel=1e-12)
+
+
+@pytest.mark.parametrize("distribution", ["laplace", "geometric"])
+def test_other_figures_of_a_pure_epsilon_hold_for_the_law_itself(distribution):
+    law = product_law(distribution, [3.0], [1.0])
+    found, noise = of(law, [1], np.array([2.0])), law.density(1, 0)
+    at = np.arange(-60, 61) if distribution == "geometric" else np.linspace(-60, 60, 240_001)
+    weight = 1.0 if distribution == "geometric" else at[1] - at[0]
+    p, q = noise.pdf(at), noise.pdf(at - 2.0)
+    for epsilon in (0.0, 0.3, 1.0):
+        assert (np.maximum(0, q - math.exp(epsilon) * p).sum() * weight) <= gaussian_delta(found["gaussian_dp"], epsilon) + 1e-6
+    for order in (1.5, 2.0, 8.0):
+        divergence = math.log((q**order * p ** (1 - order)).sum() * weight) / (order - 1)
+        assert divergence <= order * found["concentrated_dp"] + 1e-6
+    assert (np.maximum(0, q - math.exp(found["epsilon_at_delta"]) * p).sum() * weight) <= DELTA + 1e-8  # a sum for an integral
+
+
+def test_uniform_noise_tells_some_records_apart_for_certain():
+    law = product_law("uniform", [1.0, 1.0], [1.0, 4.0])
+    reach = 2 * math.sqrt(3.0)
+    found = Guarantees(law, np.array([1e-7, 1e-7]), 1e-6).of([1])
+    assert found["epsilon_at_delta"].value == 0.0
+    assert math.isinf(found["epsilon"].value)
+    share = 1 - (1 - 1 / reach) * (1 - 0.5 / reach)
+    assert f"at most {share:.3g}" in Guarantees(law, np.ones(2), DELTA).of([1])["epsilon_at_delta"].note
+    assert f"at most {1 - (1 - share) ** 2:.3g}" in Guarantees(law, np.ones(2), DELTA).of([1, 2])["epsilon_at_delta"].note
+
+
+def test_skellam_delta_is_the_sum_over_its_probabilities():
+    k = np.arange(-300, 301)
+    naive = np.maximum(0, skellam.pmf(k, 10, 10) - math.exp(0.4) * skellam.pmf(k - 2, 10, 10)).sum()
+    assert skellam_delta(2, 20.0, 0.4) == pytest.approx(naive, rel=1e-9)
+    assert skellam_delta(2, 20.0, skellam_epsilon(2, 20.0, DELTA)) == pytest.approx(DELTA, rel=1e-6)
+
+
+@pytest.mark.parametrize(("steps", "v"), [(1, 4.0), (3, 20.0), (2, 400.0)])
+def test_renyi_divergences_of_skellam_noise_lie_below_the_bound(steps, v):
+    k = np.arange(-400, 401)
+    p, q = skellam.logpmf(k, v / 2, v / 2), skellam.logpmf(k - steps, v / 2, v / 2)
+    for order in (2, 3, 8):
+        kept = np.isfinite(p) & np.isfinite(q)
+        divergence = np.logaddexp.reduce(order * q[kept] + (1 - order) * p[kept]) / (order - 1)
+        assert 0.5 * order * steps**2 / (2 * v) <= divergence <= skellam_renyi(steps, v, order)
+    assert skellam_epsilon(steps, v, DELTA) <= skellam_bound([(steps, v)], DELTA)
+
+
+def test_conversion_of_renyi_divergences_holds_for_gaussian_noise():
+    orders = np.array([2.0, 5.0, 20.0])
+    assert (renyi_epsilon(orders, orders / 2, DELTA) >= gaussian_epsilon(1.0, DELTA)).all()
+
+
+def test_shaped_uniform_noise_and_hung_together_values_promise_no_more_than_is_known():
+    shaped = KroneckerNoise(np.eye(1), K, distribution="uniform")
+    assert of(shaped, [1], np.full(2, 1e-7))["epsilon_at_delta"] == 0.0
+    assert math.isinf(of(shaped, [1])["epsilon_at_delta"])
+    assert all(math.isinf(value) for value in of(KroneckerNoise(np.eye(1), K, distribution="laplace"), [1]).values())
+    together = KroneckerNoise(corner_wave([1.0, 2.0]), np.eye(1), distribution="laplace")  # a covariance is no process
+    assert math.isinf(of(together, [1, 2], np.ones(1))["epsilon"])

@@ -1,0 +1,216 @@
+"""Laplace noise as a process: its increments and its bridge are the law's, exactly and in a million draws, in any order of release.
+
+Statistical tests here have a false-alarm rate of 1e-4 each; seeds are fixed. The exact ones hand the samplers a grid of quantiles in place
+of random numbers, so that means over what they return are integrals over the law.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+import auditor
+from auditor.audit.drawn_law.chosen_rows import rows_of
+from auditor.audit.drawn_law.rows import row_tests
+from auditor.errors import AuditorError
+from auditor.schemes.base.additive import implied_level_covariance
+from auditor.schemes.base.noise_law import earliest_is_sufficient
+from auditor.schemes.base.scheme import Key, TableMoments
+from auditor.schemes.laplace import Laplace, LaplaceMultilevel, bridge, increment
+
+FALSE_ALARM = 1e-4
+LEVELS = [1.0, 0.25, 0.5, 2.0]
+
+
+class Quantiles:
+    """A «generator» whose uniform numbers and exponentials are the midpoints of a grid, each with each."""
+
+    def __init__(self, uniform=1500, exponential=400):
+        self.u = np.repeat((np.arange(uniform) + 0.5) / uniform, exponential)
+        self.E = np.tile(-np.log1p(-(np.arange(exponential) + 0.5) / exponential), uniform)
+
+    @property
+    def shape(self):
+        return (self.u.size, 1)
+
+    def random(self, shape):
+        return self.u.reshape(shape).copy()
+
+    def standard_exponential(self, shape):
+        return self.E.reshape(shape).copy()
+
+
+def variances(*values):
+    return [np.array([float(v)]) for v in values]
+
+
+def density(v):
+    return lambda t: np.exp(-np.abs(t) / np.sqrt(v / 2)) / (2 * np.sqrt(v / 2))
+
+
+# -- exact -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 2.0), (0.5, 2.0), (1.9, 2.0)])
+def test_an_increment_has_the_characteristic_function_of_the_law(low, high):
+    Z = increment(Quantiles(), *variances(low, high), Quantiles().shape)
+    for u in (0.3, 1.0, 3.0):
+        assert abs(np.cos(u * Z).mean() - (1 + low * u**2 / 2) / (1 + high * u**2 / 2)) < 2e-3
+    assert abs((Z == 0).mean() - low / high) < 1e-3
+    assert abs(Z.mean()) < 2e-3
+
+
+def naive_bridge(D, a, b, c):
+    """The bridge by its three cases: weights of U = 0, of U = D, and of the rest, whose density is ∝ e^{−|u|/β − |D−u|/γ}."""
+    r1, r2, beta, gamma = a / b, b / c, np.sqrt(b / 2), np.sqrt(c / 2)
+    at_0, at_D = r1 * (1 - r2) * density(c)(D), (1 - r1) * r2 * density(b)(D)
+    rest = lambda u: (1 - r1) * (1 - r2) * np.exp(-abs(u) / beta - abs(D - u) / gamma) / (4 * beta * gamma)  # noqa: E731
+    return at_0, at_D, rest
+
+
+@pytest.mark.parametrize(("a", "b", "c"), [(0.5, 1.0, 4.0), (0.0, 1.0, 3.0), (1.0, 1.9, 2.0), (1e-3, 1.0, 50.0)])
+@pytest.mark.parametrize("D", [0.2, -1.5, 6.0])
+def test_the_bridge_is_the_conditional_law(a, b, c, D):
+    at_0, at_D, rest = naive_bridge(D, a, b, c)
+    below = lambda t: integrate.quad(rest, -60.0, t, points=sorted({p for p in (0.0, D) if p < t} or {t}), limit=200)[0]  # noqa: E731
+    whole = at_0 + at_D + below(60.0)
+    U = bridge(Quantiles(), np.full(Quantiles().shape, D), *variances(a, b, c))
+    assert abs((U == 0).mean() - at_0 / whole) < 1e-3
+    assert abs((U == D).mean() - at_D / whole) < 2e-3
+    for t in (-1.0, -0.1, D / 3, D + 0.5):
+        expected = (below(t) + at_0 * (t >= 0) + at_D * (t >= D)) / whole
+        assert abs((U <= t).mean() - expected) < 2e-3
+
+
+def test_no_difference_is_two_increments_at_rest():
+    assert not bridge(np.random.default_rng(0), np.zeros((1000, 1)), *variances(0.5, 1.0, 2.0)).any()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ratios_from_a_millionth_to_a_million_levels_a_bit_apart_and_constant_columns(seed):
+    rng = np.random.default_rng(seed)
+    near = np.nextafter(1.0, 2.0)
+    with np.errstate(all="raise", under="ignore"):
+        for low, middle, high in [(1e-6, 1.0, 1e6), (0.0, 1e-6, 1e6), (1.0, near, 2.0), (0.5, 1.0, near), (1.0, near, np.nextafter(near, 2.0))]:
+            v = [np.array([level, level * 1e-12, level * 1e12, 0.0, level * 3.0]) for level in (low, middle, high)]
+            D = increment(rng, v[0], v[2], (500, 5))
+            U = bridge(rng, D, *v)
+            assert np.isfinite(U).all()
+            assert not U[:, 3].any()
+            assert not U[D == 0].any()
+
+
+# -- copies ------------------------------------------------------------------------------------------------------------
+
+
+def table(rows=300, seed=1):
+    rng = np.random.default_rng(seed)
+    return np.column_stack([rng.lognormal(size=rows), 100 + 10 * rng.normal(size=rows), np.full(rows, 7.0)])
+
+
+def copies_of(scheme, X, levels, seed=1, cuts=(), grid=()):
+    """Copies drawn in one request, or in several that end at ``cuts``, each from a seed of its own."""
+    moments = TableMoments(X.mean(axis=0), np.cov(X.T, bias=True).reshape(X.shape[1], -1), len(X))
+    out = [np.full_like(X, np.nan) for _ in levels]
+    for existing, stop in itertools.pairwise([0, *cuts, len(levels)]):
+        scheme.sampler(levels[:stop], moments, Key(seed + existing, "laplace", grid=grid), existing).block(0, X, out[:stop], existing)
+    return out, scheme.law(levels, moments)
+
+
+@pytest.mark.parametrize("scheme", [LaplaceMultilevel(), Laplace()])
+@pytest.mark.parametrize("existing", [0, 2])
+def test_the_plan_draws_from_the_stated_covariance(scheme, existing):
+    Sigma = scheme.level_covariance(LEVELS)
+    drawn = implied_level_covariance(scheme.plan(LEVELS, existing), len(LEVELS), Sigma[:existing, :existing] if existing else None)
+    np.testing.assert_allclose(drawn, Sigma, atol=1e-12)
+
+
+def test_a_level_asked_for_twice_gives_the_same_copy_and_level_0_the_original():
+    X = table()
+    copies, _ = copies_of(LaplaceMultilevel(), X, [0.5, 0.0, 1.0, 0.5], cuts=(2,))
+    np.testing.assert_array_equal(copies[3], copies[0])
+    np.testing.assert_array_equal(copies[1], X)
+    fresh, _ = copies_of(Laplace(), X, [0.5, 0.5])
+    assert (fresh[0][:, :2] != fresh[1][:, :2]).all()
+
+
+def test_a_constant_column_is_released_as_it_is():
+    X = table()
+    for scheme in (LaplaceMultilevel(), Laplace()):
+        assert all((copy[:, 2] == 7.0).all() for copy in copies_of(scheme, X, LEVELS)[0])
+
+
+def test_cells_that_two_copies_share_are_equal_to_the_last_bit():
+    """A bridge that leaves 1e-17 of a difference would have the next one take it for a difference, and move."""
+    X = table(rows=4000)
+    copies, _ = copies_of(LaplaceMultilevel(), X, [0.2, 2.0, 0.5, 1.0], cuts=(1, 2, 3))
+    for i, k in itertools.combinations(range(4), 2):
+        apart = np.abs(copies[i] - copies[k])[:, :2]
+        assert (apart[apart > 0] > 1e-12).all()
+
+
+def law_p_values(copies, X, law):
+    names, chosen = [f"x{j}" for j in range(X.shape[1])], range(1, len(copies) + 1)
+    return [(test.statistic, test.p) for test in row_tests(law, rows_of([(X, copies)], chosen, True), names, chosen)]
+
+
+ORDERS = list(itertools.permutations([0.25, 0.5, 1.0, 2.0]))
+
+
+@pytest.mark.parametrize("levels", [pytest.param(list(o), marks=pytest.mark.slow if i % 9 else ()) for i, o in enumerate(ORDERS)])
+def test_any_order_of_release_gives_the_same_joint_law(levels):
+    """Increments between neighbouring levels have their law, atoms included, and are independent; that is the joint law."""
+    X = table(rows=6000)[:, :2]
+    copies, law = copies_of(LaplaceMultilevel(), X, levels, seed=10, cuts=(1, 2, 3))
+    p = law_p_values(copies, X, law)
+    assert {"distribution", "equal copies", "joint law", "size"} <= {statistic for statistic, _ in p}
+    assert min(value for _, value in p) > FALSE_ALARM / len(p)
+
+
+@pytest.mark.slow
+def test_a_million_draws_of_increments_and_of_bridges_follow_the_law():
+    n, (low, middle, high) = 1_000_000, variances(0.5, 1.0, 4.0)
+    rng = np.random.default_rng(3)
+    first = increment(rng, np.zeros(1), low, (n, 1))
+    D = increment(rng, low, high, (n, 1))
+    U = bridge(rng, D, low, middle, high)
+    V = np.where(U == D, 0.0, D - U)
+    p = [stats.kstest(z[z != 0], stats.laplace(0, np.sqrt(v / 2)).cdf).pvalue
+         for z, v in ((first, 0.5), (first + U, 1.0), (first + D, 4.0), (U, 1.0), (V, 4.0))]  # fmt: skip
+    # At rest or not, and the sign of what moves: the two increments are independent.
+    kinds = np.bincount((3 * np.sign(U) + np.sign(V) + 4).astype(int).ravel(), minlength=9)
+    moves = [np.array([(1 - r) / 2, r, (1 - r) / 2]) for r in (0.5, 0.25)]
+    p.append(stats.chisquare(kinds, n * np.outer(*moves).ravel()).pvalue)
+    both = (U != 0) & (V != 0)
+    p.append(stats.pearsonr(np.abs(U[both]), np.abs(V[both])).pvalue)
+    assert min(p) > FALSE_ALARM / len(p)
+
+
+def test_least_perturbed_copy_suffices_by_law_in_one_process_and_not_among_independent_ones():
+    X = table()
+    assert earliest_is_sufficient(copies_of(LaplaceMultilevel(), X, LEVELS)[1], (1, 2, 3, 4))
+    assert not earliest_is_sufficient(copies_of(Laplace(), X, LEVELS)[1], (1, 2))
+
+
+def test_released_copies_lie_on_a_grid_and_share_as_many_cells_as_the_law_says():
+    X = np.random.default_rng(5).normal(size=(4000, 1))
+    release = auditor.perturb(X, "laplace-multilevel", [1.0, 0.25]).extend([0.5])
+    grid = 2.0**-25
+    values = [np.asarray(copy) for copy in release.copies]
+    assert all((copy / grid % 1.0 == 0).all() for copy in values)
+    for (i, k), share in {(0, 1): 0.25, (1, 2): 0.5, (0, 2): 0.5}.items():
+        met = int((values[i] == values[k]).sum())
+        assert stats.binomtest(met, 4000, share).pvalue > FALSE_ALARM
+
+
+def test_the_noise_s_variances_are_the_data_s_their_mean_or_stated():
+    X = table()
+    own, K = X.var(axis=0), TableMoments(X.mean(axis=0), np.cov(X.T, bias=True), len(X))
+    for noise, expected in (("data", own), ("white", np.full(3, own.mean())), ({"variance": 2.0}, [2.0, 2.0, 2.0]), ({"variances": [1.0, 0.0, 3.0]}, [1, 0, 3])):
+        scheme = LaplaceMultilevel(LaplaceMultilevel.Parameters.model_validate({"noise": noise}))
+        np.testing.assert_allclose(scheme.law([1.0], K).shape, np.diag(expected), rtol=1e-12)
+    with pytest.raises(AuditorError, match=r"noise\.variances must have one variance per attribute, 3; got 2"):
+        LaplaceMultilevel(LaplaceMultilevel.Parameters.model_validate({"noise": {"variances": [1.0, 2.0]}})).law([1.0], K)
