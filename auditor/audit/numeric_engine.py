@@ -139,7 +139,7 @@ class Session:
 
     def testify(self, evidence: ReleaseEvidence) -> None:
         """Fill in what expectations judge the release by."""
-        opened, table = self.opened, self.opened.release.table
+        opened, table = self.opened.by_record, self.opened.release.table
         evidence.law.extend(law_tests(opened.release, opened.law_within, opened.gathered.groups))
         if opened.estimated:
             evidence.facts["learnt"] = opened.release.copies * table.width / table.rows

@@ -86,9 +86,13 @@ class Autoregression:
         first = self._first[: self.order]
         return np.concatenate([first, self.continued(first[:, None], np.zeros((max(0, lags - self.order), 1)))[:, 0]])[:lags]
 
+    def _root(self, rows: int) -> Array:
+        """Return the Cholesky factor of ``r_{|t−u|}`` of so many rows."""
+        return np.linalg.cholesky(scipy.linalg.toeplitz(self._first[:rows]))
+
     def stationary(self, normals: Array) -> Array:
         """Return p rows that follow one another, of p rows of N(0, 1), shape (p, N)."""
-        return np.linalg.cholesky(scipy.linalg.toeplitz(self._first[: self.order])) @ normals
+        return self._root(len(normals)) @ normals
 
     def continued(self, past: Array, innovations: Array) -> Array:
         """Return ``g_t = Σ_j φ_j g_{t−j} + s e_t`` from p rows ``past`` on, for rows of e; both of N columns."""
@@ -107,9 +111,11 @@ class Autoregression:
         return rows + np.concatenate([before, off])
 
     def innovations(self, rows: Array) -> Array:
-        """Return ``e_t = (g_t − Σ_j φ_j g_{t−j})/s`` of all rows but the first p."""
-        found = scipy.signal.lfilter(self.polynomial, [1.0], rows, axis=0)[self.order :]
-        return np.asarray(found / np.sqrt(self.innovation_variance))
+        """Return ``e_t = (g_t − Σ_j φ_j g_{t−j})/s``, independent and of variance 1; of the first p rows ``stationary`` undone."""
+        found = scipy.signal.lfilter(self.polynomial, [1.0], rows, axis=0) / np.sqrt(self.innovation_variance)
+        first = rows[: self.order]
+        found[: len(first)] = np.linalg.solve(self._root(len(first)), first)
+        return np.asarray(found)
 
 
 def yule_walker(r: Array, values: int) -> tuple[float, ...]:

@@ -16,9 +16,11 @@ from auditor.audit.numeric.moment_pass import NumberBlock
 from auditor.data.source import noise_seed
 from auditor.data.table import Table
 from auditor.errors import PluginError
+from auditor.numerics.autoregression import Autoregression
 from auditor.numerics.blocks import row_blocks
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
+from auditor.schemes.base.serial import whitened
 from auditor.schemes.base.transform import Transformed
 from auditor.schemes.draw import released_grid
 from auditor.types import Array
@@ -179,6 +181,36 @@ class Release:
     def _already_out(self) -> int:
         share = self.use.already_out
         return min(self.copies - 1, int(share) if isinstance(share, int) else math.floor(share * self.copies))
+
+
+@dataclass
+class WhiteRelease(Release):
+    """A release whose noise follows on from record to record, with its innovations in its place: noise drawn afresh for every record.
+
+    What is tested on it holds of the release, as each can be had of the other; and tests may suppose rows to be independent.
+    """
+
+    @classmethod
+    def of(cls, release: Release) -> WhiteRelease:
+        """Return the release's innovations; its copies are not drawn again where they are in memory."""
+        return cls(
+            release.table, release.moments, release.scheme, release.use, release.levels, release.key, workspace=release.workspace,
+            _kept=release._kept,
+        )  # fmt: skip
+
+    def blocks(self) -> Iterator[tuple[int, Array, list[Array]]]:
+        """Yield the blocks of the release, made white one by one."""
+        return ((index, x, whitened(self._serial, x, copies)) for index, x, copies in super().blocks())
+
+    def heads(self, rows: int) -> Iterator[tuple[int, Array, list[Array]]]:
+        """Yield the same for the first records of every block."""
+        return ((index, x, whitened(self._serial, x, copies)) for index, x, copies in super().heads(rows))
+
+    @cached_property
+    def _serial(self) -> Autoregression:
+        law = self.scheme.law(self.levels, self.moments.scale)
+        assert law is not None and law.serial is not None
+        return law.serial
 
 
 class Drawing:

@@ -17,7 +17,7 @@ neighbours. So the deviation that a guarantee is made of is that of the noise gi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -29,7 +29,7 @@ from auditor.numerics.blocks import block_rows
 from auditor.numerics.random_streams import Rng
 from auditor.schemes.base.autocorrelation import MOST_LAGS
 from auditor.schemes.base.scheme import TableMoments
-from auditor.types import Array, Block
+from auditor.types import Array
 
 FORGOTTEN = 1e-6
 """Correlation over a whole block that is taken for none."""
@@ -86,10 +86,9 @@ class SerialRows:
         self._given += len(out)
 
 
-def white(law: Autoregression, blocks: Iterable[tuple[Array, Sequence[Array]]]) -> Iterator[Block]:
-    """Yield blocks of original and copies, of rows in order, with the innovations of the copies' noise in place of that noise.
+def whitened(law: Autoregression, x: Array, copies: Sequence[Array]) -> list[Array]:
+    """Return copies of one block with the innovations of their noise in its place: ``Sigma ⊗ K_0`` for every record, drawn afresh.
 
-    What noise that follows on is by its law, these are by the same without: ``Sigma ⊗ K_0`` for every record, independent of all others.
+    For whoever has the original, and tests that suppose such noise.
     """
-    for index, (x, copies) in enumerate(blocks):
-        yield index, x[law.order :], [x[law.order :] + law.innovations(copy - x) for copy in copies]
+    return [x + law.innovations(copy - x) for copy in copies]
