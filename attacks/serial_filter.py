@@ -43,8 +43,9 @@ import scipy  # its parts are imported when they are first used
 
 from attacks._spectra import PADDING, excess_risk, judged_by, noise_spectrum, periodograms, smoothed, wiener_gain
 from auditor.adversary.single_copy import combined_noise
+from auditor.numerics.autoregression import Autoregression
 from auditor.numerics.linear_algebra import Pencil
-from auditor.plugin import Array, Cost, Estimated, Indices, NoiseLaw, Perfect, Reconstruction, RowAttack, View, register
+from auditor.plugin import Array, Cost, Estimated, Indices, Perfect, Reconstruction, RowAttack, View, register
 
 MOST_DIRECTIONS = 24
 """Directions whose cross-spectra are learnt: each frequency takes a decomposition of a matrix of this size."""
@@ -92,17 +93,15 @@ class SerialFilter(RowAttack):
             return (coordinates(copies)[:, used] for copies in blocks)
 
         length = segment_length(view.released.count, used.size)
-        r = autocorrelations(view.law, length + 1)
-        learnt = length and used.size
-        taps = learnt_taps(segments(alone(), length), r[:length], nu[used]) if learnt else np.diag(1.0 - nu[used])[None]
-        return Filtered(mu, pencil, view.weights, 1.0 - nu, used, taps, r[: len(taps)], isinstance(view.knowledge, Perfect))
+        serial = None if view.law is None else view.law.serial
+        learnt, r = length and used.size, autocorrelations(serial, length)
+        taps = learnt_taps(segments(alone(), length), r, nu[used]) if learnt else np.diag(1.0 - nu[used])[None]
+        return Filtered(mu, pencil, view.weights, 1.0 - nu, used, taps, isinstance(view.knowledge, Perfect), serial)
 
 
-def autocorrelations(law: NoiseLaw | None, lags: int) -> Array:
-    """Return ``r_0 … r_{lags − 1}`` of the noise, by its law."""
-    if law is None or law.serial is None:
-        return np.eye(1, lags)[0]
-    return law.serial.autocorrelations(lags)
+def autocorrelations(serial: Autoregression | None, lags: int) -> Array:
+    """Return ``r_0 … r_{lags − 1}`` of the noise: 1 and zeros where it is drawn afresh for every record."""
+    return np.eye(1, lags)[0] if serial is None else serial.autocorrelations(lags)
 
 
 def segment_length(rows: int, directions: int) -> int:
@@ -166,8 +165,8 @@ class Filtered(Reconstruction):
     kept: Array = field(repr=False)
     used: Indices = field(repr=False)
     taps: Array = field(repr=False)
-    r: Array = field(repr=False)
     known: bool = False
+    serial: Autoregression | None = None
 
     def __post_init__(self) -> None:
         """Ask for as many rows on either side as there are taps."""
@@ -186,7 +185,8 @@ class Filtered(Reconstruction):
         if not self.known:
             return None
         passed = np.diag((1.0 - self.kept) * self.kept**2)
-        around = scipy.linalg.matmul_toeplitz(self.r, self.taps.reshape(len(self.r), -1)).reshape(self.taps.shape)  # Σ_k r_{h−k} g_k
+        r, flat = autocorrelations(self.serial, len(self.taps)), self.taps.reshape(len(self.taps), -1)
+        around = scipy.linalg.matmul_toeplitz(r, flat).reshape(self.taps.shape)  # Σ_k r_{h−k} g_k
         passed[np.ix_(self.used, self.used)] = np.einsum("hij,j,hkj->ik", self.taps, 1.0 - self.kept[self.used], around)
         noise = np.einsum("ai,ij,aj->", self.pencil.basis, passed, self.pencil.basis)
         return np.asarray(((self._passed(x) - x) ** 2).sum(axis=1) + noise)
