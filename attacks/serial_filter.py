@@ -26,9 +26,9 @@ for ``perfect`` knowledge. It was learnt from the noise that it then filters, an
 with 300 to 600 rows, half of the standard error, and some 1 % with 3,000 to 8,000. Error bars are the spread over other draws of the
 release, each with a filter of its own.
 
-Wins where neighbours are alike. Assumed, *not checked*: noise hangs together from row to row as its law says; the data are stationary, and where they are
-not, their average spectrum is used. The ``MOST_DIRECTIONS`` directions with least noise are filtered; of wider tables the others are
-estimated without memory.
+Wins where neighbours are alike. Assumed, *not checked*: noise hangs together from row to row as its law says; the data are stationary, and
+where they are not, their average spectrum is used. The ``MOST_DIRECTIONS`` directions with least noise are filtered; of wider tables the
+others are estimated without memory.
 
 Reference: wiener1949; welch1967 and parzen1961 for spectra, stein1981 for the choice.
 """
@@ -138,8 +138,8 @@ def learnt_taps(stretches: Iterable[Array], r: Array, nu: Array) -> Array:
     best, chosen = 0.0, 1
     halves = (odd, judged_by(even)), (even, judged_by(odd))
     for lags in lag_choices(length):
-        seen = noise_spectrum(r, nu, lags)
-        both = [excess_risk(wiener_gain(smoothed(taught, lags), seen), flat, *judged, noise, count // 2 * length) for taught, judged in halves]
+        seen, rows = noise_spectrum(r, nu, lags), count // 2 * length
+        both = [excess_risk(wiener_gain(smoothed(taught, lags), seen), flat, *judged, noise, rows) for taught, judged in halves]
         bound = sum(risk.excess + SURE_OF / np.sqrt(2.0) * risk.std_error for risk in both) / 2.0
         if bound < best:
             best, chosen = bound, lags

@@ -92,7 +92,7 @@ class Autoregression:
 
     def stationary(self, normals: Array) -> Array:
         """Return p rows that follow one another, of p rows of N(0, 1), shape (p, N)."""
-        return self._root(len(normals)) @ normals
+        return np.asarray(self._root(len(normals)) @ normals)
 
     def continued(self, past: Array, innovations: Array) -> Array:
         """Return ``g_t = Σ_j φ_j g_{t−j} + s e_t`` from p rows ``past`` on, for rows of e; both of N columns."""

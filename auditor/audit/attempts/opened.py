@@ -85,12 +85,12 @@ class Opened:
         law = self.law
         if law is None or law.serial is None:
             return self
-        release = WhiteRelease.of(self.release)
+        release = WhiteRelease.of(self.release, law.serial)
         copies = replace(self.gathered.copies, law=replace(law, serial=None), blocks=release.blocks)
         return replace(self, release=release, gathered=Gathered(copies, self.gathered.rows))
 
     def released_again(self, draws: int) -> Iterator[Opened]:
-        """Yield so many other draws of this release; none where one takes long (more than a block of rows), or copies are not ours to draw."""
+        """Yield so many other draws of this release; none where one takes long (several blocks), or copies are not ours to draw."""
         release, key = self.release, self.release.key
         if release.table.rows * release.table.width > BLOCK_VALUES or not release.scheme.makes_copies:
             return

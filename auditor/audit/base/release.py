@@ -190,27 +190,23 @@ class WhiteRelease(Release):
     What is tested on it holds of the release, as each can be had of the other; and tests may suppose rows to be independent.
     """
 
+    serial: Autoregression = field(kw_only=True)
+
     @classmethod
-    def of(cls, release: Release) -> WhiteRelease:
+    def of(cls, release: Release, serial: Autoregression) -> WhiteRelease:
         """Return the release's innovations; its copies are not drawn again where they are in memory."""
         return cls(
             release.table, release.moments, release.scheme, release.use, release.levels, release.key, workspace=release.workspace,
-            _kept=release._kept,
+            _kept=release._kept, serial=serial,
         )  # fmt: skip
 
     def blocks(self) -> Iterator[tuple[int, Array, list[Array]]]:
         """Yield the blocks of the release, made white one by one."""
-        return ((index, x, whitened(self._serial, x, copies)) for index, x, copies in super().blocks())
+        return ((index, x, whitened(self.serial, x, copies)) for index, x, copies in super().blocks())
 
     def heads(self, rows: int) -> Iterator[tuple[int, Array, list[Array]]]:
         """Yield the same for the first records of every block."""
-        return ((index, x, whitened(self._serial, x, copies)) for index, x, copies in super().heads(rows))
-
-    @cached_property
-    def _serial(self) -> Autoregression:
-        law = self.scheme.law(self.levels, self.moments.scale)
-        assert law is not None and law.serial is not None
-        return law.serial
+        return ((index, x, whitened(self.serial, x, copies)) for index, x, copies in super().heads(rows))
 
 
 class Drawing:

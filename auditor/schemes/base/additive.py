@@ -240,7 +240,7 @@ class AdditiveSampler:
         assert self._serial is not None
         (before, *copies), p, ahead = self._key.past, self._serial.order, np.zeros_like(x)
         if len(before) < p:
-            raise AuditorError(f"noise that follows on from {p} records needs as many before a batch; there {counted(len(before), 'record')}")
+            raise AuditorError(f"noise that follows on from {p} records needs as many before a batch; got {counted(len(before), 'record')}")
         found = {}
         for step in self._steps:
             parents = sum(weight * (before if parent == ORIGINAL else copies[parent - 1]) for parent, weight in step.parents)
@@ -336,6 +336,7 @@ def fill_gaussian(rng: Normals, out: Array) -> None:
 
 def fill_uniform(rng: Normals, out: Array) -> None:
     """Fill an array with independent draws from the uniform distribution of mean 0 and variance 1, on ± √3."""
+    assert not isinstance(rng, SerialRows), "only normals follow on"
     rng.random(out=out)
     out -= 0.5
     out *= np.sqrt(12.0)

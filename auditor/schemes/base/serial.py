@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-import numpy as np
 from pydantic import AfterValidator
 
 from auditor.errors import AuditorError
@@ -62,8 +61,8 @@ def serial_law(serial: Literal["none", "data"] | list[float], table: TableMoment
     found, rows = Autoregression(coefficients), block_rows(width)
     if found.memory**rows > FORGOTTEN:
         raise AuditorError(
-            f"serial: noise that fades by a factor of {found.memory:.6g} a record still shows after {rows:,} records, which are drawn at once "
-            f"of {width} attributes; state coefficients of less memory, as [{FORGOTTEN ** (1 / rows):.2g}], or perturb fewer columns"
+            f"serial: noise that fades by a factor of {found.memory:.6g} a record still shows after {rows:,} records, as many as are drawn "
+            f"at once of {width} attributes; state some of less memory, as [{FORGOTTEN ** (1 / rows):.2g}], or perturb fewer columns"
         )
     return found
 
