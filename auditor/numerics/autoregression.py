@@ -108,7 +108,7 @@ class Autoregression:
         """
         off = end - rows[-self.order :]
         before = self.continued(off[::-1], np.zeros((len(rows) - self.order, rows.shape[1])))[::-1]
-        return rows + np.concatenate([before, off])
+        return np.asarray(rows + np.concatenate([before, off]))
 
     def innovations(self, rows: Array) -> Array:
         """Return ``e_t = (g_t − Σ_j φ_j g_{t−j})/s``, independent and of variance 1; of the first p rows ``stationary`` undone."""
