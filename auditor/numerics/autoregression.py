@@ -7,7 +7,7 @@
 | ``r_h`` | autocorrelation at lag h: ``r_h = Σ_j φ_j r_{|h−j|}`` for h ≥ 1 | | Yule–Walker equations |
 | ``s²`` | ``1 − Σ_j φ_j r_j``, variance of an innovation | scalar | |
 
-Run backwards in time it has the same law, so that the same φ foretell what was before (``bridged``).
+Run backwards in time it has the same law, so that the same φ foretell what was before (``lead``).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import scipy  # its parts are imported when they are first used
 
 from auditor.types import Array
 
+BELOW_ROUNDING = 1e-20
 NEARLY_ALL = 1e-12
 """Share of the variance that an innovation has at least: of a series without any the equations are singular."""
 
@@ -96,19 +97,22 @@ class Autoregression:
 
     def continued(self, past: Array, innovations: Array) -> Array:
         """Return ``g_t = Σ_j φ_j g_{t−j} + s e_t`` from p rows ``past`` on, for rows of e; both of N columns."""
-        start = scipy.signal.lfilter(self.polynomial, [1.0], past, axis=0)  # of which the filter makes the past again
-        entering = np.concatenate([start, np.sqrt(self.innovation_variance) * innovations])
-        return np.asarray(scipy.signal.lfilter([1.0], self.polynomial, entering, axis=0)[len(past) :])
+        # What the past adds to the next p rows is what is left in the filter that has passed it on.
+        left = -scipy.signal.lfilter(self.polynomial, [1.0], np.concatenate([past, np.zeros_like(past)]), axis=0)[self.order :]
+        rows, _ = scipy.signal.lfilter([np.sqrt(self.innovation_variance)], self.polynomial, innovations, axis=0, zi=left)
+        return np.asarray(rows)
 
-    def bridged(self, rows: Array, end: Array) -> Array:
-        """Return rows that end in the p rows ``end``, of rows drawn without regard to them: as if drawn given both their past and the end.
+    def lead(self, rows: Array, end: Array) -> None:
+        """Change rows drawn from their past alone, in place, so that they end in the p rows ``end``: as if drawn given both.
 
         A Gaussian series given its end is one that is not, plus its regression on what the end is off by, which the series run backwards
         foretells. Exact where nothing is left at the end of what was before the rows: ``memory ** len(rows)`` is nothing.
         """
-        off = end - rows[-self.order :]
-        before = self.continued(off[::-1], np.zeros((len(rows) - self.order, rows.shape[1])))[::-1]
-        return np.asarray(rows + np.concatenate([before, off]))
+        p, off = self.order, end - rows[-self.order :]
+        rows[-p:] = end
+        # Further back it would be added up below the last digit of a double, and then below its least exponent, where sums take long.
+        reach = min(len(rows) - p, int(np.log(BELOW_ROUNDING) / np.log(self.memory)))
+        rows[len(rows) - p - reach : len(rows) - p] += self.continued(off[::-1], np.zeros((reach, rows.shape[1])))[::-1]
 
     def innovations(self, rows: Array) -> Array:
         """Return ``e_t = (g_t − Σ_j φ_j g_{t−j})/s``, independent and of variance 1; of the first p rows ``stationary`` undone."""

@@ -48,7 +48,8 @@ def test_what_was_drawn_from_its_past_and_led_to_its_end_has_the_exact_law(law):
     p, b = law.order, 60
     normals = np.eye(p + b + p)  # a column for each normal: those of the past, of the rows, of the end
     past, end = law.stationary(normals[:p]), law.stationary(normals[p + b :])
-    rows = law.bridged(law.continued(past, normals[p : p + b]), end)
+    rows = law.continued(past, normals[p : p + b])
+    law.lead(rows, end)
     np.testing.assert_array_equal(rows[-p:], end)
     both = np.concatenate([past, rows])
     np.testing.assert_allclose(both @ both.T, toeplitz(law.autocorrelations(p + b)), atol=1e-12)

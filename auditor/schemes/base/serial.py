@@ -77,7 +77,9 @@ class SerialRows:
     def drawn(cls, law: Autoregression, shape: tuple[int, int], rng: Rng, before: Array, end: Array | None) -> SerialRows:
         """Draw a block of so many rows and columns from p rows ``before`` on, led to p rows ``end`` if there are any."""
         rows = law.continued(before, rng.standard_normal(shape))
-        return cls(rows if end is None else law.bridged(rows, end))
+        if end is not None:
+            law.lead(rows, end)
+        return cls(rows)
 
     def standard_normal(self, out: Array) -> None:
         """Fill an array with the next rows."""
