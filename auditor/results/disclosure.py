@@ -15,7 +15,7 @@ An attack's error in data units over the same without a unit is the exact varian
 | --- | --- |
 | figures in data units (``distortion``, ``rmse``, bins) | times *rounded over exact variance*, one factor an attribute |
 | figures of noise whose size is stated in data units | rounded to a step of at most half their own |
-| guarantees of noise whose size, or memory, is the table's own | withheld: a stated change over that size, at many levels, is the variance |
+| guarantees of noise whose size, or memory, is the table's own | withheld: a stated change over it, at many levels, is the variance |
 
 The factor is what makes it hold: were each figure rounded by itself, the mean of many quotients ``distortion / normalized_error`` would be
 the variance again. With one factor every such quotient is the *rounded* variance, and figures still agree with one another.

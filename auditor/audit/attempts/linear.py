@@ -43,7 +43,8 @@ def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, ta
     again = None
     if law is not None and not opened.replicated and (follows_on or not maps.fixed):
         again = (_released_again if follows_on else _redrawn)(opened, attack, knowledge, law)
-    why: ErrorBar = "jackknife" if law is None else "replicates-needed"
+    alone = law is None or (follows_on and not release.scheme.makes_copies)  # nobody can draw such copies again
+    why: ErrorBar = "jackknife" if alone else "replicates-needed"
 
     def by_rows(places: NDArray[np.intp]) -> OnRows:
         blocks, counts = opened.judged(knowledge)

@@ -116,6 +116,11 @@ class Release:
         return self.drawing()
 
     @property
+    def as_released(self) -> Release:
+        """The release as recipients get it."""
+        return self
+
+    @property
     def kept(self) -> bool:
         """Whether the copies are in memory."""
         return self._kept is not None
@@ -191,22 +196,31 @@ class WhiteRelease(Release):
     """
 
     serial: Autoregression = field(kw_only=True)
+    original: Release = field(kw_only=True, repr=False)
 
     @classmethod
     def of(cls, release: Release, serial: Autoregression) -> WhiteRelease:
-        """Return the release's innovations; its copies are not drawn again where they are in memory."""
-        return cls(
-            release.table, release.moments, release.scheme, release.use, release.levels, release.key, workspace=release.workspace,
-            _kept=release._kept, serial=serial,
-        )  # fmt: skip
+        """Return a release's innovations."""
+        same = (release.table, release.moments, release.scheme, release.use, release.levels, release.key)
+        return cls(*same, serial=serial, original=release)
+
+    @property
+    def as_released(self) -> Release:
+        """The release itself."""
+        return self.original
+
+    @property
+    def kept(self) -> bool:
+        """Whether the release's copies are in memory."""
+        return self.original.kept
 
     def blocks(self) -> Iterator[tuple[int, Array, list[Array]]]:
         """Yield the blocks of the release, made white one by one."""
-        return ((index, x, whitened(self.serial, x, copies)) for index, x, copies in super().blocks())
+        return ((index, x, whitened(self.serial, x, copies)) for index, x, copies in self.original.blocks())
 
     def heads(self, rows: int) -> Iterator[tuple[int, Array, list[Array]]]:
         """Yield the same for the first records of every block."""
-        return ((index, x, whitened(self.serial, x, copies)) for index, x, copies in super().heads(rows))
+        return ((index, x, whitened(self.serial, x, copies)) for index, x, copies in self.original.heads(rows))
 
 
 class Drawing:
