@@ -203,6 +203,7 @@ class AdditiveSampler:
         self._grid = np.array(key.grid)
         self._shared = {innovation for innovation, uses in _uses(steps).items() if uses > 1}
         self._scratch: Array | None = None
+        self._followed: dict[int, Array] = {}
 
     def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
         """Write the copies of one block of rows; see ``Sampler``.
