@@ -93,14 +93,9 @@ def _import(workers: int) -> None:
 
 def _ready(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -> list[Scenario]:
     """Return the scenarios, read and checked against their data."""
-    from auditor import registry
-    from auditor.process.containment import contained
-
     checked: list[Scenario] = read_all(scenarios, changes, seed)
     warn_of_broken_plugins()
     _check_all(checked)
-    with contained():  # a renderer that cannot will say so when it is asked to
-        registry.get("renderer", "html").warm_up()
     return checked
 
 
