@@ -1,4 +1,4 @@
-"""The charts' script: Vega, Vega-Lite and Vega-Embed as one, made by ``python -m reports.charts.bundle`` and shipped as it stands in a page.
+"""The charts' script: Vega, Vega-Lite and Vega-Embed as one, made by ``python -m reports.charts.bundle`` and shipped as pages hold it.
 
 Making it takes a second and a half and the package ``vl-convert-python``, which no report needs otherwise. ``tests/reports/test_bundle.py``
 says when what is shipped is not what that package makes.
@@ -12,8 +12,8 @@ from reports.charts.inert import deflated, script
 
 PATH = Path(__file__).resolve().parents[1] / "templates" / "bundle.html"
 NOTICE = (
-    "/* Vega, Vega-Lite and Vega-Embed: Copyright (c) University of Washington Interactive Data Lab and contributors; BSD 3-Clause, "
-    "https://github.com/vega/vega/blob/main/LICENSE. They hold D3: Copyright (c) Mike Bostock; ISC, https://github.com/d3/d3/blob/main/LICENSE. */"
+    "/* Vega, Vega-Lite and Vega-Embed: Copyright (c) University of Washington Interactive Data Lab and contributors; BSD-3-Clause, "
+    "https://github.com/vega/vega/blob/main/LICENSE. D3 in them: Copyright (c) Mike Bostock; ISC, https://github.com/d3/d3. */"
 )
 
 
