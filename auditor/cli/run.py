@@ -67,8 +67,9 @@ def run(
                     command = _command(scenario.name, changes, seed)
                     results.append(_audited(scenario, folder, workers, cluster, command, resume, quiet))
                     statuses.append(results[-1].exit_status)
-                    if deposit(results[-1], folder):
-                        page.callback(lambda *asked: statuses.append(deposit_page(*asked)), results[-1], folder, quiet)
+                    with interrupt.shielded():
+                        if deposit(results[-1], folder):
+                            page.callback(lambda *asked: statuses.append(deposit_page(*asked)), results[-1], folder, quiet)
                     if interrupt.exit_status() is not None:
                         break
             finally:

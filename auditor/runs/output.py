@@ -44,7 +44,6 @@ def made_folders(output: Path, names: list[str]) -> list[Path]:
     return folders
 
 
-@shielded()
 def deposit(result: AuditResult, folder: Path) -> bool:
     """Write the results, unless they are of nothing and would replace better ones; return whether they were written."""
     if result.partial is not None and not result.partial.finished and (folder / "results.json").exists():
