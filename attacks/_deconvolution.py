@@ -25,12 +25,13 @@ Reference: bovy2011. Where the noise is all there is to see, one component is al
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain
 
 import numpy as np
 
 from auditor.numerics.blocks import evenly
-from auditor.plugin import Array
+from auditor.plugin import Array, Indices
 
 CHUNK_VALUES = 2**14
 """Numbers worked on at once: 128 kilobytes. They stay in the cache, and such arrays are not asked of the system anew each time, which
@@ -89,11 +90,13 @@ class Posterior:
 
     def natural(self) -> Array:
         """Return what ``1, u_i, u_i u_j`` (i ≤ j) are multiplied by in ``log α_k N(u; m_k, T_k)``, shape (K, 1 + r + r(r + 1)/2)."""
-        r, (i, j) = self._half.shape[1], np.triu_indices(self._half.shape[1])
-        z = np.einsum("krs,ks->kr", self._half, self._prior.means)  # L⁻¹m
-        slope, bend = np.einsum("ksr,ks->kr", self._half, z), self._half.swapaxes(1, 2) @ self._half  # T⁻¹m and T⁻¹
+        m, half = self._prior.means, self._half
+        r, (i, j) = m.shape[1], _pairs(m.shape[1])
+        bend = half.swapaxes(1, 2) @ half  # T⁻¹
+        z, slope = (half @ m[:, :, None])[:, :, 0], (bend @ m[:, :, None])[:, :, 0]  # L⁻¹m and T⁻¹m
         constant = self._log_scale - 0.5 * (z * z).sum(axis=1) - 0.5 * r * np.log(2.0 * np.pi)
-        return np.hstack([constant[:, None], slope, bend[:, i, j] * np.where(i == j, -0.5, -1.0)])
+        bend[:, range(r), range(r)] *= 0.5
+        return np.concatenate([constant[:, None], slope, -bend[:, i, j]], axis=1)
 
     def _standardised(self, u: Array) -> Array:
         """``L⁻¹(u − m)`` of every component, shape (K, r, n), in one product."""
@@ -150,6 +153,13 @@ def em_step(prior: Mixture, u: Array, s: Array) -> tuple[Mixture, float]:
     return Mixture(total / total.sum(), means, (covariances + covariances.swapaxes(1, 2)) / 2.0), likelihood
 
 
+@lru_cache
+def _pairs(r: int) -> tuple[Indices, Indices]:
+    """Return the pairs ``i ≤ j`` of r coordinates."""
+    i, j = np.triu_indices(r)
+    return i, j
+
+
 def _weighted_sums(prior: Mixture, u: Array, s: Array) -> tuple[Array, Array, Array, float]:
     """Return ``Σ q``, ``Σ q u`` and ``Σ q u uᵀ`` of every component, and the log-likelihood, by pieces of rows that stay in the cache.
 
@@ -158,11 +168,12 @@ def _weighted_sums(prior: Mixture, u: Array, s: Array) -> tuple[Array, Array, Ar
     made this way.
     """
     (K, r), natural = prior.means.shape, Posterior(prior, s).natural()
-    i, j = np.triu_indices(r)
+    i, j = _pairs(r)
     sums, likelihood = np.zeros(natural.shape), 0.0
     for start, stop in evenly(0, len(u), max(natural.shape), CHUNK_VALUES):
-        rows = u[start:stop].T
-        features = np.concatenate([np.ones((1, stop - start)), rows, rows[i] * rows[j]])
+        features = np.empty((natural.shape[1], stop - start))
+        features[0], features[1 : 1 + r] = 1.0, u[start:stop].T
+        np.multiply(features[1 + i], features[1 + j], out=features[1 + r :])
         q = natural @ features
         top = q.max(axis=0)
         q -= top

@@ -203,5 +203,6 @@ def convolved(c: Array, taps: Array) -> Array:
     rows = np.zeros((d, count * step + beyond))
     rows[:, :n] = c.T
     stretches = rfft(sliding_window_view(rows, size, axis=1)[:, ::step])
-    found = irfft(np.einsum("fij,jsf->isf", rfft(taps, size, axis=0), stretches), size)[:, :, beyond:]
+    transfer = rfft(taps.transpose(1, 2, 0), size)[:, :, None]
+    found = irfft(np.stack([(each * stretches).sum(axis=0) for each in transfer]), size)[:, :, beyond:]
     return np.asarray(found.reshape(d, -1)[:, : n - beyond].T)
