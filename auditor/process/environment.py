@@ -6,9 +6,10 @@ import sys
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from threadpoolctl import ThreadpoolController
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 
 @cache
@@ -32,5 +33,8 @@ def one_thread() -> AbstractContextManager[Any]:
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> ThreadpoolController:
     """Finding the libraries takes as long as a small audit: they are looked for again only after an import, which may have brought one."""
+    import scipy.linalg  # noqa: F401 - brings a library of its own, which would not be held if it came later
+    from threadpoolctl import ThreadpoolController  # here, as what reads a scenario or lists plugins computes nothing
+
     del modules  # the cache's key
     return ThreadpoolController()
