@@ -15,7 +15,7 @@ ROOMS: list[tuple[str, ...]] = [
     ("text",),
     ("errors", "types"),
     ("process",),
-    ("registry", "parameters", "field_paths"),
+    ("plugin_packages", "registry", "parameters", "field_paths"),
     ("numerics",),
     ("results",),
     ("data",),
