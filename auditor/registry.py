@@ -38,6 +38,7 @@ class PluginParameters(BaseModel):
         allow_inf_nan=False,
         arbitrary_types_allowed=True,
         alias_generator=lambda field: field.replace("_", "-"),
+        defer_build=True,
     )
     holds_cells: ClassVar[bool] = False
     """Whether values are cells of a table, which no message may quote."""
