@@ -25,8 +25,13 @@ LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations", "cases")
 @guarded
 def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None) -> None:
     """Validate without running, and print the plan: cells, rows, an estimate of the work."""
-    from auditor.runs.plan import outline
+    from auditor.runs.workers import without_collection
 
+    with without_collection():
+        from auditor import registry
+        from auditor.runs.plan import outline
+
+        registry.discover()
     checked = read_all(scenarios, changes, seed)
     warn_of_broken_plugins()
     with one_line_warnings():
