@@ -14,8 +14,8 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from auditor.errors import PluginError, did_you_mean
-from auditor.plugin_packages import declared, modules_in
 from auditor.process.containment import contained
+from auditor.process.plugin_packages import declared, modules_in
 
 KINDS = {
     "attack": "attacks",

@@ -20,8 +20,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from auditor.plugin_packages import declared, modules_in
 from auditor.process.containment import contained
+from auditor.process.plugin_packages import declared, modules_in
 from auditor.results.files import write_atomically
 
 
