@@ -27,12 +27,11 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
-from scipy.fft import fft
-from scipy.special import ndtr
 
 from auditor.audit.drawn_law.chosen_rows import Rows
+from auditor.process.deferred import pd
 from auditor.results.evidence import LawTest
 from auditor.schemes.base.noise_law import NoiseLaw, undo_root
 from auditor.types import Array, Indices
@@ -190,7 +189,7 @@ def _weights(new: Sequence[Innovation], rows: Rows, chosen: Sequence[int]) -> di
     found = {}
     for one in new:
         found[one.place] = _evenly(before, MOST_WEIGHTS)
-        before = before + _of(f"the noise new in copy {chosen[one.place]}", ndtr(flat @ (one.whiten @ one.B).T))
+        before = before + _of(f"the noise new in copy {chosen[one.place]}", scipy.special.ndtr(flat @ (one.whiten @ one.B).T))
     return found
 
 
@@ -229,7 +228,7 @@ def _swept(columns: Sequence[Column], weights: Mapping[int, Sequence[Weight]]) -
         first, last = math.ceil(span), int(min(GRID // 2 - 1, column.finest * span))  # a wave of f s has f s · span cycles over the grid
         if first <= last:
             on_grid = np.bincount(place, weight.values.real, GRID) + 1j * np.bincount(place, weight.values.imag, GRID)
-            waves = np.abs(fft(on_grid.astype(np.complex64), overwrite_x=True))
+            waves = np.abs(scipy.fft.fft(on_grid.astype(np.complex64), overwrite_x=True))
             both = np.maximum(waves[first : last + 1], waves[-first : -last - 1 : -1])
             cycles = first + int(both.argmax())
             yield Largest(float(both.max()) ** 2, 2 * both.size, cycles / span, column.name, weight.name)

@@ -31,7 +31,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import gammaln
+import scipy  # its parts are imported when they are first used
 
 from auditor.audit.drawn_law.chosen_rows import Rows
 from auditor.audit.drawn_law.column_tests import (
@@ -138,7 +138,7 @@ def _without_noise(law: NoiseLaw, rows: Rows, chosen: Sequence[int]) -> LawTest 
             continue
         least = float(np.sqrt(np.square(rows.noise[:, place] @ W.T).sum(axis=1).min()))
         reach = max(least, 8.0 * math.sqrt(r) * known)
-        ball = r / 2 * math.log(math.pi) - float(gammaln(r / 2 + 1)) + r * math.log(max(reach, 1e-300))
+        ball = r / 2 * math.log(math.pi) - float(scipy.special.gammaln(r / 2 + 1)) + r * math.log(max(reach, 1e-300))
         found.append((math.log(n) + ball + r * math.log(DENSITY[law.distribution]), least / math.sqrt(r), chosen[place]))
     if not found:
         return None
