@@ -75,8 +75,7 @@ class Innovation(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column ``c/s``: its weights on noise, shape (M·N,), what it is, its copy's place, ``f s`` of decimals, the largest that is seen,
-    and whether to sweep."""
+    """A column ``c/s``: weights, shape (M·N,), what it is, its copy's place, ``f s`` of decimals, the largest seen, whether to sweep."""
 
     weights: Array
     name: str
