@@ -82,7 +82,7 @@ def from_parquet(content: bytes) -> Measurements:
 
     try:
         table = pq.read_table(pa.BufferReader(content), columns=list(Measurement._fields))
-        columns: dict[str, Column] = {}
+        columns: dict[str, Any] = {}
         for field, found in zip(Measurement._fields, table.select(Measurement._fields).itercolumns(), strict=True):
             if field in NUMBERS:
                 columns[field] = found.cast(pa.float64()).to_numpy()

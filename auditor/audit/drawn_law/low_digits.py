@@ -191,7 +191,8 @@ def _values(columns: Sequence[Column], rows: Rows) -> Array:
     """Return the values of columns, shape (C, n)."""
     n, M, N = rows.noise.shape
     A = np.array([column.weights for column in columns]).reshape(len(columns), M * N)
-    return A @ rows.noise.reshape(n, -1).T + A.reshape(-1, M, N).sum(axis=1) @ rows.x.T
+    values: Array = A @ rows.noise.reshape(n, -1).T + A.reshape(-1, M, N).sum(axis=1) @ rows.x.T
+    return values
 
 
 def _weights(new: Sequence[Innovation], rows: Rows, chosen: Sequence[int]) -> dict[int, list[Weight]]:
