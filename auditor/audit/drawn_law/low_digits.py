@@ -209,7 +209,7 @@ def _of(name: str, v: Array) -> list[Weight]:
     once = np.exp(2j * np.pi * v)
     w = np.hstack([once, once**2])
     w -= w.mean(axis=0)
-    length = np.sqrt((np.abs(w) ** 2).sum(axis=0))
+    length = np.linalg.norm(w, axis=0)
     varies = np.flatnonzero(length > 1e-6 * math.sqrt(len(w)))
     return [Weight((w[:, a] / length[a]).astype(np.complex64), 1 + a // v.shape[1], name) for a in varies.tolist()]
 
@@ -238,10 +238,10 @@ def _swept(columns: Sequence[tuple[Column, Array]], weights: Mapping[int, Sequen
     pairs = _evenly([(column, values, one) for column, values in fine for one in weights[column.place] if one.k == 1], MOST_SWEPT)
     for start in range(0, len(pairs), AT_ONCE):
         some = pairs[start : start + AT_ONCE]
-        on_grid = np.empty((len(some), GRID), dtype=np.complex64)
+        on_grid = np.zeros((len(some), GRID), dtype=np.complex64)
         for wave, (_, values, weight) in zip(on_grid, some, strict=True):
             place = ((values - values.min()) * ((GRID - 1) / np.ptp(values))).astype(np.intp)
-            wave.real, wave.imag = (np.bincount(place, part, GRID) for part in (weight.values.real, weight.values.imag))
+            np.add.at(wave, place, weight.values)
         for waves, (column, values, weight) in zip(np.abs(fft(on_grid, overwrite_x=True)), some, strict=True):
             span = np.ptp(values)
             first, last = math.ceil(span), int(min(GRID // 2 - 1, column.finest * span))  # a wave of f s has f s · span cycles
