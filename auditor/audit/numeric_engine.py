@@ -41,7 +41,7 @@ from auditor.audit.pooling.noise_dependence import dependences
 from auditor.audit.workload import numeric_workload
 from auditor.data.table import Table
 from auditor.errors import AuditorError, NotApplicable, PluginError
-from auditor.numerics.blocks import JACKKNIFE_GROUPS, row_blocks
+from auditor.numerics.blocks import moment_groups, row_blocks
 from auditor.numerics.moments import Moments
 from auditor.process.containment import contained
 from auditor.results.evidence import BoostedGain, Dependence, PairedCell, PairedGain, Pooling, ReleaseEvidence
@@ -104,7 +104,8 @@ class NumericEngine:
         if width == 0:
             raise AuditorError("the table has no column of numbers to add noise to")
         joint = copies if scheme.output_width(width) == width else 0
-        size = 8 * ((joint + 1) * width) ** 2 * (JACKKNIFE_GROUPS + 2)
+        columns = (joint + 1) * width
+        size = 8 * columns**2 * (1 + moment_groups(table.rows, width, columns)[-1][-1][0])
         if size > MOST_MOMENT_BYTES:
             raise AuditorError(
                 f"{copies:,} copies of {width} attributes need {size / 2**30:,.1f} GiB for their joint moments, more than the "
