@@ -176,11 +176,11 @@ class Session:
         if isinstance(attack, LinearAttack) and not opened.gathered.copies.joint:
             attack = attack.over_rows()
         tally = wanted_tally(scenario, np.sqrt(np.diag(release.moments.covariance)), release.table)
-        hits, inferences, namings = list[WholeRecords](), [Inferences() for _ in needed], [Naming() for _ in needed]
+        hits, inferences, namings = list[WholeRecords](), list[Inferences](), list[Naming]()
         if isinstance(attack, LinearAttack):
             errors = linear_errors(opened, attack, knowledge, tally)
         elif isinstance(attack, RowAttack):
-            hits = wanted_hits(scenario, len(needed))
+            hits, inferences, namings = wanted_hits(scenario, len(needed)), [Inferences() for _ in needed], [Naming() for _ in needed]
             errors = row_errors(opened, attack, knowledge, tally, hits, inferences, namings)
         else:
             raise NotApplicable(f"{use.name} is neither a linear nor a row-level attack")
@@ -194,7 +194,7 @@ class Session:
             bars = table.columns["error_bar"]
             table = table.replaced(error_bar=bars._replace(values=["sampling" if bar == "redraws" else bar for bar in bars.values]))
         cells = tally_records(scenario, context, *cell, needed, wanted, tally, release.table)
-        for place in wanted:
+        for place in wanted if inferences else ():
             cells += inference_records(context, *cell, needed[place], inferences[place], release.table.attributes)
             cells += naming_records(context, *cell, needed[place], namings[place])
         if hits:

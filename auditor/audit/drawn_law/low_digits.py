@@ -206,12 +206,13 @@ def _weights(new: Sequence[Innovation], rows: Rows, chosen: Sequence[int]) -> di
 
 
 def _of(name: str, v: Array) -> list[Weight]:
-    once = np.exp(2j * np.pi * v)
-    w = np.hstack([once, once**2])
+    angle = (2.0 * np.pi * v).astype(np.float32)
+    once = np.cos(angle) + np.complex64(1j) * np.sin(angle)
+    w = np.hstack([once, once * once])
     w -= w.mean(axis=0)
     length = np.linalg.norm(w, axis=0)
     varies = np.flatnonzero(length > 1e-6 * math.sqrt(len(w)))
-    return [Weight((w[:, a] / length[a]).astype(np.complex64), 1 + a // v.shape[1], name) for a in varies.tolist()]
+    return [Weight(w[:, a] / length[a], 1 + a // v.shape[1], name) for a in varies.tolist()]
 
 
 def _evenly(some: Sequence[Any], most: int) -> list[Any]:
