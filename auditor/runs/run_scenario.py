@@ -178,8 +178,9 @@ def spread_over_replicates(measurements: Measurements) -> Measurements:
     rough = np.isin(bars.places, [place for place, bar in enumerate(bars.values) if bar in ESTIMATED])
     explained = np.array([reason is not None for reason in reasons.values], dtype=bool)[reasons.places]
     unknown = np.flatnonzero(rough | (measurements.where(status="ok") & explained))
-    cell = measurements.taken(unknown).cells()
-    changed = unknown[np.bincount(cell)[cell] >= FEWEST_REPLICATES]
+    cell, infinite = measurements.taken(unknown).cells(), ~np.isfinite(measurements.columns["value"][unknown])
+    spread = (np.bincount(cell) >= FEWEST_REPLICATES) & (np.bincount(cell, infinite) == 0)  # an infinite guarantee is so in every draw
+    changed = unknown[spread[cell]]
     if not changed.size:
         return measurements
     some = measurements.taken(changed)

@@ -61,10 +61,11 @@ def audited(release: Release, stated: Guarantees, coalitions: Sequence[Coalition
     Returns
     -------
     list of Found
-        Empty where no test is known: for uniform and Skellam noise, noise of no one shape, and an attribute without any.
+        Empty where no test is known: for uniform and Skellam noise, noise of no one shape or that follows on from record to record, and an
+        attribute without any.
     """
     law = stated.law
-    if not isinstance(law, KroneckerNoise) or not coalitions or (np.linalg.eigvalsh(law.shape) <= 0.0).any():
+    if not isinstance(law, KroneckerNoise) or law.serial is not None or not coalitions or (np.linalg.eigvalsh(law.shape) <= 0.0).any():
         return []
     if law.distribution == "gaussian":
         test: Test = ShiftTest(law, stated.length([1]).corner, coalitions)
