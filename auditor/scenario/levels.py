@@ -75,7 +75,7 @@ class Levels:
         if self.values is not None:
             return self.values
         if self.currency is not None:
-            raise AuditorError(f"levels by {self.currency} need a scenario, which states the bounds of the data")
+            raise AuditorError(f"levels by {self.currency} need the data's bounds")
         if self.order is not None:
             every = replace(self, count=max(self.count, self.out_of), order=None, out_of=0).resolve(seed)
             return tuple(sorted(every, reverse=self.order == "descending")[: self.count])
