@@ -359,6 +359,18 @@ def test_a_bound_between_two_steps_of_a_lattice_allows_no_more_than_whole_steps(
         assert of(law, [1], np.array([10.3])) == of(law, [1], np.array([10.0]))
 
 
+@pytest.mark.parametrize("g", [2.0**-20, 2.0**-8, 0.3])
+def test_rounding_laplace_noise_to_a_grid_costs_at_most_the_one_step_that_records_may_move_apart(g):
+    """On the grid noise is geometric of the same variance; rounded to it, records Δ apart are at most ``Δ/g + 1`` steps apart."""
+    rng, change, std = np.random.default_rng(1), 1.0, 2.0
+    x = rng.uniform(-5, 5, 1000)
+    x[:10] = (np.arange(10) + 0.5) * g  # ties, which are rounded to even
+    apart = np.abs(np.rint(x / g) - np.rint((x + change) / g)).max()
+    assert apart <= change / g + 1
+    pure = change * math.sqrt(2) / std
+    assert apart * geometric_rate((std / g) ** 2) <= pure * (1 + g / change)
+
+
 def test_sums_too_long_to_do_give_way_to_what_mu_bounds():
     assert is_summed(1, 1e6)
     assert not is_summed(1, 1e9)
