@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,6 @@ from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw,
 from auditor.schemes.base.privacy_loss import (
     concentrated_epsilon,
     gaussian_epsilon,
-    gaussian_of_pure,
     geometric_rho,
     is_summed,
     laplace_epsilon,
@@ -154,7 +153,6 @@ class Guarantees:
         assert isinstance(self.law, KroneckerNoise)
         each = [loss(self.law.density_at(level, j), float(change)) for level in levels for j, change in enumerate(self.changes)]
         pure, mu, rho = math.fsum(e for e, _, _ in each), math.hypot(*(m for _, m, _ in each)), math.fsum(r for _, _, r in each)
-        mu = min(mu, gaussian_of_pure(pure))  # the less where values are many and ε is small
         at_delta = min(pure, gaussian_epsilon(mu, self.delta), concentrated_epsilon(rho, self.delta))
         if math.isinf(at_delta):
             return _nothing(FAR)
@@ -191,6 +189,7 @@ class Guarantees:
         return _nothing(note) | {"epsilon_at_delta": Figure(0.0) if apart <= self.delta else Figure(math.inf, note)}
 
 
+@lru_cache(maxsize=2**12)  # a level is in many coalitions
 def loss(noise: NoiseDensity, change: float) -> tuple[float, float, float]:
     """Return the least ε, μ and ρ of one value with Laplace, geometric or Skellam noise that may change by so much, in data units."""
     mu, rate = shift_mu(noise, change), 0.0

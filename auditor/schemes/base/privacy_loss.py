@@ -19,7 +19,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri, ndtri_exp
+from scipy.special import log_ndtr, ndtri
 
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.types import Array
@@ -74,17 +74,8 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     return root(lambda epsilon: gaussian_delta(mu, epsilon) - delta, 0.0, high)
 
 
-def gaussian_of_pure(epsilon: float) -> float:
-    """Return the least μ such that everything ε-differentially private is μ-Gaussian: ``2 Φ⁻¹(e^ε/(1 + e^ε))``.
-
-    The trade-off of errors that ε allows runs in straight lines from (0, 1) and (1, 0) to ``a = 1/(1 + e^ε)`` on the diagonal. That of μ
-    is convex and joins the same ends, so it lies below as soon as it passes through or below (a, a), that is ``Φ(−μ/2) ≤ a``.
-    """
-    return float(-2.0 * ndtri_exp(-np.logaddexp(0.0, epsilon)))
-
-
 def shift_mu(noise: NoiseDensity, change: float) -> float:
-    """Return the least μ of which one value with Laplace, geometric or Skellam noise is μ-Gaussian, in full digits; infinite from some 74.
+    """Return the least μ of which one value with Laplace, geometric or Skellam noise is μ-Gaussian; infinite from some 74 on.
 
     The test ``y ≥ t`` errs with probabilities ``1 − F(t)`` and ``F(t − Δ)``, so that ``μ = max_t z(t) − z(t − Δ)``; between two such tests
     errors run straight, and Gaussian ones below. As z is odd, and flatter the farther out (these tails are heavier than Gaussian), the
@@ -141,7 +132,6 @@ def _skellam(d: int, v: float) -> tuple[Array, Array]:
     return noise.log_pdf(k), noise.log_pdf(k - d)
 
 
-@lru_cache(maxsize=2**12)
 def skellam_rho(d: int, v: float) -> float:
     """Return the least ρ of one value with Skellam noise of variance v, changed by d units: the supremum of ``D_α/α`` over orders α.
 
