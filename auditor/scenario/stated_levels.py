@@ -73,7 +73,10 @@ def level_of(scheme: Any, currency: str, stated: float, data: DataUse) -> float:
     if not isinstance(scheme, AdditiveScheme):  # of the rotations `noise` is another parameter
         raise AuditorError(f"{scheme.name} adds no noise whose size could be stated so")
     if currency == "scale":
-        return _level_of_scale(scheme, stated, _units(scheme, 1, ("",)))
+        level = _level_of_scale(scheme, stated, _units(scheme, 1, ("",)))
+        if level == 0.0:
+            raise AuditorError(f"no noise that can be computed with has scale {stated:g}")
+        return level
     changes = spans(tuple(data.bounds), data.bounds)
     if changes is None:
         raise AuditorError("there are no bounds; say under `data:` by how much one record may change, as `bounds: {age: [0, 120]}`")
@@ -137,6 +140,9 @@ def _level_of_guarantee(scheme: AdditiveScheme, metric: str, stated: float, chan
         return math.log(min(max(at(log_level).value, SMALLEST), 1.0 / SMALLEST)) - math.log(stated)
 
     try:
-        return math.exp(root(kept, -WIDEST, WIDEST))
+        level = root(kept, -WIDEST, WIDEST)
+        if not math.isclose(at(level).value, stated, rel_tol=1e-6):
+            raise ValueError("a jump, beyond which μ is not computed")
     except (ValueError, OverflowError):
         raise AuditorError(f"no noise that can be computed with keeps {metric} {stated:g}") from None
+    return math.exp(level)

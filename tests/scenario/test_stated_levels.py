@@ -85,6 +85,9 @@ def test_a_scenario_with_stated_levels_reads_as_itself_and_its_schema_allows_the
     (asked("laplace", {"epsilon": [1e-300]}), "no noise that can be computed with keeps epsilon 1e-300"),
     (asked("laplace", {"epsilon": [1]}, noise="data"), "noise must be left out where levels are by epsilon"),
     (asked("geometric", {"epsilon": [1]}), "needs `unit`"),
+    (asked("skellam", {"gaussian-dp": [200]}, unit=1), "no noise that can be computed with keeps gaussian_dp 200"),
+    (asked("geometric", {"scale": [1e-4]}, unit=1), "no noise that can be computed with has scale 0.0001"),
+    (asked("laplace", {"epsilonn": [1]}), "did you mean 'epsilon'?"),
     (asked("rotation-noise", {"epsilon": [1]}), "adds no noise whose size could be stated so"),
     (asked("uniform", {"epsilon": [1]}), "adds no noise whose size could be stated so"),
 ])  # fmt: skip
