@@ -139,7 +139,7 @@ class Session:
 
     def testify(self, evidence: ReleaseEvidence) -> None:
         """Fill in what expectations judge the release by."""
-        opened, table = self.opened, self.opened.release.table
+        opened, table = self.opened.by_record, self.opened.release.table
         evidence.law.extend(law_tests(opened.release, opened.law_within, opened.gathered.groups))
         if opened.estimated:
             evidence.facts["learnt"] = opened.release.copies * table.width / table.rows
@@ -185,7 +185,8 @@ class Session:
         cell, wanted = (use.id, knowledge.label), opened.wanted
         self._note_pairs(cell, [(place, needed[place]) for place in wanted], errors.paired)
         cells = error_records(context, *cell, needed, wanted, errors)
-        if isinstance(attack, LinearAttack) and errors.bar == "redraws" and not np.isnan(errors.distortion.theory).all():
+        fresh = opened.law is None or opened.law.serial is None
+        if fresh and isinstance(attack, LinearAttack) and errors.bar == "redraws" and not np.isnan(errors.distortion.theory).all():
             # It counts all draws there are theory of, record by record; where there is no bar, replicates are asked for as ever.
             cells = [cell._replace(error_bar="sampling") if cell.error_bar == "redraws" else cell for cell in cells]
         cells += tally_records(scenario, context, *cell, needed, wanted, tally, release.table)

@@ -37,8 +37,13 @@ def row_blocks(rows: int, width: int) -> list[tuple[int, int]]:
     >>> row_blocks(100_000, 8)
     [(0, 32768), (32768, 65536), (65536, 98304), (98304, 100000)]
     """
-    size = max(64, BLOCK_VALUES // max(1, width))
+    size = block_rows(width)
     return [(start, min(start + size, rows)) for start in range(0, rows, size)]
+
+
+def block_rows(width: int) -> int:
+    """Return how many rows every block but the last one has, of a table with that many attributes."""
+    return max(64, BLOCK_VALUES // max(1, width))
 
 
 STRIPES = 64

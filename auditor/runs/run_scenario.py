@@ -177,9 +177,9 @@ def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]
     index = {id(record): place for place, record in enumerate(measurements)}
     unknown = [m for m in measurements if m.error_bar in ESTIMATED or (m.status == "ok" and m.reason is not None)]
     for records in cells(unknown).values():
-        if len(records) < FEWEST_REPLICATES:
-            continue
         values = np.array([record.value for record in records], dtype=np.float64)
+        if len(records) < FEWEST_REPLICATES or not np.isfinite(values).all():  # a guarantee that is infinite is so in every draw
+            continue
         error = float(values.std(ddof=1))
         reach = quantile(0.975, len(values) - 1) * error
         for record, value in zip(records, values.tolist(), strict=True):

@@ -28,10 +28,13 @@ from pydantic import Field
 from scipy.linalg import cho_factor, cho_solve, cholesky
 
 from auditor.errors import AuditorError
+from auditor.numerics.autoregression import Autoregression
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import ORIGINAL, AdditiveScheme, Step
 from auditor.schemes.base.noise_shapes import NoiseShape
 from auditor.schemes.base.plans import bridge_plan, min_covariance, upward_plan
+from auditor.schemes.base.scheme import TableMoments
+from auditor.schemes.base.serial import SERIAL, Serial, serial_law
 from auditor.types import Array
 
 
@@ -52,6 +55,11 @@ class CornerWave(AdditiveScheme):
             "bridge",
             description="bridge: from the two neighbouring levels; parallel, sequential, on-demand: the paper's Algorithms 1, 2 and 3",
         )
+        serial: Serial = Field("none", description=SERIAL)
+
+    def serial(self, table: TableMoments) -> Autoregression | None:
+        """Return how noise follows on from record to record."""
+        return serial_law(self.parameters.serial, table)
 
     def level_covariance(self, levels: Sequence[float]) -> Array:
         """Return ``Sigma_ij = min(σ_i², σ_j²)``, shape (M, M) (li2011 (19))."""

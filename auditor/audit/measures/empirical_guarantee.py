@@ -65,10 +65,10 @@ def audited(release: Release, stated: Guarantees, coalitions: Sequence[Coalition
     Returns
     -------
     list of Found
-        Empty where no test is known: for noise of no one shape, and an attribute without any.
+        Empty where no test is known: for noise of no one shape or that follows on from record to record, and an attribute without any.
     """
     law = stated.law
-    if not isinstance(law, KroneckerNoise) or not coalitions or (np.linalg.eigvalsh(law.shape) <= 0.0).any():
+    if not isinstance(law, KroneckerNoise) or law.serial is not None or not coalitions or (np.linalg.eigvalsh(law.shape) <= 0.0).any():
         return []
     test: Test
     if law.distribution in ("gaussian", "skellam"):

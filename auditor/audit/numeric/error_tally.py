@@ -140,8 +140,8 @@ class Tally:
         return Tally(self.scale, bins=self.bins, reach=self.reach)
 
     def add(self, errors: Array, x: Array) -> None:
-        """Count one block's errors, shape (b, B, N), at true values of shape (b, N)."""
-        distance = np.abs(errors)
+        """Count one block's errors, shape (b, B, N), at true values of shape (b, N); errors lose their signs."""
+        distance = np.abs(errors, out=errors)
         self.rows += len(errors)
         hits = [(distance <= t.reach(self.scale, x)).sum(axis=0, dtype=np.float64) for t in self.tolerances]
         self.hits = _added(self.hits, hits)
@@ -191,7 +191,7 @@ def _by_cell(place: Array, cells: int) -> Counts:
     _, B, N = place.shape
     flat = place.astype(np.int64)
     flat += (np.arange(B * N) * cells).reshape(B, N)
-    return np.bincount(flat.ravel(), minlength=B * N * cells).reshape(B, N, cells)
+    return np.bincount(flat.ravel(order="K"), minlength=B * N * cells).reshape(B, N, cells)
 
 
 def _sum(total: NDArray[S] | None, part: NDArray[S]) -> NDArray[S]:
