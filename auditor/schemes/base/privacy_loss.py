@@ -90,7 +90,7 @@ def shift_mu(noise: NoiseDensity, change: float) -> float:
     Examples
     --------
     >>> round(shift_mu(NoiseDensity("laplace", 2**0.5), 1.0), 6)  # scale 1, ε = 1: −2 Φ⁻¹(e^{−1/2}/2)
-    1.030861
+    1.030064
     """
     ends = np.array([change, change])
     if noise.on_lattice:  # values t − ½ that lie between two of the lattice: t and d − t + 1
