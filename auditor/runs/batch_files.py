@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from auditor.data import arrivals
 from auditor.data.alignment import misaligned
@@ -25,6 +24,7 @@ from auditor.data.load import file_pieces
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.process.containment import plugin_errors
+from auditor.process.deferred import pd
 from auditor.runs.copy_files import MANIFEST, batches_of, copy_columns, write_manifest, written
 from auditor.runs.drawn_copies import Asked, Earlier
 from auditor.runs.finished_copies import Blank, Treatment

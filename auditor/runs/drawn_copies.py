@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import CategoricalTable, split
@@ -18,6 +17,7 @@ from auditor.data.raw_columns import Blanks, Stored, blank_cells, raw_frames, st
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
+from auditor.process.deferred import pd
 from auditor.process.environment import one_thread
 from auditor.runs.finished_copies import Treatment, filled_categories, finished, finishes, notes_of, notes_of_blanks, post_processing
 from auditor.runs.perturb import checked_levels
@@ -127,7 +127,7 @@ class Asked:
         return held
 
 
-Written = tuple[Iterator[Sequence[pd.DataFrame]], dict[str, Any], list[str]]
+Written = tuple[Iterator[Sequence["pd.DataFrame"]], dict[str, Any], list[str]]
 
 
 def _numbers(scheme: Scheme, asked: Asked) -> Written:

@@ -22,8 +22,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from auditor.audit.base.release import Release
 from auditor.audit.measures.empirical_epsilon import lower_bound, upper_bound
@@ -123,7 +123,7 @@ class ShiftTest:
 
     def bound(self, power: Array, alarms: Array) -> Array:
         """Return ``Φ⁻¹(L) − Φ⁻¹(U)``: of ``N(0, 1)`` and ``N(μ, 1)`` no test has more."""
-        return np.asarray(ndtri(power) - ndtri(alarms))
+        return np.asarray(scipy.special.ndtri(power) - scipy.special.ndtri(alarms))
 
 
 class RatioTest:

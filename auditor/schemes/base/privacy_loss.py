@@ -19,7 +19,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri
+import scipy  # its parts are imported when they are first used
 
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.types import Array
@@ -59,7 +59,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
         return 0.0
     if math.isinf(mu):
         return 1.0
-    first, second = log_ndtr(mu / 2.0 - epsilon / mu), log_ndtr(-mu / 2.0 - epsilon / mu)
+    first, second = scipy.special.log_ndtr(mu / 2.0 - epsilon / mu), scipy.special.log_ndtr(-mu / 2.0 - epsilon / mu)
     return float(-np.exp(first) * np.expm1(min(0.0, epsilon + second - first)))  # a difference of two near numbers would lose a small δ
 
 
@@ -96,7 +96,7 @@ def shift_mu(noise: NoiseDensity, change: float) -> float:
     if noise.on_lattice:  # values t − ½ that lie between two of the lattice: t and d − t + 1
         d = round(change / noise.unit)
         ends = (np.array([d // 2, (d - 1) // 2]) * 2.0 + 1.0) * noise.unit
-    return max(0.0, -float(ndtri(noise.cdf(-ends / 2.0)).sum()))
+    return max(0.0, -float(scipy.special.ndtri(noise.cdf(-ends / 2.0)).sum()))
 
 
 def geometric_rho(pure: float, rate: float = 0.0) -> float:
