@@ -10,9 +10,10 @@ from reports.figures.curves import Line
 from reports.figures.figures import braces, percent
 from reports.figures.reading import unique
 from reports.layout.document import MARKDOWN, PAGE, TERMINAL, Block, Code, Document, Figure, Items, Name, Paragraph, Row, Section, Table
-from reports.wording.advice import ADVERSARY, HOW, attribute_text, levels_text, loss_text, pooling_text, share_text
+from reports.wording.advice import ADVERSARY, HOW, MET, attribute_text, levels_text, loss_text, pooling_text, share_text
 from reports.wording.scenario_text import scenario_yaml
 from reports.wording.sentences import capital
+from reports.wording.words import STATUS_MARKS
 
 if TYPE_CHECKING:
     from auditor.results.advice import Advice, Tried
@@ -47,9 +48,10 @@ def _recommended(advice: Advice) -> Block:
     ]
     weaker = advice.weaker
     if weaker is None or weaker.exposed is None:
-        return Items([*lines, "It is the weakest release of the grid."])
+        return Items([*lines, "None of the grid is weaker and fails the target."])
+    between = f"; of the {advice.between} between, the draw decides" if advice.between else ""
     return Items([
-        *lines, f"The next weaker on the grid ({levels_text(weaker)}) does not meet the target for sure: it leaves {share_text(weaker)} of "
+        *lines, f"The next weaker on the grid that fails the target is {levels_text(weaker)}{between}. It leaves {share_text(weaker)} of "
         f"{attribute_text(weaker)} ({weaker.exposed.attack}).",
     ])  # fmt: skip
 
@@ -68,7 +70,7 @@ def _cells(advice: Advice, one: Tried) -> Sequence[str]:
     loss, pooling = loss_text(advice, one.loss), percent(one.pooling) if one.pooling > 0 else "nothing"
     if one.exposed is None:
         return (percent(one.on_paper), "–", pooling, loss, "–")
-    return (percent(one.on_paper), share_text(one), pooling, loss, "✓ met" if one.met else "✗ not met")
+    return (percent(one.on_paper), share_text(one), pooling, loss, f"{STATUS_MARKS[one.verdict]} {MET[one.verdict]}")
 
 
 def _who(one: Tried) -> str:
@@ -88,5 +90,4 @@ def _lines(advice: Advice) -> list[Line]:
 
 def _searched(advice: Advice) -> str:
     some = f"{advice.rows:,} of {advice.all_rows:,}" if advice.rows < advice.all_rows else f"all {advice.rows:,}"
-    drawn = f"{some} records and {advice.replicates} draws of the noise, or more where these leave it open"
-    return f"The grid is {advice.grid}. Each figure is of {drawn}."
+    return f"The grid is {advice.grid}. Each figure is a mean of {advice.replicates} draws of the noise on {some} records."

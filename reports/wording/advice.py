@@ -17,9 +17,11 @@ ADVERSARY = (
 HOW = (
     "On paper: what the best linear attack leaves (for retention, exact Bayes) bounds from above what stays unknown, and tells how much "
     "pooled copies are worth. Measured: what every attack leaves, first of one copy that by the law of the noise tells as much as all "
-    "copies pooled, then of the whole release. The target is met where the whole 95 % interval of every attack and attribute lies at or "
-    "above it, and the expectation `exposure`, which counts how many those are, holds."
+    "copies pooled, then of the whole release; ± is by how much one release differs from the mean of many, 95 times in 100. "
+    "The target is met where the expectation `exposure` would hold of one release as it is on average, and missed where it would fail. "
+    "Between these the draw of the noise decides, and no such level is recommended."
 )
+MET = {"holds": "met", "undecided": "open", "fails": "missed"}
 
 
 LARGE = 10
@@ -33,7 +35,7 @@ def levels_text(one: Tried) -> str:
 
 
 def share_text(one: Tried) -> str:
-    """Write what was measured with its error bar."""
+    """Write what was measured, and what one release spreads by."""
     assert one.exposed is not None
     return f"{100 * one.exposed.unknown:.1f} ± {100 * one.exposed.half:.1f} %"
 

@@ -15,7 +15,7 @@ from auditor.runs.advice.candidates import AddedNoise, Candidate
 from auditor.runs.advice.columns import Chosen, chosen
 from auditor.runs.advice.compared import candidates_of, schemes_of, utility_of
 from auditor.runs.advice.request import USES, Request
-from auditor.runs.advice.search import STEPS
+from auditor.runs.advice.search import STEPS, weakest
 from auditor.runs.advice.trials import Trials
 from auditor.schemes.replacement.base import UniformScheme
 
@@ -73,11 +73,11 @@ def _plan(request: Request, candidates: Sequence[Candidate], chosen: Chosen) -> 
 
 
 def _advice(request: Request, chosen: Chosen, asked: Asked, trials: Trials, best: Candidate, place: int) -> Advice:
-    """Return the recommendation, after its weaker neighbour on the grid was audited as well: it must not meet the target."""
+    """Return the recommendation, after weaker releases were audited as well: the next that fails, and until then what the draw decides."""
     while place > 0 and trials.whole(best, place - 1).met:
         place -= 1
     taken = trials.whole(best, place)
-    weaker = trials.whole(best, place - 1) if place else None
+    steps = weakest(lambda back: trials.whole(best, place - back).verdict == "fails", 1, place + 1) if place else None
     title = f"{request.copies} {'copies that leave' if request.copies > 1 else 'copy that leaves'} {request.unknown:g} unknown"
     return Advice(
         data=request.data,
@@ -90,8 +90,9 @@ def _advice(request: Request, chosen: Chosen, asked: Asked, trials: Trials, best
         grid=_grid(best),
         frontier=tuple(sorted(trials.tried.values(), key=lambda one: (one.scheme != best.name, one.scheme, one.on_paper))),
         chosen=taken,
-        weaker=weaker,
-        scenario=replace(asked, data=chosen.data).scenario(best.name, taken.levels, title, trials.replicates(taken)),
+        weaker=None if steps is None else trials.whole(best, place - steps),
+        between=place if steps is None else steps - 1,
+        scenario=replace(asked, data=chosen.data).scenario(best.name, taken.levels, title),
         command=command(request, chosen, taken),
         notes=chosen.notes,
     )
