@@ -30,6 +30,21 @@ class Exposed(NamedTuple):
     coalition: tuple[int, ...]
 
 
+class Epsilon(NamedTuple):
+    """ε of differential privacy that holds of all copies together, of a change of one record within the stated bounds.
+
+    Attributes
+    ----------
+    at_delta : float
+        Of (ε, δ).
+    pure : float
+        At δ = 0; infinite where the noise has none.
+    """
+
+    at_delta: float
+    pure: float
+
+
 @dataclass(frozen=True)
 class Tried:
     """One release that was considered.
@@ -52,6 +67,8 @@ class Tried:
         0 where it adds nothing.
     losses : tuple of float
         What each copy lost of its use; empty where that must be measured and was not.
+    epsilon : Epsilon or None
+        By the law of the noise; None where no bounds are stated.
     """
 
     scheme: str
@@ -62,6 +79,7 @@ class Tried:
     in_full: bool
     pooling: float
     losses: tuple[float, ...]
+    epsilon: Epsilon | None = None
 
     @property
     def met(self) -> bool:
@@ -86,6 +104,8 @@ class Advice:
         Records that were measured, and records that there are.
     target : float
         Share that must stay unknown.
+    delta : float
+        δ of ``Epsilon.at_delta``.
     utility, use : str
         What loss is counted by, its name and in words.
     grid : str
@@ -111,6 +131,7 @@ class Advice:
     all_rows: int
     replicates: int
     target: float
+    delta: float
     utility: str
     use: str
     grid: str

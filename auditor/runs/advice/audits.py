@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from auditor.errors import AuditorError
@@ -12,26 +12,15 @@ from auditor.expectations.metric import judge_bounds
 from auditor.numerics.statistics import Z_95
 from auditor.results.advice import Exposed
 from auditor.results.model import AuditResult
-from auditor.results.records import FEWEST_REPLICATES, Measurement, Verdict, cells, mean_theory, pooled
+from auditor.results.records import Measurement, Verdict, cells, mean_theory, pooled
 from auditor.runs.check import check_data
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
 
 MOST_SUBSETS = 10
 """Copies up to which every coalition is audited; of more single copies, the two and the ten least perturbed, and all."""
-ROW_DRAWS, MOST_DRAWS = 20_000, 10
-"""Records times draws of the noise that an audit measures; and how many draws these may be, at least FEWEST_REPLICATES."""
-
-
-def draws(rows: int) -> int:
-    """Return how many draws of the noise an audit of so many records has: from five on they give an error bar of their own.
-
-    Examples
-    --------
-    >>> draws(500), draws(2_500), draws(100_000)
-    (10, 8, 5)
-    """
-    return min(MOST_DRAWS, max(FEWEST_REPLICATES, ROW_DRAWS // rows))
+DRAWS = 10
+"""Draws of the noise that an audit measures: their own spread is then an error bar that is known to a quarter; of five, to a third."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +40,10 @@ class Asked:
         Whether the data are categories, which are one attribute together.
     utility : mapping
         The scenario's section ``utility``.
+    parameters : mapping
+        Of the schemes.
+    measures : sequence of mapping
+        The scenario's section ``measures``.
     """
 
     data: Mapping[str, Any]
@@ -59,6 +52,8 @@ class Asked:
     seed: int
     categories: bool
     utility: Mapping[str, Any]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    measures: Sequence[Mapping[str, Any]] = ()
 
     def scenario(self, scheme: str, levels: Sequence[float], title: str = "") -> dict[str, Any]:
         """Return the scenario that makes and audits a release."""
@@ -68,12 +63,13 @@ class Asked:
             "title": title or f"{scheme}, {len(levels)} copies",
             "seed": self.seed,
             "data": dict(self.data),
-            "schemes": [{"name": scheme, "levels": list(levels)}],
+            "schemes": [{"name": scheme, "levels": list(levels), **self.parameters}],
             "knowledge": ["perfect"],
             "coalitions": coalitions(len(levels)),
             "attacks": "all",
             **({"utility": dict(self.utility)} if len(levels) > 1 or self.utility else {}),
-            "replicates": draws(self.rows),
+            **({"measures": list(self.measures)} if self.measures else {}),
+            "replicates": DRAWS,
             "expect": [{"exposure": {"scheme": scheme, **alone, "unknown": {"at-least": self.target}}}],
         }
 

@@ -11,7 +11,7 @@ from auditor.results.advice import Tried
 from auditor.results.model import AuditResult
 from auditor.results.records import Verdict
 from auditor.runs.advice.audits import Asked, pooling_gain
-from auditor.runs.advice.candidates import Candidate
+from auditor.runs.advice.candidates import Candidate, within
 from auditor.runs.advice.search import weakest
 
 AROUND = 4
@@ -25,6 +25,7 @@ class Trials:
 
     asked: Asked
     utility: str
+    most_epsilon: float | None = None
     tried: dict[tuple[str, tuple[float, ...]], Tried] = field(default_factory=dict)
     audits: dict[tuple[str, tuple[float, ...]], AuditResult] = field(default_factory=dict)
 
@@ -33,7 +34,7 @@ class Trials:
 
         Nor is one looked for where the closed form alone asks for levels that lose more of the use than ``best``.
         """
-        place = candidate.start(self.asked.target)
+        place = candidate.start(self.asked.target, self.most_epsilon)
         if place is None:
             return None
         on_paper = self._noted(candidate, candidate.levels(place), None)
@@ -76,10 +77,13 @@ class Trials:
         losses, pooling = candidate.losses(levels), max(0.0, 1.0 - pooled / alone)
         exposed = None if audit is None else self.asked.exposed(audit)
         verdict: Verdict = "undecided" if audit is None else self.asked.verdict(audit)
+        epsilon = candidate.epsilon(levels)
+        if not within(epsilon, self.most_epsilon):
+            verdict = "fails"
         if audit is not None and exposed is not None and in_full:
             losses = _measured_losses(audit, len(levels)) if self.utility == "classifier" else losses
             pooling = pooling if candidate.curve else pooling_gain(audit, exposed)
-        made = Tried(candidate.name, levels, pooled, exposed, verdict, in_full, pooling, losses)
+        made = Tried(candidate.name, levels, pooled, exposed, verdict, in_full, pooling, losses, epsilon)
         known = self.tried.get((candidate.name, levels))
         if known is None or (known.exposed is None, in_full) >= (made.exposed is None, known.in_full):
             self.tried[candidate.name, levels] = made
