@@ -10,7 +10,8 @@
 Under jointly Gaussian noise ``Sigma ⊗ K_0`` the least-variance combination of the copies is sufficient for the record: whatever
 adversary holds all of them knows what one copy at level ``v`` tells, and no more. Under corner-wave noise that copy is the least noisy
 one itself (li2012, Theorem 4), as under any process with independent increments; under fresh noise ``1/v = Σ 1/L_i``. So one curve of
-exposure against ``v`` serves every scheme of one shape and distribution. Of retention Theorem 1 of xiao2009 says the same for ``uniform-multilevel``; fresh draws have no such copy.
+exposure against ``v`` serves every scheme of one shape and distribution. Of retention Theorem 1 of xiao2009 says the same for
+``uniform-multilevel``; fresh draws have no such copy.
 """
 
 from __future__ import annotations
