@@ -33,8 +33,11 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from attacks._deconvolution import CHUNK_VALUES, Mixture, Posterior, learn
+from attacks._channel import Channel
+from attacks._deconvolution import CHUNK_VALUES, Mixture, Posterior, RowsInNormalNoise, learn
+from attacks._expectation_propagation import RowsInAnyNoise
 from attacks._fastica import some_rows
+from attacks._posterior import channels
 from auditor.adversary.single_copy import combined_noise, estimated_covariance
 from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import Pencil, regression
@@ -52,6 +55,9 @@ from auditor.plugin import (
     register,
     stream,
 )
+
+MOST_ROWS = 5_000
+"""Rows that a prior is learnt from under noise that is not Gaussian, where a step of EM takes a hundred times as long."""
 
 
 @register
@@ -75,17 +81,30 @@ class MixtureEstimate(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the posterior mean, its prior learnt from the coalition's copies."""
-        if view.law is not None and view.law.distribution != "gaussian":
-            reason = f"its prior is learnt under Gaussian noise, and this noise is {view.law.distribution}"
-            raise NotApplicable(f"{reason}; map-estimate learns one under any law")
         seen = Seen.of(view)
+        if view.law is not None and view.law.distribution != "gaussian":
+            return self._under_any_law(view, blocks, seen)
         pencil = seen.pencil
         prior = Mixture(np.ones(1), np.zeros((1, pencil.share.size)), np.diag(pencil.share)[None])
         noise = 1.0 - pencil.share
         if self.parameters.components > 1 and noise.any():  # without noise the copies are the estimate, whatever the prior
             u = some_rows((seen.coordinates(copies) for copies in blocks), stream(view.seed, self.name, "rows"))
-            prior = learn(prior, u, noise, pencil.basis, self.parameters.components)
+            prior = learn(prior, RowsInNormalNoise.of(u, noise), pencil.basis, self.parameters.components)
         return _PosteriorMean(seen, prior)
+
+    def _under_any_law(self, view: View, blocks: Iterable[list[Array]], seen: Seen) -> Reconstruction:
+        """Return the posterior mean by expectation propagation, attributes counted in deviations of their noise."""
+        found = channels(view)
+        unit = np.array([channel.noise.std or 1.0 for channel in found])
+        K = (seen.pencil.basis * seen.pencil.share) @ seen.pencil.basis.T / np.outer(unit, unit)
+        prior = Mixture(np.ones(1), np.zeros((1, len(K))), K[None])
+        if self.parameters.components > 1 and not all(channel.exact for channel in found):
+            held = some_rows((np.hstack(copies) for copies in blocks), stream(view.seed, self.name, "rows"))
+            held = held[:: -(-len(held) // MOST_ROWS)]
+            held = held[np.lexsort(held.T)]  # records whose combinations are the same, as on a lattice, may have other copies
+            rows = RowsInAnyNoise.of(found, np.split(held, len(view.copies), axis=1), seen.mu, unit)
+            prior = learn(prior, rows, np.eye(len(K)), self.parameters.components)
+        return _MeanInAnyNoise(found, seen.mu, unit, prior)
 
 
 def least_noise(view: View) -> Array:
@@ -193,3 +212,14 @@ class _PosteriorMean(Reconstruction):
             u = self._seen.coordinates([copy[start:stop] for copy in copies])
             out[start:stop] = self._seen.values(self._posterior.mean(u))
         return out
+
+
+class _MeanInAnyNoise(Reconstruction):
+    """``x̂`` row by row, by expectation propagation."""
+
+    def __init__(self, found: Sequence[Channel], mu: Array, unit: Array, prior: Mixture) -> None:
+        self._found, self._mu, self._unit, self._prior = found, mu, unit, prior
+
+    def rows(self, copies: Sequence[Array]) -> Array:
+        """Return the posterior means of one block of rows."""
+        return self._mu + self._unit * RowsInAnyNoise.of(self._found, copies, self._mu, self._unit).mean(self._prior)
