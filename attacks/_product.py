@@ -94,7 +94,7 @@ class Product(Channel):
 
     def log_likelihood(self, copies: Array, x: Array) -> Array:
         """Return ``Σ_i log f_i(y_i − x)``."""
-        parts = (density.log_pdf(copies[:, [place]] - x) for density, place in zip(self.densities, self.places, strict=True))
+        parts = (density.log_pdf_of_differences(copies[:, [place]], x) for density, place in zip(self.densities, self.places, strict=True))
         return np.asarray(sum(parts))
 
     def likelihood(self, copies: Array, edges: Array) -> Array:
