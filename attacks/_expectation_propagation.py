@@ -9,7 +9,8 @@ normal that leaves the same mass, mean and variance of what all the rest says of
 | ``C, h, p`` | ``C exp(h x − p x²/2)``, which stands for ``L_a`` in component k | (K, n), (K, n, N), (K, n, N) | minka2001 |
 | ``α, m, V`` | the prior's weights, means and covariances | (K,), (K, N), (K, N, N) | bovy2011, (4) |
 | ``q`` | probability that a row is of a component, given what is seen of it | (K, n) | bovy2011, (16) |
-| ``b, B`` | ``B = (V⁻¹ + diag p)⁻¹``, ``b = m + B (h − p m)``: where a row of the component is, and how well that is known | (K, n, N), (K, n, N, N) | |
+| ``b`` | ``m + B (h − p m)``: where a row of the component is | (K, n, N) | |
+| ``B`` | ``(V⁻¹ + diag p)⁻¹``: how well that is known | (K, n, N, N) | |
 | ``m_c, v_c`` | mean and variance of attribute a by all but ``L_a`` | (K, n) | minka2001 |
 
 *Approximate* where attributes depend on one another within a component; exact for one attribute. The likelihoods here are log-concave, for
@@ -35,10 +36,12 @@ from auditor.numerics.blocks import evenly
 from auditor.plugin import Array
 
 LEARNING_ROUNDS, ROUNDS = 1, 2
+"""Over all attributes: of the estimate, and of EM, which takes hundreds of steps. After one the mean errs by some 1e-3 of its error more, after
+two by 3e-5 and after six by as much (three clusters in two attributes, Laplace noise)."""
 WIDEST = 1e4
-"""How many times a likelihood's variance the rest's may be: of more a slice is seen, in which it is but a slope, and rounding eats the rest."""
+"""Times a likelihood's variance that the rest's may be: of more only the slope counts, as rounding would eat the moments."""
 NEARLY_NORMAL = 1.0 / 16.0
-"""Excess kurtosis of Skellam noise that is taken for normal: the estimate errs by some 1e-5 more (tests/attacks/test_mixture_estimate.py)."""
+"""Excess kurtosis below which Skellam noise is taken for normal: that of a variance of 16 squared steps."""
 THINNEST = 1e6
 """And how many times the rest's variance a likelihood's: a point, as an atom is, is taken to be no narrower."""
 CHUNK_VALUES = 2**15
@@ -155,6 +158,7 @@ class RowsInAnyNoise(NoisyRows):
     """
 
     error: ClassVar[float] = 0.005
+    """Of expectation propagation: normal data would seem likelier for components that it takes for a better account of itself."""
 
     likelihoods: tuple[Likelihood | None, ...]
 

@@ -84,7 +84,7 @@ class Product(Channel):
         return np.asarray(np.take_along_axis(candidates, best[:, None], axis=1)[:, 0])
 
     def knots(self, copies: Array) -> Array:
-        """Return ascending values, shape (b, P), between which and beyond which the log-likelihood is straight: nearly so under Skellam noise."""
+        """Return ascending values, shape (b, P), between and beyond which the log-likelihood is straight, of Skellam noise nearly so."""
         noise, held = self.noise, copies[:, self.places]
         step = noise.unit * np.ceil(noise.std / 2.0 / noise.unit) if noise.on_lattice else noise.std
         if noise.distribution == "skellam":

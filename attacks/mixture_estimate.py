@@ -25,8 +25,9 @@ fifty attributes, always with a hundred. Gains little where noise hides the shap
 *Noise that is not Gaussian* but of any law that is independent between attributes, of fresh copies or of one process, is taken as it is,
 all copies together: a normal seen through it is no normal, so in ``q_k``, in ``x̂`` and in EM's steps expectation propagation
 (``attacks._expectation_propagation``, minka2001) stands for what is closed above. *Approximate*: it errs by some ten-thousandth more than
-the exact posterior mean of the same prior, where taking Laplace noise for Gaussian costs hundredths; lattices are taken for continuous, so that
-of numbers as small as the lattice's unit ``map-estimate`` knows more. The prior is learnt from 5,000 rows. On normal data it is then no line: better than ``llse``.
+the exact posterior mean of the same prior, where taking Laplace noise for Gaussian costs hundredths. Lattices are taken for continuous, so
+that of small whole numbers ``map-estimate`` knows more. The prior is learnt from 5,000 rows. With one component it is no line then, and
+better than ``llse``, which it is not if noise is Gaussian.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class MixtureEstimate(RowAttack):
     reference = "bovy2011, eq. 16"
     assumes = "The adversary knows the law of the noise; the prior is learnt from the copies."
     wins = (
-        "Wins on curved, clustered, long-tailed or heaped attributes, which it takes together; on normal data in Gaussian noise it is llse; gains "
+        "Wins on curved, clustered, long-tailed or heaped attributes, which it takes together; on normal data and noise it is llse; gains "
         "nothing from a second corner-wave copy, and little over llse where noise hides the shape or rows are few."
     )
 

@@ -88,7 +88,7 @@ class NoiseDensity:
             return _LOG_DENSITY[self.distribution](np.asarray(t, dtype=np.float64), self.std, self.unit)
 
     def log_pdf_of_differences(self, y: Array, x: Array) -> Array:
-        """Return ``log_pdf(y − x)`` of arrays that broadcast; Skellam's of whole multiples of the unit without rounding every difference."""
+        """Return ``log_pdf(y − x)`` of arrays that broadcast; of whole multiples of the unit without rounding each difference."""
         if self.distribution == "skellam":
             k_y, k_x = y / self.unit, x / self.unit
             if (k_y == np.rint(k_y)).all() and (k_x == np.rint(k_x)).all():
