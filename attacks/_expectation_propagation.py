@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 from attacks._channel import Channel, Overlap
 from attacks._deconvolution import GRAIN, Mixture, NoisyRows
@@ -36,8 +36,8 @@ from auditor.numerics.blocks import evenly
 from auditor.plugin import Array
 
 LEARNING_ROUNDS, ROUNDS = 1, 2
-"""Over all attributes: of the estimate, and of EM, which takes hundreds of steps. After one the mean errs by some 1e-3 of its error more, after
-two by 3e-5 and after six by as much (three clusters in two attributes, Laplace noise)."""
+"""Over all attributes: of EM, which takes hundreds of steps, and of the estimate. The mean errs by some 1e-3 of its error more after one,
+by 3e-5 after two and after six (three clusters in two attributes, Laplace noise)."""
 WIDEST = 1e4
 """Times a likelihood's variance that the rest's may be: of more only the slope counts, as rounding would eat the moments."""
 NEARLY_NORMAL = 1.0 / 16.0
@@ -94,8 +94,8 @@ class Likelihood(NamedTuple):
         a, b = (self.low - shifted) / s, (self.high - shifted) / s
         flip = a > 0
         a, b = np.where(flip, -b, a), np.where(flip, -a, b)
-        log_b = log_ndtr(b)
-        share = -np.expm1(np.minimum(log_ndtr(a) - log_b, 0.0))
+        log_b = scipy.special.log_ndtr(b)
+        share = -np.expm1(np.minimum(scipy.special.log_ndtr(a) - log_b, 0.0))
         empty = share < 1e-12  # knots that coincide
         log_mass = log_b + np.log(np.where(empty, 1.0, share))
         at_a, at_b = (np.exp(-0.5 * end * end - log_mass) / np.sqrt(2.0 * np.pi) for end in (a, b))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, ClassVar
@@ -16,7 +13,6 @@ from auditor.results.renderer import Renderer
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from markupsafe import Markup
 
     from auditor.results.advice import Advice
     from auditor.results.comparison import Comparison
@@ -36,11 +32,6 @@ class Html(Renderer):
     name = "html"
     suffix: ClassVar[str] = ".html"
     media_type: ClassVar[str] = "text/html"
-
-    @classmethod
-    def warm_up(cls) -> None:
-        """Begin to make the charts' script."""
-        _bundling()
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the page, one article an audit, and a summary over all when there are several.
@@ -82,16 +73,19 @@ def _charts(documents: Sequence[Document], rows: int) -> dict[str, Chart]:
 
 
 def _written(documents: Sequence[Document], charts: Mapping[str, Chart], *, folded: bool = False) -> str:
-    from reports.charts.inert import content_policy, json_block, script
+    from markupsafe import Markup
+
+    from reports.charts.inert import content_policy, inflated, json_block, script
     from reports.charts.style import CONFIG
     from reports.figures.severity import SCALE
     from reports.layout.document import overview
 
     style, ours = script(_text("report.css")), script(_text("inflate.js") + _text("report.js"))
-    bundle, packed = _bundling().result() if charts else ("", "")
+    bundle = Markup(_text("bundle.html") if charts else "")  # reports.charts.bundle
+    sources = [inflated(bundle), ours] if charts else [ours]
     return environment().get_template("page.html.j2").render(
         documents=documents, overview=overview(documents), charts=charts, steps=SCALE, folded=folded, style=style, script=ours,
-        bundle=packed, config=json_block(CONFIG), policy=content_policy([*filter(None, [bundle]), ours], [style]),
+        bundle=bundle, config=json_block(CONFIG), policy=content_policy(sources, [style]),
     )  # fmt: skip
 
 
@@ -137,39 +131,3 @@ def environment() -> Environment:
 @cache
 def _text(name: str) -> str:
     return resources.files("reports").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-@cache
-def _bundling() -> Future[tuple[Markup, Markup]]:
-    """Return the charts' script and the element that holds it, in the making: it takes a second, so once a process, beside other work."""
-    pool = ThreadPoolExecutor(1, thread_name_prefix="auditor-bundle")
-    made = pool.submit(_packed_bundle)
-    pool.shutdown(wait=False)
-    return made
-
-
-def _packed_bundle() -> tuple[Markup, Markup]:
-    from reports.charts.inert import deflated, script
-
-    source = script(_bundle())
-    return source, deflated(source, id="bundle")
-
-
-BUNDLE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle(sys.argv[1]).encode())"
-
-
-def _bundle() -> str:
-    """Make Vega, Vega-Lite and Vega-Embed one script.
-
-    It is made in a process of its own, as ``javascript_bundle`` keeps Python's lock: nothing else would go on here meanwhile.
-    """
-    exposed = "window.vegaEmbed = vegaEmbed;"
-    command = [sys.executable, "-P", "-c", BUNDLE, exposed]
-    try:
-        # In a session of its own a terminal's Ctrl-C does not reach it.
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, start_new_session=True, check=True)
-    except (OSError, subprocess.CalledProcessError):  # no interpreter to start, as in a program that embeds Python
-        import vl_convert
-
-        return str(vl_convert.javascript_bundle(exposed))
-    return done.stdout.decode()

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-STUBS = ROOT / "tests" / "stubs"
 PATIENCE = 120
 """Seconds; many times what any of these programs takes, also on a machine with other work to do."""
 
 
 def environment(*sites: Path | str, **more: str) -> dict[str, str]:
-    """The variables of a program that imports this project, and packages in other folders besides; its reports have no script of charts."""
-    return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, STUBS, *sites)))} | more
+    """The variables of a program that imports this project, and packages in other folders besides."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, *sites)))} | more
 
 
 def python(*arguments: Any, **options: Any) -> subprocess.CompletedProcess[str]:

@@ -13,7 +13,7 @@ from tests.programs import ROOT, wait_for
 from tests.tiers import every_pair
 
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
-BESIDE = {"attacks", "reports", "papers", "fuzz_corpus", "stubs"}
+BESIDE = {"attacks", "reports", "papers", "fuzz_corpus"}
 """Folders of tests that are no room of `auditor/`."""
 
 

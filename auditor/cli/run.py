@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,20 +51,25 @@ def run(
     checked: list[Scenario] = []
     results: list[AuditResult] = []
     statuses: list[int] = []
-    with interrupt.interruptible():
+    # The page is written once the report is printed, which is what somebody waits for.
+    with interrupt.interruptible(), suppress(interrupt.Interrupted), ExitStack() as page:
         with suppress(interrupt.Interrupted):
             try:
                 _import(1 if cluster else workers)
-                from auditor.runs.output import check_place, deposit, made_folders
+                from auditor.runs.output import check_place, deposit, deposit_page, made_folders
 
                 if junit_xml is not None:
                     check_place(junit_xml)  # now, and not after hours
                 checked += _ready(scenarios, changes, seed)
                 folders = made_folders(Path(output).absolute(), [scenario.name for scenario in checked])
                 for scenario, folder in zip(checked, folders, strict=True):
+                    page.close()  # that of the scenario before, which must not wait for this one
                     command = _command(scenario.name, changes, seed)
                     results.append(_audited(scenario, folder, workers, cluster, command, resume, quiet))
-                    statuses += [results[-1].exit_status, deposit(results[-1], folder, quiet)]
+                    statuses.append(results[-1].exit_status)
+                    with interrupt.shielded():
+                        if deposit(results[-1], folder):
+                            page.callback(lambda *asked: statuses.append(deposit_page(*asked)), results[-1], folder, quiet)
                     if interrupt.exit_status() is not None:
                         break
             finally:
@@ -72,7 +77,7 @@ def run(
         with suppress(interrupt.Interrupted), interrupt.shielded():
             statuses.append(_printed(results, form, quiet, Path(output), full, junit_xml))
             _tell_stopped(checked, results)
-        status = interrupt.exit_status()
+    status = interrupt.exit_status()
     if len(results) < len(scenarios):  # whatever cut it short: nothing is fine that was not written
         statuses.append(FAILED_RUNNING)
     sys.exit(status or max(statuses))
@@ -93,14 +98,9 @@ def _import(workers: int) -> None:
 
 def _ready(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -> list[Scenario]:
     """Return the scenarios, read and checked against their data."""
-    from auditor import registry
-    from auditor.process.containment import contained
-
     checked: list[Scenario] = read_all(scenarios, changes, seed)
     warn_of_broken_plugins()
     _check_all(checked)
-    with contained():  # a renderer that cannot will say so when it is asked to
-        registry.get("renderer", "html").warm_up()
     return checked
 
 

@@ -39,10 +39,6 @@ class Renderer(Plugin):
 
             cls.render = of_disclosed  # type: ignore[method-assign]
 
-    @classmethod
-    def warm_up(cls) -> None:
-        """Begin, in the background, what takes time and needs no result; called when a run starts. Nothing unless overridden."""
-
     @abstractmethod
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the document for one audit or several side by side."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,38 +44,45 @@ def made_folders(output: Path, names: list[str]) -> list[Path]:
     return folders
 
 
-@shielded()
-def deposit(result: AuditResult, folder: Path, quiet: bool) -> int:
-    """Write the results, unless they are of nothing and would replace better ones; return the exit status that this asks for."""
+def deposit(result: AuditResult, folder: Path) -> bool:
+    """Write the results, unless they are of nothing and would replace better ones; return whether they were written."""
     if result.partial is not None and not result.partial.finished and (folder / "results.json").exists():
         say(f"stopped before any task was finished: {_near(folder)} is left as it was")
-        return 0
+        return False
+    with _storing(folder):
+        result.save(folder)
+    return True
+
+
+@shielded()
+def deposit_page(result: AuditResult, folder: Path, quiet: bool) -> int:
+    """Write the page beside its results; return the exit status that this asks for."""
+    path = folder / "report.html"
+    with _storing(folder):
+        try:
+            write_atomically(path, rendered("html", [result]).encode("utf-8", "backslashreplace"))
+        except PluginFailed as failure:
+            path.unlink(missing_ok=True)  # an older one would not be of these results
+            say(f"written: {_near(folder / 'results.json')}, but no report.html: {failure}")
+            return FAILED_RUNNING
+    if not quiet:
+        say(f"written: {_near(path)}")
+    return 0
+
+
+@contextmanager
+def _storing(folder: Path) -> Iterator[None]:
+    """Say what to do where a folder cannot be written to."""
     try:
-        _write(result, folder)
+        yield
     except OSError as error:
         problem = f"{_near(folder)}: cannot be written ({error.strerror or type(error).__name__})"
         raise StorageError(f"{problem}; every finished task is kept there: make room, and run again with --resume") from None
-    except PluginFailed as failure:
-        say(f"written: {_near(folder / 'results.json')}, but no report.html: {failure}")
-        return FAILED_RUNNING
-    if not quiet:
-        say(f"written: {_near(folder / 'report.html')}")
-    return 0
 
 
 def _near(path: Path) -> Path:
     """Return a path as seen from here, where it is below."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-
-
-def _write(result: AuditResult, folder: Path) -> None:
-    result.save(folder)
-    try:
-        page = rendered("html", [result])
-    except PluginFailed:
-        (folder / "report.html").unlink(missing_ok=True)  # an older one would not be of these results
-        raise
-    write_atomically(folder / "report.html", page.encode("utf-8", "backslashreplace"))
 
 
 def print_results(results: Sequence[AuditResult], form: str, quiet: bool = False, output: Path = Path(), full: bool = True) -> None:

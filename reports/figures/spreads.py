@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from auditor.results.records import Distribution
@@ -63,13 +63,12 @@ def spreads(reading: Reading, limit: int) -> tuple[list[Spread], int]:
     kept: list[Spread] = []
     left, room = 0, limit
     for coalition in sorted(groups, key=_order(max(map(len, groups), default=0))):
-        found = [_spread(reading, records) for records in groups[coalition]]
-        count = sum(len(spread.bins) for spread in found)
+        count = sum(map(_filled, groups[coalition]))
         room -= count
         if room < 0 and kept:
             left += count
         else:
-            kept += found
+            kept += (_spread(reading, records) for records in groups[coalition])
     return kept, left
 
 
@@ -102,14 +101,16 @@ def _spread(reading: Reading, records: list[Distribution]) -> Spread:
     shown = reading.figures(setting, ERROR, first.attribute).get(first.coalition)
     exact = shown is not None and ceiling(shown) < EXACT
     held = reading.rows_of(setting.point) * len(records)
-    return Spread(setting, first.coalition, first.attribute, list(_bins(records)), exact, held)
+    return Spread(setting, first.coalition, first.attribute, _bins(records), exact, held)
 
 
-def _bins(records: list[Distribution]) -> Iterator[Bin]:
-    """Yield the bins up to the last that holds a record."""
-    first, cumulative = records[0], 0.0
-    shares = [math.fsum(record.shares[index] for record in records) / len(records) for index in range(len(first.shares))]
-    last = max((index for index, share in enumerate(shares) if share > 0), default=0)
-    for low, high, share in zip(first.edges, first.edges[1 : last + 2], shares, strict=False):
-        cumulative += share
-        yield Bin(low, high, share, cumulative)
+def _filled(records: list[Distribution]) -> int:
+    """Return how many bins there are up to the last that holds a record, one at least."""
+    return max(next((len(r.shares) - place for place, share in enumerate(reversed(r.shares)) if share > 0), 1) for r in records)
+
+
+def _bins(records: list[Distribution]) -> list[Bin]:
+    """Return the bins up to the last that holds a record."""
+    edges, many = records[0].edges, len(records)
+    shares = [math.fsum(each) / many for each in zip(*(record.shares[: _filled(records)] for record in records), strict=True)]
+    return [*map(Bin._make, zip(edges, edges[1:], shares, accumulate(shares), strict=False))]

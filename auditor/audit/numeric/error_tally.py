@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeVar
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from auditor.results.metrics import HIGHEST, LOWEST
 from auditor.types import Array
@@ -140,8 +140,8 @@ class Tally:
         return Tally(self.scale, bins=self.bins, reach=self.reach)
 
     def add(self, errors: Array, x: Array) -> None:
-        """Count one block's errors, shape (b, B, N), at true values of shape (b, N)."""
-        distance = np.abs(errors)
+        """Count one block's errors, shape (b, B, N), at true values of shape (b, N); errors lose their signs."""
+        distance = np.abs(errors, out=errors)
         self.rows += len(errors)
         hits = [(distance <= t.reach(self.scale, x)).sum(axis=0, dtype=np.float64) for t in self.tolerances]
         self.hits = _added(self.hits, hits)
@@ -164,7 +164,7 @@ class Tally:
         expected, variance = [], []
         for tolerance in self.tolerances:
             t = tolerance.reach(self.scale, x)
-            chance = np.where(exact, np.abs(bias) <= t, ndtr((t - bias) / s) - ndtr((-t - bias) / s))
+            chance = np.where(exact, np.abs(bias) <= t, scipy.special.ndtr((t - bias) / s) - scipy.special.ndtr((-t - bias) / s))
             # Hits of different records are independent, each a Bernoulli draw: their number has mean Σ p and variance Σ p(1 − p).
             expected.append(chance.sum(axis=0))
             variance.append((chance * (1.0 - chance)).sum(axis=0))
@@ -191,7 +191,7 @@ def _by_cell(place: Array, cells: int) -> Counts:
     _, B, N = place.shape
     flat = place.astype(np.int64)
     flat += (np.arange(B * N) * cells).reshape(B, N)
-    return np.bincount(flat.ravel(), minlength=B * N * cells).reshape(B, N, cells)
+    return np.bincount(flat.ravel(order="K"), minlength=B * N * cells).reshape(B, N, cells)
 
 
 def _sum(total: NDArray[S] | None, part: NDArray[S]) -> NDArray[S]:

@@ -44,14 +44,16 @@ def tally_linear(maps: Maps, blocks: Blocks, centre: Array, tally: Tally, K_X: A
     # The error of fixed weights is normal given the record, with mean −(I−V−WH) v + c and variance diag(S): the chance of a hit is exact.
     known = maps.fixed and law is not None and law.distribution == "gaussian" and bool(tally.tolerances)
     spread = np.sqrt(np.clip(np.einsum("bnn->bn", crossed(maps, maps, K_X, law)[1]), 0.0, None)) if known and law is not None else None
-    lost, flat, own = maps.lost, maps.weights.reshape(B * N, MN), maps.own.reshape(B * N, N)
+    lost = maps.lost
+    # x̂ − x = W y − V v + c in one product, of 1, v and y
+    everything = np.hstack([maps.offsets.reshape(B * N, 1), -maps.own.reshape(B * N, N), maps.weights.reshape(B * N, MN)])
     for _, x, copies in blocks():
         size = max(1, CHUNK_VALUES // (B * N))
         for start in range(0, len(x), size):
-            v = x[start : start + size] - centre
-            y = np.concatenate([copy[start : start + size] - centre for copy in copies], axis=1)
             true = x[start : start + size]
-            tally.add((y @ flat.T - v @ own.T).reshape(len(v), B, N) + maps.offsets, true)
+            v = true - centre
+            y = [copy[start : start + size] - centre for copy in copies]
+            tally.add((np.hstack([np.ones((len(v), 1)), v, *y]) @ everything.T).reshape(len(v), B, N), true)
             if spread is not None:
                 tally.expect(np.einsum("bij,rj->rbi", -lost, v) + maps.offsets, spread, true)
 
@@ -134,7 +136,7 @@ def tally_rows(
             inferred.add(fitted.inferred(mine), x)
         for counted, (fitted, mine) in zip(records, asked, strict=False):
             counted.add(fitted, mine, x)
-        errors = np.stack([estimates[place] for place in first], axis=1)
+        errors = np.stack([estimates[place] for place in first]).swapaxes(0, 1)  # in memory (B, b, N): whole blocks are copied
         errors -= x[:, None, :]
         tally.add(errors, x)
         if tally.confidence is not None:
@@ -145,7 +147,8 @@ def tally_rows(
             left = {place: _candidates(*asked[place], x.shape) for place in estimates}
             tally.leave(np.stack([left[place] for place in first], axis=1))
         stops = np.cumsum(counts[index])
-        sums.extend((errors[stop - count : stop] ** 2).sum(axis=0) for stop, count in zip(stops, counts[index], strict=True) if count)
+        parts = (errors[stop - count : stop] for stop, count in zip(stops, counts[index], strict=True) if count)
+        sums.extend(np.einsum("rbn,rbn->bn", part, part) for part in parts)
     return np.array(sums), expected
 
 
