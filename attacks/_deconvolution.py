@@ -24,11 +24,14 @@ Reference: bovy2011. Where the noise is all there is to see, one component is al
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor.numerics.blocks import evenly
 from auditor.plugin import Array, Indices
@@ -186,40 +189,95 @@ def _weighted_sums(prior: Mixture, u: Array, s: Array) -> tuple[Array, Array, Ar
     return sums[:, 0], sums[:, 1 : 1 + r], second, likelihood
 
 
-def deconvolved(prior: Mixture, u: Array, s: Array) -> Mixture:
+@dataclass(frozen=True)
+class NoisyRows:
+    """Rows seen through noise, and what they say of a mixture.
+
+    Attributes
+    ----------
+    u : ndarray of shape (n, r)
+        The one value, for each of theirs, that is nearest to them.
+    s, fourth : ndarrays of shape (r,)
+        Variance and fourth cumulant of its noise.
+    """
+
+    error: ClassVar[float] = 0.0
+    """By how many nats a row's log-likelihood may be off: so much it must gain from more components."""
+
+    u: Array = field(repr=False)
+    s: Array = field(repr=False)
+    fourth: Array = field(repr=False)
+
+    @abstractmethod
+    def part(self, where: NDArray[np.generic]) -> NoisyRows:
+        """Return some of the rows, by their places or a mask."""
+
+    @abstractmethod
+    def chances(self, prior: Mixture) -> tuple[Array, Array]:
+        """Return ``q``, shape (K, n), and each row's log-likelihood, shape (n,)."""
+
+    @abstractmethod
+    def step(self, prior: Mixture) -> tuple[Mixture, float]:
+        """Return the mixture after one step of EM, and the log-likelihood before it."""
+
+
+class RowsInNormalNoise(NoisyRows):
+    """Rows seen through normal noise, of which ``u`` says all."""
+
+    @classmethod
+    def of(cls, u: Array, s: Array) -> RowsInNormalNoise:
+        """Return rows of shape (n, r), their noise of variances s."""
+        return cls(u, s, np.zeros_like(s))
+
+    def part(self, where: NDArray[np.generic]) -> RowsInNormalNoise:
+        """Return some of the rows."""
+        return RowsInNormalNoise(self.u[where], self.s, self.fourth)
+
+    def chances(self, prior: Mixture) -> tuple[Array, Array]:
+        """Return ``q``, shape (K, n), and each row's log-likelihood, shape (n,)."""
+        return Posterior(prior, self.s).chances(self.u)
+
+    def step(self, prior: Mixture) -> tuple[Mixture, float]:
+        """Return the mixture after one step of EM, and the log-likelihood before it."""
+        return em_step(prior, self.u, self.s)
+
+
+def deconvolved(prior: Mixture, rows: NoisyRows) -> Mixture:
     """Return what EM makes of a mixture, started from it, until a step gains next to nothing."""
-    last, least = -np.inf, GAIN * max(1.0, len(u) / 5_000)
+    last, least = -np.inf, GAIN * max(1.0, len(rows.u) / 5_000)
     for _ in range(MOST_STEPS):
-        new, likelihood = em_step(prior, u, s)
+        new, likelihood = rows.step(prior)
         if likelihood - last < least:
             return prior
         prior, last = new, likelihood
     return prior
 
 
-def split(prior: Mixture, u: Array, s: Array, most: int) -> Mixture:
+def split(prior: Mixture, rows: NoisyRows, most: int) -> Mixture:
     """Return a mixture of at most ``most`` components: each split in two, the heaviest first where there is not room for all.
 
     Halves lie along the axis of the component on which its rows look least normal, by the first terms of their negentropy,
     ``skewness²/12 + excess kurtosis²/48``. Mean and covariance of the two together stay those of the one.
     """
-    q, _ = Posterior(prior, s).chances(u)
+    q, _ = rows.chances(prior)
     room = sorted(range(prior.size), key=lambda k: -prior.weights[k])[: most - prior.size]
-    parts = [_halves(prior, k, u, q[k]) if k in room else [(prior.weights[k], prior.means[k], prior.covariances[k])]
+    parts = [_halves(prior, k, rows, q[k]) if k in room else [(prior.weights[k], prior.means[k], prior.covariances[k])]
              for k in range(prior.size)]  # fmt: skip
     weights, means, covariances = zip(*chain.from_iterable(parts), strict=True)
     return Mixture(np.array(weights), np.array(means), np.array(covariances))
 
 
-def _halves(prior: Mixture, k: int, u: Array, q: Array) -> list[tuple[float, Array, Array]]:
+def _halves(prior: Mixture, k: int, rows: NoisyRows, q: Array) -> list[tuple[float, Array, Array]]:
     """Return weight, mean and covariance of both halves of component k; it alone where it has no width."""
     weight, m, V = prior.weights[k], prior.means[k], prior.covariances[k]
     values, axes = np.linalg.eigh(V)
-    z, q = (u - m) @ axes, q / max(q.sum(), np.finfo(float).tiny)
+    z, q = (rows.u - m) @ axes, q / max(q.sum(), np.finfo(float).tiny)
     z = z - q @ z
-    z = z / np.sqrt(np.maximum(q @ z**2, GRAIN))
+    variance = np.maximum(q @ z**2, GRAIN)
+    z = z / np.sqrt(variance)
     square = z * z  # products, as powers of arrays take twenty times as long
-    negentropy = np.where(values > GRAIN, (q @ (square * z)) ** 2 / 12.0 + (q @ (square * square) - 3.0) ** 2 / 48.0, -1.0)
+    kurtosis = q @ (square * square) - 3.0 - rows.fourth @ axes**4 / variance**2  # less the noise's
+    negentropy = np.where(values > GRAIN, (q @ (square * z)) ** 2 / 12.0 + kurtosis**2 / 48.0, -1.0)
     best = int(negentropy.argmax())
     if values[best] <= GRAIN:
         return [(weight, m, V)]
@@ -246,46 +304,45 @@ def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
     return Mixture(prior.weights, prior.means, covariances)
 
 
-def learn(start: Mixture, u: Array, s: Array, A: Array, most: int) -> Mixture:
+def learn(start: Mixture, rows: NoisyRows, A: Array, most: int) -> Mixture:
     """Return the mixture that rows seen through noise are most like, with as many components as rows held out warrant.
 
     Parameters
     ----------
     start : Mixture
         Of one component.
-    u : ndarray of shape (n, r)
-        In any order: it is put into one that depends on their values alone.
-    s : ndarray of shape (r,)
+    rows : NoisyRows
+        In any order: they are put into one that depends on their values alone.
     A : ndarray of shape (N, r)
         Attributes in the coordinates of ``u``.
     most : int
         Components at most; fewer where rows are few beside a component's parameters.
     """
-    n, r = u.shape
+    n, r = rows.u.shape
     if n < FEWEST_ROWS or r == 0:
         return start
     most = min(most, n // (ROWS_PER_PARAMETER * (r + 1) * (r + 2) // 2))
-    u = u[np.lexsort(u.T)]
+    rows = rows.part(np.lexsort(rows.u.T))
     teaching = np.diff(np.floor(np.arange(n + 1) * min(0.75, FIRST_LOOK / n))) > 0  # spread evenly over the rows in order
-    held, rest = u[~teaching], u[teaching]
+    held, rest = rows.part(~teaching), rows.part(teaching)
     best = tried = start
-    judged, failures = Posterior(start, s).chances(held)[1], 0
+    judged, failures = held.chances(start)[1], 0
     while tried.size < most and failures < PATIENCE:
-        grown = split(tried, rest, s, min(2 * tried.size, most))
+        grown = split(tried, rest, min(2 * tried.size, most))
         if grown.size == tried.size:
             break
-        tried, found = _with_or_without_atoms(grown, rest, held, s, A)
+        tried, found = _with_or_without_atoms(grown, rest, held, A)
         gained = found - judged
-        if gained.mean() > gained.std() / np.sqrt(gained.size):
+        if gained.mean() > rows.error + gained.std() / np.sqrt(gained.size):
             best, judged, failures = tried, found, 0
         else:
             failures += 1
-    return best if best is start else deconvolved(best, u, s)
+    return best if best is start else deconvolved(best, rows)
 
 
-def _with_or_without_atoms(prior: Mixture, u: Array, held: Array, s: Array, A: Array) -> tuple[Mixture, Array]:
+def _with_or_without_atoms(prior: Mixture, rows: NoisyRows, held: NoisyRows, A: Array) -> tuple[Mixture, Array]:
     """Return what EM makes of a mixture, with atoms unless rows held out are likelier without, and the log-likelihoods of these rows."""
-    smooth = deconvolved(prior, u, s)
-    pointed = deconvolved(with_atoms(smooth, s, A), u, s)
-    judged = [(mixture, Posterior(mixture, s).chances(held)[1]) for mixture in (pointed, smooth)]
+    smooth = deconvolved(prior, rows)
+    pointed = deconvolved(with_atoms(smooth, rows.s, A), rows)
+    judged = [(mixture, held.chances(mixture)[1]) for mixture in (pointed, smooth)]
     return max(judged, key=lambda found: float(found[1].sum()))

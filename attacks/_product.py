@@ -23,6 +23,9 @@ from auditor.plugin import Array, KroneckerNoise, NoiseDensity
 LEAST = -1e100
 """Log-likelihood of what noise cannot have led to, as of copies that are not on the lattice that the law states."""
 
+CURVED = np.arange(-12.0, 13.0)
+"""Knots of a log-density that is nowhere straight, in half deviations from its peak."""
+
 
 @dataclass(frozen=True)
 class Product(Channel):
@@ -80,9 +83,18 @@ class Product(Channel):
         best = self.log_likelihood(copies, candidates).argmax(axis=1)
         return np.asarray(np.take_along_axis(candidates, best[:, None], axis=1)[:, 0])
 
+    def knots(self, copies: Array) -> Array:
+        """Return ascending values, shape (b, P), between and beyond which the log-likelihood is straight, of Skellam noise nearly so."""
+        noise, held = self.noise, copies[:, self.places]
+        step = noise.unit * np.ceil(noise.std / 2.0 / noise.unit) if noise.on_lattice else noise.std
+        if noise.distribution == "skellam":
+            return np.asarray(self._snapped(copies, self.value(copies)[:, None]) + step * CURVED)
+        low, high = held.min(axis=1, keepdims=True), held.max(axis=1, keepdims=True)
+        return np.sort(np.concatenate([low - step, held, high + step], axis=1), axis=1)
+
     def log_likelihood(self, copies: Array, x: Array) -> Array:
         """Return ``Σ_i log f_i(y_i − x)``."""
-        parts = (density.log_pdf(copies[:, [place]] - x) for density, place in zip(self.densities, self.places, strict=True))
+        parts = (density.log_pdf_of_differences(copies[:, [place]], x) for density, place in zip(self.densities, self.places, strict=True))
         return np.asarray(sum(parts))
 
     def likelihood(self, copies: Array, edges: Array) -> Array:

@@ -20,8 +20,14 @@ once (``RowAttack.combines``).
 Reference: bovy2011 for the prior, huang2005 (13) for a component's estimate. Best of all attacks, in squared error, as far as the data are
 such a mixture and the rows enough to learn it; that they are is *not checked*. Wins on curves, clusters, tails and heaps; on normal data it
 finds one component and is the linear estimate, and so it is where rows are too few to learn the covariances of two: below some 13,000 with
-fifty attributes, always with a hundred. Gains little where noise hides the shape. Refuses noise that is not Gaussian: a normal seen through
-it is no normal, so neither the prior's likelihood nor the posterior mean has a closed form.
+fifty attributes, always with a hundred. Gains little where noise hides the shape.
+
+*Noise that is not Gaussian* but of any law that is independent between attributes, of fresh copies or of one process, is taken as it is,
+all copies together: a normal seen through it is no normal, so in ``q_k``, in ``x̂`` and in EM's steps expectation propagation
+(``attacks._expectation_propagation``, minka2001) stands for what is closed above. *Approximate*: it errs by some ten-thousandth more than
+the exact posterior mean of the same prior, where taking Laplace noise for Gaussian costs hundredths. Lattices are taken for continuous, so
+that of small whole numbers ``map-estimate`` knows more. The prior is learnt from 5,000 rows. With one component it is no line then, and
+better than ``llse``, which it is not if noise is Gaussian.
 """
 
 from __future__ import annotations
@@ -33,8 +39,11 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from attacks._deconvolution import CHUNK_VALUES, Mixture, Posterior, learn
+from attacks._channel import Channel
+from attacks._deconvolution import CHUNK_VALUES, Mixture, Posterior, RowsInNormalNoise, learn
+from attacks._expectation_propagation import RowsInAnyNoise
 from attacks._fastica import some_rows
+from attacks._posterior import channels
 from auditor.adversary.single_copy import combined_noise, estimated_covariance
 from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import Pencil, regression
@@ -53,6 +62,9 @@ from auditor.plugin import (
     stream,
 )
 
+MOST_ROWS = 5_000
+"""Rows that a prior is learnt from under noise that is not Gaussian, where a step of EM takes a hundred times as long."""
+
 
 @register
 class MixtureEstimate(RowAttack):
@@ -62,10 +74,10 @@ class MixtureEstimate(RowAttack):
     combines = True
     cost = Cost(6e-3, 7e-6)
     reference = "bovy2011, eq. 16"
-    assumes = "The adversary knows the law of the noise, which is Gaussian; the prior is learnt from the copies."
+    assumes = "The adversary knows the law of the noise; the prior is learnt from the copies."
     wins = (
-        "Wins on curved, clustered, long-tailed or heaped attributes, which it takes together; on normal data it is llse; gains nothing "
-        "from a second corner-wave copy, and little over llse where noise hides the shape or rows are few."
+        "Wins on curved, clustered, long-tailed or heaped attributes, which it takes together; on normal data and noise it is llse; gains "
+        "nothing from a second corner-wave copy, and little over llse where noise hides the shape or rows are few."
     )
 
     class Parameters(PluginParameters):
@@ -75,17 +87,30 @@ class MixtureEstimate(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the posterior mean, its prior learnt from the coalition's copies."""
-        if view.law is not None and view.law.distribution != "gaussian":
-            reason = f"its prior is learnt under Gaussian noise, and this noise is {view.law.distribution}"
-            raise NotApplicable(f"{reason}; map-estimate learns one under any law")
         seen = Seen.of(view)
+        if view.law is not None and view.law.distribution != "gaussian":
+            return self._under_any_law(view, blocks, seen)
         pencil = seen.pencil
         prior = Mixture(np.ones(1), np.zeros((1, pencil.share.size)), np.diag(pencil.share)[None])
         noise = 1.0 - pencil.share
         if self.parameters.components > 1 and noise.any():  # without noise the copies are the estimate, whatever the prior
             u = some_rows((seen.coordinates(copies) for copies in blocks), stream(view.seed, self.name, "rows"))
-            prior = learn(prior, u, noise, pencil.basis, self.parameters.components)
+            prior = learn(prior, RowsInNormalNoise.of(u, noise), pencil.basis, self.parameters.components)
         return _PosteriorMean(seen, prior)
+
+    def _under_any_law(self, view: View, blocks: Iterable[list[Array]], seen: Seen) -> Reconstruction:
+        """Return the posterior mean by expectation propagation, attributes counted in deviations of their noise."""
+        found = channels(view)
+        unit = np.array([channel.noise.std or 1.0 for channel in found])
+        K = (seen.pencil.basis * seen.pencil.share) @ seen.pencil.basis.T / np.outer(unit, unit)
+        prior = Mixture(np.ones(1), np.zeros((1, len(K))), K[None])
+        if self.parameters.components > 1 and not all(channel.exact for channel in found):
+            held = some_rows((np.hstack(copies) for copies in blocks), stream(view.seed, self.name, "rows"))
+            held = held[:: -(-len(held) // MOST_ROWS)]
+            held = held[np.lexsort(held.T)]  # records whose combinations are the same, as on a lattice, may have other copies
+            rows = RowsInAnyNoise.of(found, np.split(held, len(view.copies), axis=1), seen.mu, unit)
+            prior = learn(prior, rows, np.eye(len(K)), self.parameters.components)
+        return _MeanInAnyNoise(found, seen.mu, unit, prior)
 
 
 def least_noise(view: View) -> Array:
@@ -193,3 +218,14 @@ class _PosteriorMean(Reconstruction):
             u = self._seen.coordinates([copy[start:stop] for copy in copies])
             out[start:stop] = self._seen.values(self._posterior.mean(u))
         return out
+
+
+class _MeanInAnyNoise(Reconstruction):
+    """``x̂`` row by row, by expectation propagation."""
+
+    def __init__(self, found: Sequence[Channel], mu: Array, unit: Array, prior: Mixture) -> None:
+        self._found, self._mu, self._unit, self._prior = found, mu, unit, prior
+
+    def rows(self, copies: Sequence[Array]) -> Array:
+        """Return the posterior means of one block of rows."""
+        return self._mu + self._unit * RowsInAnyNoise.of(self._found, copies, self._mu, self._unit).mean(self._prior)

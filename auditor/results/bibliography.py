@@ -39,6 +39,10 @@ _WORKS = {
         "J. Bovy, D. W. Hogg and S. T. Roweis. Extreme deconvolution: inferring complete distribution functions from noisy, heterogeneous "
         "and incomplete observations. The Annals of Applied Statistics 5(2B), 1657–1677, 2011."
     ),
+    "minka2001": (
+        "T. P. Minka. Expectation propagation for approximate Bayesian inference. Proceedings of the 17th Conference on Uncertainty in "
+        "Artificial Intelligence, 362–369, 2001."
+    ),
     "fellegi1969": (
         "I. P. Fellegi and A. B. Sunter. A theory for record linkage. Journal of the American Statistical Association 64(328), 1183–1210, "
         "1969."

@@ -293,7 +293,7 @@ def test_no_posterior_gains_from_a_second_copy_of_one_process_and_each_does_from
         {"id": "exact mean", "name": "map-estimate", "prior": "known", "estimate": "mean"},
         {"id": "exact mode", "name": "map-estimate", "prior": "known"},
         {"id": "normal", "name": "map-estimate", "prior": "gaussian", "estimate": "mean"},
-        {"id": "learnt", "name": "udr", "prior": "reconstructed"}, "distribution-analysis", "sample-estimate", "mixture-estimate",
+        {"id": "learnt", "name": "udr", "prior": "reconstructed"}, "distribution-analysis", "sample-estimate",
     ]  # fmt: skip
     result = auditor.run({
         "seed": 5, "data": {"source": "inline", "values": values}, "attacks": attacks, "coalitions": [[1], "all"],

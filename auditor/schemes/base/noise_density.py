@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, get_args
 
 import numpy as np
@@ -85,6 +86,14 @@ class NoiseDensity:
         """Return the logarithm of ``pdf``: finite however far out, but where noise cannot be, which is −∞."""
         with np.errstate(divide="ignore"):
             return _LOG_DENSITY[self.distribution](np.asarray(t, dtype=np.float64), self.std, self.unit)
+
+    def log_pdf_of_differences(self, y: Array, x: Array) -> Array:
+        """Return ``log_pdf(y − x)`` of arrays that broadcast; of whole multiples of the unit without rounding each difference."""
+        if self.distribution == "skellam":
+            k_y, k_x = y / self.unit, x / self.unit
+            if (k_y == np.rint(k_y)).all() and (k_x == np.rint(k_x)).all():
+                return _log_skellam_probability(np.abs(k_y - k_x), (self.std / self.unit) ** 2)
+        return self.log_pdf(y - x)
 
     def cdf(self, t: Array) -> Array:
         """Return the distribution function at t; at a point of the lattice half of its probability is counted."""
@@ -170,19 +179,41 @@ FAR = 1e4
 
 
 def _log_skellam(t: Array, s: float, unit: float) -> Array:
-    """``log e^{−v} I_k(v)``; far out Debye's expansion, uniform in k (DLMF 10.41.3)."""
     k, on = _multiples(t, unit)
-    v = (s / unit) ** 2
+    return np.asarray(np.where(on, _log_skellam_probability(np.abs(k), (s / unit) ** 2), -np.inf))
 
-    def log_probability(k: Array) -> Array:
-        R = np.hypot(k, v)
-        far = k * k / (R + v) - k * np.arcsinh(k / v) - 0.5 * np.log(2.0 * np.pi * R) + np.log1p((3.0 - 5.0 * (k / R) ** 2) / (24.0 * R))
-        if v >= FAR:
-            return np.asarray(far)
+
+MOST_TABLED = 2**21
+"""Entries of the largest table: 16 megabytes."""
+WORTH_A_TABLE = 64
+"""Entries of a table for each value that is looked up in one call: who asks for many values does so in pieces, of 50,000 and more."""
+
+
+@lru_cache(maxsize=8)
+def _skellam_table(v: float, size: int) -> Array:
+    """Return the log-probabilities of 0, 1, … size − 1, worked out once for all records and all attacks that ask for them."""
+    found = _log_bessel(np.arange(float(size)), v)
+    found.setflags(write=False)
+    return found
+
+
+def _log_skellam_probability(k: Array, v: float) -> Array:
+    """``log e^{−v} I_k(v)`` for whole k ≥ 0, from a table where there are enough of them: Bessel functions take long."""
+    most = float(k.max(initial=0.0)) + 1.0
+    if most <= min(MOST_TABLED, WORTH_A_TABLE * k.size):
+        return np.asarray(np.take(_skellam_table(v, 1 << int(most).bit_length()), k.astype(np.intp)))
+    return _log_bessel(k, v)
+
+
+def _log_bessel(k: Array, v: float) -> Array:
+    """``log e^{−v} I_k(v)``; far out Debye's expansion, uniform in k (DLMF 10.41.3)."""
+    R = np.hypot(k, v)
+    far = k * k / (R + v) - k * np.arcsinh(k / v) - 0.5 * np.log(2.0 * np.pi * R) + np.log1p((3.0 - 5.0 * (k / R) ** 2) / (24.0 * R))
+    if v >= FAR:
+        return np.asarray(far)
+    with np.errstate(divide="ignore"):
         near = np.log(scipy.special.ive(k, v))
-        return np.asarray(np.where((R < FAR) & np.isfinite(near), near, far))
-
-    return np.asarray(np.where(on, _each_once(log_probability, np.abs(k)), -np.inf))
+    return np.asarray(np.where((R < FAR) & np.isfinite(near), near, far))
 
 
 def _each_once(function: Callable[[Array], Array], k: Array) -> Array:
@@ -193,8 +224,10 @@ def _each_once(function: Callable[[Array], Array], k: Array) -> Array:
 
 def _multiples(t: Array, unit: float) -> tuple[Array, Array]:
     """Return t in units, rounded, and whether it is a whole multiple, but for the rounding of the difference that it came from."""
-    k = np.rint(t / unit)
-    return k, np.asarray(np.abs(t / unit - k) < 1e-6 * np.maximum(1.0, np.abs(k)))
+    scaled = t / unit
+    k = np.rint(scaled)
+    scaled -= k
+    return k, np.asarray(np.abs(scaled) < 1e-6 * np.maximum(1.0, np.abs(k)))
 
 
 def _geometric_tail(t: Array, s: float, unit: float) -> Array:
