@@ -67,7 +67,7 @@ class Results(Protocol):
         """One summary a table."""
 
     @property
-    def measurements(self) -> list[Measurement]:
+    def measurements(self) -> Sequence[Measurement]:
         """One record a figure."""
 
     @property

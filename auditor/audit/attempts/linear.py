@@ -48,7 +48,11 @@ def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, ta
 
     def by_rows(places: NDArray[np.intp]) -> OnRows:
         blocks, counts = opened.judged(knowledge)
-        return OnRows(*errors_by_rows(maps.at(places), opened.undone(blocks), counts, release.moments.mean))
+        sums, grain = errors_by_rows(maps.at(places), opened.undone(blocks), counts, release.moments.mean)
+        # Groups of moments are runs of those that errors on rows are summed by.
+        ends = np.cumsum([count for groups in counts for count in groups if count])
+        first = np.searchsorted(ends, np.cumsum([0, *(group.count for group in judged[:-1])]), side="right")
+        return OnRows(np.add.reduceat(sums, first, axis=0), grain)
 
     errors = audit_linear(opened.needed, maps, judged, K_X, law, again, opened.compared, why, by_rows)
     if attack.inverts and again is not None:

@@ -55,10 +55,10 @@ class Columns(NamedTuple):
         """``s``."""
         return np.asarray(np.abs(2.0 * self.v - 1.0))
 
-    def joined(self, other: Columns) -> Columns:
-        """Return the columns of both."""
-        t, v, score = (np.hstack(pair) for pair in zip(self[:3], other[:3], strict=True))
-        return Columns(t, v, score, np.append(self.grain, other.grain), self.names + other.names)
+    def joined(self, *others: Columns) -> Columns:
+        """Return the columns of all."""
+        t, v, score, grain = (np.hstack(parts) for parts in zip(self[:4], *(other[:4] for other in others), strict=True))
+        return Columns(t, v, score, grain, [name for one in (self, *others) for name in one.names])
 
     def in_one(self) -> Columns:
         """Return all values in one column, of columns that are independent of one another."""
