@@ -21,10 +21,8 @@ class _Deferred(ModuleType):
     """A module that stands in for another of its name."""
 
     def __getattr__(self, name: str) -> Any:
-        """Import what this stands for; called only for what was not asked for before."""
-        value = getattr(import_module(self.__name__), name)
-        setattr(self, name, value)
-        return value
+        """Import what this stands for, and look there."""
+        return getattr(import_module(self.__name__), name)
 
 
 if not TYPE_CHECKING:

@@ -8,6 +8,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+import scipy.linalg
 import threadpoolctl
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -22,7 +23,7 @@ def threads():
 
 
 def test_every_library_has_one_thread_inside_and_its_own_number_again_outside():
-    assert np.linalg.inv([[2.0]]) == 0.5  # so that there is one
+    assert np.linalg.inv([[2.0]]) == scipy.linalg.inv([[2.0]]) == 0.5  # so that there are two
     with threadpool_limits(limits=2):
         before = threads()
         with one_thread():

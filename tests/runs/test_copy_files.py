@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.data.formats.readers import _EXACT_FLOATS
+from auditor.data.formats.readers import _exact_floats
 from auditor.data.streamed import rows as streamed
 from auditor.errors import AuditorError
 from auditor.runs.copy_files import write_copies
@@ -50,7 +50,7 @@ def test_the_values_that_perturb_makes(tmp_path, frame, held, form, scheme):
     written = write_copies(str(source), scheme, levels, 5, tmp_path / "out", parameters=parameters, form=form)
     assert [path.name for path in written] == [*(f"copy-{k + 1}.{form}" for k in range(len(levels))), "release.json"]
     for path, copy in zip(written, release.copies, strict=False):
-        read = pd.read_csv(path, **_EXACT_FLOATS) if form == "csv" else pd.read_parquet(path)
+        read = pd.read_csv(path, **_exact_floats()) if form == "csv" else pd.read_parquet(path)
         pd.testing.assert_frame_equal(read, copy, check_exact=True)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(path.name for path in written)
 

@@ -17,7 +17,7 @@ from scipy import stats
 
 import auditor
 from auditor import AuditorError
-from auditor.data.formats.readers import _EXACT_FLOATS
+from auditor.data.formats.readers import _exact_floats
 from auditor.data.microdata import as_table
 from auditor.registry import get
 from auditor.runs.copy_files import read_release, write_copies
@@ -203,7 +203,7 @@ def test_the_manifest_states_what_is_public(tmp_path, seed, study):
     }  # fmt: skip
     assert list(manifest["grid"]) == ["a", "b"]
     for path in (tmp_path / "out").glob("copy-*"):
-        assert not ((pd.read_csv(path, **_EXACT_FLOATS) / list(manifest["grid"].values())) % 1).any(axis=None)
+        assert not ((pd.read_csv(path, **_exact_floats()) / list(manifest["grid"].values())) % 1).any(axis=None)
     write_copies(str(source), "uniform", [0.5], seed, tmp_path / "categories", columns=["a"])
     manifest = json.loads((tmp_path / "categories" / "release.json").read_text())
     assert (manifest["law"], manifest["grid"]) == ("replacement", None)
