@@ -24,6 +24,7 @@ tuples, where tuples are correlated and the adversary knows how.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from copy import copy
 from typing import Literal, Self
 
@@ -41,6 +42,7 @@ from auditor.schemes.replacement.base import (
     FreshCopies,
     MultiPertCopies,
     ProcessCopies,
+    SingleCopy,
     UniformScheme,
     categories_of,
 )
@@ -136,6 +138,19 @@ class UniformMultilevel(RetentionReplacement):
             "multi-pert: the paper's Figure 3 on compressed histories",
         )
 
+    _maker: type[Copies] | None = None
+
+    def started(self, levels: Sequence[float]) -> Self:
+        """Return what draws a single copy by one number a tuple, where the process draws three for each event up to its level.
+
+        One law: later copies hang on their neighbours by level, however these were drawn.
+        """
+        made = copy(self)
+        if len(levels) == 1 and self.parameters.implementation == "process":
+            made._maker = SingleCopy
+        return made
+
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         """Return what makes copies, by the chosen implementation."""
-        return MAKERS[self.parameters.implementation](original, size, key, self.replaced_by(size))
+        make = self._maker or MAKERS[self.parameters.implementation]
+        return make(original, size, key, self.replaced_by(size))

@@ -20,7 +20,7 @@ from auditor.numerics.random_streams import Rng, stream
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
 from auditor.schemes.replacement.bridge import Bridge
-from auditor.schemes.replacement.draws import Draws, code_type
+from auditor.schemes.replacement.draws import Draws, code_type, kept_or_replaced
 from auditor.schemes.replacement.law import UniformLaw
 from auditor.schemes.replacement.multi_pert import History, MultiPert
 from auditor.schemes.replacement.process import ReplacementProcess
@@ -180,6 +180,18 @@ class BridgedCopies(Copies):
         return self._kept[number - 1]
 
 
+class SingleCopy(BridgedCopies):
+    """A release that starts with one copy, for one number a tuple; later ones come from their neighbours, as they always may."""
+
+    def _draw(self, level: float, key: Key) -> Codes:
+        if len(self.levels) > 1 or level >= 1:
+            return super()._draw(level, key)
+        u = np.asarray(self._rng(key).random(self.original.size))
+        self._kept.append(kept_or_replaced(self.original, level, u, self.size, self.pi))
+        self._bridge.keep(level, self._kept[-1])
+        return self._kept[-1]
+
+
 class MultiPertCopies(Copies):
     """The paper's algorithm on its compressed history."""
 
@@ -304,6 +316,10 @@ class UniformScheme(Scheme):
         Audits and releases ask for one block of 65,536 records at a time, each with a key of its own (``blocked``): so that any
         block's copies can be made without the others.
         """
+
+    def started(self, levels: Sequence[float]) -> Self:
+        """Return what makes a release that starts with copies at these levels: itself, unless another way to its law is cheaper for them."""
+        return self
 
     def blocked(self, original: Codes, size: int, key: Key) -> Copies:
         """Return what makes the copies of a whole column, shape (n,), each block of records a release of its own."""

@@ -81,8 +81,36 @@ def replacements(rng: Rng, n: int, size: int, pi: Array | None = None, kind: np.
     kind = code_type(size) if kind is None else kind
     if pi is None:
         return np.asarray(rng.integers(0, size, n, dtype=kind))
+    return inverse(rng.random(n), pi).astype(kind)
+
+
+def inverse(u: Array, pi: Array) -> NDArray[np.intp]:
+    """Return the values whose share of [0, 1) numbers lie in, shape (n,): the inverse of π's distribution function."""
     sums = np.cumsum(pi)
-    return np.asarray(np.searchsorted(sums / sums[-1], rng.random(n), side="right").astype(kind))
+    return np.searchsorted(sums / sums[-1], u, side="right")
+
+
+def kept_or_replaced(values: Codes, level: float, u: Array, size: int, pi: Array | None = None) -> Codes:
+    """Return each value where its number is below p, and else the replacement that the number stands for, shape (n,).
+
+    Beyond p a uniform number is uniform again, ``(u − p)/(1 − p)``: one draw settles both, and chances are right to 2⁻⁵³.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+    level : float
+        ``p``, below 1.
+    u : ndarray of shape (n,)
+        Uniform on [0, 1); overwritten.
+    size, pi
+        The domain and ``π``.
+    """
+    kept = u < level
+    u -= level
+    u *= (size if pi is None else 1.0) / (1.0 - level)
+    np.clip(u, 0.0, size - 1 if pi is None else 1.0 - 2.0**-53, out=u)
+    fresh = (u if pi is None else inverse(u, pi)).astype(values.dtype)
+    return np.asarray(values * kept + fresh * ~kept)  # a choice by mask would wait for every coin
 
 
 class Draws:
