@@ -26,7 +26,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from copy import copy
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, field_validator
 
@@ -42,7 +42,8 @@ from auditor.schemes.replacement.base import (
     FreshCopies,
     MultiPertCopies,
     ProcessCopies,
-    SingleCopy,
+    SingleBridged,
+    SingleFresh,
     UniformScheme,
     categories_of,
 )
@@ -71,6 +72,8 @@ class RetentionReplacement(UniformScheme):
             return checked(stated)
 
     _pi: Array | None = None
+    _maker: type[Copies] | None = None
+    _of_one: ClassVar[type[Copies]] = SingleFresh
 
     @property
     def _stated(self) -> Replacement:
@@ -89,6 +92,13 @@ class RetentionReplacement(UniformScheme):
             return self
         made = copy(self)
         made._pi = distribution(self._stated, table)
+        return made
+
+    def started(self, levels: Sequence[float]) -> Self:
+        """Return what draws a single copy by one number a tuple, where others draw two, or three for each event of the process."""
+        made = copy(self)
+        if len(levels) == 1 and getattr(self.parameters, "implementation", "process") == "process":
+            made._maker = self._of_one
         return made
 
     def replaced_by(self, size: int) -> Array | None:
@@ -116,7 +126,7 @@ class Uniform(RetentionReplacement):
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         """Return what makes fresh copies."""
-        return FreshCopies(original, size, key, self.replaced_by(size))
+        return (self._maker or FreshCopies)(original, size, key, self.replaced_by(size))
 
 
 @register
@@ -125,6 +135,7 @@ class UniformMultilevel(RetentionReplacement):
 
     name = "uniform-multilevel"
     multilevel = True
+    _of_one = SingleBridged
     claims = "No collusion gain: the posterior given a coalition is that given its least perturbed copy (xiao2009, Theorem 1)."
     reference = "xiao2009, Theorem 1"
     assumes = "Tuples are independent; holds for every prior and every attack."
@@ -138,19 +149,6 @@ class UniformMultilevel(RetentionReplacement):
             "multi-pert: the paper's Figure 3 on compressed histories",
         )
 
-    _maker: type[Copies] | None = None
-
-    def started(self, levels: Sequence[float]) -> Self:
-        """Return what draws a single copy by one number a tuple, where the process draws three for each event up to its level.
-
-        One law: later copies hang on their neighbours by level, however these were drawn.
-        """
-        made = copy(self)
-        if len(levels) == 1 and self.parameters.implementation == "process":
-            made._maker = SingleCopy
-        return made
-
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         """Return what makes copies, by the chosen implementation."""
-        make = self._maker or MAKERS[self.parameters.implementation]
-        return make(original, size, key, self.replaced_by(size))
+        return (self._maker or MAKERS[self.parameters.implementation])(original, size, key, self.replaced_by(size))

@@ -231,6 +231,20 @@ def _observed(column: pd.Series[Any]) -> tuple[NDArray[np.integer[Any]], pd.Inde
     return looked_up(codes, values, low), pd.Index((np.flatnonzero(there) + low).astype(values.dtype))
 
 
+FEW_VALUES = 8
+"""Values up to which records of each are counted by themselves: a histogram waits for the last record of the same value."""
+
+
+def counted(codes: NDArray[np.integer[Any]], size: int) -> NDArray[np.intp]:
+    """Return how many records have each code below ``size``, shape (s,), counted block by block for the same reason as ``looked_up``."""
+    if size <= FEW_VALUES:
+        return np.array([np.count_nonzero(codes == code) for code in range(size)])
+    counts = np.zeros(size, dtype=np.intp)
+    for start, stop in row_blocks(codes.size, BLOCK_WIDTH):
+        counts += np.bincount(codes[start:stop], minlength=size)
+    return counts
+
+
 def looked_up(table: NDArray[Any], places: NDArray[np.integer[Any]], first: int = 0) -> NDArray[Any]:
     """Return ``table[places − first]``, shape (n,), block by block: what is in between would take eight bytes a record of new memory."""
     out = np.empty(places.shape, dtype=table.dtype)

@@ -180,14 +180,22 @@ class BridgedCopies(Copies):
         return self._kept[number - 1]
 
 
-class SingleCopy(BridgedCopies):
-    """A release that starts with one copy, for one number a tuple; later ones come from their neighbours, as they always may."""
+class SingleFresh(FreshCopies):
+    """Conventional retention-replacement by one number a tuple, for a release that starts with one copy."""
+
+    def copy(self, number: int) -> Codes:
+        """Return copy ``number`` again."""
+        rng = _stream(self._keys[number - 1], number)
+        return kept_or_replaced(self.original, self.levels[number - 1], rng, self.size, self.pi)
+
+
+class SingleBridged(BridgedCopies):
+    """The same of a multilevel release: later copies come from their neighbours, as they may however these were drawn."""
 
     def _draw(self, level: float, key: Key) -> Codes:
-        if len(self.levels) > 1 or level >= 1:
+        if len(self.levels) > 1:
             return super()._draw(level, key)
-        u = np.asarray(self._rng(key).random(self.original.size))
-        self._kept.append(kept_or_replaced(self.original, level, u, self.size, self.pi))
+        self._kept.append(kept_or_replaced(self.original, level, self._rng(key), self.size, self.pi))
         self._bridge.keep(level, self._kept[-1])
         return self._kept[-1]
 
@@ -318,7 +326,7 @@ class UniformScheme(Scheme):
         """
 
     def started(self, levels: Sequence[float]) -> Self:
-        """Return what makes a release that starts with copies at these levels: itself, unless another way to its law is cheaper for them."""
+        """Return what makes a release whose first copies are at these levels: itself, unless another way to its law is cheaper for them."""
         return self
 
     def blocked(self, original: Codes, size: int, key: Key) -> Copies:
