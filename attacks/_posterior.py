@@ -19,13 +19,17 @@ from attacks._product import Product
 from auditor.adversary.density import Histogram, Method, reconstruct
 from auditor.plugin import Array, KroneckerNoise, NoiseDensity, NotApplicable, Reconstruction, View
 
-CELLS = 4096
-"""Cells that perturbed values are counted in."""
+MOST_CELLS = 4096
+"""Cells that perturbed values are counted in, at most and on a lattice."""
+FEWEST_CELLS, CELLS_A_DEVIATION = 256, 32
+"""Elsewhere as many as make a cell this share of the noise: its width adds 8·10⁻⁵ to the variance that noise is taken to have."""
 CORE = 0.001
 """Share of the perturbed values on either side that may lie in the outermost bins."""
 MOST_BINS = 400
-FINE = 128
-"""Points a grid has for each standard deviation of the noise: what is read off between two of them is off by some 1e-5 of it."""
+FINE, SMOOTH = 128, 32
+"""Points a grid has for each standard deviation of the noise: what is read off between two of them is off by some 1e-5 of it.
+
+Of a mean or a median, which rises without jumps, ``SMOOTH`` points are enough: off by some 1e-4."""
 STEEP = 8.0
 """An estimate that rises by more than so many steps between two points of the grid jumps there, as a mode does: nothing lies between."""
 CHUNK_ROWS = 1024
@@ -96,7 +100,7 @@ class _Values:
     def __init__(self, channel: Channel, attribute: int) -> None:
         self.channel, self._j = channel, attribute
         self._low, self._high = np.inf, -np.inf
-        self._counts = np.zeros(CELLS)
+        self._counts = np.zeros(MOST_CELLS)
 
     def _of(self, copies: list[Array]) -> Array:
         return self.channel.observed(np.stack([copy[:, self._j] for copy in copies], axis=1))
@@ -109,12 +113,15 @@ class _Values:
     def _cells(self) -> Array:
         noise = self.channel.noise
         if noise.on_lattice and not self.channel.exact:
-            return lattice_bins(self._low, self._high, CELLS, noise.unit)
-        return np.linspace(self._low, self._high, CELLS + 1)
+            return lattice_bins(self._low, self._high, MOST_CELLS, noise.unit)
+        fine = CELLS_A_DEVIATION * (self._high - self._low) / noise.std if noise.std else 0.0
+        return np.linspace(self._low, self._high, int(np.clip(fine, FEWEST_CELLS, MOST_CELLS)) + 1)
 
     def count(self, copies: list[Array]) -> None:
         cells = self._cells
-        self._counts[: len(cells) - 1] += np.histogram(self._of(copies), bins=len(cells) - 1, range=(cells[0], cells[-1]))[0]
+        count, width = len(cells) - 1, (cells[-1] - cells[0]) or 1.0
+        place = (self._of(copies) - cells[0]) * (count / width)  # cells are alike, and need no search
+        self._counts[:count] += np.bincount(np.minimum(place.astype(np.intp), count - 1), minlength=count)
 
     def prior(self, method: Method, bins: int | None, domain: Sequence[float] | None) -> Histogram:
         cells = self._cells
@@ -151,7 +158,9 @@ def posterior_mass(prior: Histogram, likelihood: Array) -> tuple[Array, NDArray[
     return mass / np.where(explained, total, 1.0)[:, None], explained
 
 
-def read_off(estimate: Callable[[Histogram, Channel, Array], Array], prior: Histogram, channel: Channel, rows: int) -> Estimate:
+def read_off(
+    estimate: Callable[[Histogram, Channel, Array], Array], prior: Histogram, channel: Channel, rows: int, fine: int = FINE
+) -> Estimate:
     """Return an estimate as a function of the copies, read off a grid of ``ȳ`` if that is less work than working it out row by row.
 
     Parameters
@@ -160,6 +169,8 @@ def read_off(estimate: Callable[[Histogram, Channel, Array], Array], prior: Hist
         Of prior, channel and copies of shape (b, k); returns shape (b,) or (e, b).
     rows : int
         For so many rows; a grid has fewer than half as many points, reaches over the prior's bins, and copies beyond are worked out.
+    fine : int
+        Points of the grid for each standard deviation of the noise.
     """
 
     def direct(copies: Array) -> Array:
@@ -169,9 +180,9 @@ def read_off(estimate: Callable[[Histogram, Channel, Array], Array], prior: Hist
     low, high = prior.edges[0], prior.edges[-1]
     if channel.noise.on_lattice:
         return lambda copies: each_once(direct, copies)
-    if not channel.smooth or 2 * FINE * (high - low) > channel.noise.std * (rows - 2):
+    if not channel.smooth or 2 * fine * (high - low) > channel.noise.std * (rows - 2):
         return direct
-    grid, step = np.linspace(low, high, int(np.ceil(FINE * (high - low) / channel.noise.std)) + 1, retstep=True)
+    grid, step = np.linspace(low, high, int(np.ceil(fine * (high - low) / channel.noise.std)) + 1, retstep=True)
     table = read_off(estimate, prior, channel.alone(), 0)(grid[:, None])
     rise = np.diff(table)
     steep = np.abs(rise) > STEEP * step
@@ -207,11 +218,12 @@ class ByAttribute(Reconstruction):
 
 
 def estimated_by_attribute(
-    estimate: Callable[[Histogram, Channel, Array], Array], found: Sequence[Channel], priors: Sequence[Histogram | None], rows: int
-) -> ByAttribute:
+    estimate: Callable[[Histogram, Channel, Array], Array], found: Sequence[Channel], priors: Sequence[Histogram | None], rows: int,
+    fine: int = FINE,
+) -> ByAttribute:  # fmt: skip
     """Return one and the same estimate of each attribute under its own prior; None stands for a value that the copies give away."""
     return ByAttribute([
-        channel.value if prior is None else read_off(estimate, prior, channel, rows) for channel, prior in zip(found, priors, strict=True)
+        channel.value if prior is None else read_off(estimate, prior, channel, rows, fine) for channel, prior in zip(found, priors, strict=True)
     ])
 
 

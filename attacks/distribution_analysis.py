@@ -26,6 +26,7 @@ from pydantic import Field
 
 from attacks._channel import Channel
 from attacks._posterior import (
+    SMOOTH,
     Estimate,
     by_attribute,
     channels,
@@ -72,7 +73,7 @@ class Localised(Reconstruction):
 
     def __init__(self, found: Sequence[Channel], priors: Sequence[Histogram | None], rows: int) -> None:
         self._found, self._priors, self._rows = found, priors, rows
-        self._medians = estimated_by_attribute(median, found, priors, rows)
+        self._medians = estimated_by_attribute(median, found, priors, rows, SMOOTH)
         self._ends: dict[float, list[Estimate]] = {}
 
     def rows(self, copies: Sequence[Array]) -> Array:

@@ -167,13 +167,13 @@ class Theory:
         """Return theory's ``‖x̂ − x‖²`` of true records, given the true rows whose copies the attack was fitted to, block by block."""
         x = some_rows(seen, self.rows())
         s = (x - x.mean(axis=0)) @ self.guide.directions.T
-        if leak_deviation(s / s.std(axis=0)).max() > HOPELESS_LEAK:
+        if leak_deviation((s / s.std(axis=0)).T).max() > HOPELESS_LEAK:
             return None
         try:
             best = Unmixing.beside(x, self.guide.directions, self.signs)
         except NotApplicable:  # the copies vary in as many directions by rounding alone
             return None
-        if not best.fixed or best.kept.min() <= 0.5 or leak_deviation(best.apply(x)).max() > LARGEST_LEAK:
+        if not best.fixed or best.kept.min() <= 0.5 or leak_deviation(best.apply(x).T).max() > LARGEST_LEAK:
             return None
         N = x.shape[1]
         right = Unmixed(best, *self.guide.without_matrix().place(best, np.arange(N), np.ones(N)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ def as_table(X: Microdata, varied: bool = True) -> Table:
         raise DataError(f"missing values in column {names[int(np.isnan(values).any(axis=0).argmax())]!r}")
     check_finite(names, values)
     table = Table(names, np.ascontiguousarray(values), source="array")
+    table = replace(table, scanned=table.scan)  # which whoever replaces a part of the table keeps
     if varied:
         check_varied(names, table.scan.low, table.scan.high, np.diag(table.scan.covariance))
     else:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from auditor.data.columns.categorical_table import CategoricalTable, of_column, product, split
+from auditor.data.columns.categorical_table import Attribute, CategoricalTable, looked_up, of_column, product, split
 from auditor.errors import DataError
 from auditor.process.deferred import pd
 from auditor.types import Codes, Microdata
@@ -35,7 +36,7 @@ def as_categories(X: Microdata) -> CategoricalTable:
         if values.ndim not in (1, 2):
             raise DataError(f"categories must be a column or a table; got an array of shape {values.shape}")
         values = values[:, None] if values.ndim == 1 else values
-        columns = [(f"x{k + 1}", pd.Series(values[:, k])) for k in range(values.shape[1])]
+        columns = [(f"x{k + 1}", pd.Series(values[:, k], copy=False)) for k in range(values.shape[1])]
     if not columns or len(columns[0][1]) == 0:
         raise DataError("a table needs at least one record and one column")
     parts = [of_column(column, name) for name, column in columns]
@@ -44,15 +45,22 @@ def as_categories(X: Microdata) -> CategoricalTable:
 
 def like(X: Microdata, table: CategoricalTable, codes: Codes) -> Microdata:
     """Return values of the product domain in the form of ``X``: its index, names and dtypes; other columns as they are."""
-    columns = [pd.Index(a.labels, tupleize_cols=False).take(part) for a, part in zip(table.attributes, split(table, codes), strict=True)]
+    parts = list(zip(table.attributes, split(table, codes), strict=True))
     if isinstance(X, pd.DataFrame):
-        new = {name: pd.Series(column.array, index=X.index).astype(X[name].dtype)
-               for name, column in zip(sensitive_columns(X), columns, strict=True)}  # fmt: skip
+        new = {name: pd.Series(_typed(*part, X[name].dtype), index=X.index) for name, part in zip(sensitive_columns(X), parts, strict=True)}
         return _with_columns(X, new)
     if isinstance(X, pd.Series):
-        return pd.Series(columns[0].array, index=X.index, name=X.name).astype(X.dtype)
+        return pd.Series(_typed(*parts[0], X.dtype), index=X.index, name=X.name)
     values = np.asarray(X)
-    return np.stack([np.asarray(column, dtype=values.dtype) for column in columns], axis=1).reshape(values.shape)
+    columns = [looked_up(np.array(a.labels, dtype=values.dtype), part) for a, part in parts]
+    return columns[0].reshape(values.shape) if len(columns) == 1 else np.stack(columns, axis=1)
+
+
+def _typed(attribute: Attribute, codes: NDArray[np.integer[Any]], kind: Any) -> Any:
+    """Return one attribute's values of a pandas type; of its own categories without looking at any."""
+    if isinstance(kind, pd.CategoricalDtype) and attribute.labels == tuple(kind.categories):
+        return pd.Categorical.from_codes(codes, dtype=kind)
+    return pd.Series(pd.Index(attribute.labels, tupleize_cols=False).take(codes).array).astype(kind).array
 
 
 def _with_columns(X: pd.DataFrame, new: dict[Any, pd.Series[Any]]) -> pd.DataFrame:

@@ -21,9 +21,9 @@ import scipy  # its parts are imported when they are first used
 from numpy.typing import DTypeLike, NDArray
 
 from auditor.errors import PluginError
+from auditor.numerics.ziggurat import Words, fill_normal
 from auditor.types import Array
 
-Words = NDArray[np.uint64]
 Shape = int | tuple[int, ...] | None
 
 PIECE = 2**13
@@ -93,18 +93,8 @@ class CipherStream:
         return self._filled(uniform, size, out)
 
     def standard_normal(self, size: Shape = None, out: Array | None = None) -> Any:
-        """Return draws from N(0, 1) by the inverse of its distribution function, ``± Φ⁻¹(p)`` with p uniform on (0, ½).
-
-        p has 63 bits and its sign one: small p keep their relative precision, so that both tails are exact out to 9 deviations.
-        """
-
-        def normal(words: Words, part: Array) -> None:
-            np.add(words.view(np.int64), 0.5, out=part)  # never 0, and as likely −s as s
-            part *= 2.0**-64
-            p = np.abs(part)
-            np.copysign(scipy.special.ndtri(p, out=p), part, out=part)
-
-        return self._filled(normal, size, out)
+        """Return draws from N(0, 1); see ``auditor.numerics.ziggurat``."""
+        return self._filled(lambda words, part: fill_normal(words, part, self.random), size, out)
 
     def standard_exponential(self, size: Shape = None, out: Array | None = None) -> Any:
         """Return draws from the exponential distribution of mean 1, ``−ln p`` with p uniform on (0, 1)."""

@@ -328,8 +328,14 @@ class _Places(NamedTuple):
         return cls(values, height, rows, parts, [part.view(item) for part in parts] if by_row else [])
 
 
-RUN = 16
-"""Rows done at once when one row is taken off all: numpy's inner loop is then that much longer."""
+RUN = 512
+"""Values done at once when one row is taken off all: numpy's inner loop, whose start costs as much as a few dozen values, is that long."""
+
+
+def whole_runs(rows: int, width: int) -> tuple[int, int]:
+    """Return how many of so many rows fill whole runs, and how many rows a run has."""
+    run = max(1, RUN // width)
+    return rows - rows % run, run
 
 
 def subtract_row(rows: Array, row: Array, out: Array) -> None:
@@ -338,8 +344,8 @@ def subtract_row(rows: Array, row: Array, out: Array) -> None:
         np.subtract(rows, row, out=out)
         return
     b, N = rows.shape
-    whole = b - b % RUN
-    np.subtract(rows[:whole].reshape(-1, RUN * N), np.tile(row, RUN), out=out[:whole].reshape(-1, RUN * N))
+    whole, run = whole_runs(b, N)
+    np.subtract(rows[:whole].reshape(-1, run * N), np.tile(row, run), out=out[:whole].reshape(-1, run * N))
     np.subtract(rows[whole:], row, out=out[whole:])
 
 

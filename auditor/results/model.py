@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 STOPPED = {"SIGINT": 130, "SIGTERM": 143}
 """Exit status by the signal that stopped an audit: 128 and its number, as shells have it."""
 
-MOST_IN_JSON = 50_000
+MOST_IN_JSON = 200_000
 """Measurements that ``results.json`` holds itself, some 400 bytes each; more are columns of ``results.parquet``, some 40 bytes each."""
 TABLE = "results.parquet"
 

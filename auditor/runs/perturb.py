@@ -325,7 +325,8 @@ def _released_categories(
     table = as_categories(X) if state is None else state.table
     key = codes_key_of(scheme, table, seed)
     if state is None:
-        state = categories.resume(scheme, table, X, before, levels[: len(before)], key) if before else categories.start(scheme, table, key)
+        old = levels[: len(before)]
+        state = categories.resume(scheme, table, X, before, old, key) if old else categories.start(scheme, table, levels, key)
     state = state.fork()  # the release that is extended stays as it is
     new = state.extend(X, levels[len(before) :], key)
     return Release(X, (*before, *new), levels, scheme, state, first_batch)
@@ -336,7 +337,8 @@ def _appended_categories(release: Release, X: Microdata, seed: int | None) -> li
     scheme, domain = release.scheme, as_categories(release.original) if release.state is None else release.state.table
     assert isinstance(scheme, UniformScheme)
     table, scheme = categories.of_domain(domain, X), scheme.over(domain)
-    return categories.start(scheme, table, (key := codes_key_of(scheme, table, seed, domain.rows))).extend(X, release.levels, key)
+    key = codes_key_of(scheme, table, seed, domain.rows)
+    return categories.start(scheme, table, release.levels, key).extend(X, release.levels, key)
 
 
 RELEASED: dict[str, Callable[..., Release]] = {"numeric": _released_numbers, "categorical": _released_categories}

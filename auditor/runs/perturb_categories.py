@@ -41,9 +41,9 @@ class State:
         return [like(X, self.table, self.copies.ask(level, key)) for level in levels]
 
 
-def start(scheme: UniformScheme, table: CategoricalTable, key: Key) -> State:
-    """Return a release of which nothing is out yet; warn of values that are never drawn."""
-    scheme = scheme.over(table)
+def start(scheme: UniformScheme, table: CategoricalTable, levels: Sequence[float], key: Key) -> State:
+    """Return a release of which nothing is out yet and whose first copies are at these levels; warn of values that are never drawn."""
+    scheme = scheme.over(table).started(levels)
     if note := never_drawn(scheme.replaced_by(table.size)):
         warnings.warn(AuditorWarning(f"{scheme.name}: {note}"), stacklevel=2)
     return State(table, scheme.blocked(table.codes, table.size, key))

@@ -166,7 +166,7 @@ def drawn_codes(
 ) -> Iterator[list[Codes]]:
     """Make the copies of categories block by block; yield the block's codes of every copy."""
     key = codes_key_of(scheme, table, seed, records_before)
-    scheme = scheme.over(table)
+    scheme = scheme.over(table).started(levels)
     for block, (a, b) in enumerate(row_blocks(table.rows, BLOCK_WIDTH)):
         made = scheme.copies(table.read(a, b), table.size, replace(key, block=block))
         yield [made.ask(level) for level in levels]

@@ -24,8 +24,9 @@ tuples, where tuples are correlated and the adversary knows how.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from copy import copy
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, field_validator
 
@@ -41,6 +42,8 @@ from auditor.schemes.replacement.base import (
     FreshCopies,
     MultiPertCopies,
     ProcessCopies,
+    SingleBridged,
+    SingleFresh,
     UniformScheme,
     categories_of,
 )
@@ -69,6 +72,8 @@ class RetentionReplacement(UniformScheme):
             return checked(stated)
 
     _pi: Array | None = None
+    _maker: type[Copies] | None = None
+    _of_one: ClassVar[type[Copies]] = SingleFresh
 
     @property
     def _stated(self) -> Replacement:
@@ -87,6 +92,13 @@ class RetentionReplacement(UniformScheme):
             return self
         made = copy(self)
         made._pi = distribution(self._stated, table)
+        return made
+
+    def started(self, levels: Sequence[float]) -> Self:
+        """Return what draws a single copy by one number a tuple, where others draw two, or three for each event of the process."""
+        made = copy(self)
+        if len(levels) == 1 and getattr(self.parameters, "implementation", "process") == "process":
+            made._maker = self._of_one
         return made
 
     def replaced_by(self, size: int) -> Array | None:
@@ -114,7 +126,7 @@ class Uniform(RetentionReplacement):
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         """Return what makes fresh copies."""
-        return FreshCopies(original, size, key, self.replaced_by(size))
+        return (self._maker or FreshCopies)(original, size, key, self.replaced_by(size))
 
 
 @register
@@ -123,6 +135,7 @@ class UniformMultilevel(RetentionReplacement):
 
     name = "uniform-multilevel"
     multilevel = True
+    _of_one = SingleBridged
     claims = "No collusion gain: the posterior given a coalition is that given its least perturbed copy (xiao2009, Theorem 1)."
     reference = "xiao2009, Theorem 1"
     assumes = "Tuples are independent; holds for every prior and every attack."
@@ -138,4 +151,4 @@ class UniformMultilevel(RetentionReplacement):
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         """Return what makes copies, by the chosen implementation."""
-        return MAKERS[self.parameters.implementation](original, size, key, self.replaced_by(size))
+        return (self._maker or MAKERS[self.parameters.implementation])(original, size, key, self.replaced_by(size))

@@ -201,5 +201,5 @@ def _numbers(scheme: Scheme, what: str, values: Array) -> Numbers:
 
 def _categories(scheme: UniformScheme, what: str, column: Any) -> Categories:
     key = Key(SEED, scheme.name)
-    copies = perturb_categories.start(scheme, as_categories(column), key).extend(column, levels_of(scheme), key)
+    copies = perturb_categories.start(scheme, as_categories(column), levels_of(scheme), key).extend(column, levels_of(scheme), key)
     return Categories(scheme, what, column, tuple(copies))

@@ -22,9 +22,10 @@ import numpy as np
 import scipy  # its parts are imported when they are first used
 from numpy.typing import ArrayLike, NDArray
 
+from auditor.data.columns.categorical_table import code_type, counted
 from auditor.errors import AuditorError
 from auditor.schemes.base.scheme import Key
-from auditor.types import Array
+from auditor.types import Array, Codes
 
 SELECTION = 0.1
 """Share of the trials that only order the outputs; the others judge."""
@@ -84,8 +85,9 @@ def empirical_epsilon(first: ArrayLike, second: ArrayLike, size: int | None = No
     a, b = _codes(first), _codes(second)
     if not 0 < confidence < 1:
         raise AuditorError(f"confidence must be between 0 and 1; got {confidence!r}")
-    size = size or int(max(a.max(), b.max())) + 1
-    if max(a.max(), b.max()) >= size:
+    largest = int(max(a.max(), b.max()))
+    size = size or largest + 1
+    if largest >= size:
         raise AuditorError(f"outputs must be codes below {size}")
     chosen, judged = zip(*(_split(codes, size) for codes in (a, b)), strict=True)
     masks = events(*chosen)
@@ -99,19 +101,19 @@ def empirical_epsilon(first: ArrayLike, second: ArrayLike, size: int | None = No
     return EpsilonAudit(epsilon, event, ("first", "second")[int(direction)], confidence, len(masks))
 
 
-def _codes(outputs: ArrayLike) -> NDArray[np.intp]:
+def _codes(outputs: ArrayLike) -> Codes:
     codes = np.asarray(outputs)
     if codes.ndim != 1 or codes.size < 2 or not (np.issubdtype(codes.dtype, np.integer) or codes.dtype == bool):
         raise AuditorError("outputs must be a one-dimensional array of at least two codes")
     if codes.min() < 0:
         raise AuditorError("outputs must be codes from 0")
-    return codes.astype(np.intp, copy=False)
+    return codes.view(np.uint8) if codes.dtype == bool else codes
 
 
-def _split(codes: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _split(codes: Codes, size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return counts of the outputs in the trials that order them, and in those that judge."""
     cut = int(SELECTION * codes.size)
-    return np.bincount(codes[:cut], minlength=size), np.bincount(codes[cut:], minlength=size)
+    return counted(codes[:cut], size), counted(codes[cut:], size)
 
 
 def events(first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -163,7 +165,7 @@ class Trials:
         self._levels = tuple(levels)
         self._values, self._made = _rarest(scheme.replaced_by(size), size), []
         for place, value in enumerate(self._values, start=1):
-            copies = scheme.copies(np.full(trials, value), size, replace(key, scheme=f"{key.scheme} of value {place}"))
+            copies = scheme.copies(np.full(trials, value, dtype=code_type(size)), size, replace(key, scheme=f"{key.scheme} of value {place}"))
             for level in levels:
                 copies.skip(level)
             self._made.append(copies)
@@ -178,12 +180,21 @@ class Trials:
         best = sorted(coalition, key=lambda number: (-self._levels[number - 1], number))[:MOST_COPIES]
         seen = []
         for copies in self._made:
-            outcome = np.zeros(copies.original.size, dtype=np.intp)
+            outcome = np.zeros(copies.original.size, dtype=np.uint8 if len(best) <= 5 else np.uint16)
             for number in sorted(best):
-                shown = copies.copy(number)
-                outcome = outcome * 3 + np.where(shown == self._values[0], 0, np.where(shown == self._values[1], 1, 2))
+                outcome *= 3
+                outcome += _which(copies.copy(number), *self._values)
             seen.append(outcome)
         return empirical_epsilon(seen[0], seen[1], 3 ** len(best), confidence)
+
+
+def _which(shown: Codes, first: int, second: int) -> NDArray[np.uint8]:
+    """Return 0 where a copy shows the first value, 1 where it shows the second, and 2 elsewhere, shape (n,)."""
+    other = shown != first
+    which = other.astype(np.uint8)
+    other &= shown != second
+    which += other
+    return which
 
 
 def _rarest(pi: Array | None, size: int) -> tuple[int, int]:
@@ -193,5 +204,8 @@ def _rarest(pi: Array | None, size: int) -> tuple[int, int]:
 
 
 def distinguish(scheme: Any, levels: Sequence[float], size: int, trials: int, seed: int, confidence: float = 0.95) -> EpsilonAudit:
-    """Audit a uniform scheme: as many trials on each of two values, all copies at these levels held together; see ``Trials``."""
-    return Trials(scheme, levels, size, trials, Key(seed, "distinguish", 1)).audit(range(1, len(levels) + 1), confidence)
+    """Audit a uniform scheme: as many trials on each of two values, all copies at these levels held together; see ``Trials``.
+
+    Copies are drawn as ``auditor.perturb`` draws them.
+    """
+    return Trials(scheme.started(levels), levels, size, trials, Key(seed, "distinguish", 1)).audit(range(1, len(levels) + 1), confidence)

@@ -148,6 +148,7 @@ def scan(open_: Callable[[], Read], rows: int, width: int) -> Scan:
         The table's shape.
     """
     with one_thread():  # the sums of linear algebra depend on its number of threads
-        shift = first_shift(open_(), rows, width)
-        found = in_threads(lambda number: scan_stripes(open_(), rows, width, shift, [number]), range(len(stripes(rows, width))))
+        shift, numbers = first_shift(open_(), rows, width), range(len(stripes(rows, width)))
+        each = in_threads if len(numbers) > 1 else map  # a small table is done before a thread is up
+        found = each(lambda number: scan_stripes(open_(), rows, width, shift, [number]), numbers)
         return Scan.join((part for parts in found for part in parts), shift)

@@ -20,7 +20,7 @@ from auditor.numerics.random_streams import Rng, stream
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
 from auditor.schemes.replacement.bridge import Bridge
-from auditor.schemes.replacement.draws import Draws, code_type
+from auditor.schemes.replacement.draws import Draws, code_type, kept_or_replaced
 from auditor.schemes.replacement.law import UniformLaw
 from auditor.schemes.replacement.multi_pert import History, MultiPert
 from auditor.schemes.replacement.process import ReplacementProcess
@@ -180,6 +180,26 @@ class BridgedCopies(Copies):
         return self._kept[number - 1]
 
 
+class SingleFresh(FreshCopies):
+    """Conventional retention-replacement by one number a tuple, for a release that starts with one copy."""
+
+    def copy(self, number: int) -> Codes:
+        """Return copy ``number`` again."""
+        rng = _stream(self._keys[number - 1], number)
+        return kept_or_replaced(self.original, self.levels[number - 1], rng, self.size, self.pi)
+
+
+class SingleBridged(BridgedCopies):
+    """The same of a multilevel release: later copies come from their neighbours, as they may however these were drawn."""
+
+    def _draw(self, level: float, key: Key) -> Codes:
+        if len(self.levels) > 1:
+            return super()._draw(level, key)
+        self._kept.append(kept_or_replaced(self.original, level, self._rng(key), self.size, self.pi))
+        self._bridge.keep(level, self._kept[-1])
+        return self._kept[-1]
+
+
 class MultiPertCopies(Copies):
     """The paper's algorithm on its compressed history."""
 
@@ -304,6 +324,10 @@ class UniformScheme(Scheme):
         Audits and releases ask for one block of 65,536 records at a time, each with a key of its own (``blocked``): so that any
         block's copies can be made without the others.
         """
+
+    def started(self, levels: Sequence[float]) -> Self:
+        """Return what makes a release whose first copies are at these levels: itself, unless another way to its law is cheaper for them."""
+        return self
 
     def blocked(self, original: Codes, size: int, key: Key) -> Copies:
         """Return what makes the copies of a whole column, shape (n,), each block of records a release of its own."""

@@ -34,7 +34,7 @@ class Bridge:
         self._levels: list[float] = []
         self._copies: list[Codes] = []
         for level, copy in zip(levels, copies, strict=True):
-            self._keep(level, copy)
+            self.keep(level, copy)
 
     def release(self, level: float, draws: Draws) -> Codes:
         """Return the copy at a level, shape (n,); a level asked for twice gives the same copy."""
@@ -44,10 +44,11 @@ class Bridge:
         high, left = (self._levels[place], self._copies[place]) if place < len(self._levels) else (1.0, self._original)
         low, right = (self._levels[place - 1], self._copies[place - 1]) if place else (None, None)
         copy = draws.pick(left, right, *coins(high, level, low, self._size, self._pi))
-        self._keep(level, copy)
+        self.keep(level, copy)
         return copy
 
-    def _keep(self, level: float, copy: Codes) -> None:
+    def keep(self, level: float, copy: Codes) -> None:
+        """Note a copy that is out."""
         place = bisect_left(self._levels, level)
         if place == len(self._levels) or self._levels[place] != level:
             self._levels.insert(place, level)

@@ -30,7 +30,7 @@ from auditor.numerics.random_streams import Rng
 from auditor.schemes.replacement.law import step
 from auditor.types import Array, Codes
 
-__all__ = ["Codes", "Coin", "Draws", "code_type", "coins", "replacements"]
+__all__ = ["Codes", "Coin", "Draws", "code_type", "coins", "kept_or_replaced", "replacements"]
 
 
 class Coin(NamedTuple):
@@ -81,8 +81,58 @@ def replacements(rng: Rng, n: int, size: int, pi: Array | None = None, kind: np.
     kind = code_type(size) if kind is None else kind
     if pi is None:
         return np.asarray(rng.integers(0, size, n, dtype=kind))
+    return inverse(rng.random(n), pi).astype(kind)
+
+
+def inverse(u: Array, pi: Array) -> NDArray[np.intp]:
+    """Return the values whose share of [0, 1) numbers lie in, shape (n,): the inverse of π's distribution function."""
     sums = np.cumsum(pi)
-    return np.asarray(np.searchsorted(sums / sums[-1], rng.random(n), side="right").astype(kind))
+    return np.searchsorted(sums / sums[-1], u, side="right")
+
+
+PIECE = 2**14
+"""Tuples that one buffer of numbers is used for in turn: new memory takes longer to get than to fill with random numbers."""
+
+
+SHORT_OF_1 = 1.0 - 2.0**-50
+"""So that rounding takes no number to the end of the domain, where there is no value."""
+
+
+def kept_or_replaced(values: Codes, level: float, rng: Rng, size: int, pi: Array | None = None) -> Codes:
+    """Return values kept with chance p, and else replaced by draws from a domain or from π, shape (n,): one number for both."""
+    copy, u = values.copy(), np.empty(min(PIECE, values.size))
+    for start in range(0, values.size if level < 1 else 0, PIECE):
+        part = copy[start : start + PIECE]
+        part[...] = settled(part, level, rng.random(out=u[: part.size]), size, pi)
+    return copy
+
+
+def settled(values: Codes, level: float, u: Array, size: int, pi: Array | None = None) -> Codes:
+    """Return each value where its number is below p, and else the replacement that the number stands for, shape (n,).
+
+    Beyond p a uniform number is uniform again, ``(u − p)/(1 − p)``; chances are right to 2⁻⁵⁰.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+    level : float
+        ``p``, below 1.
+    u : ndarray of shape (n,)
+        Uniform on [0, 1); overwritten.
+    size, pi
+        The domain and ``π``.
+
+    Examples
+    --------
+    >>> settled(np.array([3, 3, 3, 3], dtype=np.uint8), 0.5, np.array([0.49, 0.5, 0.74, 0.99]), 4).tolist()
+    [3, 0, 1, 3]
+    """
+    kept = u < level
+    u -= level
+    u *= SHORT_OF_1 * (size if pi is None else 1.0) / (1.0 - level)
+    np.maximum(u, 0.0, out=u)  # of values that are kept
+    fresh = (u if pi is None else inverse(u, pi)).astype(values.dtype)
+    return np.asarray(values * kept + fresh * ~kept)  # a choice by mask would wait for every coin
 
 
 class Draws:
