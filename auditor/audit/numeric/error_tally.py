@@ -142,7 +142,7 @@ class Tally:
     def add(self, errors: Array, x: Array) -> None:
         """Count one block's errors, shape (b, B, N), at true values of shape (b, N); errors lose their signs."""
         distance = np.abs(errors, out=errors)
-        scale = np.tile(self.scale, (errors.shape[1], 1))  # written out: numpy would go through a few attributes at a time, six times as long
+        scale = np.tile(self.scale, (errors.shape[1], 1))  # written out, as numpy works on what two operands have in common of a row
         self.rows += len(errors)
         hits = [(distance <= t.reach(self.scale, x)).sum(axis=0, dtype=np.float64) for t in self.tolerances]
         self.hits = _added(self.hits, hits)
