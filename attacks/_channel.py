@@ -17,7 +17,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import ndtr
+import scipy  # its parts are imported when they are first used
 
 from auditor.plugin import Array, NoiseDensity
 
@@ -183,7 +183,7 @@ def truncated_mean(mean: Array, std: Array | float, low: Array, high: Array) -> 
     a, b = (low - mean) / std, (high - mean) / std
     flip = a > 0
     a, b = np.where(flip, -b, a), np.where(flip, -a, b)
-    mass = ndtr(b) - ndtr(a)
+    mass = scipy.special.ndtr(b) - scipy.special.ndtr(a)
     gap = (np.exp(-0.5 * a * a) - np.exp(-0.5 * b * b)) / np.sqrt(2.0 * np.pi)
     shift = np.divide(gap, mass, out=np.zeros_like(gap), where=mass > 1e-300)
     inside = np.clip(mean + std * np.where(flip, -shift, shift), low, high)

@@ -164,8 +164,8 @@ def _weighted_sums(prior: Mixture, u: Array, s: Array) -> tuple[Array, Array, Ar
     """Return ``Σ q``, ``Σ q u`` and ``Σ q u uᵀ`` of every component, and the log-likelihood, by pieces of rows that stay in the cache.
 
     ``log α_k N(u; m_k, T_k)`` is linear in 1, ``u_i`` and ``u_i u_j``, the very features that are summed: one product gives it for all
-    components, and one the sums. It is rounded as ``u²/T`` is, to a millionth of a nat where ``T`` is ``GRAIN``; estimates are not made
-    this way.
+    components, and one the sums. It is rounded as ``u²/T`` is, to a millionth of a nat where ``T`` is ``GRAIN``; estimates are not
+    made this way.
     """
     (K, r), natural = prior.means.shape, Posterior(prior, s).natural()
     i, j = _pairs(r)

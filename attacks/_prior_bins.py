@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr
+import scipy  # its parts are imported when they are first used
 
 from attacks._channel import Channel
 from auditor.adversary.density import Histogram
@@ -36,7 +36,7 @@ def smoothed(prior: Histogram, noise: NoiseDensity) -> Histogram:
     if not noise.on_lattice:
         parts = edges[:-1, None] + h[:, None] * np.arange(PARTS) / PARTS
         edges = np.append(parts, edges[-1])
-    mass = np.diff(ndtr((edges[:, None] - prior.midpoints) / h), axis=0) @ prior.mass
+    mass = np.diff(scipy.special.ndtr((edges[:, None] - prior.midpoints) / h), axis=0) @ prior.mass
     return Histogram(edges, mass / mass.sum())
 
 
@@ -49,5 +49,5 @@ def normal_bins(mean: float, std: float, channel: Channel) -> Histogram | None:
     count = int(np.clip(np.ceil(40.0 * spread / noise.std), NORMAL_BINS, 4 * NORMAL_BINS))
     low, high = mean - 10.0 * spread, mean + 10.0 * spread
     edges = lattice_bins(low, high, count, noise.unit) if noise.on_lattice else np.linspace(low, high, count + 1)
-    mass = np.diff(ndtr((edges - mean) / spread))
+    mass = np.diff(scipy.special.ndtr((edges - mean) / spread))
     return Histogram(edges, mass / mass.sum())

@@ -30,8 +30,8 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from pydantic import Field
-from scipy.special import betainc
 
 from auditor.plugin import Array, KnownRecords, PluginParameters, Reconstruction, Records, RowAttack, View, register, stream
 from auditor.schemes.base.transform import haar
@@ -181,5 +181,5 @@ def success_probability(length: Array, distance: Array, tolerance: float, unknow
         return np.where(certain, 1.0, 0.5)
     half = np.divide(length * tolerance, 2.0 * distance, out=np.ones(len(length)), where=~certain)
     theta = 2.0 * np.arcsin(half)
-    cap = 0.5 * betainc((unknown - 1) / 2.0, 0.5, np.sin(theta) ** 2)
+    cap = 0.5 * scipy.special.betainc((unknown - 1) / 2.0, 0.5, np.sin(theta) ** 2)
     return np.where(certain, 1.0, np.where(theta <= np.pi / 2.0, cap, 1.0 - cap))

@@ -30,8 +30,8 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from pydantic import Field
-from scipy.special import ndtr
 
 from attacks._channel import Channel, Combined, Overlap, truncated_mean
 from attacks._posterior import ByAttribute, channels, estimated_by_attribute, posterior_mass, reconstructed_priors
@@ -169,7 +169,7 @@ def kde_mean(prior: Histogram, channel: Channel, copies: Array) -> Array:
     y = channel.value(copies)[:, None]
     if isinstance(channel, Overlap):
         start, stop = (end[:, None] for end in channel.overlap(copies))
-        mass = prior.mass * (ndtr((stop - c) / h) - ndtr((start - c) / h))
+        mass = prior.mass * (scipy.special.ndtr((stop - c) / h) - scipy.special.ndtr((start - c) / h))
         inside = truncated_mean(np.broadcast_to(c, mass.shape), h, start, stop)
     else:
         s2 = channel.noise.std**2

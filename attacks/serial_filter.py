@@ -1,15 +1,18 @@
 """A Wiener filter along the rows: where records follow one another, a record's neighbours tell of it what its own copies do not.
 
-Noise is drawn afresh for every record, so it is spread evenly over all frequencies; data that follow one another (days, places, a sorted
-file) are not. Which frequencies are data's is learnt from the copies alone, as the law of the noise is known.
+Noise that is drawn afresh for every record is spread evenly over all frequencies; data that follow one another (days, places, a sorted
+file) are not. Which frequencies are data's is learnt from the copies alone, as the law of the noise is known. Where that says that noise
+follows on from record to record (``serial:``), the filter is told how; of noise as the data's own frequencies are it has nothing to gain.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``y_t`` | row t of the coalition's copies, combined with the weights of least noise | (N,) | ``auditor.adversary.single_copy`` |
 | ``K_X, K_Z`` | covariance of the data, as known or estimated, and of the noise in ``y_t`` | (N, N) | |
 | ``A``, ``ν`` | ``K_X = A diag(1 − ν) Aᵀ``, ``K_Z = A diag(ν) Aᵀ``: coordinates ``A⁺(y − μ)`` of variance 1 with noise ν | (N, r), (r,) | |
-| ``S_X(f)`` | spectrum of the data: that of the copy less ``diag(ν)`` (``attacks._spectra``) | (d, d) | |
-| ``g_h`` | taps, the transform of ``S_X (S_X + diag ν)⁻¹``, for lags h from −m to m | (2m+1, d, d) | wiener1949 |
+| ``r_h`` | autocorrelation of the noise at lag h, by its law: 0 but for ``r_0 = 1`` where it is drawn afresh for every record | | |
+| ``N(f)`` | spectrum of the noise: ``diag(ν)`` times the transform of r | (d,) | |
+| ``S_X(f)`` | spectrum of the data: that of the copy less N (``attacks._spectra``) | (d, d) | |
+| ``g_h`` | taps, the transform of ``S_X (S_X + N)⁻¹``, for lags h from −m to m | (2m+1, d, d) | wiener1949 |
 | ``x̂_t`` | ``μ + A Σ_h g_h A⁺(y_{t−h} − μ)`` | (N,) | |
 
 How far back and ahead the filter looks is chosen by what it is estimated to leave on the half of the table's segments that it was not
@@ -23,9 +26,9 @@ for ``perfect`` knowledge. It was learnt from the noise that it then filters, an
 with 300 to 600 rows, half of the standard error, and some 1 % with 3,000 to 8,000. Error bars are the spread over other draws of the
 release, each with a filter of its own.
 
-Wins where neighbours are alike. Assumed, *not checked*: noise is independent from row to row; the data are stationary, and where they are
-not, their average spectrum is used. The ``MOST_DIRECTIONS`` directions with least noise are filtered; of wider tables the others are
-estimated without memory.
+Wins where neighbours are alike. Assumed, *not checked*: noise hangs together from row to row as its law says; the data are stationary, and
+where they are not, their average spectrum is used. The ``MOST_DIRECTIONS`` directions with least noise are filtered; of wider tables the
+others are estimated without memory.
 
 Reference: wiener1949; welch1967 and parzen1961 for spectra, stein1981 for the choice.
 """
@@ -36,11 +39,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.fft import irfft, next_fast_len, rfft
 
-from attacks._spectra import PADDING, excess_risk, judged_by, periodograms, smoothed, wiener_gain
+from attacks._spectra import PADDING, excess_risk, judged_by, noise_spectrum, periodograms, smoothed, wiener_gain
 from auditor.adversary.single_copy import combined_noise
+from auditor.numerics.autoregression import Autoregression
 from auditor.numerics.linear_algebra import Pencil
 from auditor.plugin import Array, Cost, Estimated, Indices, Perfect, Reconstruction, RowAttack, View, register
 
@@ -70,8 +75,8 @@ class SerialFilter(RowAttack):
     reference = "wiener1949"
     knowledge = (Perfect.name, Estimated.name)
     assumes = (
-        "Rows follow one another (time, place, a sorted file); the adversary knows the law of the noise, which is independent from row "
-        "to row, and the data's mean and covariance or rows to estimate them from."
+        "Rows follow one another (time, place, a sorted file); the adversary knows the law of the noise, along the rows too, "
+        "and the data's mean and covariance or rows to estimate them from."
     )
     wins = "Wins over llse wherever neighbouring records are alike; on records in no order it is llse."
 
@@ -92,8 +97,15 @@ class SerialFilter(RowAttack):
             return (coordinates(copies)[:, used] for copies in blocks)
 
         length = segment_length(view.released.count, used.size)
-        taps = learnt_taps(segments(alone(), length), length, nu[used]) if length and used.size else np.diag(1.0 - nu[used])[None]
-        return Filtered(mu, pencil, view.weights, 1.0 - nu, used, taps, isinstance(view.knowledge, Perfect))
+        serial = None if view.law is None else view.law.serial
+        learnt, r = length and used.size, autocorrelations(serial, length)
+        taps = learnt_taps(segments(alone(), length), r, nu[used]) if learnt else np.diag(1.0 - nu[used])[None]
+        return Filtered(mu, pencil, view.weights, 1.0 - nu, used, taps, isinstance(view.knowledge, Perfect), serial)
+
+
+def autocorrelations(serial: Autoregression | None, lags: int) -> Array:
+    """Return ``r_0 … r_{lags − 1}`` of the noise: 1 and zeros where it is drawn afresh for every record."""
+    return np.eye(1, lags)[0] if serial is None else serial.autocorrelations(lags)
 
 
 def segment_length(rows: int, directions: int) -> int:
@@ -112,28 +124,32 @@ def segments(parts: Iterable[Array], length: int) -> Iterator[Array]:
         left = rows[whole:].copy()
 
 
-def learnt_taps(stretches: Iterable[Array], length: int, nu: Array) -> Array:
+def learnt_taps(stretches: Iterable[Array], r: Array, nu: Array) -> Array:
     """Return the filter's taps, shape (2m + 1, d, d); of lag 0 alone where memory is not sure to help.
 
     Parameters
     ----------
     stretches : iterable of ndarrays of shape (length, d)
         The copy, in coordinates of variance 1.
+    r : ndarray of shape (length,)
+        Autocorrelations of its noise.
     nu : ndarray of shape (d,)
         Its noise.
     """
+    length, noise = len(r), noise_spectrum(r, nu)
     odd, even, count = periodograms(stretches, length)
     flat = 1.0 - nu
     best, chosen = 0.0, 1
     halves = (odd, judged_by(even)), (even, judged_by(odd))
     for lags in lag_choices(length):
-        both = [excess_risk(wiener_gain(smoothed(taught, lags), nu), flat, *judged, nu, count // 2 * length) for taught, judged in halves]
+        seen, rows = noise_spectrum(r, nu, lags), count // 2 * length
+        both = [excess_risk(wiener_gain(smoothed(taught, lags), seen), flat, *judged, noise, rows) for taught, judged in halves]
         bound = sum(risk.excess + SURE_OF / np.sqrt(2.0) * risk.std_error for risk in both) / 2.0
         if bound < best:
             best, chosen = bound, lags
     if chosen == 1:
         return np.diag(flat)[None]
-    G = wiener_gain(smoothed((odd * ((count + 1) // 2) + even * (count // 2)) / count, chosen), nu)
+    G = wiener_gain(smoothed((odd * ((count + 1) // 2) + even * (count // 2)) / count, chosen), noise_spectrum(r, nu, chosen))
     g, m = np.fft.irfft(G, PADDING * length, axis=0), 2 * chosen
     return np.concatenate([g[-m:], g[: m + 1]])
 
@@ -154,6 +170,7 @@ class Filtered(Reconstruction):
     used: Indices = field(repr=False)
     taps: Array = field(repr=False)
     known: bool = False
+    serial: Autoregression | None = None
 
     def __post_init__(self) -> None:
         """Ask for as many rows on either side as there are taps."""
@@ -166,13 +183,15 @@ class Filtered(Reconstruction):
     def expected(self, x: Array) -> Array | None:
         """Return the filter's expected squared error given its taps, shape (b,): what it takes from the rows, and the noise it passes.
 
-        ``‖Σ_h g_h x_{t−h} − x_t‖² + tr A (Σ_h g_h diag(ν) g_hᵀ) Aᵀ`` in the coordinates of the filter, as the noise of any two rows is
-        independent; but for the first and last rows, where mirrored noise counts twice. None where moments were estimated.
+        ``‖Σ_h g_h x_{t−h} − x_t‖² + tr A (Σ_{h,k} r_{h−k} g_h diag(ν) g_kᵀ) Aᵀ`` in the coordinates of the filter; but for the first and
+        last rows, where mirrored noise counts twice. None where moments were estimated.
         """
         if not self.known:
             return None
         passed = np.diag((1.0 - self.kept) * self.kept**2)
-        passed[np.ix_(self.used, self.used)] = np.einsum("hij,j,hkj->ik", self.taps, 1.0 - self.kept[self.used], self.taps)
+        r, flat = autocorrelations(self.serial, len(self.taps)), self.taps.reshape(len(self.taps), -1)
+        around = scipy.linalg.matmul_toeplitz(r, flat).reshape(self.taps.shape)  # Σ_k r_{h−k} g_k
+        passed[np.ix_(self.used, self.used)] = np.einsum("hij,j,hkj->ik", self.taps, 1.0 - self.kept[self.used], around)
         noise = np.einsum("ai,ij,aj->", self.pencil.basis, passed, self.pencil.basis)
         return np.asarray(((self._passed(x) - x) ** 2).sum(axis=1) + noise)
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import pkgutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar, TypeVar
 
@@ -17,8 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from auditor.errors import PluginError, did_you_mean
 from auditor.process.containment import contained
-
-ENTRY_POINT_GROUP = "auditor.plugins"
+from auditor.process.plugin_packages import declared, modules_in
 
 KINDS = {
     "attack": "attacks",
@@ -41,6 +38,7 @@ class PluginParameters(BaseModel):
         allow_inf_nan=False,
         arbitrary_types_allowed=True,
         alias_generator=lambda field: field.replace("_", "-"),
+        defer_build=True,
     )
     holds_cells: ClassVar[bool] = False
     """Whether values are cells of a table, which no message may quote."""
@@ -171,16 +169,10 @@ def discover() -> None:
     if _discovered:
         return
     _discovered = True
-    for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (point.name, point.value)):
+    for entry in declared():
         package = _import(entry.name, entry.module)
-        for module in _modules_of(package) if package else ():
+        for module in modules_in(entry.module, getattr(package, "__path__", ())):
             _import(entry.name, module)
-
-
-def _modules_of(package: ModuleType) -> Iterator[str]:
-    for info in pkgutil.iter_modules(getattr(package, "__path__", []), package.__name__ + "."):
-        if not info.name.rpartition(".")[2].startswith("_"):
-            yield info.name
 
 
 def _import(entry_point: str, module: str) -> ModuleType | None:
@@ -227,7 +219,7 @@ def package(cls: type[Plugin]) -> str:
 @cache
 def _declared() -> list[tuple[str, str]]:
     """Return the modules that distributions declare as plugins, each with its distribution's name; files of all of them are read."""
-    return [(entry.module, entry.dist.name) for entry in entry_points(group=ENTRY_POINT_GROUP) if entry.dist is not None]
+    return [(entry.module, entry.dist.name) for entry in declared() if entry.dist is not None]
 
 
 def find(name: str) -> list[type[Plugin]]:

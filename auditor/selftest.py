@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import scipy  # its parts are imported when they are first used
 from pydantic import Field
-from scipy.stats import binomtest
 
 from auditor import registry
 from auditor.api import run
 from auditor.data.source import Source
 from auditor.errors import PluginFailed
 from auditor.expectations.base import worst
+from auditor.process.deferred import pd
 from auditor.registry import PluginParameters
 from auditor.results.model import AuditResult
 from auditor.results.records import Verdict
@@ -137,7 +137,7 @@ def interval(counts: Counts, verdict: Verdict) -> tuple[float, float]:
     releases = sum(counts.values())
     if not releases:
         return 0.0, 1.0
-    low, high = binomtest(counts[verdict], releases).proportion_ci(CONFIDENCE, "exact")
+    low, high = scipy.stats.binomtest(counts[verdict], releases).proportion_ci(CONFIDENCE, "exact")
     return float(low), float(high)
 
 

@@ -11,8 +11,8 @@ from hypothesis import settings
 settings.register_profile("audit", derandomize=True, deadline=None)
 settings.load_profile("audit")
 
-if "AUDITOR_STATE" not in os.environ:  # tests leave the user's own key alone
-    os.environ["AUDITOR_STATE"] = tempfile.mkdtemp(prefix="auditor-state-")
+if "AUDITOR_STATE" not in os.environ:  # tests leave the user's own key alone, and what `auditor list` keeps
+    os.environ["AUDITOR_STATE"] = os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="auditor-state-")
     atexit.register(shutil.rmtree, os.environ["AUDITOR_STATE"], ignore_errors=True)
 
 collect_ignore = ["fuzz_corpus"]  # scenarios that are wrong on purpose, for tests/test_fuzz.py

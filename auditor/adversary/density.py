@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from scipy.special import chdtri
+import scipy  # its parts are imported when they are first used
 
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.types import Array
@@ -93,7 +93,7 @@ def reconstruct(y: Array, counts: Array, edges: Array, noise: NoiseDensity, meth
     mass = np.diff(edges) / (edges[-1] - edges[0])
     if n == 0:
         return Histogram(edges, mass)
-    enough = CHI_SQUARE_SHARE * float(chdtri(max(1, B - 1), 0.05))
+    enough = CHI_SQUARE_SHARE * float(scipy.special.chdtri(max(1, B - 1), 0.05))
     last = -np.inf
     for step in range(1, steps + 1):
         mixed = L @ mass

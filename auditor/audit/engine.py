@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from auditor import registry
@@ -17,6 +18,7 @@ from auditor.data.table import Table
 from auditor.numerics.passes import Job
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
+from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution, Measurement
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import Scheme, by_engine
@@ -43,7 +45,7 @@ class Engine(Protocol):
 
     def audit(
         self, request: ReleaseRequest, context: CellContext, coalitions: list[Coalition], evidence: ReleaseEvidence
-    ) -> tuple[list[Measurement], list[Distribution]]:
+    ) -> tuple[Sequence[Measurement], list[Distribution]]:
         """Make the copies, let every attack with every state of knowledge try every coalition, and fill in the evidence."""
 
     def check_size(self, scheme: Scheme, table: Table, copies: int) -> None:
@@ -88,5 +90,5 @@ def audit_release(request: ReleaseRequest) -> ReleaseAudit:
         coalitions = expand_all(request.scenario.coalitions, context.copies, request.scenario.seed)
         with contained() as failure:
             measurements, distributions = engine.audit(request, context, coalitions, evidence)
-            return ReleaseAudit(measurements, distributions, evidence)
+            return ReleaseAudit(Measurements.of(measurements), distributions, evidence)
     return nothing_of(request.scenario, context, evidence, coalitions, failure.reason)

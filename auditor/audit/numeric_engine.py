@@ -41,10 +41,11 @@ from auditor.audit.pooling.noise_dependence import dependences
 from auditor.audit.workload import numeric_workload
 from auditor.data.table import Table
 from auditor.errors import AuditorError, NotApplicable, PluginError
-from auditor.numerics.blocks import JACKKNIFE_GROUPS, row_blocks
+from auditor.numerics.blocks import moment_groups, row_blocks
 from auditor.numerics.moments import Moments
 from auditor.process.containment import contained
 from auditor.results.evidence import BoostedGain, Dependence, PairedCell, PairedGain, Pooling, ReleaseEvidence
+from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution, Measurement
 from auditor.scenario.model import PluginUse
 from auditor.schemes.base.scheme import Scheme
@@ -86,7 +87,7 @@ class NumericEngine:
 
     def audit(
         self, request: ReleaseRequest, context: CellContext, coalitions: list[Coalition], evidence: ReleaseEvidence
-    ) -> tuple[list[Measurement], list[Distribution]]:
+    ) -> tuple[Measurements, list[Distribution]]:
         """Make the copies once, gather their moments, and let every attack try every coalition."""
         job = None if request.share is None else self.ahead(request)
         stripes = None if request.share is None or job is None else request.share(job)
@@ -103,7 +104,8 @@ class NumericEngine:
         if width == 0:
             raise AuditorError("the table has no column of numbers to add noise to")
         joint = copies if scheme.output_width(width) == width else 0
-        size = 8 * ((joint + 1) * width) ** 2 * (JACKKNIFE_GROUPS + 2)
+        columns = (joint + 1) * width
+        size = 8 * columns**2 * (1 + moment_groups(table.rows, width, columns)[-1][-1][0])
         if size > MOST_MOMENT_BYTES:
             raise AuditorError(
                 f"{copies:,} copies of {width} attributes need {size / 2**30:,.1f} GiB for their joint moments, more than the "
@@ -126,20 +128,20 @@ class Session:
         self.opened, self.context = opened, context
         self.paired: dict[PairedCell, PairedGain] = {}
 
-    def run(self) -> tuple[list[Measurement], list[Distribution]]:
+    def run(self) -> tuple[Measurements, list[Distribution]]:
         """Return the records of the release and of every cell; an attack that fails is recorded, and does not stop the others."""
-        cells, spreads = list(release_records(self.opened, self.context)), list[Distribution]()
+        cells, spreads = [Measurements.of(release_records(self.opened, self.context))], list[Distribution]()
         for knowledge in self.opened.scenario.knowledge:
             for use in self.opened.scenario.attacks:
                 tried = [coalition for coalition in self.opened.coalitions if use.tries(coalition, self.context.copies)]
                 for found, spread in self._tried(replace(self.opened, coalitions=tried), use, knowledge) if tried else ():
-                    cells += found
+                    cells.append(found)
                     spreads += spread
-        return cells + beyond_the_part(self.opened, self.context), spreads
+        return Measurements.concatenated([*cells, beyond_the_part(self.opened, self.context)]), spreads
 
     def testify(self, evidence: ReleaseEvidence) -> None:
         """Fill in what expectations judge the release by."""
-        opened, table = self.opened, self.opened.release.table
+        opened, table = self.opened.by_record, self.opened.release.table
         evidence.law.extend(law_tests(opened.release, opened.law_within, opened.gathered.groups))
         if opened.estimated:
             evidence.facts["learnt"] = opened.release.copies * table.width / table.rows
@@ -154,29 +156,31 @@ class Session:
             told = opened.release.scheme.sufficient(opened.release.blocks(), several)
             evidence.pooling.update({coalition: Pooling(says, (), (), 1, by_classes=True) for coalition, says in told.items()})
 
-    def _tried(self, opened: Opened, use: PluginUse, knowledge: Knowledge) -> list[tuple[list[Measurement], list[Distribution]]]:
+    def _tried(self, opened: Opened, use: PluginUse, knowledge: Knowledge) -> list[tuple[Measurements, list[Distribution]]]:
         """Return the records of one attack; when it fails, coalition by coalition, so that only the cells at fault are lost."""
         with contained() as failure:
             return [self._attempt(opened, use, knowledge)]
         if len(opened.coalitions) > 1:
             return [found for one in opened.coalitions for found in self._tried(replace(opened, coalitions=[one]), use, knowledge)]
-        return [([self.context.empty(use.id, knowledge.label, one, failure.status, failure.reason) for one in opened.coalitions], [])]
+        empty = [self.context.empty(use.id, knowledge.label, one, failure.status, failure.reason) for one in opened.coalitions]
+        return [(Measurements.of(empty), [])]
 
-    def _attempt(self, opened: Opened, use: PluginUse, knowledge: Knowledge) -> tuple[list[Measurement], list[Distribution]]:
+    def _attempt(self, opened: Opened, use: PluginUse, knowledge: Knowledge) -> tuple[Measurements, list[Distribution]]:
         """Return the records of one attack with one state of knowledge on every coalition."""
         attack: Attack = registry.get("attack", use.name)(use.parameters).form()
         scenario, release, context, needed = opened.scenario, opened.release, self.context, opened.needed
         if isinstance(attack, CategoricalAttack) and release.table.categorical is not None and not attack.serial:
-            return binned_records(release.table, release.blocks, opened.law, needed, opened.coalitions, context, use.id, knowledge), []
+            found = binned_records(release.table, release.blocks, opened.law, needed, opened.coalitions, context, use.id, knowledge)
+            return Measurements.of(found), []
         attack.check(release.scheme.family, knowledge)
         if isinstance(attack, LinearAttack) and not opened.gathered.copies.joint:
             attack = attack.over_rows()
         tally = wanted_tally(scenario, np.sqrt(np.diag(release.moments.covariance)), release.table)
-        hits, inferences, namings = list[WholeRecords](), [Inferences() for _ in needed], [Naming() for _ in needed]
+        hits, inferences, namings = list[WholeRecords](), list[Inferences](), list[Naming]()
         if isinstance(attack, LinearAttack):
             errors = linear_errors(opened, attack, knowledge, tally)
         elif isinstance(attack, RowAttack):
-            hits = wanted_hits(scenario, len(needed))
+            hits, inferences, namings = wanted_hits(scenario, len(needed)), [Inferences() for _ in needed], [Naming() for _ in needed]
             errors = row_errors(opened, attack, knowledge, tally, hits, inferences, namings)
         else:
             raise NotApplicable(f"{use.name} is neither a linear nor a row-level attack")
@@ -184,17 +188,19 @@ class Session:
             raise PluginError("the attack's errors are beyond what double precision can square")
         cell, wanted = (use.id, knowledge.label), opened.wanted
         self._note_pairs(cell, [(place, needed[place]) for place in wanted], errors.paired)
-        cells = error_records(context, *cell, needed, wanted, errors)
-        if isinstance(attack, LinearAttack) and errors.bar == "redraws" and not np.isnan(errors.distortion.theory).all():
+        table = error_records(context, *cell, needed, wanted, errors)
+        fresh = opened.law is None or opened.law.serial is None
+        if fresh and isinstance(attack, LinearAttack) and errors.bar == "redraws" and not np.isnan(errors.distortion.theory).all():
             # It counts all draws there are theory of, record by record; where there is no bar, replicates are asked for as ever.
-            cells = [cell._replace(error_bar="sampling") if cell.error_bar == "redraws" else cell for cell in cells]
-        cells += tally_records(scenario, context, *cell, needed, wanted, tally, release.table)
-        for place in wanted:
+            bars = table.columns["error_bar"]
+            table = table.replaced(error_bar=bars._replace(values=["sampling" if bar == "redraws" else bar for bar in bars.values]))
+        cells = tally_records(scenario, context, *cell, needed, wanted, tally, release.table)
+        for place in wanted if inferences else ():
             cells += inference_records(context, *cell, needed[place], inferences[place], release.table.attributes)
             cells += naming_records(context, *cell, needed[place], namings[place])
         if hits:
             cells += whole_record_records(context, *cell, [needed[place] for place in wanted], [hits[place] for place in wanted])
-        return cells, distribution_records(context, *cell, needed, wanted, tally)
+        return Measurements.concatenated([table, cells]), distribution_records(context, *cell, needed, wanted, tally)
 
     def _note_pairs(self, cell: tuple[str, str], places: Sequence[tuple[int, Coalition]], paired: Paired | None) -> None:
         """Keep gains over copies chosen before anything was measured, for whoever judges what pooling buys."""

@@ -26,6 +26,7 @@ from auditor.data.columns.quantiles import MOST_HELD
 from auditor.data.formats.parts import BATCH_ROWS
 from auditor.data.table import Table
 from auditor.numerics.blocks import moment_groups, row_blocks
+from auditor.results.metrics import ALWAYS
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.replacement.base import categories_of
 
@@ -35,6 +36,12 @@ PROCESS_BYTES = 160
 """A tuple's events and snapshots in the replacement process, at most."""
 MERGE_BYTES = 48
 """A key that is counted: it, its count, and what sorting new ones in takes."""
+
+
+MOMENTS_BESIDE = 10
+"""Moments beside those of all groups: their sum, the law, correlations of the noise and the like (measured at 1,000 and 3,000 columns)."""
+RECORD_BYTES = 600
+"""A row of results, from the maps that its figures come from to the files that it is written to (measured at 65,535 coalitions: 570)."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,9 @@ def _numeric_memory(here: Scenario, table: Table, use: SchemeUse, copies: int, c
     scheme = make_scheme(use, here.base)
     block = row_blocks(n, N)[0][1] * 8
     d = (M + 1) * N
-    moments = 8 * d * d * 3 * max(group for parts in moment_groups(n, N) for group, _, _ in parts)
+    cells = coalitions * len(here.attacks) * len(here.knowledge)
+    records = RECORD_BYTES * cells * (N + 1) * len(ALWAYS)
+    moments = 8 * d * d * (1 + moment_groups(n, N, d)[-1][-1][0] + MOMENTS_BESIDE)
     record = scheme.blank(1, N).nbytes
     blocks = block * (M * record // 8 + d + 4 * N)
     rowwise = [not issubclass(registry.get("attack", attack.name), LinearAttack) for attack in here.attacks]
@@ -88,10 +97,10 @@ def _numeric_memory(here: Scenario, table: Table, use: SchemeUse, copies: int, c
     each_row = 3 * coalitions * N * block if any(rowwise) else 0
     whole = n * N * 8 * (1 + M) if here.utility is not None or scheme.needs_table else 0
     if table.streamed:
-        return moments + blocks + max(linear_rows, each_row) + whole + BATCH_ROWS * N * 8 * 4
+        return records + moments + blocks + max(linear_rows, each_row) + whole + BATCH_ROWS * N * 8 * 4
     kept = n * M * record
     copies_kept = kept if kept <= KEEP_BYTES else 0
-    return moments + blocks + max(linear_rows, each_row) + 3 * n * N * 8 + copies_kept
+    return records + moments + blocks + max(linear_rows, each_row) + 3 * n * N * 8 + copies_kept
 
 
 def _categorical_memory(here: Scenario, table: Table, data: CategoricalTable, copies: int) -> int:

@@ -25,8 +25,13 @@ LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations", "cases")
 @guarded
 def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None) -> None:
     """Validate without running, and print the plan: cells, rows, an estimate of the work."""
-    from auditor.runs.plan import outline
+    from auditor.runs.workers import without_collection
 
+    with without_collection():
+        from auditor import registry
+        from auditor.runs.plan import outline
+
+        registry.discover()
     checked = read_all(scenarios, changes, seed)
     warn_of_broken_plugins()
     with one_line_warnings():
@@ -38,10 +43,15 @@ def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None
 @guarded
 def list_(what: str | None) -> None:
     """Show what is installed, with one line each."""
-    from auditor import catalogue
+    from auditor.catalogue.kept import answer
 
-    warn_of_broken_plugins()
-    put(catalogue.listing((what,) if what else LISTS))
+    def made() -> str:
+        from auditor.catalogue.pages import listing
+
+        warn_of_broken_plugins()
+        return listing((what,) if what else LISTS)
+
+    put(answer(f"list {what}" if what else "list", made))
 
 
 @click.command()
@@ -49,10 +59,15 @@ def list_(what: str | None) -> None:
 @guarded
 def show(name: str) -> None:
     """Show one plugin or scenario: what it assumes, what it needs to know, its parameters, its paper."""
-    from auditor import catalogue
+    from auditor.catalogue.kept import answer
 
-    warn_of_broken_plugins()
-    put(catalogue.page(name))
+    def made() -> str:
+        from auditor.catalogue.pages import page
+
+        warn_of_broken_plugins()
+        return page(name)
+
+    put(answer(f"show {name}", made))
 
 
 @click.command()

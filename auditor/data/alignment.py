@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import pandas as pd
-from scipy.special import chdtrc, fdtrc, ndtr
+import scipy  # its parts are imported when they are first used
 
+from auditor.process.deferred import pd
 from auditor.text.column_names import quoted
 from auditor.types import Array
 
@@ -133,7 +133,7 @@ def relation(X: Array, Y: Array, most: Array | float = 1.0) -> Literal["related"
         return "unclear"
     ranks = _ranks(X), _ranks(Y)
     strongest = max(np.abs(z_scores(X, Y)).max(), np.abs(z_scores(*ranks)).max())
-    chance = min(2 * N * 2 * ndtr(-strongest), 2 * _mixed_chance(X, Y), 2 * _mixed_chance(*ranks))
+    chance = min(2 * N * 2 * scipy.special.ndtr(-strongest), 2 * _mixed_chance(X, Y), 2 * _mixed_chance(*ranks))
     if 2 * chance < UNRELATED:
         return "related"
     if n <= 2 * N + FEWEST:  # any records are a mixture of so many columns
@@ -173,7 +173,7 @@ def _mixed_chance(X: Array, Y: Array) -> float:
     """Return the chance of such canonical correlations among unrelated rows, by Bartlett's χ² for Wilks' Λ = Π (1 − ρ_k²)."""
     n, N = X.shape
     rho = _canonical(X, Y)
-    return float(chdtrc(N * N, -(n - N - 1.5) * np.log1p(-(rho**2)).sum())) if n > 2 * N + 2 else 1.0
+    return float(scipy.special.chdtrc(N * N, -(n - N - 1.5) * np.log1p(-(rho**2)).sum())) if n > 2 * N + 2 else 1.0
 
 
 def _canonical(X: Array, Y: Array) -> Array:
@@ -212,7 +212,7 @@ def _swapped(X: Array, Y: Array, names: tuple[str, ...]) -> str:
     mixed = np.sum((np.linalg.svd(_standard(X), full_matrices=False)[0].T @ _standard(Y)) ** 2, axis=0) / n
     more = mixed - linear**2
     F = more / (N - 1) / (np.maximum(1 - mixed, 1e-12) / (n - N - 1))
-    mixture = fdtrc(N - 1, n - N - 1, F) < MIXTURE
+    mixture = scipy.special.fdtrc(N - 1, n - N - 1, F) < MIXTURE
     if not len(wrong) or ((off > 0.2) | mixture)[wrong].any():
         return ""
     swapped = ", ".join(f"{quoted(names[j])} holds {quoted(names[order[j]])}" for j in wrong[:4])

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning, DataError
 from auditor.numerics.blocks import row_blocks
+from auditor.process.deferred import pd
 from auditor.text.column_names import counted, listed, quoted
 from auditor.types import Array, Microdata
 

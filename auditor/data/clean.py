@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
 from auditor.data.columns.checks import Gaps, Survey
 from auditor.data.columns.scan import Scan, scan
@@ -17,6 +16,7 @@ from auditor.data.streamed import rows as streamed
 from auditor.data.streamed.rows import FileRows, complete, fill_values
 from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
+from auditor.process.deferred import pd
 from auditor.text.column_names import counted
 from auditor.types import Array
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import Attribute, CategoricalTable, bin_codes, joined
@@ -16,6 +15,7 @@ from auditor.data.copies import check_rows_match, named_after, places_by_key
 from auditor.data.formats import readers as reading
 from auditor.data.load import read_columns
 from auditor.errors import AuditorError
+from auditor.process.deferred import pd
 from auditor.text.column_names import counted, quoted
 from auditor.types import Codes
 

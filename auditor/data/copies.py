@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from auditor.data.clean import Asked, numbers_of_frame, numbers_of_pieces
 from auditor.data.columns.checks import check_variance
@@ -25,6 +24,7 @@ from auditor.data.request import DataUse
 from auditor.data.streamed.rows import FileRows
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError
+from auditor.process.deferred import pd
 from auditor.text.column_names import listed, nearest, quoted
 from auditor.types import Array
 
@@ -146,7 +146,7 @@ def _order(places: NDArray[np.intp], rows: int) -> Array | None:
     if (np.diff(places) > 0).all():
         return None
     scores = np.full(rows, np.nan)
-    scores[places] = ndtri((np.arange(len(places)) + 0.5) / len(places))
+    scores[places] = scipy.special.ndtri((np.arange(len(places)) + 0.5) / len(places))
     return scores
 
 

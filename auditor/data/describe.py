@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from scipy.special import ndtri
+import scipy  # its parts are imported when they are first used
 
 from auditor.data.clean import check_rows
 from auditor.data.columns.dates import days_of
@@ -18,6 +17,7 @@ from auditor.data.columns.kinds import Column, column_of
 from auditor.data.columns.row_order import follows_the_one_before, in_order_of
 from auditor.data.formats.parts import Piece, whole_frame
 from auditor.data.load import is_file, source_frame, source_pieces
+from auditor.process.deferred import pd
 
 MOST_PIECES = 8
 """Parts of a large file that are looked at: the first, the last, and others evenly between; of CSV a few megabytes each."""
@@ -154,7 +154,7 @@ def _dependent(runs: Sequence[pd.DataFrame], columns: Sequence[Column]) -> dict[
     found = {}
     for column in numeric:
         r, pairs = follows_the_one_before([days_of(run[column.name], column.form).astype(float) for run in runs])
-        bound = -ndtri(FALSE_ALARM / (2 * len(numeric))) / sqrt(max(1, pairs))
+        bound = -scipy.special.ndtri(FALSE_ALARM / (2 * len(numeric))) / sqrt(max(1, pairs))
         if abs(r) > max(bound, LEAST_CORRELATION):
             found[column.name] = r
     return found

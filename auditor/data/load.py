@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
@@ -34,6 +33,7 @@ from auditor.data.table import Table
 from auditor.errors import DataError, PluginError, PluginFailed
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import contained
+from auditor.process.deferred import pd
 from auditor.process.memory import check_room
 from auditor.registry import PluginParameters, get
 from auditor.results.files import located

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product, split
 from auditor.errors import DataError
+from auditor.process.deferred import pd
 from auditor.types import Codes, Microdata
 
 

@@ -8,13 +8,13 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from auditor.data.columns.dates import days_of, plain_days
 from auditor.data.formats.as_written import frames_as_written
 from auditor.data.formats.file_kinds import is_parquet
 from auditor.data.load import file_pieces, is_file, source_frame
 from auditor.errors import DataError
+from auditor.process.deferred import pd
 
 Stored = Literal["date", "time", "integer", "float", ""]
 """What a file says that a column holds: dates, points in time, whole numbers or floats; nothing of numbers in a text file."""

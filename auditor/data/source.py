@@ -7,9 +7,9 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from auditor import registry
+from auditor.process.deferred import pd
 from auditor.registry import Plugin
 
 

@@ -62,7 +62,7 @@ class Exposure(Expectation):
         copies = copies_released(evidence)
         errors, away = (selector(self.parameters, metric, copies, each_attribute=True) for metric in (METRIC, GIVEN_AWAY))
         measured = [r for r in evidence.measurements if r.status == "ok" and r.attack and (whole or r.attribute != "*")]
-        measured = [r for r in measured if not given_in_clear(r)]
+        measured = [r for r in measured if not given_in_clear(r.knowledge, r.attribute)]
         found = [*filter(errors, measured), *map(_kept, filter(away, measured))]
         asked = self.parameters.unknown
         bound = asked.at_least if asked.at_least is not None else asked.at_most
@@ -90,7 +90,7 @@ def _kept(record: Measurement) -> Measurement:
     return record._replace(value=value, ci_low=low, ci_high=high, theory=theory)
 
 
-def given_in_clear(record: Measurement) -> bool:
+def given_in_clear(knowledge: str | None, attribute: str) -> bool:
     """Return whether an attribute's true values were given to the adversary: ``known-attributes(age, salary)``."""
-    kind, _, names = str(record.knowledge).partition("(")
-    return kind == "known-attributes" and record.attribute in names.removesuffix(")").split(", ")
+    kind, _, names = str(knowledge).partition("(")
+    return kind == "known-attributes" and attribute in names.removesuffix(")").split(", ")

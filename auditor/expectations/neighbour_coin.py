@@ -6,8 +6,8 @@ data: how often the new value is the neighbours' there, ``u + v + (1 − u − v
 
 from __future__ import annotations
 
+import scipy  # its parts are imported when they are first used
 from pydantic import Field
-from scipy.special import bdtr, bdtrc
 
 from auditor.expectations.base import Expectation, Filter, Judgement, listed, worst
 from auditor.numerics.statistics import holm
@@ -59,5 +59,5 @@ def _two_sided(same: int, n: int, chance: float) -> float:
     """Exact binomial p-value, doubled smaller tail."""
     if n == 0:
         return 1.0
-    below, above = float(bdtr(same, n, chance)), float(bdtrc(same - 1, n, chance)) if same > 0 else 1.0
+    below, above = float(scipy.special.bdtr(same, n, chance)), float(scipy.special.bdtrc(same - 1, n, chance)) if same > 0 else 1.0
     return min(1.0, 2.0 * min(below, above))

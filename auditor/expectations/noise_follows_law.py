@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 
+import scipy  # its parts are imported when they are first used
 from pydantic import Field
-from scipy.special import ndtri
 
 from auditor.expectations.base import Expectation, Filter, Judgement, Share, listed
 from auditor.numerics.statistics import holm
@@ -80,4 +80,4 @@ def _finding(release: ReleaseEvidence, test: LawTest) -> str:
 
 def _could_hide(test: LawTest, level: float) -> float:
     """Return the size of a departure that a statistic at this level finds every other time."""
-    return float(-ndtri(level / (2.0 * max(test.tests, 1)))) / (test.telling * math.sqrt(test.rows))
+    return float(-scipy.special.ndtri(level / (2.0 * max(test.tests, 1)))) / (test.telling * math.sqrt(test.rows))

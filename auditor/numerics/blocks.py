@@ -28,6 +28,11 @@ PIECE_VALUES = 2**16
 JACKKNIFE_GROUPS = 32
 """Groups of rows for jackknife errors: their variance is known to 1/sqrt(2·31) = 13 %, and t(31) is close to normal."""
 
+FEWEST_GROUPS = 8
+"""Groups where each takes much memory: intervals by t(7) cover as often, and are a sixth wider."""
+MOST_PRODUCTS = 2**25
+"""Products in the moments of all groups, 256 MiB: of fewer than 724 columns all groups are kept."""
+
 
 def row_blocks(rows: int, width: int) -> list[tuple[int, int]]:
     """Return the ``(start, stop)`` of every block of a table with that many rows and attributes.
@@ -37,8 +42,13 @@ def row_blocks(rows: int, width: int) -> list[tuple[int, int]]:
     >>> row_blocks(100_000, 8)
     [(0, 32768), (32768, 65536), (65536, 98304), (98304, 100000)]
     """
-    size = max(64, BLOCK_VALUES // max(1, width))
+    size = block_rows(width)
     return [(start, min(start + size, rows)) for start in range(0, rows, size)]
+
+
+def block_rows(width: int) -> int:
+    """Return how many rows every block but the last one has, of a table with that many attributes."""
+    return max(64, BLOCK_VALUES // max(1, width))
 
 
 STRIPES = 64
@@ -108,19 +118,23 @@ def block_head(rows: int, width: int, wanted: int) -> int | None:
     return math.ceil(wanted * (stop - start) / rows)
 
 
-def moment_groups(rows: int, width: int) -> list[list[tuple[int, int, int]]]:
+def moment_groups(rows: int, width: int, columns: int = 0) -> list[list[tuple[int, int, int]]]:
     """Return, block by block, ``(group, start, stop)`` of the row groups that joint moments are kept for.
 
     Those of ``row_groups`` while there are few blocks; of more than ``STRIPES`` blocks, groups are runs of as many whole stripes each, and
-    there are exactly ``STRIPES`` of them, so that what is kept does not grow with the table.
+    there are exactly ``STRIPES`` of them, so that what is kept does not grow with the table. Where moments of so many ``columns`` are
+    large, neighbouring groups are one, evenly: no more are left than ``MOST_PRODUCTS`` has room for, and ``FEWEST_GROUPS`` at the least.
     """
     cuts, lines = row_groups(rows, width), stripes(rows, width)
     if len(cuts) <= STRIPES:
         numbers = itertools.count()
-        return [[(next(numbers), a, b) for a, b in parts] for parts in cuts]
-    together = len(lines) // STRIPES
-    group = [number // together for number, cut in enumerate(lines) for _ in range(*cut)]
-    return [[(group[block], a, b) for a, b in parts] for block, parts in enumerate(cuts)]
+        found = [[(next(numbers), a, b) for a, b in parts] for parts in cuts]
+    else:
+        together = len(lines) // STRIPES
+        group = [number // together for number, cut in enumerate(lines) for _ in range(*cut)]
+        found = [[(group[block], a, b) for a, b in parts] for block, parts in enumerate(cuts)]
+    count, most = found[-1][-1][0] + 1, max(FEWEST_GROUPS, MOST_PRODUCTS // max(1, columns**2))
+    return found if count <= most else [[(number * most // count, a, b) for number, a, b in parts] for parts in found]
 
 
 def _split(start: int, stop: int, parts: int) -> list[tuple[int, int]]:

@@ -17,11 +17,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
+import scipy  # its parts are imported when they are first used
 from numpy.typing import DTypeLike, NDArray
-from scipy.special import ndtri
 
 from auditor.errors import PluginError
 from auditor.types import Array
@@ -59,6 +56,9 @@ class ReleaseKey:
 
     def stream(self, *name: object) -> CipherStream:
         """Return the stream that belongs to a name; no two names share a cipher's key."""
+        from cryptography.hazmat.primitives.hashes import SHA256  # here for start-up: audits need no cipher
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
+
         return CipherStream(HKDFExpand(SHA256(), 32, repr(name).encode()).derive(self._secret))
 
 
@@ -72,6 +72,8 @@ class CipherStream:
     """
 
     def __init__(self, key: bytes) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # for start-up, as above
+
         self._encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
         self._buffer = np.empty(8 * PIECE + 16, dtype=np.uint8)  # the cipher asks for room for one block more
 
@@ -100,7 +102,7 @@ class CipherStream:
             np.add(words.view(np.int64), 0.5, out=part)  # never 0, and as likely −s as s
             part *= 2.0**-64
             p = np.abs(part)
-            np.copysign(ndtri(p, out=p), part, out=part)
+            np.copysign(scipy.special.ndtri(p, out=p), part, out=part)
 
         return self._filled(normal, size, out)
 

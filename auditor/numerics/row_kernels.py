@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg.blas import daxpy, dgemm
+import scipy  # its parts are imported when they are first used
 
 from auditor.numerics.blocks import chunks, evenly
 from auditor.numerics.moments import RUN, subtract_row
@@ -125,7 +125,7 @@ def _mixed(blocks: Sequence[Array], offset: Array, centre: Array, copies: Sequen
 
 def add_scaled(x: Array, weight: float, y: Array) -> None:
     """Add ``weight · x`` to ``y`` in place, in one pass; both C-contiguous and of one shape."""
-    daxpy(x.reshape(-1), y.reshape(-1), a=weight)
+    scipy.linalg.blas.daxpy(x.reshape(-1), y.reshape(-1), a=weight)
 
 
 class RowProduct:
@@ -222,7 +222,7 @@ def _add_product(factor: float, rows: Array, matrix: Array, out: Array) -> None:
     BLAS would put 0 where it writes to before it adds: what every row gets is there already, at no cost of its own.
     """
     if rows.size:
-        dgemm(factor, matrix.T, rows.T, beta=1.0, c=out.T, overwrite_c=True)
+        scipy.linalg.blas.dgemm(factor, matrix.T, rows.T, beta=1.0, c=out.T, overwrite_c=True)
 
 
 def _low_rank(W: Array, size: float) -> tuple[Array, Array] | None:

@@ -6,28 +6,29 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import chdtri, chndtr, fdtr, ncfdtr, ndtr, ndtri, stdtr, stdtrit
+import scipy  # its parts are imported when they are first used
 
 from auditor.types import Array
 
-CONFIDENCE = 0.95
-Z_95 = float(ndtri(0.5 + CONFIDENCE / 2))
+Z_95 = 1.959963984540054
+"""``ndtri(0.975)``: half a 95 % interval, in standard errors; written out for start-up, which SciPy's functions would make longer."""
 
 
 def quantile(probability: float, degrees: float = math.inf) -> float:
     """Return the quantile of Student's t, or of the normal when ``degrees`` is infinite."""
-    return float(ndtri(probability) if math.isinf(degrees) else stdtrit(degrees, probability))
+    return float(scipy.special.ndtri(probability) if math.isinf(degrees) else scipy.special.stdtrit(degrees, probability))
 
 
 def quantiles(probability: float, degrees: Array) -> Array:
     """Return ``quantile`` for an array of degrees of freedom, infinite ones among them."""
     finite = np.isfinite(degrees)
-    return np.asarray(np.where(finite, stdtrit(np.where(finite, degrees, 1.0), probability), ndtri(probability)))
+    by_t = scipy.special.stdtrit(np.where(finite, degrees, 1.0), probability)
+    return np.asarray(np.where(finite, by_t, scipy.special.ndtri(probability)))
 
 
 def tail(statistic: float, degrees: float = math.inf) -> float:
     """Return ``P(T > statistic)`` for Student's t, or for the normal when ``degrees`` is infinite."""
-    return float(ndtr(-statistic) if math.isinf(degrees) else stdtr(degrees, -statistic))
+    return float(scipy.special.ndtr(-statistic) if math.isinf(degrees) else scipy.special.stdtr(degrees, -statistic))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -128,21 +129,21 @@ def share_tests(shares: Sequence[tuple[float, int, int]], margin: float) -> tupl
         return 1.0, 0.0
     F = math.fsum((n - p) * share / (1.0 - share) for share, p, n in shares) / degrees
     noncentrality = sum(n for _, _, n in shares) * margin / (1.0 - margin)
-    below, as_small = float(ncfdtr(degrees, rest, noncentrality, F)), float(fdtr(degrees, rest, F))
+    below, as_small = float(scipy.special.ncfdtr(degrees, rest, noncentrality, F)), float(scipy.special.fdtr(degrees, rest, F))
     return (min(1.0, below / as_small) if as_small > 0.0 else 1.0), 1.0 - below
 
 
 def observations_needed(regressors: int, margin: float, level: float, power: float) -> int:
     """Return how many observations let ``share_tests`` rule out the margin with this power, if the true share is 0."""
-    likely = float(chdtri(regressors, 1.0 - power))
+    likely = float(scipy.special.chdtri(regressors, 1.0 - power))
     level = level * power  # share_tests divides by the chance of as small a share under no gain, which is the power here
     n = 16
-    while chndtr(likely, regressors, n * margin / (1.0 - margin)) > level:
+    while scipy.special.chndtr(likely, regressors, n * margin / (1.0 - margin)) > level:
         n *= 2
     low = n // 2
     while n - low > max(1, low // 100):
         middle = (low + n) // 2
-        low, n = (middle, n) if chndtr(likely, regressors, middle * margin / (1.0 - margin)) > level else (low, middle)
+        low, n = (middle, n) if scipy.special.chndtr(likely, regressors, middle * margin / (1.0 - margin)) > level else (low, middle)
     return n
 
 

@@ -19,8 +19,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
-from scipy.special import gammaln, ive, xlogy
 
 from auditor.numerics.random_streams import Rng
 from auditor.types import Array
@@ -53,8 +53,8 @@ def log_poisson(k: Array, mean: Array | float) -> Array:
     k, m = np.broadcast_arrays(np.asarray(k, dtype=np.float64), np.asarray(mean, dtype=np.float64))
     found, few = np.empty(k.shape), k < STIRLING_FROM
     if few.all():  # the common case for small means, without its parts copied out and in
-        return np.asarray(xlogy(k, m) - m - gammaln(k + 1.0))
-    found[few] = xlogy(k[few], m[few]) - m[few] - gammaln(k[few] + 1.0)
+        return np.asarray(scipy.special.xlogy(k, m) - m - scipy.special.gammaln(k + 1.0))
+    found[few] = scipy.special.xlogy(k[few], m[few]) - m[few] - scipy.special.gammaln(k[few] + 1.0)
     n, m = k[~few], m[~few]
     r = 1.0 / (n * n)
     delta = (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0 - r / 1188.0) * r) * r) * r) / n
@@ -123,7 +123,7 @@ def _skellam_table(v: float) -> tuple[Array, Places]:
 
     Probabilities fall, so that small ones are added to a sum last, and the last sum is above every uniform number.
     """
-    p = ive(np.arange(np.ceil(10.0 * np.sqrt(v)) + 40.0), v)
+    p = scipy.special.ive(np.arange(np.ceil(10.0 * np.sqrt(v)) + 40.0), v)
     total = np.cumsum(np.concatenate([p[:1], np.repeat(p[1:], 2)]))
     total = total[: int((total < total[-1]).sum()) + 1]
     cells = 4 * len(total)

@@ -6,9 +6,10 @@ import sys
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from threadpoolctl import ThreadpoolController
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 
 @cache
@@ -25,6 +26,8 @@ def version(package: str) -> str:
 
 def one_thread() -> AbstractContextManager[Any]:
     """Hold linear algebra to one thread: its sums depend on the number of threads, and results must not."""
+    import scipy.linalg  # noqa: F401 - its own library of linear algebra, which would not be held if it came later
+
     limited: AbstractContextManager[Any] = _libraries(len(sys.modules)).limit(limits=1)
     return limited
 
@@ -32,5 +35,7 @@ def one_thread() -> AbstractContextManager[Any]:
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> ThreadpoolController:
     """Finding the libraries takes as long as a small audit: they are looked for again only after an import, which may have brought one."""
+    from threadpoolctl import ThreadpoolController  # here for start-up, as `scipy.linalg` above
+
     del modules  # the cache's key
     return ThreadpoolController()

@@ -9,6 +9,11 @@ _WORKS = {
         "modified periodograms. IEEE Transactions on Audio and Electroacoustics 15(2), 70–73, 1967."
     ),
     "parzen1961": "E. Parzen. Mathematical considerations in the estimation of spectra. Technometrics 3(2), 167–190, 1961.",
+    "yule1927": (
+        "G. U. Yule. On a method of investigating periodicities in disturbed series, with special reference to Wolfer's sunspot numbers. "
+        "Philosophical Transactions of the Royal Society A 226, 267–298, 1927."
+    ),
+    "schwarz1978": "G. Schwarz. Estimating the dimension of a model. Annals of Statistics 6(2), 461–464, 1978.",
     "stein1981": "C. M. Stein. Estimation of the mean of a multivariate normal distribution. Annals of Statistics 9(6), 1135–1151, 1981.",
     "baum1970": (
         "L. E. Baum, T. Petrie, G. Soules and N. Weiss. A maximization technique occurring in the statistical analysis of probabilistic "

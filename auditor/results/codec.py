@@ -13,6 +13,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints, is_typeddict
 
+from auditor.results.measurements import Coded, Measurements
+from auditor.results.records import Measurement
+
 Convert = Callable[[Any], Any]
 _SCALARS: dict[Any, tuple[type, ...]] = {float: (float, int), int: (int,), str: (str,), bool: (bool,), type(None): (type(None),)}
 
@@ -50,6 +53,8 @@ def codec(declared: Any) -> tuple[Convert, Convert]:
         return _same, _one_of(arguments)
     if origin in (Union, types.UnionType) and len(arguments) == 2 and type(None) in arguments:
         return _optional(*codec(next(part for part in arguments if part is not type(None))))
+    if declared is Measurements:
+        return _measurements()
     if origin is list and isinstance(arguments[0], type) and issubclass(arguments[0], tuple):
         return _table(arguments[0])
     if origin in (list, tuple) and (origin is list or arguments[-1] is Ellipsis):
@@ -172,6 +177,21 @@ def _table(declared: Any) -> tuple[Convert, Convert]:
         return list(map(declared._make, zip(*found, strict=True)))
 
     return encoded, decoded
+
+
+def _measurements() -> tuple[Convert, Convert]:
+    """The table of measurements: what is read is what a list of its records would be."""
+    hints, (_, decode) = get_type_hints(Measurement), _table(Measurement)
+
+    def encoded(table: Measurements) -> Any:
+        if not len(table):
+            return []
+        return [
+            [list(map(codec(hints[field])[0], column.values)), column.places.tolist()] if isinstance(column, Coded) else table.column(field)
+            for field, column in table.columns.items()
+        ]
+
+    return encoded, lambda value: Measurements.of(decode(value))
 
 
 def _column(declared: Any) -> tuple[Convert, Convert]:

@@ -15,7 +15,7 @@ An attack's error in data units over the same without a unit is the exact varian
 | --- | --- |
 | figures in data units (``distortion``, ``rmse``, bins) | times *rounded over exact variance*, one factor an attribute |
 | figures of noise whose size is stated in data units | rounded to a step of at most half their own |
-| guarantees of noise whose size is the table's own moments | withheld: a stated change over that size, at many levels, is the variance |
+| guarantees of noise whose size, or memory, is the table's own | withheld: a stated change over it, at many levels, is the variance |
 
 The factor is what makes it hold: were each figure rounded by itself, the mean of many quotients ``distortion / normalized_error`` would be
 the variance again. With one factor every such quotient is the *rounded* variance, and figures still agree with one another.
@@ -67,7 +67,7 @@ class Results(Protocol):
         """One summary a table."""
 
     @property
-    def measurements(self) -> list[Measurement]:
+    def measurements(self) -> Sequence[Measurement]:
         """One record a figure."""
 
     @property
@@ -100,7 +100,7 @@ def disclosed(result: R) -> R:
     tables = [_Disclosed(summary) for summary in result.data]
     uses = result.scenario.get("schemes", ())
     absolute = {use["id"] for use in uses if _states_a_variance(use)}
-    sized = {use["id"] for use in uses if "noise" in use} - absolute
+    sized = {use["id"] for use in uses if "noise" in use and (use["id"] not in absolute or use.get("serial") == "data")}
     found = _finder(tables)
     return result.model_copy(update={
         "data": [table.summary for table in tables],

@@ -7,23 +7,25 @@ written, printed or drawn is what `AuditResult.disclosed` leaves of them.
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from auditor import registry
 from auditor.errors import AuditorError
 from auditor.results import reader, tidy
 from auditor.results.disclosure import disclosed
 from auditor.results.files import write_atomically
-from auditor.results.records import SCHEMA_VERSION, DataSummary, Distribution, ExpectationRecord, Measurement
+from auditor.results.measurements import Coded, Measurements
+from auditor.results.records import SCHEMA_VERSION, SCHEMA_VERSION_BESIDE, DataSummary, Distribution, ExpectationRecord
 from auditor.results.remedies import Remedy
 from auditor.text.safe_text import clean, escaped
 
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
 
 STOPPED = {"SIGINT": 130, "SIGTERM": 143}
 """Exit status by the signal that stopped an audit: 128 and its number, as shells have it."""
+
+MOST_IN_JSON = 50_000
+"""Measurements that ``results.json`` holds itself, some 400 bytes each; more are columns of ``results.parquet``, some 40 bytes each."""
+TABLE = "results.parquet"
 
 HEAD = {"scenario", "provenance", "data", "releases", "plugins", "references", "attack_kinds", "untried"}
 """Fields that are written as they are, before the long lists."""
@@ -122,7 +128,7 @@ class Partial(BaseModel):
 class AuditResult(BaseModel):
     """Everything an audit found.
 
-    ``measurements`` is the tidy table; ``frame()`` gives it as a DataFrame. ``exit_status`` is the command line's.
+    ``measurements`` is the tidy table, a sequence of records; ``frame()`` gives it as a DataFrame. ``exit_status`` is the command line's.
     """
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
@@ -136,7 +142,7 @@ class AuditResult(BaseModel):
     plugins: list[PluginSummary] = Field(default_factory=list)
     references: list[Reference] = Field(default_factory=list)
     expectations: list[ExpectationRecord]
-    measurements: list[Measurement]
+    measurements: Annotated[Measurements, BeforeValidator(Measurements.of)]
     distributions: list[Distribution] = Field(default_factory=list)
     attack_kinds: dict[str, str] = Field(default_factory=dict, description="kind of each attack that was tried or left out, by its name")
     untried: list[str] = Field(default_factory=list, description="attacks that apply, by name, and that the scenario leaves out")
@@ -155,7 +161,7 @@ class AuditResult(BaseModel):
     @property
     def failed(self) -> bool:
         """Whether an attack, a scheme or an expectation failed while running."""
-        return any(record.status == "failed" for record in self.measurements) or any(record.failed for record in self.expectations)
+        return bool(self.measurements.where(status="failed").any()) or any(record.failed for record in self.expectations)
 
     @property
     def exit_status(self) -> int:
@@ -174,6 +180,13 @@ class AuditResult(BaseModel):
         return f"<AuditResult {clean(self.name)!r}: expectations: {judged}; {len(self.measurements):,} measurements{stopped}>"
 
     __str__ = __repr__
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return the results with some fields replaced, of which nothing is validated; a list of measurements becomes the table."""
+        changed = dict(update or {})
+        if "measurements" in changed:
+            changed["measurements"] = Measurements.of(changed["measurements"])
+        return super().model_copy(update=changed, deep=deep)
 
     def frame(self) -> pd.DataFrame:
         """Return the measurements as a tidy DataFrame, one row a measurement, with columns to group by (`auditor.results.tidy`)."""
@@ -195,36 +208,36 @@ class AuditResult(BaseModel):
         """Return the results as they may be written, as JSON; NaN and infinity become null, as JSON has neither."""
         return self.disclosed()._json()
 
-    def _json(self) -> str:
+    def _json(self, table: dict[str, Any] | None = None) -> str:
+        """Write JSON; with a reference to the table of measurements where that is in a file beside."""
         head = {
-            "schema_version": self.schema_version,
+            "schema_version": self.schema_version if table is None else SCHEMA_VERSION_BESIDE,
             "name": self.name,
             **self.model_dump(mode="json", include=HEAD),
             "expectations": [record.model_dump(mode="json", exclude_defaults=True) for record in self.expectations],
             **({} if self.partial is None else {"partial": self.partial.model_dump(mode="json")}),
         }
-        long = (("measurements", self.measurements), ("distributions", self.distributions))
-        lists = (f'"{name}":[{",".join(_written(record._asdict()) for record in records)}]' for name, records in long)
-        return escaped(f"{_written(head)[:-1]},{','.join(lists)}}}\n")
+        measurements = f"[{_rows(self.measurements)}]" if table is None else _written(table)
+        spreads = ",".join(_written(spread._asdict()) for spread in self.distributions)
+        return escaped(f'{_written(head)[:-1]},"measurements":{measurements},"distributions":[{spreads}]}}\n')
 
     def save(self, directory: str | os.PathLike[str]) -> Path:
         """Write ``results.json`` and ``results.parquet`` atomically, with what may leave the owner's machine (`disclosed`).
+
+        More than ``MOST_IN_JSON`` measurements are in ``results.parquet`` alone, which ``results.json`` then names with a checksum.
 
         Returns
         -------
         Path
             The directory written to, made if it was not there.
         """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
         released = self.disclosed()
-        write_atomically(folder / "results.json", released.to_json().encode())
-        sink = pa.BufferOutputStream()
-        pq.write_table(tidy.arrow(released.measurements), sink)
-        write_atomically(folder / "results.parquet", sink.getvalue().to_pybytes())
+        table = tidy.parquet(released.measurements)
+        beside = None if len(released.measurements) <= MOST_IN_JSON else {"file": TABLE, "sha256": hashlib.sha256(table).hexdigest()}
+        write_atomically(folder / "results.json", released._json(beside).encode())
+        write_atomically(folder / TABLE, table)
         return folder
 
     @classmethod
@@ -265,7 +278,18 @@ def _display() -> Any:
 _encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
 
 
-def _written(value: dict[str, Any]) -> str:
+def _rows(measurements: Measurements) -> str:
+    """Write the rows of a table, each as a record; what many rows say is written once and then repeated as text."""
+    fields = [
+        Coded(column.places, [_written(value) for value in column.values]).expanded() if isinstance(column, Coded)
+        else [repr(number) if math.isfinite(number) else "null" for number in column.tolist()]
+        for column in measurements.columns.values()
+    ]  # fmt: skip
+    record = f"{{{','.join(f'{_encode(name)}:%s' for name in measurements.columns)}}}"
+    return ",".join(map(record.__mod__, zip(*fields, strict=True)))
+
+
+def _written(value: Any) -> str:
     """Write JSON; NaN and infinity, which are rare and cost a walk over everything, are looked for only where JSON refuses them."""
     try:
         return _encode(value)

@@ -5,15 +5,20 @@ Reports and comparisons may then rely on numbers being finite, coalitions ascend
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
+
 from auditor.errors import AuditorError
+from auditor.results import tidy
+from auditor.results.measurements import NUMBERS, Measurements
 from auditor.results.metrics import RENAMED
-from auditor.results.records import SCHEMA_VERSION, Distribution, ErrorBar, Measurement, Status
+from auditor.results.records import SCHEMA_VERSION, SCHEMA_VERSION_BESIDE, Distribution, ErrorBar, Measurement, Status
 
 LARGEST = 1e150
 """Numbers beyond this are refused: sums of their squares would not be finite."""
@@ -39,14 +44,47 @@ def read(file: Path) -> dict[str, Any]:
     version = document.get("schema_version")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise _no_results(file, "no schema_version")
-    if version > SCHEMA_VERSION:
-        raise AuditorError(f"{file}: schema_version {version} is newer than this program reads ({SCHEMA_VERSION})")
+    if version > SCHEMA_VERSION_BESIDE:
+        raise AuditorError(f"{file}: schema_version {version} is newer than this program reads ({SCHEMA_VERSION_BESIDE})")
+    beside = document.get("measurements") if version == SCHEMA_VERSION_BESIDE else None
+    if isinstance(beside, dict):
+        document |= {"schema_version": SCHEMA_VERSION, "measurements": []}
     lists = {name: _list(file, document, name) for name in ("measurements", "distributions")}
     if (wrong := _all_finite(document)) is not None:
         raise _no_results(file, wrong)
-    document["measurements"] = [_record(file, f"measurements[{i}]", one, _MEASUREMENT) for i, one in enumerate(lists["measurements"])]
+    document["measurements"] = _table(file, beside) if isinstance(beside, dict) else [
+        _record(file, f"measurements[{i}]", one, _MEASUREMENT) for i, one in enumerate(lists["measurements"])
+    ]  # fmt: skip
     document["distributions"] = [_record(file, f"distributions[{i}]", one, _DISTRIBUTION) for i, one in enumerate(lists["distributions"])]
     return document
+
+
+def _table(file: Path, beside: dict[str, Any]) -> Measurements:
+    """Return the measurements in the file beside; every distinct value is looked at once."""
+    name = beside.get("file")
+    if not isinstance(name, str) or Path(name).name != name:
+        raise _no_results(file, "measurements.file must be the name of a file beside it")
+    try:
+        content = (file.parent / name).read_bytes()
+    except OSError:
+        raise AuditorError(f"{file.parent / name}: no such file; {file.name} has its measurements there") from None
+    if hashlib.sha256(content).hexdigest() != beside.get("sha256"):
+        raise AuditorError(f"{file.parent / name}: not the table that {file.name} was written with (its checksum differs)")
+    try:
+        table = tidy.from_parquet(content)
+    except ValueError as error:
+        raise _no_results(file.parent / name, str(error)) from None
+    for field, check in _MEASUREMENT[1].items():
+        column = table.columns[field]
+        # Of numbers the least and the largest say whether all are as they must be.
+        known = column[~np.isnan(column)] if field in NUMBERS else None
+        values = column.values if known is None else [known.min().item(), known.max().item()] if known.size else []
+        for value in values:
+            if (fault := check(value)) is not None:
+                raise _no_results(file.parent / name, f"{field} {fault}")
+    if (table.columns["ci_low"] > table.columns["ci_high"]).any():
+        raise _no_results(file.parent / name, "an interval ends before it begins")
+    return table
 
 
 def _no_results(file: Path, why: str) -> AuditorError:

@@ -10,6 +10,8 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 SCHEMA_VERSION = 1
+SCHEMA_VERSION_BESIDE = 2
+"""Of a results.json whose measurements are in a file beside it: programs that know of none must not take them for missing."""
 Status = Literal["ok", "not-applicable", "failed"]
 Verdict = Literal["holds", "fails", "undecided"]
 ErrorBar = Literal["closed-form", "redraws", "jackknife", "sampling", "replicates", "replicates-needed", "none"]
@@ -69,16 +71,6 @@ class Measurement(NamedTuple):
     status: Status
     reason: str | None
     error_bar: ErrorBar
-
-    @classmethod
-    def from_columns(cls, **columns: Iterable[Any]) -> list[Measurement]:
-        """Return the rows of a table that is given by its columns, one for each field.
-
-        What is the same in every row is an endless `itertools.repeat`. No call of ours is made for a row, which counts where there are
-        thousands of cells.
-        """
-        # What is repeated never ends, so the shortest column says how many rows there are.
-        return list(map(cls._make, zip(*(columns[name] for name in cls._fields), strict=False)))
 
 
 class Distribution(NamedTuple):

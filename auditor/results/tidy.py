@@ -18,6 +18,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from auditor.results.measurements import NUMBERS, Coded, Column, Measurements
 from auditor.results.records import Measurement
 from auditor.text.safe_text import visible_on_one_line
 
@@ -29,48 +30,85 @@ LARGEST_INTEGER = 2**63
 """Integers from here on have no column type of their own in Parquet, and stand there as text."""
 
 
-def frame(measurements: Sequence[Measurement]) -> pd.DataFrame:
+def frame(measurements: Measurements) -> pd.DataFrame:
     """Return the table as pandas has it: ``coalition`` and ``levels`` as tuples, ``sweep`` as a mapping."""
     import pandas as pd
 
-    return pd.DataFrame(measurements, columns=list(Measurement._fields)).assign(**_grouping(measurements))
+    columns = _columns(measurements).items()
+    return pd.DataFrame({name: column.expanded() if isinstance(column, Coded) else column for name, column in columns})
 
 
-def arrow(measurements: Sequence[Measurement]) -> pa.Table:
+def arrow(measurements: Measurements) -> pa.Table:
     """Return the table with explicit types, so that an empty or all-null column keeps its own; ``sweep`` is JSON text."""
     import pyarrow as pa
 
     number, whole, text = pa.float64(), pa.int64(), pa.string()
-    types = {
-        "coalition": pa.list_(whole), "levels": pa.list_(number), "replicate": whole, "coalition_size": whole, "level_min": number,
-        **dict.fromkeys(("value", "std_error", "ci_low", "ci_high", "theory"), number),
-    }  # fmt: skip
-    columns = list(zip(*measurements, strict=True)) if measurements else [()] * len(Measurement._fields)
-    cells: dict[str, Sequence[Any]] = dict(zip(Measurement._fields, columns, strict=True))
-    cells["sweep"] = [json.dumps(value) for value in cells["sweep"]]
+    types = {"coalition": pa.list_(whole), "levels": pa.list_(number), "replicate": whole, "coalition_size": whole, "level_min": number}
     arrays = {}
-    for field, values in (cells | _grouping(measurements)).items():
-        kind = types.get(field, text)
-        if field.startswith("sweep.") and not any(isinstance(value, str) for value in values):
-            kind = None  # numbers of whichever type they are
-        arrays[visible_on_one_line(field)] = pa.array(_safe(values) if kind == text else list(values), type=kind)
+    for field, column in _columns(measurements).items():
+        if isinstance(column, Coded):
+            kind, values = types.get(field, text), column.values
+            if field == "sweep":
+                values = [json.dumps(value) for value in values]
+            if field.startswith("sweep.") and not any(isinstance(value, str) for value in values):
+                kind = None  # numbers of whichever type they are
+            found = pa.array(_safe(values) if kind == text else values, type=kind).take(pa.array(column.places))
+        else:
+            found = pa.array(column, from_pandas=True)  # NaN, of which a record has None, is null
+        arrays[visible_on_one_line(field)] = found
     return pa.table(arrays)
+
+
+def parquet(measurements: Measurements) -> bytes:
+    """Return the table as the content of a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    pq.write_table(arrow(measurements), sink, compression="zstd")
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def from_parquet(content: bytes) -> Measurements:
+    """Return the table that ``parquet`` wrote.
+
+    Raises
+    ------
+    ValueError
+        It is no Parquet file, or one of another table.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(pa.BufferReader(content), columns=list(Measurement._fields))
+        columns: dict[str, Any] = {}
+        for field, found in zip(Measurement._fields, table.select(Measurement._fields).itercolumns(), strict=True):
+            if field in NUMBERS:
+                columns[field] = found.cast(pa.float64()).to_numpy()
+            else:
+                columns[field] = Coded.of(tuple(value) if isinstance(value, list) else value for value in found.to_pylist())
+        points = columns["sweep"]
+        return Measurements(columns | {"sweep": points._replace(values=[json.loads(point) for point in points.values])})
+    except (pa.ArrowException, KeyError, TypeError) as error:
+        raise ValueError(type(error).__name__) from None
 
 
 def _safe(values: Sequence[str | None]) -> list[str | None]:
     """Escape names: they come from files, and whoever prints the table must not be steered by them."""
-    safe = {name: None if name is None else visible_on_one_line(name) for name in set(values)}
-    return [safe[name] for name in values]
+    return [None if name is None else visible_on_one_line(name) for name in values]
 
 
-def _grouping(measurements: Sequence[Measurement]) -> dict[str, list[Any]]:
-    """Return the columns to group by."""
-    paths = dict.fromkeys(path for record in measurements for path in record.sweep)
-    return {
-        "coalition_label": ["+".join(map(str, record.coalition)) for record in measurements],
-        "coalition_size": [len(record.coalition) for record in measurements],
-        "level_min": [min(record.levels, default=None) for record in measurements],
-        **{f"sweep.{path}": _scalars([record.sweep.get(path) for record in measurements]) for path in paths},
+def _columns(measurements: Measurements) -> dict[str, Column]:
+    """Return the table's columns, and those to group by."""
+    columns = measurements.columns
+    coalition, levels, sweep = (columns[field] for field in ("coalition", "levels", "sweep"))
+    paths = dict.fromkeys(path for point in sweep.values for path in point)
+    return columns | {
+        "coalition_label": coalition._replace(values=["+".join(map(str, held)) for held in coalition.values]),
+        "coalition_size": coalition._replace(values=[len(held) for held in coalition.values]),
+        "level_min": levels._replace(values=[min(each, default=None) for each in levels.values]),
+        **{f"sweep.{path}": sweep._replace(values=_scalars([point.get(path) for point in sweep.values])) for path in paths},
     }
 
 

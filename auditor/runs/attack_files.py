@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from auditor import registry
 from auditor.audit.numeric.estimated_noise import estimated_noise
@@ -30,6 +29,7 @@ from auditor.errors import AuditorError
 from auditor.numerics.moments import Moments
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import plugin_errors
+from auditor.process.deferred import pd
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.files import located, writing
 from auditor.runs.estimate import Estimate, Held, attack, knowledge_of, measured

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from auditor.data import arrivals
 from auditor.data.alignment import misaligned
@@ -25,6 +24,7 @@ from auditor.data.load import file_pieces
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.process.containment import plugin_errors
+from auditor.process.deferred import pd
 from auditor.runs.copy_files import MANIFEST, batches_of, copy_columns, write_manifest, written
 from auditor.runs.drawn_copies import Asked, Earlier
 from auditor.runs.finished_copies import Blank, Treatment
@@ -32,6 +32,7 @@ from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.scheme import Scheme, table_moments
 from auditor.schemes.draw import check_takes_batches
 from auditor.schemes.replacement.base import UniformScheme
+from auditor.types import Array
 
 ONE_BATCH = ("rows", "grid", "post_processing", "kept", "missing", "for_study_only", "copies")
 """What a manifest states of a later batch by itself; scheme, levels, columns and precision are those of the first."""
@@ -90,7 +91,7 @@ def append_copies(
     treatment = _treatment(manifest, missing, forms or {})
     asked = Asked(data, manifest["attributes"], None, manifest["levels"], seed, manifest["precision"], treatment)
     tables = _tables_before(scheme, asked, earlier, folder, manifest)
-    asked = replace(asked, earlier=_earlier(tables))
+    asked = replace(asked, earlier=_earlier(tables, _past(scheme, tables, folder, manifest)))
     if isinstance(scheme, UniformScheme):
         scheme = scheme.over(tables[0])  # replacements stay those of the first batch
     if asked.earlier.scale is not None:
@@ -176,12 +177,31 @@ def _numbers(before: Sequence[Asked]) -> list[Table]:
     return [first, *(replace(part, earlier=followed).numbers()[1] for part in before[1:])]
 
 
-def _earlier(tables: Sequence[Any]) -> Earlier:
+def _past(scheme: Scheme, tables: Sequence[Any], folder: Path, manifest: Mapping[str, Any]) -> tuple[Array, ...]:
+    """Return the last records that are out and their copies, where noise follows on from record to record; else nothing.
+
+    Raises
+    ------
+    AuditorError
+        What was added to these records cannot be told, as the copies were changed since.
+    """
+    law = None if scheme.engine == "categorical" else scheme.law(manifest["levels"], table_moments(tables[0]))
+    if law is None or law.serial is None:
+        return ()
+    last, table = batches_of(manifest)[-1], tables[-1]
+    if last.get("post_processing") or last["missing"] == "keep":
+        raise AuditorError(f"{folder}: noise that follows on cannot go on from copies that were rounded, clipped or blanked")
+    start = max(0, table.rows - law.serial.order)
+    copies = (copy_columns(folder / name, list(table.attributes)).to_numpy(dtype=np.float64)[start:] for name in last["copies"])
+    return (table.read(start, table.rows), *copies)
+
+
+def _earlier(tables: Sequence[Any], past: tuple[Array, ...]) -> Earlier:
     """Return what a batch has from those before it."""
     records, first = sum(table.rows for table in tables), tables[0]
     if isinstance(first, CategoricalTable):
         return Earlier(records, domains={attribute.name: attribute.labels for attribute in first.attributes})
-    return Earlier(records, table_moments(first))
+    return Earlier(records, table_moments(first), past=past)
 
 
 def _check_keys(key: str, data: str, earlier: Sequence[str], allowed: bool) -> None:

@@ -31,8 +31,8 @@ from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.schemes.base.scheme import TableMoments
 from auditor.schemes.draw import released_grid
 
-MOST_RECORDS = 20_000_000
-"""About 8 GB of them."""
+MOST_RECORDS = 5_000_000
+"""Three gigabytes of them, and 200 MB of Parquet."""
 
 Tables = list[tuple[dict[str, Any], Table]]
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from auditor.data.formats.readers import csv_frame, header
 from auditor.data.formats.writers import TableFiles
@@ -21,6 +20,7 @@ from auditor.data.raw_columns import blank_cells
 from auditor.data.unperturbed_columns import Kept, column_names
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.process.containment import plugin_errors
+from auditor.process.deferred import pd
 from auditor.process.environment import version
 from auditor.registry import get
 from auditor.results.files import located, write_atomically

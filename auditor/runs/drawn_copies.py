@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import CategoricalTable, split
@@ -18,6 +17,7 @@ from auditor.data.raw_columns import Blanks, Stored, blank_cells, raw_frames, st
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
+from auditor.process.deferred import pd
 from auditor.process.environment import one_thread
 from auditor.runs.finished_copies import Treatment, filled_categories, finished, finishes, notes_of, notes_of_blanks, post_processing
 from auditor.runs.perturb import checked_levels
@@ -27,6 +27,7 @@ from auditor.schemes.draw import drawn_blocks, drawn_codes, key_of, noise_deviat
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.schemes.replacement.distribution import never_drawn
 from auditor.text.column_names import listed, quoted
+from auditor.types import Array
 
 Precision = Literal["double", "single"]
 
@@ -43,11 +44,14 @@ class Earlier:
         Of the first batch, to which noise is scaled.
     domains : mapping
         Column → the values that a category can have.
+    past : tuple of ndarrays
+        As of ``Key``.
     """
 
     records: int = 0
     scale: TableMoments | None = None
     domains: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    past: tuple[Array, ...] = ()
 
 
 ROUNDED = 2.0**-24
@@ -123,7 +127,7 @@ class Asked:
         return held
 
 
-Written = tuple[Iterator[Sequence[pd.DataFrame]], dict[str, Any], list[str]]
+Written = tuple[Iterator[Sequence["pd.DataFrame"]], dict[str, Any], list[str]]
 
 
 def _numbers(scheme: Scheme, asked: Asked) -> Written:
@@ -132,7 +136,7 @@ def _numbers(scheme: Scheme, asked: Asked) -> Written:
     days, blanks, scale = list(table.dates), asked.blanks(), asked.earlier.scale
     levels = checked_levels(asked.levels, asked.seed, scheme)
     bits = DOUBLE_BITS if asked.precision == "double" else SINGLE_BITS
-    key = key_of(scheme, table, levels, asked.seed, bits, scale, asked.earlier.records)
+    key = replace(key_of(scheme, table, levels, asked.seed, bits, scale, asked.earlier.records), past=asked.earlier.past)
     parts = _frames(scheme, table, levels, key, scale)
     if asked.precision == "single":
         parts = _in_single(parts, noise_deviations(scheme, table, levels, scale))

@@ -14,8 +14,6 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product
@@ -25,6 +23,7 @@ from auditor.data.columns.resolution import MOST_PLACES, resolution
 from auditor.data.raw_columns import InStep, Stored
 from auditor.data.table import Table
 from auditor.errors import AuditorError
+from auditor.process.deferred import pa, pd
 from auditor.schemes.base.scheme import Scheme
 from auditor.text.column_names import counted, listed, nearest, quoted
 

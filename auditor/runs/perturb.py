@@ -259,6 +259,10 @@ def _appended_numbers(release: Release, X: Microdata, seed: int | None) -> list[
     for note in arrivals.notes([before], batch, np.diag(scale.covariance)):
         warnings.warn(AuditorWarning(note), stacklevel=4)
     key = key_of(scheme, batch, release.levels, seed, scale=scale, records_before=before.rows)
+    if release.law is not None and release.law.serial is not None:
+        last = slice(-release.law.serial.order, None)
+        out = (np.asarray(copy[last], dtype=np.float64).reshape(-1, batch.width) for copy in (release.original, *release.copies))
+        key = replace(key, past=tuple(out))
     copies = [scheme.blank(batch.rows, batch.width) for _ in release.levels]
     with one_thread():
         for _ in drawn_blocks(scheme, batch, release.levels, key, copies, scale=scale):

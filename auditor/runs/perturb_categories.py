@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalView
@@ -18,6 +17,7 @@ from auditor.data.columns.categorical_table import CategoricalTable, of_column, 
 from auditor.data.microdata_categories import as_categories, like, sensitive_columns
 from auditor.errors import AuditorError, AuditorWarning, NotApplicable
 from auditor.numerics.random_streams import stream
+from auditor.process.deferred import pd
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import BlockedCopies, BridgedCopies, Copies, UniformScheme, code_blocks, fork
 from auditor.schemes.replacement.distribution import never_drawn

@@ -23,7 +23,8 @@ from auditor.data.table import Table
 from auditor.expectations.exposure import given_in_clear
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil
-from auditor.results.records import Measurement, cells, mean_theory, pooled
+from auditor.results.measurements import Measurements
+from auditor.results.records import Measurement, mean_theory, pooled
 from auditor.results.remedies import Remedy
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.scheme import Scheme, TableMoments
@@ -39,13 +40,13 @@ FURTHEST = 1e6
 
 
 def remedy_of(
-    measurements: Sequence[Measurement], scheme: Scheme, levels: Sequence[float], table: Table, moments: TableMoments
+    measurements: Measurements, scheme: Scheme, levels: Sequence[float], table: Table, moments: TableMoments
 ) -> Remedy | None:
     """Return what would leave half of every attribute unknown, of one release; None where half is left, or nothing was measured.
 
     Parameters
     ----------
-    measurements : sequence of Measurement
+    measurements : Measurements
         Of this release alone; of an adversary who was given attributes in clear the others are looked at.
     levels : sequence of float
         Of all copies.
@@ -59,25 +60,28 @@ def remedy_of(
     return max(found, key=lambda one: (not one.levels, one.levels or [1.0 - one.unknown]))  # what the worst attribute needs
 
 
-def _strongest(measurements: Sequence[Measurement]) -> list[Sequence[Measurement]]:
-    """Return of every attribute the cell that leaves least; of all together where none was measured by itself."""
-    errors = [one for one in measurements if one.metric == "normalized_error" and one.status == "ok" and one.attack]
-    found: dict[str, Sequence[Measurement]] = {}
-    for cell in cells(one for one in errors if not given_in_clear(one)).values():
-        name = cell[0].attribute
-        if name not in found or _rank(cell) < _rank(found[name]):
-            found[name] = cell
+def _strongest(measurements: Measurements) -> list[Sequence[Measurement]]:
+    """Return of every attribute the cell that leaves least; of all together where none was measured by itself.
+
+    What was measured is ranked, on one draw of the noise for all attacks; of equals the one with a closed form goes first.
+    """
+    errors = measurements.taken(measurements.where(metric="normalized_error", status="ok") & ~measurements.where(attack=None))
+    knowledge, attribute = errors.columns["knowledge"], errors.columns["attribute"]
+    clear = np.array([[given_in_clear(known, name) for name in attribute.values] for known in knowledge.values], dtype=bool)
+    measured = ~np.isnan(errors.columns["value"]) & ~clear[knowledge.places, attribute.places]
+    errors = errors.taken(measured)
+    cell, name = errors.cells(), errors.columns["attribute"].places
+    mean = np.bincount(cell, errors.columns["value"]) / np.bincount(cell)
+    estimated = np.bincount(cell, np.isnan(errors.columns["theory"])) > 0
+    ranked = np.lexsort((estimated, np.char.mod("%.4g", mean).astype(np.float64)))
+    of = name[np.unique(cell, return_index=True)[1]][ranked]
+    found = {attribute.values[place]: errors.taken(cell == ranked[np.argmax(of == place)]) for place in dict.fromkeys(name.tolist())}
     return [cell for name, cell in found.items() if name != "*" or len(found) == 1]
 
 
 def _left(cell: Sequence[Measurement]) -> float:
     theory = mean_theory(cell)
     return pooled(cell)[0] if theory is None else theory
-
-
-def _rank(cell: Sequence[Measurement]) -> tuple[float, bool]:
-    """Return what was measured, on one draw of the noise for all attacks; of equals the one with a closed form goes first."""
-    return float(f"{pooled(cell)[0]:.4g}"), mean_theory(cell) is None
 
 
 def _added(

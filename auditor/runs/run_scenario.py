@@ -30,8 +30,9 @@ from auditor.results import bibliography
 from auditor.results import owner_key as owner
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.evidence import Evidence
+from auditor.results.measurements import Measurements
 from auditor.results.model import AuditResult, Partial, PluginSummary, Provenance, Reference, SchemeSummary
-from auditor.results.records import FEWEST_REPLICATES, AttributeSummary, DataSummary, ExpectationRecord, Measurement, cells
+from auditor.results.records import FEWEST_REPLICATES, AttributeSummary, DataSummary, ExpectationRecord
 from auditor.results.remedies import Remedy
 from auditor.runs.checkpoint import Keep, TaskCheckpoint, Unfinished
 from auditor.runs.remedies import remedy_of
@@ -113,10 +114,10 @@ def run_scenario(
     audits = [audit for number in sorted(found) for audit in found[number]]
     duration = time.perf_counter() - clock + (checkpoint.spent if checkpoint is not None else 0.0)
     missing = [_missing(task) for number, task in enumerate(tasks) if number not in found]
-    measurements = spread_over_replicates([record for audit in audits for record in audit.measurements])
+    measurements = spread_over_replicates(Measurements.concatenated(audit.measurements for audit in audits))
     evidence = Evidence(measurements, [audit.evidence for audit in audits])
     left_out = untried(scenario)
-    return AuditResult(
+    return AuditResult.model_construct(  # all of it was made here: nothing is checked again
         name=scenario.name,
         scenario=scenario.spec(),
         provenance=_provenance(scenario, summaries, started, duration, command),
@@ -135,7 +136,7 @@ def run_scenario(
 
 def _complete(audits: list[ReleaseAudit]) -> bool:
     """Whether a task is done for good: what failed may have failed for want of memory or disk, and is tried again."""
-    return not any(record.status == "failed" for audit in audits for record in audit.measurements)
+    return not any(audit.measurements.where(status="failed").any() for audit in audits)
 
 
 def _missing(task: Task) -> Missing:
@@ -167,26 +168,34 @@ SIGNED = ("collusion_gain", "accuracy_gain", "exact_gain", "named_gain", "belief
 """Metrics that may be below 0."""
 
 
-def spread_over_replicates(measurements: list[Measurement]) -> list[Measurement]:
+def spread_over_replicates(measurements: Measurements) -> Measurements:
     """Return the measurements, with error bars from the replicates where there is no closed form.
 
     Replicates are other draws, all of whose figures are shown. With five or more of them the spread between them is the honest error of a
     single one, with Student's t for the interval.
     """
-    improved: dict[int, Measurement] = {}
-    index = {id(record): place for place, record in enumerate(measurements)}
-    unknown = [m for m in measurements if m.error_bar in ESTIMATED or (m.status == "ok" and m.reason is not None)]
-    for records in cells(unknown).values():
-        if len(records) < FEWEST_REPLICATES:
-            continue
-        values = np.array([record.value for record in records], dtype=np.float64)
-        error = float(values.std(ddof=1))
-        reach = quantile(0.975, len(values) - 1) * error
-        for record, value in zip(records, values.tolist(), strict=True):
-            low = value - reach if record.metric in SIGNED else max(0.0, value - reach)
-            bar = {"std_error": error, "ci_low": low, "ci_high": value + reach, "error_bar": "replicates", "reason": None}
-            improved[index[id(record)]] = record._replace(**bar)
-    return [improved.get(place, record) for place, record in enumerate(measurements)]
+    bars, reasons = measurements.columns["error_bar"], measurements.columns["reason"]
+    rough = np.isin(bars.places, [place for place, bar in enumerate(bars.values) if bar in ESTIMATED])
+    explained = np.array([reason is not None for reason in reasons.values], dtype=bool)[reasons.places]
+    unknown = np.flatnonzero(rough | (measurements.where(status="ok") & explained))
+    cell, infinite = measurements.taken(unknown).cells(), ~np.isfinite(measurements.columns["value"][unknown])
+    spread = (np.bincount(cell) >= FEWEST_REPLICATES) & (np.bincount(cell, infinite) == 0)  # an infinite guarantee is so in every draw
+    changed = unknown[spread[cell]]
+    if not changed.size:
+        return measurements
+    some = measurements.taken(changed)
+    cell, value = some.cells(), some.columns["value"]
+    count = np.bincount(cell)
+    wide = {each: quantile(0.975, each - 1) for each in set(count.tolist())}
+    squares = (value - (np.bincount(cell, value) / count)[cell]) ** 2
+    error = np.sqrt(np.bincount(cell, squares) / (count - 1))
+    reach = (np.array([wide[each] for each in count.tolist()]) * error)[cell]
+    low = np.where([metric in SIGNED for metric in some.column("metric")], value - reach, np.maximum(0.0, value - reach))
+    found = {"std_error": error[cell], "ci_low": low, "ci_high": value + reach}
+    columns = {name: measurements.columns[name].copy() for name in found}
+    for name, figures in found.items():
+        columns[name][changed] = figures
+    return measurements.replaced(**columns, error_bar=bars.put(changed, "replicates"), reason=reasons.put(changed, None))
 
 
 def judge(scenario: Scenario, evidence: Evidence, missing: Sequence[Missing] = ()) -> list[ExpectationRecord]:
@@ -281,9 +290,10 @@ def _summaries_of_schemes(scenario: Scenario, points: Sequence[dict[str, Any]], 
 
 def _remedy(here: Scenario, use: SchemeUse, levels: Sequence[float], point: dict[str, Any], evidence: Evidence) -> Remedy | None:
     """Return what would leave half unknown of one release; nothing of tables with too few records to be told of."""
-    found = [one for one in evidence.measurements if one.scheme == use.id and one.sweep == point]
+    every = Measurements.of(evidence.measurements)
+    found = every.taken(every.where(scheme=use.id, sweep=point))
     table, moments = table_of(here)
-    if not found or table.rows < FEWEST_RECORDS:
+    if not len(found) or table.rows < FEWEST_RECORDS:
         return None
     with contained():  # a scheme that cannot be made has no figures to mend
         return remedy_of(found, make_scheme(use, here.base, table), levels, table, moments)

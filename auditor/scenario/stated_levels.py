@@ -121,6 +121,9 @@ def _level_of_scale(scheme: AdditiveScheme, scale: float, units: Array | None) -
 
 
 def _level_of_guarantee(scheme: AdditiveScheme, metric: str, stated: float, changes: Array, units: Array | None) -> float:
+    if scheme.public.get("serial", "none") != "none":
+        raise AuditorError("levels by guarantee are not found for noise that follows on from record to record; state noise multiples")
+
     def kept(log_level: float) -> float:
         law = KroneckerNoise(
             np.array([[math.exp(log_level)]]), np.diag(changes**2), distribution=scheme.distribution, one_process=True, units=units

@@ -24,14 +24,17 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from pydantic import Field
-from scipy.linalg import cho_factor, cho_solve, cholesky
 
 from auditor.errors import AuditorError
+from auditor.numerics.autoregression import Autoregression
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import ORIGINAL, AdditiveScheme, Step
 from auditor.schemes.base.noise_shapes import NoiseShape
 from auditor.schemes.base.plans import bridge_plan, min_covariance, upward_plan
+from auditor.schemes.base.scheme import TableMoments
+from auditor.schemes.base.serial import SERIAL, Serial, serial_law
 from auditor.types import Array
 
 
@@ -52,6 +55,11 @@ class CornerWave(AdditiveScheme):
             "bridge",
             description="bridge: from the two neighbouring levels; parallel, sequential, on-demand: the paper's Algorithms 1, 2 and 3",
         )
+        serial: Serial = Field("none", description=SERIAL)
+
+    def serial(self, table: TableMoments) -> Autoregression | None:
+        """Return how noise follows on from record to record."""
+        return serial_law(self.parameters.serial, table)
 
     def level_covariance(self, levels: Sequence[float]) -> Array:
         """Return ``Sigma_ij = min(σ_i², σ_j²)``, shape (M, M) (li2011 (19))."""
@@ -140,7 +148,7 @@ def _conditional_steps(given: dict[float, int], new: dict[float, int]) -> list[S
     s_given, s_new = np.array(list(given)), np.array(list(new))
     try:
         mean, covariance = conditional_gaussian(s_given, s_new)
-        root = cholesky(covariance, lower=True)
+        root = scipy.linalg.cholesky(covariance, lower=True)
     except np.linalg.LinAlgError:
         raise AuditorError("levels are too close for dense linear algebra to tell apart; algorithm: bridge has no solve") from None
     steps = []
@@ -179,5 +187,5 @@ def conditional_gaussian(s_given: Array, s_new: Array) -> tuple[Array, Array]:
         return np.zeros((s_new.size, 0)), K_new
     K_given = np.minimum(s_given[:, None], s_given[None, :])
     K_cross = np.minimum(s_new[:, None], s_given[None, :])
-    weights = cho_solve(cho_factor(K_given, lower=True), K_cross.T).T
+    weights = scipy.linalg.cho_solve(scipy.linalg.cho_factor(K_given, lower=True), K_cross.T).T
     return weights, K_new - weights @ K_cross.T

@@ -20,10 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from auditor.numerics.autoregression import Autoregression
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import AdditiveScheme, Step
 from auditor.schemes.base.noise_shapes import NoiseShape
 from auditor.schemes.base.plans import fresh_plan
+from auditor.schemes.base.scheme import TableMoments
+from auditor.schemes.base.serial import SERIAL, Serial, serial_law
 
 
 class FreshNoise(AdditiveScheme):
@@ -68,3 +71,13 @@ class Correlated(FreshNoise):
     name = "correlated"
     fresh_shaped_noise = True
     assumes = "Recipients never pool their copies."
+
+    class Parameters(PluginParameters):
+        """Shape of the noise across attributes, and along the records."""
+
+        noise: NoiseShape = Field("data", description="shape of the noise across attributes, K_0")
+        serial: Serial = Field("none", description=SERIAL)
+
+    def serial(self, table: TableMoments) -> Autoregression | None:
+        """Return how noise follows on from record to record."""
+        return serial_law(self.parameters.serial, table)

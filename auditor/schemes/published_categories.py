@@ -20,9 +20,9 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
-from scipy.special import chdtrc
 
 from auditor import registry
 from auditor.data.code_copies import CodeCopy, read_codes
@@ -239,7 +239,7 @@ def _tells(name: str, data: CategoricalTable, held: NDArray[np.bool_]) -> str:
     for attribute, codes in zip(data.attributes, split(data, data.codes), strict=True):
         is_most = codes == np.bincount(codes[~held]).argmax()
         out, kept, share = is_most[~held].mean(), is_most[held].mean(), is_most.mean()
-        if out - kept > TELLING and chdtrc(1, (out - kept) ** 2 * m * (n - m) / (n * share * (1.0 - share))) < UNRELATED:
+        if out - kept > TELLING and scipy.special.chdtrc(1, (out - kept) ** 2 * m * (n - m) / (n * share * (1.0 - share))) < UNRELATED:
             what = f"{name}: of the records that it lacks, or lacks an answer of, {out:.0%} have one and the same {quoted(attribute.name)}"
             return f"{what}, of the others {kept:.0%}: what is left out is more exposed than the figures say"
     return ""
@@ -252,7 +252,7 @@ def _check_alignment(name: str, original: Codes, copy: Codes, size: int) -> None
     counts = counts[counts.any(axis=1)][:, counts.any(axis=0)]
     expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / x.size
     freedom = (counts.shape[0] - 1) * (counts.shape[1] - 1)
-    if freedom == 0 or chdtrc(freedom, ((counts - expected) ** 2 / expected).sum()) < UNRELATED:
+    if freedom == 0 or scipy.special.chdtrc(freedom, ((counts - expected) ** 2 / expected).sum()) < UNRELATED:
         return
     vouch = "set `aligned: true` if you know that they are the same records in the same order"
     same = (np.bincount(original, minlength=size) == np.bincount(copy, minlength=size)).all()

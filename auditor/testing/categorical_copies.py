@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtrc
+import scipy  # its parts are imported when they are first used
 
 from auditor.data.microdata_categories import as_categories
 from auditor.schemes.base.scheme import Key
@@ -60,7 +60,7 @@ class CategoricalCopies:
         found = np.bincount(np.ravel_multi_index((original, *copies), shape), minlength=VALUES ** len(shape)).reshape(shape)
         expected = given * np.bincount(original, minlength=VALUES).reshape(-1, *(1,) * len(copies))
         off = (found - expected) ** 2 / expected
-        p, place = float(chdtrc(off.size - VALUES, off.sum())), np.unravel_index(off.argmax(), shape)
+        p, place = float(scipy.special.chdtrc(off.size - VALUES, off.sum())), np.unravel_index(off.argmax(), shape)
         require(self.cls, "follows its law", p > LEVEL,
                 f"expected {expected[place]:.1f} of {ROWS:,} records with value {place[0]} and copies {[int(k) for k in place[1:]]} "
                 f"by the stated law, found {found[place]} (p = {p:.1g})")  # fmt: skip

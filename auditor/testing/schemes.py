@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -19,6 +19,7 @@ from auditor.process.environment import one_thread
 from auditor.schemes.base.additive import AdditiveScheme, implied_level_covariance
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
+from auditor.schemes.base.serial import whitened
 from auditor.schemes.draw import drawn_blocks
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.testing.categorical_copies import CategoricalCopies
@@ -201,6 +202,8 @@ class _Numbers:
             return
         transformed = self._scheme().transformed(self.levels, self.moments, key)
         noisy, X, names = self._noise(copies, key), self.table.values, self.table.attributes
+        if law.serial is not None:
+            noisy, law = whitened(law.serial, X, noisy), replace(law, serial=None)
         size = len(X) // GROUPS
         parts = [of_rows([part[a : a + size] for part in (X, *noisy)], self.moments.mean) for a in range(0, GROUPS * size, size)]
         chosen = range(1, len(self.levels) + 1)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from auditor.data.source import Source
+from auditor.process.deferred import pd
 from auditor.testing.contract import SEED, check_plugin, made, nothing_else_raised, require
 
 ROWS = 60

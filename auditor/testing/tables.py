@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from auditor import registry
 from auditor.data.table import Table
+from auditor.process.deferred import pd
 from auditor.schemes.base.scheme import Scheme
 from auditor.testing.contract import SEED
 from auditor.types import Array

@@ -16,6 +16,7 @@ from auditor.expectations.collusion_gains import Gain, averaged_pairs
 from auditor.expectations.no_collusion_gain import _beside
 from auditor.numerics.moments import Moments
 from auditor.numerics.statistics import quantile
+from auditor.results.measurements import Measurements
 from auditor.results.records import uncertainty
 from auditor.runs.run_scenario import spread_over_replicates
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
@@ -184,7 +185,7 @@ def test_long_tables_ask_for_replicates_and_take_them(monkeypatch):
     assert math.isinf(uncertainty(measured[:1]))
     measured = [m for m in auditor.run(scenario("map-estimate", replicates=5)).measurements if m.status == "ok"]
     assert {m.error_bar for m in measured} == {"replicates"}
-    assert spread_over_replicates(measured) == measured
+    assert spread_over_replicates(Measurements.of(measured)) == measured
 
 
 def test_what_one_release_does_not_tell_undoes_no_proof_by_law(monkeypatch):

@@ -8,10 +8,13 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+import threadpoolctl
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from auditor.process import environment
 from auditor.process.environment import one_thread, version
+from tests.programs import environment as environment_of
+from tests.programs import python
 
 
 def threads():
@@ -30,10 +33,17 @@ def test_every_library_has_one_thread_inside_and_its_own_number_again_outside():
         assert threads() == before
 
 
+def test_scipy_s_own_library_is_held_before_anything_needs_it():
+    code = "from auditor.process.environment import one_thread\nwith one_thread():\n    import scipy.linalg, threadpoolctl\n    print(*(x['num_threads'] for x in threadpoolctl.threadpool_info()))"
+    found = python("-c", code, env=environment_of(OPENBLAS_NUM_THREADS="2"), check=True).stdout.split()
+    assert len(found) >= 2
+    assert set(found) == {"1"}
+
+
 def test_libraries_are_looked_for_again_after_an_import_and_only_then(monkeypatch):
     looked = []
-    real = environment.ThreadpoolController
-    monkeypatch.setattr(environment, "ThreadpoolController", lambda: looked.append(1) or real())
+    real = threadpoolctl.ThreadpoolController
+    monkeypatch.setattr(threadpoolctl, "ThreadpoolController", lambda: looked.append(1) or real())
     environment._libraries.cache_clear()
     for _ in range(3):
         with one_thread():

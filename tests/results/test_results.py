@@ -13,6 +13,7 @@ import pytest
 import auditor
 from auditor.errors import AuditorError
 from auditor.results import tidy
+from auditor.results.measurements import Measurements
 from auditor.results.model import AuditResult
 from auditor.results.records import SCHEMA_VERSION
 
@@ -163,20 +164,21 @@ def test_a_swept_path_s_column_is_of_numbers_or_of_text_and_its_name_steers_noth
     for given, kind in zip(values, ("double", "string", "string", "string"), strict=True):
         path = "a" + chr(27) + "[2J"
         rows = [result.measurements[0]._replace(sweep={} if value is None else {path: value}) for value in given]
-        column = tidy.arrow(rows).column("sweep.a\\u001b[2J")
+        column = tidy.arrow(Measurements.of(rows)).column("sweep.a\\u001b[2J")
         assert str(column.type) == kind
         assert (column.to_pylist()[2] is None) == (given[2] is None)
-    assert tidy.arrow([result.measurements[0]._replace(sweep={"p": value}) for value in (1, "x")]).column("sweep.p").to_pylist() == ["1", "x"]
+    mixed = Measurements.of([result.measurements[0]._replace(sweep={"p": value}) for value in (1, "x")])
+    assert tidy.arrow(mixed).column("sweep.p").to_pylist() == ["1", "x"]
 
 
 def test_a_record_of_the_release_itself_has_no_level_and_no_coalition(result):
     bare = result.measurements[0]._replace(coalition=(), levels=())
-    row = tidy.arrow([bare]).to_pylist()[0]
+    row = tidy.arrow(Measurements.of([bare])).to_pylist()[0]
     assert (row["coalition_label"], row["coalition_size"], row["level_min"]) == ("", 0, None)
 
 
 def test_a_result_shows_as_one_short_line_however_much_it_holds(result):
-    many = result.model_copy(update={"name": "a" + chr(10) + chr(27) + "[2J", "measurements": result.measurements * 50})
+    many = result.model_copy(update={"name": "a" + chr(10) + chr(27) + "[2J", "measurements": list(result.measurements) * 50})
     assert repr(result) == f"<AuditResult 'audit': expectations: 2 holds; {len(result.measurements):,} measurements>"
     assert repr(many) == str(many) == f"{many}"
     assert len(repr(many)) < 150
@@ -233,7 +235,7 @@ def broken(change):
 @pytest.mark.parametrize(
     ("make", "shown"),
     [
-        (broken(lambda d: d.update(schema_version=2)), "schema_version 2 is newer than this program reads (1)"),
+        (broken(lambda d: d.update(schema_version=3)), "schema_version 3 is newer than this program reads (2)"),
         (broken(lambda d: d.update(schema_version="1")), "no schema_version"),
         (broken(lambda d: d.update(schema_version=True)), "no schema_version"),
         (broken(lambda d: d.pop("measurements")), "not the results of an audit (measurements must be a list)"),

@@ -231,7 +231,7 @@ def test_nothing_that_the_first_batch_s_moments_could_be_read_from_is_in_a_file(
     append_copies(february, tmp_path / "out", [january])
     manifest = json.loads((tmp_path / "out" / "release.json").read_text())
     assert set(manifest["later_batches"][0]) == {"rows", "grid", "missing", "for_study_only", "copies"}
-    assert manifest["parameters"] == {"noise": "data", "algorithm": "bridge"}
+    assert manifest["parameters"] == {"noise": "data", "algorithm": "bridge", "serial": "none"}
 
 
 def test_a_later_batch_is_rounded_and_cut_off_as_the_first_was(tmp_path):

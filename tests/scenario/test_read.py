@@ -693,7 +693,9 @@ def test_every_default_is_filled_in():
     assert spec["knowledge"] == ["perfect"]
     assert spec["coalitions"] == ["singles", "all"]
     assert (spec["seed"], spec["replicates"]) == (0, 1)
-    assert spec["schemes"][0] == {"name": "corner-wave", "id": "corner-wave", "noise": "data", "algorithm": "bridge", "levels": [0.25, 1.0, 0.5]}
+    assert spec["schemes"][0] == {
+        "name": "corner-wave", "id": "corner-wave", "noise": "data", "algorithm": "bridge", "serial": "none", "levels": [0.25, 1.0, 0.5],
+    }  # fmt: skip
     assert spec["data"]["missing"] == "refuse"
     assert spec["expect"][0]["no-collusion-gain"]["margin"] == 0.01
     assert spec["expect"][1] == {"rmse": {"at-most": 9}}

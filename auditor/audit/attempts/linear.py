@@ -24,6 +24,7 @@ from auditor.audit.numeric.stacked_maps import Maps, by_size
 from auditor.audit.numeric.transformed_copies import backs
 from auditor.errors import NotApplicable, PluginError
 from auditor.numerics.moments import Moments
+from auditor.results.evidence import ROW_REDRAWS
 from auditor.results.records import ErrorBar
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.transform import Transformed
@@ -38,12 +39,20 @@ def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, ta
     check_finite_maps(maps.weights, maps.offsets)
     K_X, judged = release.moments.covariance, opened.gathered.judged(knowledge)
     _count(opened, maps, knowledge, tally)
-    again = None if maps.fixed or law is None or opened.replicated else _redrawn(opened, attack, knowledge, law)
-    why: ErrorBar = "jackknife" if law is None else "replicates-needed"
+    follows_on = law is not None and law.serial is not None
+    again = None
+    if law is not None and not opened.replicated and (follows_on or not maps.fixed):
+        again = (_released_again if follows_on else _redrawn)(opened, attack, knowledge, law)
+    alone = law is None or (follows_on and not release.scheme.makes_copies)  # nobody can draw such copies again
+    why: ErrorBar = "jackknife" if alone else "replicates-needed"
 
     def by_rows(places: NDArray[np.intp]) -> OnRows:
         blocks, counts = opened.judged(knowledge)
-        return OnRows(*errors_by_rows(maps.at(places), opened.undone(blocks), counts, release.moments.mean))
+        sums, grain = errors_by_rows(maps.at(places), opened.undone(blocks), counts, release.moments.mean)
+        # Groups of moments are runs of those that errors on rows are summed by.
+        ends = np.cumsum([count for groups in counts for count in groups if count])
+        first = np.searchsorted(ends, np.cumsum([0, *(group.count for group in judged[:-1])]), side="right")
+        return OnRows(np.add.reduceat(sums, first, axis=0), grain)
 
     errors = audit_linear(opened.needed, maps, judged, K_X, law, again, opened.compared, why, by_rows)
     if attack.inverts and again is not None:
@@ -110,6 +119,19 @@ def _redrawn(opened: Opened, attack: LinearAttack, knowledge: Knowledge, law: No
             return None
         found.append(squared_errors(maps, judged) / judged.count)
     return np.array(found)
+
+
+def _released_again(opened: Opened, attack: LinearAttack, knowledge: Knowledge, law: NoiseLaw) -> Array | None:
+    """Return the same from whole releases, in which noise follows on as it does; of tables of more than a block replicates tell."""
+    found = []
+    for other in opened.released_again(ROW_REDRAWS):
+        try:
+            maps = Maps.pad(fitted_maps(attack, other.gathered.view(knowledge), opened.needed, None), opened.needed, law.copies)
+        except NotApplicable:
+            return None
+        judged = Moments.merge(other.gathered.judged(knowledge))
+        found.append(squared_errors(maps, judged) / judged.count)
+    return np.array(found) if found else None
 
 
 def _apart(batches: Sequence[Sequence[Affine]], knowledge: Knowledge) -> bool:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.adversary.knowledge import Knowledge
-from auditor.audit.base.release import Release
+from auditor.audit.base.release import Release, WhiteRelease, open_release
 from auditor.audit.numeric.error_bars import least_noise
 from auditor.audit.numeric.estimated_noise import estimated_noise
 from auditor.audit.numeric.gather import Stripe
-from auditor.audit.numeric.redraws import Redraws
+from auditor.audit.numeric.redraws import Redraws, seed_of
 from auditor.audit.numeric.row_selection import RowSelection
 from auditor.audit.numeric.transformed_copies import undone
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.errors import PluginError
+from auditor.numerics.blocks import BLOCK_VALUES
 from auditor.process.containment import known
 from auditor.results.records import FEWEST_REPLICATES
 from auditor.scenario.model import Scenario
@@ -77,6 +78,26 @@ class Opened:
         if stripes is not None:
             release.seconds = gathered.seconds
         return cls(scenario, release, gathered, coalitions, pooling)
+
+    @cached_property
+    def by_record(self) -> Opened:
+        """The release for tests that suppose every record's noise to be drawn afresh: of noise that follows on its innovations."""
+        law = self.law
+        if law is None or law.serial is None:
+            return self
+        release = WhiteRelease.of(self.release, law.serial)
+        copies = replace(self.gathered.copies, law=replace(law, serial=None), blocks=release.blocks)
+        return replace(self, release=release, gathered=Gathered(copies, self.gathered.rows))
+
+    def released_again(self, draws: int) -> Iterator[Opened]:
+        """Yield so many other draws of this release; none where one takes long (several blocks), or copies are not ours to draw."""
+        release, key = self.release, self.release.key
+        if release.table.rows * release.table.width > BLOCK_VALUES or not release.scheme.makes_copies:
+            return
+        for number in range(draws):
+            other = replace(self.scenario, seed=seed_of(key.audit_seed, key.scheme, key.replicate, number))
+            drawn = open_release(other, release.table, release.moments, release.use, release.levels, key.replicate)
+            yield Opened.of(other, drawn, self.coalitions)
 
     @cached_property
     def needed(self) -> list[Coalition]:

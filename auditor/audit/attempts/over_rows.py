@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from auditor.adversary.attack import Reconstruction, RowAttack
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.anonymity.inferences import Inferences
 from auditor.audit.attempts.opened import Opened
-from auditor.audit.base.release import open_release
 from auditor.audit.measures.naming import Naming, name_rows
 from auditor.audit.measures.record_hits import WholeRecords
 from auditor.audit.numeric.error_bars import Errors, from_groups, from_redraws, rounded_off, with_total
@@ -20,7 +18,6 @@ from auditor.audit.numeric.reconstruct import CopyBlocks, tally_rows
 from auditor.audit.numeric.redraws import seed_of
 from auditor.audit.numeric.row_theory import with_row_theory
 from auditor.errors import NotApplicable
-from auditor.numerics.blocks import BLOCK_VALUES
 from auditor.results.evidence import ROW_REDRAWS
 from auditor.types import Array, Coalition
 
@@ -78,16 +75,13 @@ def _redrawn(opened: Opened, attack: RowAttack, knowledge: Knowledge) -> Array |
 
     None where replicates tell anyway, where a draw takes long (more than one block of rows), or where copies are not ours to draw.
     """
-    release, key, found = opened.release, opened.release.key, []
-    table = release.table
-    if opened.replicated or table.rows * table.width > BLOCK_VALUES or not release.scheme.makes_copies:
+    if opened.replicated:
         return None
-    for number in range(MANY_REDRAWS if attack.jumps else ROW_REDRAWS):
-        other = replace(opened.scenario, seed=seed_of(key.audit_seed, key.scheme, key.replicate, number))
-        drawn = open_release(other, table, release.moments, release.use, release.levels, key.replicate)
+    found = []
+    for other in opened.released_again(MANY_REDRAWS if attack.jumps else ROW_REDRAWS):
         try:
-            _, sums, counts, _ = _over_rows(Opened.of(other, drawn, opened.coalitions), attack, knowledge, Tally(np.ones(table.width)))
+            _, sums, counts, _ = _over_rows(other, attack, knowledge, Tally(np.ones(opened.release.table.width)))
         except NotApplicable:
             return None
         found.append(sums.sum(axis=0) / sum(counts))
-    return np.array(found)
+    return np.array(found) if found else None

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from auditor.audit.base.records import CellContext
 from auditor.results.evidence import ReleaseEvidence
-from auditor.results.records import Distribution, Measurement
+from auditor.results.measurements import Measurements
+from auditor.results.records import Distribution
 from auditor.scenario.model import Scenario
 from auditor.types import Coalition
 
@@ -16,7 +17,7 @@ from auditor.types import Coalition
 class ReleaseAudit:
     """What one release's audit yields."""
 
-    measurements: list[Measurement]
+    measurements: Measurements
     distributions: list[Distribution]
     evidence: ReleaseEvidence
 
@@ -31,4 +32,4 @@ def nothing_of(
         for coalition in coalitions if attack.tries(coalition, context.copies)
     ]  # fmt: skip
     evidence = replace(evidence, pooling={}, paired={}, facts={}, law=[])
-    return ReleaseAudit(records or [context.empty(None, None, None, "failed", reason)], [], evidence)
+    return ReleaseAudit(Measurements.of(records or [context.empty(None, None, None, "failed", reason)]), [], evidence)

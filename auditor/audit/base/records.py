@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import repeat
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.numeric.error_bars import Errors, with_total
 from auditor.audit.numeric.error_tally import Tally
 from auditor.audit.numeric.estimated_noise import EstimatedNoise
 from auditor.numerics.statistics import Z_95
+from auditor.results.measurements import Coded, Measurements
 from auditor.results.records import Distribution, ErrorBar, Measurement, Status
 from auditor.types import Array, Coalition
 
@@ -103,44 +102,39 @@ def noise_records(context: CellContext, noise: EstimatedNoise) -> list[Measureme
 
 def error_records(
     context: CellContext, attack: str, knowledge: str, coalitions: Sequence[Coalition], wanted: Sequence[int], errors: Errors
-) -> list[Measurement]:
+) -> Measurements:
     """Return distortion, rmse, normalized error and collusion gain of every wanted coalition, by attribute and together."""
     names, distortion = (*context.attributes, ALL), errors.distortion
-    columns = {
+    figures = {
         "distortion": distortion,
         "rmse": distortion.root(),
         "normalized_error": distortion.over(with_total(context.variances)),
         "collusion_gain": errors.gain,
     }
+    lowest = {metric: figure.value - figure.below for metric, figure in figures.items()}
+    columns = {
+        "value": [figure.value for figure in figures.values()],
+        "std_error": [figure.std_error for figure in figures.values()],
+        "ci_low": [low if metric == "collusion_gain" else np.clip(low, 0.0, None) for metric, low in lowest.items()],
+        "ci_high": [figure.value + figure.above for figure in figures.values()],
+        "theory": [figure.theory for figure in figures.values()],
+    }
+    shape = len(wanted), len(names), len(figures)
+    coalition, attribute, metric = (place.ravel() for place in np.indices(shape))
+    numbers = {field: np.stack(parts, axis=-1)[wanted].ravel() for field, parts in columns.items()}
     absent = "replicates-needed" if errors.bar in ("redraws", "replicates-needed") else "none"
-    cells = len(wanted), len(names), len(columns)
-    value, error, low, high, theory, bars = (np.empty(cells, dtype=object) for _ in range(6))
-    for place, (metric, figure) in enumerate(columns.items()):
-        lowest, highest = figure.value - figure.below, figure.value + figure.above
-        value[:, :, place] = figure.value[wanted]
-        error[:, :, place] = _or_none(figure.std_error[wanted])
-        low[:, :, place] = _or_none((lowest if metric == "collusion_gain" else np.clip(lowest, 0.0, None))[wanted])
-        high[:, :, place] = _or_none(highest[wanted])
-        theory[:, :, place] = _or_none(figure.theory[wanted])
-        bars[:, :, place] = np.where(np.isnan(figure.std_error[wanted]), absent, errors.bar)
-    per_cell = len(names) * len(columns)
-    return Measurement.from_columns(
-        sweep=repeat(context.sweep), scheme=repeat(context.scheme), knowledge=repeat(knowledge), attack=repeat(attack),
-        coalition=(each for place in wanted for each in repeat(coalitions[place], per_cell)),
-        levels=(each for place in wanted for each in repeat(context.levels_of(coalitions[place]), per_cell)),
-        replicate=repeat(context.replicate),
-        attribute=[name for name in names for _ in columns] * len(wanted),
-        metric=list(columns) * (len(names) * len(wanted)),
-        value=value.ravel().tolist(), std_error=error.ravel().tolist(), ci_low=low.ravel().tolist(), ci_high=high.ravel().tolist(),
-        theory=theory.ravel().tolist(), status=repeat("ok"), reason=repeat(None), error_bar=bars.ravel().tolist(),
-    )  # fmt: skip
-
-
-def _or_none(values: Array) -> NDArray[np.object_]:
-    """Return numbers as objects, None for NaN."""
-    found = values.astype(object)
-    found[np.isnan(values)] = None
-    return found
+    held = [coalitions[place] for place in wanted]
+    shared = {
+        "sweep": context.sweep, "scheme": context.scheme, "knowledge": knowledge, "attack": attack, "replicate": context.replicate,
+        "status": "ok", "reason": None,
+    }  # fmt: skip
+    return Measurements(numbers | {field: Coded(np.zeros_like(metric), [value]) for field, value in shared.items()} | {
+        "coalition": Coded(coalition, held),
+        "levels": Coded(coalition, [context.levels_of(one) for one in held]),
+        "attribute": Coded(attribute, list(names)),
+        "metric": Coded(metric, list(figures)),
+        "error_bar": Coded(np.isnan(numbers["std_error"]).astype(np.intp), [errors.bar, absent]),
+    })  # fmt: skip
 
 
 def number(value: float) -> float | None:

@@ -16,9 +16,11 @@ from auditor.audit.numeric.moment_pass import NumberBlock
 from auditor.data.source import noise_seed
 from auditor.data.table import Table
 from auditor.errors import PluginError
+from auditor.numerics.autoregression import Autoregression
 from auditor.numerics.blocks import row_blocks
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
+from auditor.schemes.base.serial import whitened
 from auditor.schemes.base.transform import Transformed
 from auditor.schemes.draw import released_grid
 from auditor.types import Array
@@ -114,6 +116,11 @@ class Release:
         return self.drawing()
 
     @property
+    def as_released(self) -> Release:
+        """The release as recipients get it."""
+        return self
+
+    @property
     def kept(self) -> bool:
         """Whether the copies are in memory."""
         return self._kept is not None
@@ -179,6 +186,41 @@ class Release:
     def _already_out(self) -> int:
         share = self.use.already_out
         return min(self.copies - 1, int(share) if isinstance(share, int) else math.floor(share * self.copies))
+
+
+@dataclass
+class WhiteRelease(Release):
+    """A release whose noise follows on from record to record, with its innovations in its place: noise drawn afresh for every record.
+
+    What is tested on it holds of the release, as each can be had of the other; and tests may suppose rows to be independent.
+    """
+
+    serial: Autoregression = field(kw_only=True)
+    original: Release = field(kw_only=True, repr=False)
+
+    @classmethod
+    def of(cls, release: Release, serial: Autoregression) -> WhiteRelease:
+        """Return a release's innovations."""
+        same = (release.table, release.moments, release.scheme, release.use, release.levels, release.key)
+        return cls(*same, serial=serial, original=release)
+
+    @property
+    def as_released(self) -> Release:
+        """The release itself."""
+        return self.original
+
+    @property
+    def kept(self) -> bool:
+        """Whether the release's copies are in memory."""
+        return self.original.kept
+
+    def blocks(self) -> Iterator[tuple[int, Array, list[Array]]]:
+        """Yield the blocks of the release, made white one by one."""
+        return ((index, x, whitened(self.serial, x, copies)) for index, x, copies in self.original.blocks())
+
+    def heads(self, rows: int) -> Iterator[tuple[int, Array, list[Array]]]:
+        """Yield the same for the first records of every block."""
+        return ((index, x, whitened(self.serial, x, copies)) for index, x, copies in self.original.heads(rows))
 
 
 class Drawing:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
-from scipy.special import chdtrc
 
 from auditor.schemes.replacement.law import transition_matrix
 from auditor.types import Array, Codes
@@ -46,7 +46,7 @@ def marginal_test(counts: NDArray[np.integer[Any]], level: float, pi: Array | No
     if degrees < 1:
         return 1.0, 0
     statistic = float(((observed - forecast) ** 2 / forecast).sum())
-    return float(chdtrc(degrees, statistic)), degrees
+    return float(scipy.special.chdtrc(degrees, statistic)), degrees
 
 
 def marginal_gap(counts: NDArray[np.integer[Any]], level: float, pi: Array | None = None) -> tuple[float, float]:

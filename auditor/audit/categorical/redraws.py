@@ -36,8 +36,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from auditor.adversary.categorical_attack import CategoricalView, Inference
 from auditor.adversary.given import KnownPairs, SampleCounts
@@ -241,7 +241,7 @@ def mixture_bar(m: Array, w: Array) -> Bar:
     share, low, high = 0.95 * (R + 1) / R, 0.0, float((np.abs(off) + 10.0 * std).max())
     for _ in range(HALVINGS):
         middle = (low + high) / 2.0
-        inside = float((ndtr((middle - off) / std) - ndtr((-middle - off) / std)).mean())
+        inside = float((scipy.special.ndtr((middle - off) / std) - scipy.special.ndtr((-middle - off) / std)).mean())
         low, high = (low, middle) if inside >= share - 1e-12 else (middle, high)
     if (np.abs(m - np.median(m)) <= SAME * np.abs(m).max()).mean() >= MOSTLY:
         high = max(high, float(np.abs(off).max()))

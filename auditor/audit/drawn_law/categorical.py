@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
-from scipy.special import betainc
 
 from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.audit.drawn_law.segments import SEGMENT_ROWS, fingerprints, repeats, segment_length
@@ -243,7 +243,7 @@ class _Tests:
 
 
 def _at_least(met: Counts, of: Counts, chance: Array) -> Array:
-    return np.asarray(np.where(met > 0, betainc(np.maximum(met, 1), of - met + 1, chance), 1.0))
+    return np.asarray(np.where(met > 0, scipy.special.betainc(np.maximum(met, 1), of - met + 1, chance), 1.0))
 
 
 def _patterns(each: Drawn, sizes: Sequence[Array], counts: Counts, kept: _Tests, replaced: _Tests) -> None:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
-from scipy.special import betainc, gammainc, ndtr, rel_entr, stdtr
 
 from auditor.audit.drawn_law.chosen_rows import EPS
 from auditor.audit.drawn_law.columns import DENSITY, Columns
@@ -65,7 +65,8 @@ def below(values: Array, bounds: Sequence[float]) -> list[NDArray[np.intp]]:
 
 def at_least(met: NDArray[np.integer], n: int, chance: Array) -> Array:
     """Return ``P(B ≥ met)`` of binomial B."""
-    return np.asarray(np.where(met > n, 0.0, np.where(met > 0, betainc(np.maximum(met, 1), np.maximum(n - met + 1, 1), chance), 1.0)))
+    chances = scipy.special.betainc(np.maximum(met, 1), np.maximum(n - met + 1, 1), chance)
+    return np.asarray(np.where(met > n, 0.0, np.where(met > 0, chances, 1.0)))
 
 
 def repeats_test(columns: Columns, joint: Columns | None, law: NoiseLaw) -> LawTest | None:
@@ -100,9 +101,10 @@ def _repeats(columns: Columns, law: NoiseLaw, crowded: float = 0.01) -> LawTest 
     ordered.sort(axis=1)
     met = (np.diff(ordered, axis=1) <= reach[fine, None]).sum(axis=1)
     expected = float(n) ** 2 * reach[fine]
-    few = np.where(met > 0, gammainc(np.maximum(met, 1), expected), 1.0)  # P(Poisson ≥ met)
+    few = np.where(met > 0, scipy.special.gammainc(np.maximum(met, 1), expected), 1.0)  # P(Poisson ≥ met)
     share, by_chance = met / n, expected / n
-    apart = np.where(share > by_chance, rel_entr(share, by_chance) + rel_entr(1.0 - share, 1.0 - by_chance), 0.0)
+    divergence = scipy.special.rel_entr(share, by_chance) + scipy.special.rel_entr(1.0 - share, 1.0 - by_chance)
+    apart = np.where(share > by_chance, divergence, 0.0)
     p = np.where(by_chance <= crowded, few, np.exp(-n * apart))
     place = int(p.argmin())
     where = f"the share of values that have the size of another, of {columns.names[fine[place]]}, is"
@@ -175,7 +177,7 @@ def _of_length_1(columns: Array) -> Array:
 def normal_test(statistic: str, z: Array, n: int, where: str) -> LawTest:
     """Return the test that each of these is N(0, 1), stated as a correlation."""
     worst = float(np.abs(z).max())
-    return LawTest(statistic, min(1.0, 2.0 * z.size * float(ndtr(-worst))), z.size, n, worst / math.sqrt(n), 0.0, where)
+    return LawTest(statistic, min(1.0, 2.0 * z.size * float(scipy.special.ndtr(-worst))), z.size, n, worst / math.sqrt(n), 0.0, where)
 
 
 def joint_test(u: Array, w: Array) -> LawTest | None:
@@ -188,5 +190,5 @@ def joint_test(u: Array, w: Array) -> LawTest | None:
     r[:, np.arange(C), np.arange(C)] = 0.0
     worst = min(float(np.abs(r).max()), 1.0 - 1e-15)
     tests = C * (C - 1) // 2 + C * (C - 1)
-    p = 2.0 * tests * float(stdtr(n - 1, -worst * math.sqrt((n - 1) / (1.0 - worst**2))))
+    p = 2.0 * tests * float(scipy.special.stdtr(n - 1, -worst * math.sqrt((n - 1) / (1.0 - worst**2))))
     return LawTest("joint law", min(1.0, p), tests, n, worst, 0.0, "a correlation of the sizes of noise in two copies or attributes is")

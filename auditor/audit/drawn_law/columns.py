@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammainc, ndtr, ndtri
+import scipy  # its parts are imported when they are first used
 
 from auditor.audit.drawn_law.chosen_rows import EPS, Rows
 from auditor.audit.drawn_law.moments import whitening
@@ -47,7 +47,7 @@ class Columns(NamedTuple):
         fine = np.flatnonzero(grain <= FINE)
         t = np.ascontiguousarray(t[:, fine])
         gaussian = law.distribution == "gaussian"
-        v = ndtr(t) if gaussian else np.clip(0.5 + t / math.sqrt(12.0), 0.0, 1.0)
+        v = scipy.special.ndtr(t) if gaussian else np.clip(0.5 + t / math.sqrt(12.0), 0.0, 1.0)
         return cls(t, v, t if gaussian else scores(v), grain[fine], [names[place] for place in fine.tolist()])
 
     @property
@@ -55,10 +55,10 @@ class Columns(NamedTuple):
         """``s``."""
         return np.asarray(np.abs(2.0 * self.v - 1.0))
 
-    def joined(self, other: Columns) -> Columns:
-        """Return the columns of both."""
-        t, v, score = (np.hstack(pair) for pair in zip(self[:3], other[:3], strict=True))
-        return Columns(t, v, score, np.append(self.grain, other.grain), self.names + other.names)
+    def joined(self, *others: Columns) -> Columns:
+        """Return the columns of all."""
+        t, v, score, grain = (np.hstack(parts) for parts in zip(self[:4], *(other[:4] for other in others), strict=True))
+        return Columns(t, v, score, grain, [name for one in (self, *others) for name in one.names])
 
     def in_one(self) -> Columns:
         """Return all values in one column, of columns that are independent of one another."""
@@ -68,7 +68,7 @@ class Columns(NamedTuple):
 
 def scores(uniform: Array) -> Array:
     """Return normal scores of values that are uniform on (0, 1)."""
-    return np.asarray(ndtri(np.clip(uniform, 1e-300, 1.0 - EPS / 2)))
+    return np.asarray(scipy.special.ndtri(np.clip(uniform, 1e-300, 1.0 - EPS / 2)))
 
 
 def within_copies(law: NoiseLaw, rows: Rows) -> tuple[Array, Array]:
@@ -115,6 +115,6 @@ def combinations(law: NoiseLaw, rows: Rows) -> Columns | None:
 def length_of(joint: Columns) -> Columns:
     """Return the length of a row's whitened noise, which is χ of r degrees: the sizes of a row's values that go together make it uneven."""
     r = joint.t.shape[1]
-    v = gammainc(r / 2.0, np.square(joint.t).sum(axis=1, keepdims=True) / 2.0)
+    v = scipy.special.gammainc(r / 2.0, np.square(joint.t).sum(axis=1, keepdims=True) / 2.0)
     t = scores(v)
     return Columns(t, v, t, np.atleast_1d(2.0 * np.linalg.norm(joint.grain)), ["the whole of a row's noise"])

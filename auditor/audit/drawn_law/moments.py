@@ -23,8 +23,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
-from scipy.special import chdtr, chdtrc, ndtr, stdtr
 
 from auditor.numerics.moments import Moments
 from auditor.results.evidence import LawTest
@@ -203,7 +203,7 @@ def _covariance(
         r = np.divide(S, both, out=np.zeros_like(S), where=both > 0)
         np.fill_diagonal(r, 0.0)
         largest = min(float(np.abs(r).max()), 1.0 - 1e-15)
-        worst = min(worst, 2.0 * float(stdtr(n - 1, -largest * np.sqrt((n - 1) / (1.0 - largest**2)))))
+        worst = min(worst, 2.0 * float(scipy.special.stdtr(n - 1, -largest * np.sqrt((n - 1) / (1.0 - largest**2)))))
     tests = size * (size + 1) // 2
     K = law.covariance
     scale = np.sqrt(np.clip(np.diag(K), 0.0, None))
@@ -225,11 +225,11 @@ def _normal(statistic: str, values: Array, n: int, where: str) -> LawTest:
     """Return the test that each of these is N(0, 1)."""
     finite = np.where(np.isfinite(values), values, 0.0)
     worst = float(np.abs(finite).max())
-    return LawTest(statistic, min(1.0, 2.0 * finite.size * float(ndtr(-worst))), finite.size, n, worst, 0.0, where)
+    return LawTest(statistic, min(1.0, 2.0 * finite.size * float(scipy.special.ndtr(-worst))), finite.size, n, worst, 0.0, where)
 
 
 def _chi(values: Array, degrees: float, excess: Array) -> Array:
     """Return two-sided p-values of sums of so many squares, each of variance ``2 + excess``: of χ² with as many degrees as vary so much."""
     spread = 1.0 + excess / 2.0
     values, few = values / spread, degrees / spread
-    return np.asarray(np.minimum(1.0, 2.0 * np.minimum(chdtr(few, values), chdtrc(few, values))))
+    return np.asarray(np.minimum(1.0, 2.0 * np.minimum(scipy.special.chdtr(few, values), scipy.special.chdtrc(few, values))))

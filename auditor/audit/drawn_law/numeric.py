@@ -45,7 +45,8 @@ def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments])
         rows = rows_of(blocks, chosen, transformed is None)
         tests += row_tests(law.of(chosen), rows, names, chosen)
         if not release.scheme.makes_copies:  # those that audits draw are doubles of any digits, and nobody gets them
-            y = np.concatenate([np.stack([copies[copy - 1] for copy in chosen], axis=1) for _, copies in blocks])
+            out = blocks if release.as_released is release else looked_at(release.as_released, law_rows(release))
+            y = np.concatenate([np.stack([copies[copy - 1] for copy in chosen], axis=1) for _, copies in out])
             digits = last_digits_test(law.of(chosen), rows.x, y, names, chosen)
             tests += [] if digits is None else [digits]
     return tests

@@ -31,7 +31,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import gammaln
+import scipy  # its parts are imported when they are first used
 
 from auditor.audit.drawn_law.chosen_rows import Rows
 from auditor.audit.drawn_law.column_tests import (
@@ -96,7 +96,7 @@ def row_tests(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[
         joint = combinations(law, rows)
     if not own.names:
         return [test for test in tests if test is not None]
-    every = own if joint is None else own.joined(joint).joined(length_of(joint))
+    every = own if joint is None else own.joined(joint, length_of(joint))
     size = every.size
     g, w = every.score, scores(size)
     tests += [
@@ -138,7 +138,7 @@ def _without_noise(law: NoiseLaw, rows: Rows, chosen: Sequence[int]) -> LawTest 
             continue
         least = float(np.sqrt(np.square(rows.noise[:, place] @ W.T).sum(axis=1).min()))
         reach = max(least, 8.0 * math.sqrt(r) * known)
-        ball = r / 2 * math.log(math.pi) - float(gammaln(r / 2 + 1)) + r * math.log(max(reach, 1e-300))
+        ball = r / 2 * math.log(math.pi) - float(scipy.special.gammaln(r / 2 + 1)) + r * math.log(max(reach, 1e-300))
         found.append((math.log(n) + ball + r * math.log(DENSITY[law.distribution]), least / math.sqrt(r), chosen[place]))
     if not found:
         return None
@@ -151,7 +151,7 @@ def _equal(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[int
     """Return the test of differences of two copies' noise, and of that noise over its deviations, near 0."""
     n, M, N = rows.noise.shape
     pairs = [(i, k) for i in range(M) for k in range(i)]
-    blocks = law.covariance.reshape(M, N, M, N)
+    blocks, noise = law.covariance.reshape(M, N, M, N), np.ascontiguousarray(rows.noise.transpose(1, 2, 0))
     worst, tests = (1.0, 0.0, 0.0, ""), 0
     for i, k in pairs[:: max(1, math.ceil(len(pairs) / MOST_PAIRS))]:
         own, other, both = (np.einsum("nn->n", blocks[a, :, b]) for a, b in ((i, i), (k, k), (i, k)))
@@ -160,10 +160,12 @@ def _equal(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[int
             variance = own + factor**2 * other - 2.0 * factor * both
             deviation, known = np.sqrt(np.clip(variance, 0.0, None)), rows.grain[i] + factor * rows.grain[k]
             fine = np.flatnonzero((known <= FINE * deviation) & (variance > HARDLY_ANY * (own + factor**2 * other)) & (factor > 0))
-            d = np.abs(rows.noise[:, i, fine] - factor[fine] * rows.noise[:, k, fine]) / deviation[fine]
+            d = np.abs(noise[i, fine] - factor[fine, None] * noise[k, fine]) / deviation[fine, None]
+            column, row = np.nonzero(d < max(SMALL))  # hardly any: each share is looked for among these alone
+            small = d[column, row]
             blur = known[fine] / deviation[fine]
             for share in SMALL[:4]:
-                met = (d < share).sum(axis=0)
+                met = np.bincount(column[small < share], minlength=fine.size)
                 p = np.where(share >= 8.0 * blur, at_least(met, n, np.minimum(1.0, 2.0 * DIFFERENCE * (share + blur))), 1.0)
                 tests += fine.size
                 if fine.size and (least := float(p.min())) < worst[0]:

@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv
 
 from auditor.errors import AuditorError
 from auditor.schemes.base.scheme import Key
@@ -134,13 +134,13 @@ def _log_ratio(hits: Array, trials: int, others: Array, other_trials: int, alpha
 def lower_bound(hits: Any, trials: int, alpha: float) -> Array:
     """Return the exact lower bound of a chance at level ``1 − α`` (clopper1934): the α-quantile of Beta(k, n − k + 1); 0 at k = 0."""
     k = np.asarray(hits, dtype=np.float64)
-    return np.where(k > 0, betaincinv(np.maximum(k, 1.0), trials - k + 1.0, alpha), 0.0)
+    return np.where(k > 0, scipy.special.betaincinv(np.maximum(k, 1.0), trials - k + 1.0, alpha), 0.0)
 
 
 def upper_bound(hits: Any, trials: int, alpha: float) -> Array:
     """Return the exact upper bound of a chance at level ``1 − α`` (clopper1934), from Beta(k + 1, n − k); 1 at k = n."""
     k = np.asarray(hits, dtype=np.float64)
-    return np.where(k < trials, betaincinv(k + 1.0, np.maximum(trials - k, 1.0), 1.0 - alpha), 1.0)
+    return np.where(k < trials, scipy.special.betaincinv(k + 1.0, np.maximum(trials - k, 1.0), 1.0 - alpha), 1.0)
 
 
 class Trials:

@@ -20,8 +20,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from auditor.audit.base.release import Release
 from auditor.audit.measures.empirical_epsilon import lower_bound, upper_bound
@@ -61,10 +61,11 @@ def audited(release: Release, stated: Guarantees, coalitions: Sequence[Coalition
     Returns
     -------
     list of Found
-        Empty where no test is known: for uniform and Skellam noise, noise of no one shape, and an attribute without any.
+        Empty where no test is known: for uniform and Skellam noise, noise of no one shape or that follows on from record to record, and an
+        attribute without any.
     """
     law = stated.law
-    if not isinstance(law, KroneckerNoise) or not coalitions or (np.linalg.eigvalsh(law.shape) <= 0.0).any():
+    if not isinstance(law, KroneckerNoise) or law.serial is not None or not coalitions or (np.linalg.eigvalsh(law.shape) <= 0.0).any():
         return []
     if law.distribution == "gaussian":
         test: Test = ShiftTest(law, stated.length([1]).corner, coalitions)
@@ -117,7 +118,7 @@ class ShiftTest:
 
     def bound(self, power: Array, alarms: Array) -> Array:
         """Return ``Φ⁻¹(L) − Φ⁻¹(U)``: of ``N(0, 1)`` and ``N(μ, 1)`` no test has more."""
-        return np.asarray(ndtri(power) - ndtri(alarms))
+        return np.asarray(scipy.special.ndtri(power) - scipy.special.ndtri(alarms))
 
 
 class BeyondTest:

@@ -65,7 +65,7 @@ def every_cell_records(
         return []
     here, variances = context.of_columns(names, X.var(axis=0)), X.var(axis=0)
     alone = [squared_errors(X, copy) for copy in copies]
-    records = []
+    records: list[Measurement] = []
     if singles:
         found = _by_group(singles, [alone[copy - 1] for (copy,) in singles], variances)
         records += error_records(here, NAME, KNOWLEDGE, singles, range(len(singles)), found)

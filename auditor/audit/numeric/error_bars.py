@@ -92,6 +92,12 @@ class Errors:
         return replace(self, distortion=replace(self.distortion, theory=theory))
 
 
+    def under(self, law: Errors | None) -> Errors:
+        """Return the errors beside the theory of others, if there are any."""
+        if law is None:
+            return self
+        return replace(self.expecting(law.distortion.theory), gain=replace(self.gain, theory=law.gain.theory))
+
     def steady(self, again: Array, scale: Array) -> Errors:
         """Return the errors without the bars of those that other draws, shape (R, B, N), show to vary by more than a third of themselves.
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeVar
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from auditor.results.metrics import HIGHEST, LOWEST
 from auditor.types import Array
@@ -165,7 +165,7 @@ class Tally:
         expected, variance = [], []
         for tolerance in self.tolerances:
             t = tolerance.reach(self.scale, x)
-            chance = np.where(exact, np.abs(bias) <= t, ndtr((t - bias) / s) - ndtr((-t - bias) / s))
+            chance = np.where(exact, np.abs(bias) <= t, scipy.special.ndtr((t - bias) / s) - scipy.special.ndtr((-t - bias) / s))
             # Hits of different records are independent, each a Bernoulli draw: their number has mean Σ p and variance Σ p(1 − p).
             expected.append(chance.sum(axis=0))
             variance.append((chance * (1.0 - chance)).sum(axis=0))

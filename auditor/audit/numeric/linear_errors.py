@@ -99,7 +99,7 @@ def audit_linear(
     law : NoiseLaw or None
         Law of the noise in all copies; without it there is no closed form, and errors come from a jackknife over the groups.
     again : ndarray of shape (R, B, N) or None
-        For maps that are not fixed: mean squared errors in other draws.
+        For maps that are not fixed, and noise that follows on from record to record: mean squared errors in other draws.
     compared : ndarray of shape (B,) or None
         Places of the single copies that each coalition is compared with (``least_noise``), for ``Errors.paired``.
     why : ErrorBar
@@ -110,19 +110,22 @@ def audit_linear(
     total, scale = Moments.merge(groups), with_total(np.diag(K_X))
     coarse = np.flatnonzero((resolution(maps, total) / total.count > EXACT * np.diag(K_X)).any(axis=1))
     measured = by_rows(coarse) if by_rows is not None and coarse.size else None
+    by_law = None
     if law is not None and maps.fixed:
-        return _under_law(coalitions, maps, total, K_X, law, compared, None if measured is None else (coarse, measured))
+        by_law = _under_law(coalitions, maps, total, K_X, law, compared, None if measured is None else (coarse, measured))
+        if law.serial is None:
+            return by_law
     if again is not None:
         error, rounding = with_total(squared_errors(maps, total) / total.count), with_total(resolution(maps, total) / total.count)
         if measured is not None:
             error[coarse], rounding[coarse] = with_total(measured.sums.sum(axis=0) / total.count), with_total(measured.grain)
         rounding = rounded_off(rounding, scale)
         error, others = rounded_off(error, scale, rounding), rounded_off(with_total(again), scale, rounding)
-        return from_redraws(coalitions, error, others, scale, compared, rounding)
+        return from_redraws(coalitions, error, others, scale, compared, rounding).under(by_law)
     sums = np.array([squared_errors(maps, group) for group in groups])
     if measured is not None:
         sums[:, coarse] = measured.sums
-    return from_groups(coalitions, sums, [group.count for group in groups], np.diag(K_X), compared, bar=why)
+    return from_groups(coalitions, sums, [group.count for group in groups], np.diag(K_X), compared, bar=why).under(by_law)
 
 
 def _under_law(

@@ -117,7 +117,7 @@ class MomentJob(Job[Stripe]):
 
     @cached_property
     def _groups(self) -> list[list[tuple[int, int, int]]]:
-        return moment_groups(self.rows, self.width)
+        return moment_groups(self.rows, self.width, (self.copies + 1) * self.width)
 
     def stripes(self, blocks: Iterable[NumberBlock]) -> Iterator[Stripe]:
         """Yield what is gathered of each stripe of all blocks, which come in order."""

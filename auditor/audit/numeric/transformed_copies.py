@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from scipy.linalg import block_diag
+import scipy  # its parts are imported when they are first used
 
 from auditor.adversary.affine import Affine
 from auditor.numerics.moments import Moments
@@ -34,7 +34,7 @@ def backs(transformed: Transformed | None, batch: Sequence[Affine], coalitions: 
     if transformed is None:
         return batch
     matrices = [transform.matrix for transform in transformed.transforms]
-    return [replace(affine, weights=affine.weights @ block_diag(*(matrices[copy - 1] for copy in copies)))
+    return [replace(affine, weights=affine.weights @ scipy.linalg.block_diag(*(matrices[copy - 1] for copy in copies)))
             for affine, copies in zip(batch, coalitions, strict=True)]  # fmt: skip
 
 

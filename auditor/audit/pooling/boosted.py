@@ -27,7 +27,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from auditor.audit.pooling.difference_features import Differences, in_own_deviations
 from auditor.audit.pooling.noise_dependence import noise_levels
@@ -184,6 +183,7 @@ def _luck(others: Array) -> float:
 def _foretold(columns: Array, targets: Array, taught: NDArray[np.bool_], asked: NDArray[np.bool_]) -> Array:
     """Return what boosted trees that were taught on some rows foretell in those asked for, shape (q, N)."""
     from sklearn.ensemble import HistGradientBoostingRegressor  # here, since importing it takes a second
+    from threadpoolctl import threadpool_limits
 
     learner = HistGradientBoostingRegressor(min_samples_leaf=max(20, len(targets) // 100), **TREES)
     known, wanted = columns[taught], columns[asked]

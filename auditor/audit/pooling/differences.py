@@ -46,7 +46,7 @@ def near_copies(total: Moments, N: int) -> Indices | None:
 def with_differences(blocks: Iterable[tuple[int, Array, list[Array]]], rows: int, centre: Array, near: Indices) -> list[Moments]:
     """Return the moments of ``[X, E]`` by row group, in one pass."""
     groups: dict[int, Moments] = {}
-    cuts = moment_groups(rows, centre.size)
+    cuts = moment_groups(rows, centre.size, (2 * near.size + 1) * centre.size)
     for index, x, copies in blocks:
         first = cuts[index][0][1]
         for number, start, stop in cuts[index]:

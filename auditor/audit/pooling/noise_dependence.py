@@ -22,8 +22,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from auditor.numerics.random_streams import stream
 from auditor.results.evidence import Dependence
@@ -118,7 +118,7 @@ def _normal(values: Array, lots: np.random.Generator) -> Array:
     order = lot[values[:, lot].argsort(axis=1, kind="stable")]
     ranks = np.empty_like(order)
     np.put_along_axis(ranks, order, np.arange(1, values.shape[1] + 1), axis=1)
-    return np.asarray(ndtri(ranks / (values.shape[1] + 1)))
+    return np.asarray(scipy.special.ndtri(ranks / (values.shape[1] + 1)))
 
 
 def _dependence(b: int, j: int, record: _Scores, noise: _Scores, Z: Sequence[Array]) -> Dependence | None:

@@ -11,11 +11,11 @@ from itertools import product as cartesian
 from typing import Any, Protocol
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
+from auditor.process.deferred import pd
 from auditor.text.column_names import counted, quoted
 from auditor.types import Array, Codes
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import MOST_VALUES, CategoricalTable, binned, of_column, product
 from auditor.data.columns.checks import check_plain, kind_of
 from auditor.errors import DataError
+from auditor.process.deferred import pd
 from auditor.text.column_names import listed, nearest
 
 RULES = ("equal-width", "quantile", "edges")

@@ -8,10 +8,10 @@ from decimal import Decimal
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from auditor.errors import DataError
+from auditor.process.deferred import pd
 from auditor.text.column_names import counted, listed, quoted
 
 Missing = Literal["refuse", "drop", "mean"]

@@ -7,15 +7,13 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from auditor.data.columns.checks import kind_of
 from auditor.errors import DataError
+from auditor.process.deferred import pd
 from auditor.text.column_names import counted, nearest, quoted
 from auditor.types import Array
 
-EPOCH = pd.Timestamp("1970-01-01", tz="UTC")
-DAY = pd.Timedelta(days=1)
 SECONDS = 86_400
 SINCE = "days since 1970-01-01"
 _ISO = r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?"
@@ -46,7 +44,8 @@ def days_of(column: pd.Series[Any], form: str | None = None) -> pd.Series[Any]:
         return column
     if kind_of(column) in ("text", "categories"):  # without a digit it would be `now`, `today` or the name of a month
         column = column.astype(object).where(column.astype(object).astype(str).str.contains(r"\d"))
-    days: pd.Series[Any] = (pd.to_datetime(column, format=form or "ISO8601", utc=True, errors="coerce") - EPOCH) / DAY
+    times = pd.to_datetime(column, format=form or "ISO8601", utc=True, errors="coerce")
+    days: pd.Series[Any] = (times - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1)
     return days
 
 

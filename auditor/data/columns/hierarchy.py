@@ -15,11 +15,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from auditor.data.columns.checks import kind_of
 from auditor.errors import DataError
+from auditor.process.deferred import pd
 from auditor.text.column_names import counted, quoted
 from auditor.types import Array
 

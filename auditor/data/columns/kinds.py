@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from auditor.data.columns.checks import FEWEST_STEPS, LARGEST_VARIANCE, LEAST_VARIANCE, floats, kind_of
 from auditor.data.columns.dates import days_of
 from auditor.data.columns.resolution import Grid
+from auditor.process.deferred import pd
 from auditor.types import Array
 
 FORMATS = (None, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%d-%b-%Y", "%d %B %Y")

@@ -17,10 +17,10 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from auditor.errors import DataError
+from auditor.process.deferred import pd
 from auditor.text.column_names import counted, quoted
 
 WHOLE = re.compile(r"([+-]?)0*([0-9]+?)(?:\.0*)?")

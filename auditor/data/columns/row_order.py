@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from auditor.errors import DataError
+from auditor.process.deferred import pd
 from auditor.text.column_names import counted, quoted
 
 

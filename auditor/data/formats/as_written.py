@@ -6,12 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-import pyarrow.parquet as pq
-
 from auditor.data.formats import readers as reading
 from auditor.data.formats.file_kinds import held, is_parquet, is_text
 from auditor.data.formats.parts import BATCH_ROWS, Piece
+from auditor.process.deferred import pd, pq
 
 
 def frames_as_written(files: Sequence[Path], columns: list[str]) -> Iterator[pd.DataFrame]:

@@ -12,12 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import ZipFile
 
-import pandas as pd
-import pyarrow as pa
-from pyarrow import feather, ipc
-
 from auditor.data.formats.stamps import remembered
 from auditor.errors import DataError
+from auditor.process.deferred import pa, pd
 from auditor.text.column_names import counted
 
 MOST_BYTES = 2**30
@@ -55,9 +52,11 @@ class Held(NamedTuple):
 def _arrow(path: Path, notes: list[str]) -> pa.Table:
     """Read Feather, or what Arrow writes: batch by batch, as compressed ones do not tell how large they are."""
     try:
-        with ipc.open_file(str(path)) as file:
+        with pa.ipc.open_file(str(path)) as file:
             return pa.Table.from_batches(bounded(path, map(file.get_batch, range(file.num_record_batches)), _size), file.schema)
     except pa.ArrowInvalid:  # the first version of Feather
+        from pyarrow import feather  # imports pandas
+
         return feather.read_table(path, memory_map=False)
 
 

@@ -17,9 +17,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from auditor.errors import DataError
+from auditor.process.deferred import pd
 from auditor.text.column_names import quoted
 
 _DECIMALS = re.compile(r"[-+]?(?:\d+([.,])\d*|([.,])\d+)(?:[eE][-+]?\d+)?")

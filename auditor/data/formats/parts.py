@@ -14,9 +14,6 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from auditor.data.columns.checks import floats
@@ -25,6 +22,7 @@ from auditor.data.formats.file_kinds import SUFFIXES, held, is_parquet, is_text
 from auditor.data.formats.stamps import remembered
 from auditor.data.formats.text_files import opened, size_of, spelling
 from auditor.errors import DataError
+from auditor.process.deferred import pa, pd, pq
 from auditor.text.column_names import listed, quoted
 
 CSV_BYTES = 2**22

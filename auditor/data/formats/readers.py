@@ -16,20 +16,13 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from auditor.data.formats import headers
 from auditor.data.formats.file_kinds import held, index_columns, is_parquet, is_text, name_of
 from auditor.data.formats.number_marks import NEITHER, as_numbers
 from auditor.data.formats.text_files import BYTE_ORDER_MARK, opened, spelling
 from auditor.errors import DataError
+from auditor.process.deferred import pa, pd, pq
 from auditor.text.column_names import counted
-
-# pandas before 3.1 rounds floats unless asked not to; from 3.1 it reads them exactly, and asking is deprecated.
-_PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
-_EXACT_FLOATS: dict[str, Any] = {} if _PANDAS >= (3, 1) else {"float_precision": "round_trip"}
 
 
 def header(path: Path, empty: bool = False) -> list[str]:
@@ -184,7 +177,7 @@ def csv_frame(text: bytes, path: Path, names: Sequence[str], columns: Sequence[s
     # All columns are read, since with `usecols` pandas no longer notices a record with too many cells.
     frame: pd.DataFrame = pd.read_csv(
         io.BytesIO(text), encoding="utf-8", index_col=False, low_memory=False, nrows=rows, skip_blank_lines=len(names) > 1,
-        sep=delimiter, decimal=marks.decimal or NEITHER, **_EXACT_FLOATS,
+        sep=delimiter, decimal=marks.decimal or NEITHER, **_exact_floats(),
     )  # fmt: skip
     if len(frame.columns) != len(names):
         raise DataError(f"{path.name}: the first line cannot be read as column names")
@@ -223,3 +216,9 @@ def _held_header(path: Path, empty: bool) -> tuple[list[str], Sequence[str]]:
     few = frame.head(headers.LOOKED_AT // len(names))
     headers.check_records(path.name, names, islice(few.astype(str).itertuples(index=False), len(few)))
     return names, notes
+
+
+def _exact_floats() -> dict[str, Any]:
+    """Say how floats are to be read: pandas before 3.1 rounds them unless asked not to; from 3.1 asking is deprecated."""
+    before = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
+    return {"float_precision": "round_trip"} if before else {}

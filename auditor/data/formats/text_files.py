@@ -18,13 +18,12 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-import pyarrow as pa
-
 from auditor.data.formats.file_kinds import PACKED, bounded, check_size
 from auditor.data.formats.headers import LOOKED_AT
 from auditor.data.formats.number_marks import Marks, marks_of
 from auditor.data.formats.stamps import remembered
 from auditor.errors import DataError
+from auditor.process.deferred import pa
 
 BYTE_ORDER_MARK = "\ufeff"
 CHUNK = 2**20

@@ -10,10 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
-
+from auditor.process.deferred import pa, pd, pq
 from auditor.results.files import publish
 
 SUFFIXES = (".csv", ".parquet")

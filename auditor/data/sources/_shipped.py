@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from importlib import resources
 
-import pandas as pd
-
 from auditor.data.formats import readers as reading
 from auditor.data.formats.parts import first_rows, pieces_of, whole_frame
+from auditor.process.deferred import pd
 
 
 def shipped(file: str, rows: int | None) -> pd.DataFrame:

@@ -18,12 +18,12 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
+import scipy  # its parts are imported when they are first used
 from pydantic import Field
-from scipy.special import ndtr
 
 from auditor.data.columns.categorical_table import MOST_VALUES
 from auditor.data.source import Source
+from auditor.process.deferred import pd
 from auditor.registry import PluginParameters, register
 from auditor.types import Array
 
@@ -70,7 +70,7 @@ class SalaryLike(Values):
 
     def weights(self) -> Array:
         """Return the chance of each class."""
-        below = ndtr(np.log(np.arange(1, 50) / MEDIAN_CLASS) / LOG_STD)
+        below = scipy.special.ndtr(np.log(np.arange(1, 50) / MEDIAN_CLASS) / LOG_STD)
         return np.diff(below, prepend=0.0, append=1.0)
 
 

@@ -26,15 +26,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 import scipy  # its parts are imported when they are first used
 from numpy.polynomial.hermite_e import hermegauss, hermevander
 from numpy.typing import NDArray
 from pydantic import Field
-from scipy.special import betaincinv, factorial, gammaincinv, ndtr
 
 from auditor.data.source import Source
 from auditor.errors import DataError
+from auditor.process.deferred import pd
 from auditor.registry import PluginParameters, register
 
 DEFAULT_ROWS = 100_000  # the paper's «first 10^5 tuples» (section 6)
@@ -91,7 +90,7 @@ def draw(n: int, rho: float, rng: np.random.Generator) -> tuple[NDArray[np.float
     normal, r = rng.standard_normal((n, 2)), copula_parameter(rho)
     # N_2 = r N_1 + √(1 − r²) E
     tied = r * normal[:, 0] + np.sqrt(1 - r**2) * normal[:, 1]
-    return age_quantile(ndtr(normal[:, 0])), income_quantile(ndtr(tied))
+    return age_quantile(scipy.special.ndtr(normal[:, 0])), income_quantile(scipy.special.ndtr(tied))
 
 
 def copula_parameter(rho: float) -> float:
@@ -100,9 +99,9 @@ def copula_parameter(rho: float) -> float:
     For ``rho`` out of reach it is 1 or −1.
     """
     x, w = hermegauss(NODES)
-    p, He, k = ndtr(x), hermevander(x, NODES - 1), np.arange(NODES)
+    p, He, k = scipy.special.ndtr(x), hermevander(x, NODES - 1), np.arange(NODES)
     # a_k = E f(N) He_k(N) / √k!,  b_k likewise for g;  Cov(f(N_1), g(N_2)) = Σ_{k ≥ 1} a_k b_k r^k  (Mehler)
-    scaled = (w / w.sum())[:, None] * He / np.sqrt(factorial(k))
+    scaled = (w / w.sum())[:, None] * He / np.sqrt(scipy.special.factorial(k))
     a, b = age_quantile(p) @ scaled, income_quantile(p) @ scaled
     terms = (a * b)[1:] / np.sqrt(AGE.variance * INCOME.variance)
 
@@ -120,14 +119,14 @@ def age_quantile(p: NDArray[np.float64]) -> NDArray[np.float64]:
     # m = a / (a + b),  v = m (1 − m) / (a + b + 1)
     m, v = (AGE.mean - YOUNGEST) / span, AGE.variance / span**2
     total = m * (1 - m) / v - 1
-    return np.asarray(YOUNGEST + span * betaincinv(m * total, (1 - m) * total, p))
+    return np.asarray(YOUNGEST + span * scipy.special.betaincinv(m * total, (1 - m) * total, p))
 
 
 def income_quantile(p: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return quantiles of the gamma law that has the mean and variance of income."""
     # mean = k θ,  variance = k θ²
     scale = INCOME.variance / INCOME.mean
-    return np.asarray(scale * gammaincinv(INCOME.mean / scale, p))
+    return np.asarray(scale * scipy.special.gammaincinv(INCOME.mean / scale, p))
 
 
 def with_correlation(

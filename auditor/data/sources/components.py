@@ -17,10 +17,10 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import pandas as pd
 from pydantic import Field, model_validator
 
 from auditor.data.source import Source
+from auditor.process.deferred import pd
 from auditor.registry import PluginParameters, register
 from auditor.types import Array
 

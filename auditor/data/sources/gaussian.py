@@ -19,13 +19,13 @@ from types import MappingProxyType
 from typing import Annotated, Any, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from auditor.data.source import Source
 from auditor.errors import DataError
 from auditor.numerics.linear_algebra import in_own_units, widely_scaled
+from auditor.process.deferred import pd
 from auditor.registry import PluginParameters, register
 from auditor.text.column_names import counted
 

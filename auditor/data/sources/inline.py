@@ -6,10 +6,10 @@ from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
-import pandas as pd
 from pydantic import Field, field_validator
 
 from auditor.data.source import Source
+from auditor.process.deferred import pd
 from auditor.registry import PluginParameters, register
 from auditor.text.column_names import quoted
 

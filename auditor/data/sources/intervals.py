@@ -6,10 +6,10 @@ The example of liu2008, section 3.6, is ``intervals: [[0, 1], [5, 6]]``, the def
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 from pydantic import Field, field_validator
 
 from auditor.data.source import Source
+from auditor.process.deferred import pd
 from auditor.registry import PluginParameters, register
 
 DEFAULT_ROWS = 10_000

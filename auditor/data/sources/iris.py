@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from auditor.data.source import Source
+from auditor.process.deferred import pd
 from auditor.registry import register
 
 LENGTHS = ("sepal_length", "sepal_width", "petal_length", "petal_width")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from auditor.data.source import Source
 from auditor.data.sources._shipped import shipped
+from auditor.process.deferred import pd
 from auditor.registry import register
 
 

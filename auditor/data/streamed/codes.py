@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import Attribute, bin_codes, code_type, joined
@@ -17,6 +16,7 @@ from auditor.data.columns.checks import floats
 from auditor.data.formats.parts import Piece
 from auditor.data.streamed.rows import Pieced, checked_parts
 from auditor.errors import DataError
+from auditor.process.deferred import pd
 from auditor.types import Array, Codes
 
 

@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from auditor.data.columns.categorical_table import MOST_VALUES, Attribute, of_column
 from auditor.data.columns.checks import check_plain, floats, kind_of
 from auditor.data.columns.threads import in_threads
 from auditor.data.formats.parts import Piece
 from auditor.errors import DataError
+from auditor.process.deferred import pd
 from auditor.text.column_names import counted, quoted
 
 

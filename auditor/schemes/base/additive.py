@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import Field
 
-from auditor.errors import PluginError
+from auditor.errors import AuditorError, PluginError
+from auditor.numerics.autoregression import Autoregression
+from auditor.numerics.blocks import block_rows
 from auditor.numerics.linear_algebra import correlation, widely_scaled
 from auditor.numerics.random_streams import Rng, stream
 from auditor.numerics.row_kernels import SumOfProducts, add_scaled
@@ -23,9 +25,13 @@ from auditor.schemes.base.noise_density import Distribution
 from auditor.schemes.base.noise_law import KroneckerNoise, psd_root
 from auditor.schemes.base.noise_shapes import NoiseShape, correlation_dissimilarity, noise_shape
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
+from auditor.schemes.base.serial import SerialRows
+from auditor.text.column_names import counted
 from auditor.types import Array
 
 Parents = Sequence[tuple[Array, float]]
+Normals = Rng | SerialRows
+"""Where rows of standard normals come from."""
 
 CHUNK_VALUES = 2**15
 """Values (rows × attributes) worked on at once: 256 KB a copy, so that a copy and a parent stay in a core's own cache."""
@@ -86,7 +92,13 @@ class AdditiveScheme(Scheme):
     def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
         """Return the exact law of the noise, ``K_Z = Sigma ⊗ K_0``."""
         follows_data = self.parameters.noise == "data" and not table.of_first_batch
-        return KroneckerNoise(self.level_covariance(levels), self.shape(table), follows_data, self.distribution)
+        return KroneckerNoise(
+            self.level_covariance(levels), self.shape(table), follows_data, self.distribution, serial=self.serial(table)
+        )
+
+    def serial(self, table: TableMoments) -> Autoregression | None:
+        """Return how noise follows on from record to record; None where it is drawn afresh for every record."""
+        return None
 
     def shape(self, table: TableMoments) -> Array:
         """Return ``K_0``, the covariance across attributes of noise at level 1, shape (N, N)."""
@@ -100,7 +112,8 @@ class AdditiveScheme(Scheme):
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         """Return what draws copies ``existing + 1 … M`` given those released before."""
-        return AdditiveSampler(self.checked_plan(levels, key, existing), self.shape(table), levels, key, self.distribution)
+        steps = self.checked_plan(levels, key, existing)
+        return AdditiveSampler(steps, self.shape(table), levels, key, self.distribution, self.serial(table))
 
     def checked_plan(self, levels: Sequence[float], key: Key, existing: int) -> list[Step]:
         """Return the steps to carry out, of copies that are rounded to a grid if the key has one.
@@ -176,12 +189,13 @@ class AdditiveSampler:
     one product with the root of ``K_0`` and one scaled addition for each parent, each a single pass over the block.
     """
 
-    in_order = True
-    """The first rows of a block can be had without the rest: every stream is drawn from row by row."""
-
     def __init__(
-        self, steps: Sequence[Step], shape: Array, levels: Sequence[float], key: Key, distribution: Distribution = "gaussian"
-    ) -> None:
+        self, steps: Sequence[Step], shape: Array, levels: Sequence[float], key: Key, distribution: Distribution = "gaussian",
+        serial: Autoregression | None = None,
+    ) -> None:  # fmt: skip
+        self.in_order = serial is None
+        """Whether the first rows of a block can be had without the rest: every stream is drawn from row by row."""
+        self._serial = serial
         self._steps = steps
         self._root = _Root(shape, distribution)
         self._levels = levels
@@ -196,20 +210,51 @@ class AdditiveSampler:
         Goes through the block in chunks that the cache holds, so that a copy finds its parents there.
         """
         names = {innovation for step in self._steps for innovation, _ in step.fresh}
-        streams = {innovation: noise_stream(self._key, index, innovation, self._levels[innovation - 1]) for innovation in names}
+        streams = {innovation: self._stream(index, innovation, x.shape) for innovation in names}
+        self._followed = self._going_on(x, out) if index == 0 and self._key.past and self._serial is not None else {}
         rows = max(1, CHUNK_VALUES // x.shape[1])
         if self._scratch is None:
             self._scratch = np.empty((rows, x.shape[1]))
         for start in range(0, len(x), rows):
             self._chunk(x, out, slice(start, min(start + rows, len(x))), streams)
 
-    def _chunk(self, x: Array, out: Sequence[Array], rows: slice, streams: dict[int, Rng]) -> None:
+    def _stream(self, index: int, copy: int, shape: tuple[int, ...]) -> Normals:
+        """Return what gives the normals of one innovation in a block of so many rows and attributes."""
+        level, law = self._levels[copy - 1], self._serial
+        rng = noise_stream(self._key, index, copy, level)
+        if law is None:
+            return rng
+        rows, N = shape
+
+        def joint(block: int) -> Array:
+            """Return the p rows before a block; none before a later batch, whose past is added as it is."""
+            if block == 0 and self._key.past:
+                return np.zeros((law.order, N))
+            return law.stationary(noise_stream(self._key, block, copy, level, "before").standard_normal((law.order, N)))
+
+        # Only a whole block has another behind it; what a table's last one is led to is never drawn.
+        return SerialRows.drawn(law, (rows, N), rng, joint(index), joint(index + 1) if rows == block_rows(N) else None)
+
+    def _going_on(self, x: Array, out: Sequence[Array]) -> dict[int, Array]:
+        """Return by copy what its step's noise in the records before leads one to expect in these: no state is kept but the copies."""
+        assert self._serial is not None
+        (before, *copies), p, ahead = self._key.past, self._serial.order, np.zeros_like(x)
+        if len(before) < p:
+            raise AuditorError(f"noise that follows on from {p} records needs as many before a batch; got {counted(len(before), 'record')}")
+        found = {}
+        for step in self._steps:
+            parents = sum(weight * (before if parent == ORIGINAL else copies[parent - 1]) for parent, weight in step.parents)
+            found[step.copy] = self._serial.continued((copies[step.copy - 1] - parents)[-p:], ahead)
+        return found
+
+    def _chunk(self, x: Array, out: Sequence[Array], rows: slice, streams: dict[int, Normals]) -> None:
         assert self._scratch is not None
         scratch = self._scratch[: rows.stop - rows.start]
         kept: dict[int, Array] = {}
         for step in self._steps:
             y = out[step.copy - 1][rows]
             parents = [((x if parent == ORIGINAL else out[parent - 1])[rows], weight) for parent, weight in step.parents]
+            parents += [(self._followed[step.copy][rows], 1.0)] if self._followed else []
             if len(step.fresh) == 1 and step.fresh[0][0] not in self._shared:
                 innovation, scale = step.fresh[0]
                 self._root.draw(streams[innovation], scale, parents, y, scratch)
@@ -220,7 +265,7 @@ class AdditiveSampler:
                 snap(y, self._grid)
 
     def _shared_draw(
-        self, streams: dict[int, Rng], copy: int, kept: dict[int, Array], scratch: Array
+        self, streams: dict[int, Normals], copy: int, kept: dict[int, Array], scratch: Array
     ) -> Array:
         """Return ``g ~ N(0, K_0)`` of one copy's stream, kept while more than one copy of the chunk uses it."""
         if copy not in kept:
@@ -229,12 +274,12 @@ class AdditiveSampler:
         return kept[copy]
 
 
-def noise_stream(key: Key, block: int, copy: int, level: float) -> Rng:
-    """Return what the noise of one copy is drawn from in one block of rows.
+def noise_stream(key: Key, block: int, copy: int, level: float, *part: str) -> Rng:
+    """Return what the noise of one copy is drawn from in one block of rows, or in a part of it that has a name.
 
     The level is part of the name: two alternative extensions of one release never share an innovation.
     """
-    return stream(key.seed, "noise", key.scheme, key.replicate, copy, float(level), block)
+    return stream(key.seed, "noise", key.scheme, key.replicate, copy, float(level), block, *part)
 
 
 def _uses(steps: Sequence[Step]) -> dict[int, int]:
@@ -257,7 +302,7 @@ class _Root:
         # Rows are multiplied as g·Rᵀ; the symmetric root is its own transpose.
         self._product = SumOfProducts(psd_root(K_0).T.copy() if widely_scaled(K_0) else psd_root(K_0))
 
-    def draw(self, rng: Rng, scale: float, parents: Parents, out: Array, scratch: Array) -> None:
+    def draw(self, rng: Normals, scale: float, parents: Parents, out: Array, scratch: Array) -> None:
         """Write rows of ``Σ weight · parent + scale · N(0, K_0)`` to ``out``, shape (b, N); ``scratch`` has the same shape.
 
         The normals go to ``out`` first: its memory is in no cache yet, and is fetched while the generator computes.
@@ -284,13 +329,14 @@ def weighted_sum(parts: Parents, out: Array) -> None:
         add_scaled(part, weight, out)
 
 
-def fill_gaussian(rng: Rng, out: Array) -> None:
+def fill_gaussian(rng: Normals, out: Array) -> None:
     """Fill an array with independent draws from N(0, 1)."""
     rng.standard_normal(out=out)
 
 
-def fill_uniform(rng: Rng, out: Array) -> None:
+def fill_uniform(rng: Normals, out: Array) -> None:
     """Fill an array with independent draws from the uniform distribution of mean 0 and variance 1, on ± √3."""
+    assert not isinstance(rng, SerialRows), "only normals follow on"
     rng.random(out=out)
     out -= 0.5
     out *= np.sqrt(12.0)

@@ -7,6 +7,8 @@
 | ``C`` | ``(Hᵀ K_Z⁺ H)⁻¹``, covariance of the noise in the best unbiased combination of the copies, which says all there is | (N, N) |
 | ``μ`` | ``max_Δ √(Δᵀ C⁻¹ Δ)``, the largest Mahalanobis length of a change | scalar |
 
+Where noise follows on from record to record (``serial:``), ``K_Z`` is what is left of a record's noise once all other records' is known.
+
 Recipients tell a record x from ``x + Δ`` by copies whose noise has one law under both, so that the law decides. The largest length is at a
 corner of the box, as the length is convex. Of a process the least perturbed copy decides alone; independent copies add up, ``μ²`` and ε
 alike (dong2022, Corollary 3.3).
@@ -110,7 +112,9 @@ class Guarantees:
             return largest_length(self._combined(copies), self.spans)
         index = np.asarray(copies, dtype=np.intp) - 1
         _, v = best_unbiased_combination(self.law.level_covariance[np.ix_(index, index)])
-        return self._length.over(math.sqrt(max(0.0, float(v))))
+        # Who knows all other records knows their noise, and with it what this one's is about where noise follows on.
+        left = 1.0 if self.law.serial is None else 1.0 / self.law.serial.precision
+        return self._length.over(math.sqrt(max(0.0, left * float(v))))
 
     @cached_property
     def _length(self) -> Length:

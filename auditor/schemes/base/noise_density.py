@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.special import chndtr, ive, ndtr
+import scipy  # its parts are imported when they are first used
 
 from auditor.types import Array
 
@@ -179,7 +179,7 @@ def _log_skellam(t: Array, s: float, unit: float) -> Array:
         far = k * k / (R + v) - k * np.arcsinh(k / v) - 0.5 * np.log(2.0 * np.pi * R) + np.log1p((3.0 - 5.0 * (k / R) ** 2) / (24.0 * R))
         if v >= FAR:
             return np.asarray(far)
-        near = np.log(ive(k, v))
+        near = np.log(scipy.special.ive(k, v))
         return np.asarray(np.where((R < FAR) & np.isfinite(near), near, far))
 
     return np.asarray(np.where(on, _each_once(log_probability, np.abs(k)), -np.inf))
@@ -212,7 +212,7 @@ def _skellam_tail(t: Array, s: float, unit: float) -> Array:
     at = np.where(on, k, np.floor(t / unit))
     if v > EXACT_TAIL:
         return np.asarray(_saddle_point_tail(at, v) - np.where(on, 0.0, 0.5 * _skellam(at * unit, s, unit)))
-    return np.asarray(_each_once(lambda k: np.asarray(chndtr(v, 2.0 * (k + 1.0), v)), at) + 0.5 * _skellam(t, s, unit))
+    return np.asarray(_each_once(lambda k: np.asarray(scipy.special.chndtr(v, 2.0 * (k + 1.0), v)), at) + 0.5 * _skellam(t, s, unit))
 
 
 def _saddle_point_tail(k: Array, v: float) -> Array:
@@ -224,7 +224,7 @@ def _saddle_point_tail(k: Array, v: float) -> Array:
     w = _signed_root(k, v)
     far = np.maximum(w, 1e-3)  # nearer than that both terms are one but for a share of w/v
     add = 0.5 / (np.tanh(np.arcsinh(k / v) / 2.0) + (w < 1e-3)) / np.sqrt(np.hypot(k, v)) - 1.0 / far
-    return np.asarray(ndtr(-w) + np.where(w < 1e-3, 0.0, np.exp(-0.5 * w * w) / np.sqrt(2.0 * np.pi) * add))
+    return np.asarray(scipy.special.ndtr(-w) + np.where(w < 1e-3, 0.0, np.exp(-0.5 * w * w) / np.sqrt(2.0 * np.pi) * add))
 
 
 def _signed_root(k: Array, v: float) -> Array:
@@ -240,7 +240,7 @@ _LOG_DENSITY: dict[Distribution, Callable[[Array, float, float], Array]] = {
     "geometric": _log_geometric, "skellam": _log_skellam,
 }  # fmt: skip
 _TAIL: dict[Distribution, Callable[[Array, float, float], Array]] = {
-    "gaussian": lambda t, s, unit: np.asarray(ndtr(t / -s)),
+    "gaussian": lambda t, s, unit: np.asarray(scipy.special.ndtr(t / -s)),
     "laplace": lambda t, s, unit: np.asarray(0.5 * np.exp(-t / (s / np.sqrt(2.0)))),
     "geometric": _geometric_tail,
     "skellam": _skellam_tail,

@@ -19,6 +19,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.numerics.autoregression import Autoregression
 from auditor.numerics.combination import level_root
 from auditor.numerics.linear_algebra import EPS, in_own_units, widely_scaled
 from auditor.numerics.moments import attribute_index
@@ -51,6 +52,9 @@ class KroneckerNoise:
         σ_j²)`` then, and the least perturbed copy held makes all others useless. Without it they are independent, ``Sigma`` diagonal.
     units : ndarray of shape (N,), optional
         Of noise on a lattice: what each attribute's noise is whole multiples of, in data units.
+    serial : Autoregression, optional
+        How noise follows on from record to record, the same in all copies and attributes: ``K_Z`` is of one record then, and of all records
+        ``R ⊗ K_Z``. Without it every record's is drawn afresh.
     """
 
     level_covariance: Array = field(repr=False)
@@ -59,6 +63,7 @@ class KroneckerNoise:
     distribution: Distribution = "gaussian"
     one_process: bool = False
     units: Array | None = field(default=None, repr=False)
+    serial: Autoregression | None = None
 
     @property
     def copies(self) -> int:
@@ -142,6 +147,7 @@ class DenseNoise:
     follows_data: bool = False
     distribution: ClassVar[Distribution] = "gaussian"
     excess_kurtosis: ClassVar[None] = None
+    serial: ClassVar[None] = None
 
     @cached_property
     def passed_root(self) -> Array:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.special import ive, log_ndtr, ndtri_exp
+import scipy  # its parts are imported when they are first used
 
 from auditor.types import Array
 
@@ -55,7 +55,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
         return 0.0
     if math.isinf(mu):
         return 1.0
-    first, second = log_ndtr(mu / 2.0 - epsilon / mu), log_ndtr(-mu / 2.0 - epsilon / mu)
+    first, second = scipy.special.log_ndtr(mu / 2.0 - epsilon / mu), scipy.special.log_ndtr(-mu / 2.0 - epsilon / mu)
     return float(-np.exp(first) * np.expm1(min(0.0, epsilon + second - first)))  # a difference of two near numbers would lose a small δ
 
 
@@ -76,7 +76,7 @@ def gaussian_of_pure(epsilon: float) -> float:
     The trade-off of errors that ε allows runs in straight lines from (0, 1) and (1, 0) to ``a = 1/(1 + e^ε)`` on the diagonal. That of μ
     is convex and joins the same ends, so it lies below as soon as it passes through or below (a, a), that is ``Φ(−μ/2) ≤ a``.
     """
-    return float(-2.0 * ndtri_exp(-np.logaddexp(0.0, epsilon)))
+    return float(-2.0 * scipy.special.ndtri_exp(-np.logaddexp(0.0, epsilon)))
 
 
 def laplace_epsilon(pure: float, delta: float) -> float:
@@ -112,7 +112,7 @@ def skellam_delta(steps: int, v: float, epsilon: float) -> float:
     """Return the least δ at which one value with Skellam noise, changed by d whole units, is (ε, δ): ``Σ_k (P(k) − e^ε P(k − d))₊``."""
     reach = math.ceil(12.0 * math.sqrt(v)) + abs(steps) + TAIL_STEPS
     k = np.arange(-reach, reach + 1)
-    return float(np.maximum(0.0, ive(np.abs(k), v) - math.exp(epsilon) * ive(np.abs(k - steps), v)).sum())
+    return float(np.maximum(0.0, scipy.special.ive(np.abs(k), v) - math.exp(epsilon) * scipy.special.ive(np.abs(k - steps), v)).sum())
 
 
 def skellam_epsilon(steps: int, v: float, delta: float) -> float:

@@ -20,6 +20,7 @@ from auditor.errors import AuditorError, PluginError, did_you_mean
 from auditor.numerics.random_streams import Seed
 from auditor.numerics.read_only import seal
 from auditor.registry import Plugin
+from auditor.schemes.base.autocorrelation import data_autocorrelations
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.transform import Transformed
 from auditor.types import Array, Block, Coalition
@@ -53,6 +54,8 @@ class TableMoments:
     spans: Array | None = None
     steps: Callable[[], Recorded] | None = field(default=None, repr=False, compare=False)
     """Finds in what steps the columns are recorded, a pass over the table: for noise that lies on the same lattice."""
+    lags: Callable[[], tuple[Array, int]] | None = field(default=None, repr=False, compare=False)
+    """Finds how records follow one another, a pass over the table: for noise that follows them."""
     first: TableMoments | None = None
     of_first_batch: bool = False
 
@@ -74,6 +77,11 @@ class TableMoments:
         return Recorded(tuple(f"x{column}" for column in range(1, len(none) + 1)), none, np.abs(self.mean))
 
     @cached_property
+    def autocorrelations(self) -> tuple[Array, int]:
+        """How records follow one another (``data_autocorrelations``); in no order where only moments are known."""
+        return (np.ones(1), 0) if self.lags is None else self.lags()
+
+    @cached_property
     def deviation(self) -> Array:
         """Standard deviations, shape (N,)."""
         return np.asarray(np.sqrt(np.clip(np.diag(self.covariance), 0.0, None)))
@@ -91,6 +99,8 @@ class Key:
         Number of the block of records, for schemes that are asked to perturb one block at a time: those of categories.
     grid : tuple of N floats
         What released values are multiples of, by attribute; empty in audits, whose copies nobody gets.
+    past : tuple of ndarrays
+        Of a later batch the last records before it, the originals first and then every copy's: what noise that follows on goes on from.
     matrices : int or ReleaseKey, optional
         Where secret matrices come from, when not from the seed: an extension has its own seed, and the matrices of the first copies.
     """
@@ -101,6 +111,7 @@ class Key:
     block: int = 0
     grid: tuple[float, ...] = ()
     matrices: Seed | None = None
+    past: tuple[Array, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def audit_seed(self) -> int:
@@ -319,4 +330,5 @@ def table_moments(table: Table) -> TableMoments:
     """Return the table's exact mean and covariance (divisor n), and beside them those of its first batch, if it came in batches."""
     mean, covariance = table.moments()
     first = None if table.first_batch is None else replace(table_moments(table.head(table.first_batch)), of_first_batch=True)
-    return TableMoments(mean, covariance, table.rows, spans(table.attributes, table.bounds), partial(recorded, table), first)
+    lags = partial(data_autocorrelations, table, mean, covariance)
+    return TableMoments(mean, covariance, table.rows, spans(table.attributes, table.bounds), partial(recorded, table), lags, first)

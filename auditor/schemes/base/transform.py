@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import block_diag
+import scipy  # its parts are imported when they are first used
 
 from auditor.numerics.moments import Moments
 from auditor.numerics.random_streams import Rng
@@ -95,4 +95,4 @@ class Transformed:
     @cached_property
     def _all(self) -> Array:
         N = self.transforms[0].shift.size
-        return np.asarray(block_diag(np.eye(N), *(transform.matrix for transform in self.transforms)))
+        return np.asarray(scipy.linalg.block_diag(np.eye(N), *(transform.matrix for transform in self.transforms)))

@@ -69,7 +69,7 @@ class LatticeScheme(ProcessScheme):
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         """Return what draws copies ``existing + 1 … M`` given those released before."""
-        self._check_exact(levels, table)
+        self._check_exact(levels[existing:], table)
         return super().sampler(levels, table, key, existing)
 
     def _check_exact(self, levels: Sequence[float], table: TableMoments) -> None:

@@ -6,7 +6,7 @@ Each keeps corner-wave's covariance where it says ``lawful``. In units of a stan
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+import scipy  # its parts are imported when they are first used
 
 from auditor.numerics.random_streams import Rng
 from auditor.registry import register
@@ -24,14 +24,14 @@ def ranks(v: Array) -> Array:
 
 def mixed(u: Array, bins: int, rng: Rng) -> Array:
     """Return normal values whose bins are those of u in the least correlated of 300 orders."""
-    scores, draw = ndtri((np.arange(bins) + 0.5) / bins), np.random.default_rng(0)
+    scores, draw = scipy.special.ndtri((np.arange(bins) + 0.5) / bins), np.random.default_rng(0)
     order = min((draw.permutation(bins) for _ in range(300)), key=lambda some: abs(scores[some] @ scores))
-    return np.asarray(ndtri((order[(u * bins).astype(int)] + rng.uniform(EDGE, 1 - EDGE, u.shape)) / bins))
+    return np.asarray(scipy.special.ndtri((order[(u * bins).astype(int)] + rng.uniform(EDGE, 1 - EDGE, u.shape)) / bins))
 
 
 def sized(u: Array, signs: Array) -> Array:
     """Return half-normal sizes by their share u, with the signs of other values."""
-    return np.asarray(ndtri((1 + np.clip(u, EDGE, 1 - EDGE)) / 2) * np.sign(signs))
+    return np.asarray(scipy.special.ndtri((1 + np.clip(u, EDGE, 1 - EDGE)) / 2) * np.sign(signs))
 
 
 @register
@@ -42,7 +42,7 @@ class PermutedBins(Planted):
 
     def innovations(self, x: Array, g: Array, rng: Rng) -> None:
         """Permute the bins."""
-        g[1] = mixed(ndtr(g[0]), 16, rng)
+        g[1] = mixed(scipy.special.ndtr(g[0]), 16, rng)
 
 
 @register
@@ -120,7 +120,7 @@ class SizesThatTellSigns(Planted):
     def innovations(self, x: Array, g: Array, rng: Rng) -> None:
         """Set the sizes."""
         u = rng.uniform(EDGE, 1 - EDGE, g[0].shape) / 2
-        g[1] = ndtri((1 + u + np.where(g[0] > 0, 0.5, 0.0)) / 2) * np.sign(g[1])
+        g[1] = scipy.special.ndtri((1 + u + np.where(g[0] > 0, 0.5, 0.0)) / 2) * np.sign(g[1])
 
 
 @register
@@ -131,7 +131,7 @@ class Decimals(Planted):
 
     def innovations(self, x: Array, g: Array, rng: Rng) -> None:
         """Write Φ of the first after the third decimal."""
-        g[1] = (np.floor(g[1] * 1000) + ndtr(g[0])) / 1000
+        g[1] = (np.floor(g[1] * 1000) + scipy.special.ndtr(g[0])) / 1000
 
 
 @register
@@ -164,7 +164,7 @@ class TheRowBefore(Planted):
 
     def innovations(self, x: Array, g: Array, rng: Rng) -> None:
         """Set the sizes."""
-        g[1] = sized(np.roll(ndtr(g[0]), 1, axis=0), g[1])
+        g[1] = sized(np.roll(scipy.special.ndtr(g[0]), 1, axis=0), g[1])
 
 
 @register
@@ -175,7 +175,7 @@ class RanksThatAddUp(Planted):
 
     def innovations(self, x: Array, g: Array, rng: Rng) -> None:
         """Add the ranks."""
-        g[2] = ndtri(np.clip((ndtr(g[0]) + ndtr(g[1])) % 1.0, EDGE, 1 - EDGE))
+        g[2] = scipy.special.ndtri(np.clip((scipy.special.ndtr(g[0]) + scipy.special.ndtr(g[1])) % 1.0, EDGE, 1 - EDGE))
 
 
 @register

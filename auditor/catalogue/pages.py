@@ -14,10 +14,27 @@ from auditor import registry
 from auditor.errors import AuditorError, PluginError
 from auditor.results import bibliography, metrics
 
-SINGULAR = {"attacks": "attack", "schemes": "scheme", "sources": "source", "expectations": "expectation", "cases": "case"}
+SINGULAR = {
+    "attacks": "attack",
+    "schemes": "scheme",
+    "sources": "source",
+    "scenarios": "scenario",
+    "expectations": "expectation",
+    "cases": "case",
+}
 
 KNOWN: dict[bool | None, str] = {None: "", True: "honest", False: "a leak is planted; what it states is not so"}
 """What is known beforehand of a case of the self-test."""
+
+
+def answers() -> dict[str, str]:
+    """Return every list, and every page of a plugin, metric or shipped scenario, by the command that prints it."""
+    from auditor.scenario.read import shipped_scenarios  # for start-up: few commands read scenarios
+
+    plugins = {name for kind in registry.KINDS for name in registry.spellings(kind)}
+    shown = plugins | set(metrics.METRICS) | {path.stem for path in shipped_scenarios()}
+    lists = {f"list {kinds}": listing((kinds,)) for kinds in SINGULAR}
+    return {"list": listing(tuple(SINGULAR))} | lists | {f"show {name}": page(name) for name in sorted(shown)}
 
 
 def listing(kinds: Sequence[str]) -> str:

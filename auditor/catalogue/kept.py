@@ -1,0 +1,86 @@
+"""Lists and pages as they were made the last time: to import every plugin takes half a second, to read this a twentieth.
+
+What is kept is texts about plugins and scenarios that ship, in one JSON file in ``$XDG_CACHE_HOME/auditor``, where a user's programs keep
+such. A digest tells what they were made from: every imported file's size and time of change, the modules in each package that declares
+plugins, and the distributions that declare any. Where it differs, or the file is missing or none of ours, everything is imported anew.
+
+Assumed and *not checked*: what a module registers depends on files that are imported, and on nothing else (a variable, the time of day).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from auditor.process.containment import contained
+from auditor.process.plugin_packages import declared, modules_in
+from auditor.results.files import write_atomically
+
+
+def answer(command: str, make: Callable[[], str]) -> str:
+    """Return what a command (``list``, ``list attacks``, ``show llse``) prints: as kept, or as ``make`` finds it now.
+
+    Nothing is kept in a process that has the registry already, where plugins may have been registered by hand.
+    """
+    if "auditor.registry" in sys.modules:
+        return make()
+    with contained():  # no home, no file, none of ours; or a plugin's package breaks while it is looked for
+        kept = json.loads(_place().read_bytes())
+        if kept["state"] == _state(kept["files"]):
+            return str(kept["answers"][command])
+    before = time.time_ns()
+    made = make()
+    with contained():  # no home, or none that can be written to
+        _keep(before)
+    return made
+
+
+def _keep(before: int) -> None:
+    """Keep every list and page, unless a plugin is broken: the next call is to tell of it too.
+
+    Nor where a file was changed since ``before``, in nanoseconds as of ``time.time_ns``: it may have been imported as it was then.
+    """
+    from auditor import registry  # for start-up: what is kept is read without it
+    from auditor.catalogue import pages
+
+    answers = pages.answers()
+    imported = sorted({str(module.__file__) for module in list(sys.modules.values()) if getattr(module, "__file__", None)})
+    if registry.failures or any(Path(path).stat().st_mtime_ns >= before for path in imported):
+        return
+    place = _place()
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write_atomically(place, json.dumps({"state": _state(imported), "files": imported, "answers": answers}).encode())
+
+
+def _state(imported: Iterable[str]) -> str:
+    """Return a digest of all that answers are made from, which is looked at but not imported.
+
+    Raises
+    ------
+    OSError
+        A file is gone, or in an archive.
+    """
+    packages: list[Any] = []
+    for point in declared():
+        spec = find_spec(point.module)
+        folders = list(spec.submodule_search_locations or ()) if spec is not None else []
+        distribution = point.dist and (point.dist.name, point.dist.version)
+        packages.append((point.name, point.value, distribution, folders, sorted(modules_in(point.module, folders))))
+    scenarios = sorted(str(path) for path in files("scenarios").iterdir() if path.name.endswith(".yaml"))
+    changes = [(path, found.st_mtime_ns, found.st_size) for path in (*imported, *scenarios) for found in [Path(path).stat()]]
+    return hashlib.sha256(repr((sys.version, packages, changes)).encode()).hexdigest()
+
+
+def _place() -> Path:
+    """Return where texts are kept: a file for each place that this program is installed at."""
+    system = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
+    here = hashlib.sha256(repr((sys.prefix, __file__)).encode()).hexdigest()[:8]
+    return (Path(system) if system else Path("~/.cache")).expanduser() / "auditor" / f"catalogue-{here}.json"

@@ -1,0 +1,142 @@
+"""Gaussian autoregressions of variance 1: series whose next value is a combination of the last p and an innovation.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``φ`` | coefficients | (p,) | |
+| ``g_t`` | ``Σ_j φ_j g_{t−j} + s e_t``, e independent, N(0, 1) | | yule1927 |
+| ``r_h`` | autocorrelation at lag h: ``r_h = Σ_j φ_j r_{|h−j|}`` for h ≥ 1 | | Yule–Walker equations |
+| ``s²`` | ``1 − Σ_j φ_j r_j``, variance of an innovation | scalar | |
+
+Run backwards in time it has the same law, so that the same φ foretell what was before (``lead``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy  # its parts are imported when they are first used
+
+from auditor.types import Array
+
+BELOW_ROUNDING = 1e-20
+NEARLY_ALL = 1e-12
+"""Share of the variance that an innovation has at least: of a series without any the equations are singular."""
+
+
+@dataclass(frozen=True)
+class Autoregression:
+    """A stationary Gaussian series of variance 1.
+
+    Attributes
+    ----------
+    coefficients : tuple of p floats
+        ``φ``, p ≥ 1.
+
+    Raises
+    ------
+    ValueError
+        No stationary series has them.
+    """
+
+    coefficients: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.coefficients).all() and self.memory < 1.0 and self.innovation_variance > NEARLY_ALL):
+            raise ValueError("must be the coefficients of a stationary autoregression, as [0.9]: what it remembers must fade")
+
+    @property
+    def order(self) -> int:
+        """``p``."""
+        return len(self.coefficients)
+
+    @cached_property
+    def polynomial(self) -> Array:
+        """``(1, −φ_1 … −φ_p)``: what makes innovations of the series."""
+        return np.array([1.0, *(-phi for phi in self.coefficients)])
+
+    @cached_property
+    def memory(self) -> float:
+        """Factor by which what is remembered fades from row to row, in the end: the largest root of ``z^p − φ_1 z^{p−1} − …``."""
+        return float(np.abs(np.roots(self.polynomial)).max(initial=0.0))
+
+    @cached_property
+    def _first(self) -> Array:
+        """``r_0 … r_p``."""
+        p = self.order
+        A = np.eye(p)
+        for h in range(1, p + 1):
+            for j in range(1, p + 1):
+                if h != j:
+                    A[h - 1, abs(h - j) - 1] -= self.coefficients[j - 1]
+        return np.concatenate([[1.0], np.linalg.solve(A, self.coefficients)])
+
+    @cached_property
+    def innovation_variance(self) -> float:
+        """``s²``."""
+        return float(1.0 - self._first[1:] @ np.array(self.coefficients))
+
+    @property
+    def precision(self) -> float:
+        """Variance of a value over what is left of it when all others are known, ``(1 + Σ φ_j²)/s²``, at least 1."""
+        return float(self.polynomial @ self.polynomial) / self.innovation_variance
+
+    def autocorrelations(self, lags: int) -> Array:
+        """Return ``r_0 … r_{lags − 1}``."""
+        first = self._first[: self.order]
+        return np.concatenate([first, self.continued(first[:, None], np.zeros((max(0, lags - self.order), 1)))[:, 0]])[:lags]
+
+    def _root(self, rows: int) -> Array:
+        """Return the Cholesky factor of ``r_{|t−u|}`` of so many rows."""
+        return np.linalg.cholesky(scipy.linalg.toeplitz(self._first[:rows]))
+
+    def stationary(self, normals: Array) -> Array:
+        """Return p rows that follow one another, of p rows of N(0, 1), shape (p, N)."""
+        return np.asarray(self._root(len(normals)) @ normals)
+
+    def continued(self, past: Array, innovations: Array) -> Array:
+        """Return ``g_t = Σ_j φ_j g_{t−j} + s e_t`` from p rows ``past`` on, for rows of e; both of N columns."""
+        # What the past adds to the next p rows is what is left in the filter that has passed it on.
+        left = -scipy.signal.lfilter(self.polynomial, [1.0], np.concatenate([past, np.zeros_like(past)]), axis=0)[self.order :]
+        rows, _ = scipy.signal.lfilter([np.sqrt(self.innovation_variance)], self.polynomial, innovations, axis=0, zi=left)
+        return np.asarray(rows)
+
+    def lead(self, rows: Array, end: Array) -> None:
+        """Change rows drawn from their past alone, in place, so that they end in the p rows ``end``: as if drawn given both.
+
+        A Gaussian series given its end is one that is not, plus its regression on what the end is off by, which the series run backwards
+        foretells. Exact where nothing is left at the end of what was before the rows: ``memory ** len(rows)`` is nothing.
+        """
+        p, off = self.order, end - rows[-self.order :]
+        rows[-p:] = end
+        # Further back it would be added up below the last digit of a double, and then below its least exponent, where sums take long.
+        reach = min(len(rows) - p, int(np.log(BELOW_ROUNDING) / np.log(self.memory)))
+        rows[len(rows) - p - reach : len(rows) - p] += self.continued(off[::-1], np.zeros((reach, rows.shape[1])))[::-1]
+
+    def innovations(self, rows: Array) -> Array:
+        """Return ``e_t = (g_t − Σ_j φ_j g_{t−j})/s``, independent and of variance 1; of the first p rows ``stationary`` undone."""
+        found = scipy.signal.lfilter(self.polynomial, [1.0], rows, axis=0) / np.sqrt(self.innovation_variance)
+        first = rows[: self.order]
+        found[: len(first)] = np.linalg.solve(self._root(len(first)), first)
+        return np.asarray(found)
+
+
+def yule_walker(r: Array, values: int) -> tuple[float, ...]:
+    """Return the coefficients of the autoregression that explains autocorrelations best for how many it has; none for a series in no order.
+
+    Parameters
+    ----------
+    r : ndarray of shape (P + 1,)
+        ``r_0 = 1 … r_P``, sums of products over n, so that they are some series' own.
+    values : int
+        How many values they were estimated from: the order has the least ``values·ln s² + p ln values`` (schwarz1978).
+    """
+    best: tuple[float, tuple[float, ...]] = (0.0, ())
+    for p in range(1, len(r)):
+        phi = scipy.linalg.solve_toeplitz(r[:p], r[1 : p + 1])
+        left = float(1.0 - phi @ r[1 : p + 1])
+        if left <= NEARLY_ALL:
+            break
+        best = min(best, (values * np.log(left) + p * np.log(values), tuple(map(float, phi))))
+    return best[1]

@@ -1,0 +1,31 @@
+"""Libraries that take long to import and that few commands need: each is imported when something is first asked of it.
+
+>>> from auditor.process.deferred import pd    # `import pandas as pd` takes a quarter of a second, and every start would pay for it
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+__all__ = ["pa", "pd", "pq"]
+
+
+class _Deferred(ModuleType):
+    """A module that stands in for another of its name."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Import what this stands for; called only for what was not asked for before."""
+        value = getattr(import_module(self.__name__), name)
+        setattr(self, name, value)
+        return value
+
+
+if not TYPE_CHECKING:
+    pa, pd, pq = map(_Deferred, ("pyarrow", "pandas", "pyarrow.parquet"))

@@ -1,0 +1,169 @@
+"""The tidy table of an audit, column by column: arrays from the engine to the files; records are made when somebody asks for one.
+
+Thousands of rows say the same few things (schemes, attacks, coalitions): such a column is its distinct values and, by row, which of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+
+from auditor.results.records import Measurement
+from auditor.types import Array, Indices
+
+NUMBERS = ("value", "std_error", "ci_low", "ci_high", "theory")
+"""Columns of numbers; NaN where a record has none."""
+CELL = ("sweep", "scheme", "knowledge", "attack", "coalition", "attribute", "metric")
+"""Fields that replicates of one cell share."""
+
+
+class Coded(NamedTuple):
+    """A column of few distinct values: by row the place of its value, shape (n,), and the values."""
+
+    places: Indices
+    values: list[Any]
+
+    @classmethod
+    def of(cls, column: Iterable[Any]) -> Coded:
+        """Return a column of its values, row by row."""
+        known: dict[Any, int] = {}
+        values: list[Any] = []
+        places = []
+        for value in column:
+            place = known.setdefault(_key(value), len(values))
+            if place == len(values):
+                values.append(value)
+            places.append(place)
+        return cls(np.array(places, dtype=np.intp), values)
+
+    def put(self, rows: Any, value: Any) -> Coded:
+        """Return the column with one value in some rows."""
+        places = self.places.copy()
+        places[rows] = len(self.values)
+        return Coded(places, [*self.values, value])
+
+    def expanded(self) -> list[Any]:
+        """Return the values row by row."""
+        return list(map(self.values.__getitem__, self.places.tolist()))
+
+
+Column = Coded | Array
+
+
+class Measurements(Sequence[Measurement]):
+    """Measurements as a table that does not change, and a sequence of records.
+
+    Parameters
+    ----------
+    columns : mapping
+        Of every field of `Measurement` its column: an array of those in ``NUMBERS``, shape (n,), and ``Coded`` of all others.
+
+    Examples
+    --------
+    >>> table = Measurements.of([])
+    >>> len(table), table.where(status="failed").any()
+    (0, np.False_)
+    """
+
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        self.columns: dict[str, Any] = {field: columns[field] for field in Measurement._fields}
+
+    @classmethod
+    def of(cls, records: Iterable[Measurement]) -> Measurements:
+        """Return the table of some records; a table as it is."""
+        if isinstance(records, Measurements):
+            return records
+        columns = zip(Measurement._fields, list(zip(*records, strict=True)) or [()] * len(Measurement._fields), strict=True)
+        return cls({field: numbers(column) if field in NUMBERS else Coded.of(column) for field, column in columns})
+
+    @classmethod
+    def concatenated(cls, parts: Iterable[Iterable[Measurement]]) -> Measurements:
+        """Return the rows of tables, and of lists of records, one after the other."""
+        tables = [table for part in parts if len(table := cls.of(part))]
+        if len(tables) < 2:
+            return tables[0] if tables else cls.of([])
+        columns = {field: [table.columns[field] for table in tables] for field in Measurement._fields}
+        return cls({field: np.concatenate(some) if field in NUMBERS else _joined(some) for field, some in columns.items()})
+
+    @cached_property
+    def _records(self) -> list[Measurement]:
+        # No call of ours is made for a row, which counts where there are thousands of cells.
+        return list(map(Measurement._make, zip(*map(self.column, Measurement._fields), strict=True)))
+
+    def column(self, field: str) -> list[Any]:
+        """Return a field of all rows as records have it: None where there is no number."""
+        column = self.columns[field]
+        if isinstance(column, Coded):
+            return column.expanded()
+        found = column.astype(object)
+        found[np.isnan(column)] = None
+        return list(found)
+
+    def __len__(self) -> int:
+        return len(self.columns["value"])
+
+    def __iter__(self) -> Iterator[Measurement]:
+        return iter(self._records)
+
+    @overload
+    def __getitem__(self, place: int) -> Measurement: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Measurement]: ...
+    def __getitem__(self, place: int | slice) -> Measurement | list[Measurement]:
+        return self._records[place]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """One line, however long the table."""
+        return f"<{len(self):,} measurements>"
+
+    def where(self, **wanted: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Return which rows have these values in these fields, none of them numbers; shape (n,)."""
+        found = np.ones(len(self), dtype=bool)
+        for field, value in wanted.items():
+            places, values = self.columns[field]
+            found &= np.array([one == value for one in values], dtype=bool)[places]
+        return found
+
+    def taken(self, rows: Any) -> Measurements:
+        """Return some rows, given by their places or by a truth value for each."""
+        return Measurements({
+            field: column[rows] if field in NUMBERS else Coded(column.places[rows], column.values) for field, column in self.columns.items()
+        })  # fmt: skip
+
+    def replaced(self, **columns: Column) -> Measurements:
+        """Return the table with other columns in the place of some."""
+        return Measurements(self.columns | columns)
+
+    def cells(self) -> Indices:
+        """Return the number of every row's cell, from 0 in order of first appearance, shape (n,): replicates of one cell share theirs."""
+        cell = np.zeros(len(self), dtype=np.intp)
+        for field in CELL:
+            places, values = self.columns[field]
+            cell = np.unique(cell * len(values) + places, return_inverse=True)[1]
+        first = np.unique(cell, return_index=True)[1]
+        return np.asarray(np.argsort(np.argsort(first))[cell], dtype=np.intp)
+
+
+def numbers(column: Iterable[float | None]) -> Array:
+    """Return numbers as an array, NaN for None."""
+    return np.array([math.nan if value is None else value for value in column], dtype=np.float64)
+
+
+def _key(value: Any) -> Any:
+    """Return what tells values of a column apart; a sweep point by its text, as ``1``, ``1.0`` and ``True`` are equal."""
+    return value if value is None or isinstance(value, (str, int, tuple)) else repr(value)
+
+
+def _joined(columns: Sequence[Coded]) -> Coded:
+    values = Coded.of(value for column in columns for value in column.values)
+    moved = np.split(values.places, np.cumsum([len(column.values) for column in columns])[:-1])
+    return Coded(np.concatenate([places[column.places] for places, column in zip(moved, columns, strict=True)]), values.values)

@@ -1,0 +1,27 @@
+"""How alike the records of a table are that follow one another: what noise that follows the data in time is made after."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from auditor.data.table import Table
+from auditor.numerics.blocks import row_blocks
+from auditor.schemes.base.noise_law import undo_root
+from auditor.types import Array
+
+MOST_LAGS = 12
+"""Records back that are looked at: a year of months."""
+
+
+def data_autocorrelations(table: Table, mean: Array, K_X: Array) -> tuple[Array, int]:
+    """Return ``r_h = tr(K_X⁺ C_h) / rank K_X``, shape (P + 1,), and of how many values, ``n · rank K_X``; a pass over the table.
+
+    ``C_h = Σ_{t>h} (x_t − μ)(x_{t−h} − μ)ᵀ / n``: the mean autocorrelation over all directions of the data, each of variance 1.
+    """
+    most = min(MOST_LAGS, table.rows // 4)
+    undo, sums, past = undo_root(K_X), np.zeros(most + 1), np.zeros((most, len(K_X)))
+    for a, b in row_blocks(table.rows, table.width):
+        rows = np.concatenate([past, (table.read(a, b) - mean) @ undo.T])
+        sums += [np.vdot(rows[most:], rows[most - h : len(rows) - h]) for h in range(most + 1)]
+        past = rows[len(rows) - most :]
+    return sums / sums[0], round(sums[0])

@@ -1,0 +1,131 @@
+"""What `list` and `show` keep is what they would find, for as long as nothing that it was made from has changed."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from plugin_packages import install
+
+from auditor import registry
+from auditor.catalogue import kept, pages
+from auditor.cli.inspect import LISTS
+from tests.programs import environment, python
+
+HEAVY = {"numpy", "pandas", "pydantic", "scipy", "sklearn", "pyarrow", "yaml", "auditor.registry", "auditor.scenario"}
+ALL_ANSWERS = """
+import json, sys
+from auditor.catalogue import kept
+found = {command: kept.answer(command, lambda: "not kept") for command in json.loads(kept._place().read_bytes())["answers"]}
+loaded = sorted(sys.modules)
+from auditor.catalogue import pages
+print(json.dumps([found, pages.answers(), loaded]))
+"""
+
+PLUGIN = '''
+    """A source that third parties ship."""
+
+    from auditor.plugin import Source, register
+
+
+    @register
+    class Theirs(Source):
+        """WHAT."""
+
+        name = "theirs"
+'''
+
+
+def test_the_lists_are_those_of_the_command_line():
+    assert tuple(pages.SINGULAR) == LISTS
+
+
+@pytest.mark.slow
+def test_what_is_kept_is_what_is_found_and_nothing_is_imported_for_it(tmp_path):
+    """Over the whole registry, every metric and every scenario: kept by one process, read by the next."""
+    private = environment(XDG_CACHE_HOME=str(tmp_path))
+    made = python("-m", "auditor", "list", env=private, check=True).stdout
+    found, truth, loaded = json.loads(python("-c", ALL_ANSWERS, env=private, check=True).stdout)
+    assert found == truth
+    assert found["list"] + "\n" == made
+    assert {"show llse", "show rmse", "show quickstart", *(f"list {kinds}" for kinds in LISTS)} <= found.keys()
+    assert not HEAVY & set(loaded)
+
+
+@pytest.fixture
+def theirs(tmp_path, monkeypatch):
+    """A third party's package, installed in this process."""
+    monkeypatch.syspath_prepend(install(tmp_path / "site", "theirs", source=PLUGIN))
+    return tmp_path / "site" / "theirs"
+
+
+def test_every_change_is_noticed(theirs, tmp_path, monkeypatch):
+    """Of a file that was imported, of the modules in a package, of packages, their versions and scenarios; and no change is none."""
+    scenarios = tmp_path / "scenarios"
+    scenarios.mkdir()
+    monkeypatch.setattr(kept, "files", lambda package: scenarios)
+    source, metadata = theirs / "source.py", theirs.parent / "theirs-1.0.dist-info"
+
+    def state():
+        return kept._state([str(source)])
+
+    states = [state()]
+    assert state() == states[0]
+    for change in (
+        lambda: source.write_text(source.read_text() + "#"),
+        lambda: (theirs / "more.py").touch(),
+        lambda: (theirs / "folder").mkdir() or (theirs / "folder" / "__init__.py").touch(),
+        lambda: (scenarios / "new.yaml").touch(),
+        lambda: (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.1\n"),
+        lambda: (metadata / "entry_points.txt").write_text(""),
+    ):
+        change()
+        states.append(state())
+    assert len(set(states)) == len(states)
+
+
+@pytest.mark.slow
+def test_a_package_shows_as_soon_as_it_is_installed_or_changed(tmp_path):
+    private = environment(tmp_path / "site", XDG_CACHE_HOME=str(tmp_path))
+
+    def listed():
+        done = python("-m", "auditor", "list", "sources", env=private, check=True)
+        return done.stdout + done.stderr
+
+    assert "theirs" not in listed()
+    module = install(tmp_path / "site", "theirs", source=PLUGIN) / "theirs" / "source.py"
+    assert "WHAT." in listed()
+    module.write_text(module.read_text().replace("WHAT", "Something else"))
+    assert "Something else." in listed()
+    module.write_text("1 / 0")
+    assert "ZeroDivisionError" in listed()
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"state": 1, "files": 2}', b'{"state": "", "files": [], "answers": {}}', None])
+def test_a_file_that_is_none_of_ours_is_passed_over(tmp_path, monkeypatch, content):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delitem(sys.modules, "auditor.registry")
+    monkeypatch.setattr(kept, "_keep", lambda before: 1 / 0)
+    place = kept._place()
+    place.parent.mkdir()
+    place.mkdir() if content is None else place.write_bytes(content)
+    assert kept.answer("list", lambda: "made") == "made"
+
+
+def test_a_process_with_plugins_of_its_own_asks_the_registry(monkeypatch):
+    monkeypatch.setattr(kept, "_place", lambda: 1 / 0)
+    assert "auditor.registry" in sys.modules
+    assert kept.answer("list", lambda: "made") == "made"
+
+
+def test_nothing_is_kept_of_a_file_that_changed_meanwhile_or_with_a_plugin_that_is_broken(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(pages, "answers", lambda: {"list": "made"})
+    kept._keep(before=0)
+    with monkeypatch.context() as broken:
+        broken.setattr(registry, "failures", [registry.ImportFailure("theirs", "theirs.source", "ZeroDivisionError")])
+        kept._keep(before=2**63)
+    assert not kept._place().exists()
+    kept._keep(before=2**63)
+    assert json.loads(kept._place().read_bytes())["answers"] == {"list": "made"}

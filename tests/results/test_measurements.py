@@ -1,0 +1,145 @@
+"""The table of measurements is its records, whichever way it is taken; a long one is in results.parquet alone and read from there."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import auditor
+from auditor.errors import AuditorError
+from auditor.results import model, tidy
+from auditor.results.codec import codec
+from auditor.results.measurements import Coded, Measurements
+from auditor.results.model import AuditResult
+from auditor.results.records import Measurement, cells
+
+BLANK = Measurement({}, "s", "perfect", "llse", (1, 2), (0.5, 1.0), 1, "*", "rmse", 1.0, 0.1, 0.8, 1.2, 1.0, "ok", None, "closed-form")
+RECORDS = [
+    BLANK,
+    BLANK._replace(replicate=2, value=1.5, theory=None),
+    BLANK._replace(sweep={"p": 1}, metric="distortion", coalition=(1,), levels=(0.5,), error_bar="none", std_error=None),
+    BLANK._replace(sweep={"p": 1.0}, attack=None, knowledge=None, coalition=(), levels=()),
+    BLANK._replace(sweep={"p": True}, value=None, std_error=None, ci_low=None, ci_high=None, theory=None, status="failed", reason="why"),
+    BLANK._replace(replicate=3, attribute="age"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def result():
+    return auditor.run({
+        "data": "iris", "schemes": [{"name": "correlated", "levels": [0.25, 1.0]}], "attacks": ["llse"], "coalitions": ["all"],
+        "sweep": {"data.rows": [50, 100]}, "replicates": 2, "seed": 1,
+    })  # fmt: skip
+
+
+def test_a_table_of_records_is_those_records_to_their_types():
+    table = Measurements.of(RECORDS)
+    assert list(table) == table == RECORDS
+    assert [repr(record) for record in table] == [repr(record) for record in RECORDS]
+    assert (len(table), table[1], table[-2:]) == (6, RECORDS[1], RECORDS[-2:])
+    assert Measurements.of(table) is table
+    assert list(Measurements.of([])) == [] == Measurements.concatenated([])
+    assert table != RECORDS[:-1]
+
+
+def test_parts_put_together_are_their_records_one_after_the_other():
+    parts = [Measurements.of(RECORDS[:2]), RECORDS[2:3], [], Measurements.of(RECORDS[3:])]
+    assert Measurements.concatenated(parts) == RECORDS
+    assert Measurements.concatenated(parts).columns["scheme"].values == ["s"]
+
+
+@pytest.mark.parametrize("wanted", [{"status": "ok"}, {"attack": None}, {"scheme": "no such"}, {"coalition": (1, 2), "replicate": 2}])
+def test_rows_are_found_by_what_their_records_say(wanted):
+    table = Measurements.of(RECORDS)
+    kept = [record for record in RECORDS if all(getattr(record, field) == value for field, value in wanted.items())]
+    assert table.taken(table.where(**wanted)) == kept
+
+
+def test_cells_are_those_of_the_records():
+    table = Measurements.of([RECORDS[place] for place in (3, 0, 4, 1, 2, 5, 0)])
+    number = {id(record): place for place, group in enumerate(cells(table).values()) for record in group}
+    assert table.cells().tolist() == [number[id(record)] for record in table] == [0, 1, 2, 1, 3, 4, 1]
+
+
+def test_columns_are_replaced_in_a_table_of_its_own():
+    table = Measurements.of(RECORDS)
+    other = table.replaced(value=np.arange(6.0), reason=table.columns["reason"].put([0, 2], "said"))
+    assert [(record.value, record.reason) for record in other[:3]] == [(0.0, "said"), (1.0, None), (2.0, "said")]
+    assert table == RECORDS
+
+
+def test_a_table_survives_plain_json():
+    encode, decode = codec(Measurements)
+    table = Measurements.of(RECORDS)
+    assert decode(json.loads(json.dumps(encode(table)))) == table
+    assert decode(encode(Measurements.of([]))) == []
+
+
+def test_nothing_that_the_audit_measured_is_made_a_record_before_somebody_asks(result, tmp_path):
+    fresh = result.model_copy(update={"measurements": result.measurements.replaced()})
+    fresh.save(tmp_path)
+    assert not fresh.failed
+    assert len(fresh.frame()) == len(result.measurements)
+    assert "_records" not in vars(fresh.measurements)
+
+
+@pytest.fixture
+def long(result, tmp_path, monkeypatch):
+    """Results that are too long for JSON."""
+    monkeypatch.setattr(model, "MOST_IN_JSON", len(result.measurements) - 1)
+    return result.save(tmp_path)
+
+
+def test_a_long_table_is_in_parquet_alone_and_read_from_there(result, long):
+    document = json.loads((long / "results.json").read_text())
+    assert document["schema_version"] == 2
+    assert set(document["measurements"]) == {"file", "sha256"}
+    again = AuditResult.load(long)
+    assert [repr(record) for record in again.measurements] == [repr(record) for record in result.measurements]
+    assert again.to_json() == result.to_json()
+
+
+def stored(folder: Path, table: pa.Table) -> None:
+    """Write another table, and have the results name it."""
+    document = json.loads((folder / "results.json").read_text())
+    pq.write_table(table, folder / "results.parquet")
+    document["measurements"]["sha256"] = hashlib.sha256((folder / "results.parquet").read_bytes()).hexdigest()
+    (folder / "results.json").write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        ({"std_error": -1.0}, "std_error must be null or a number, and not below 0"),
+        ({"value": 1e200}, "value must be null or a number of at most 1e+150 in size"),
+        ({"ci_low": 2.0, "ci_high": 1.0}, "an interval ends before it begins"),
+        ({"coalition": Coded(np.array([0]), [(2, 1)])}, "coalition must be a list of copy numbers, ascending from 1"),
+        ({"status": Coded(np.array([0]), ["fine"])}, "status must be one of ok, not-applicable, failed"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_a_long_table_is_said(long, changes, shown):
+    columns = {name: value if isinstance(value, Coded) else np.array([value]) for name, value in changes.items()}
+    stored(long, tidy.arrow(Measurements.of(RECORDS[:1]).replaced(**columns)))
+    with pytest.raises(AuditorError) as caught:
+        AuditResult.load(long)
+    assert str(caught.value) == f"{long / 'results.parquet'}: not the results of an audit ({shown})"
+
+
+def test_a_table_that_is_another_or_none_is_refused(long):
+    stored(long, pa.table({"value": [1.0]}))
+    with pytest.raises(AuditorError, match="not the results of an audit"):
+        AuditResult.load(long)
+    (long / "results.parquet").write_bytes(b"")
+    with pytest.raises(AuditorError, match=r"not the table that results\.json was written with"):
+        AuditResult.load(long)
+    (long / "results.parquet").unlink()
+    with pytest.raises(AuditorError, match=r"no such file; results\.json has its measurements there"):
+        AuditResult.load(long)
+    text = (long / "results.json").read_text().replace('"results.parquet"', '"../results.parquet"')
+    (long / "results.json").write_text(text)
+    with pytest.raises(AuditorError, match="must be the name of a file beside it"):
+        AuditResult.load(long)
