@@ -41,7 +41,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy  # its parts are imported when they are first used
 from numpy.lib.stride_tricks import sliding_window_view
-from scipy.fft import irfft, next_fast_len, rfft
 
 from attacks._spectra import PADDING, excess_risk, judged_by, noise_spectrum, periodograms, smoothed, wiener_gain
 from auditor.adversary.single_copy import combined_noise
@@ -216,12 +215,12 @@ def convolved(c: Array, taps: Array) -> Array:
     taps : ndarray of shape (2m + 1, d, d)
     """
     (n, d), beyond = c.shape, len(taps) - 1
-    size = next_fast_len(max(SHORTEST, 4 * beyond), real=True)
+    size = scipy.fft.next_fast_len(max(SHORTEST, 4 * beyond), real=True)
     step = size - beyond
     count = -(-(n - beyond) // step)
     rows = np.zeros((d, count * step + beyond))
     rows[:, :n] = c.T
-    stretches = rfft(sliding_window_view(rows, size, axis=1)[:, ::step])
-    transfer = rfft(taps.transpose(1, 2, 0), size)[:, :, None]
-    found = irfft(np.stack([(each * stretches).sum(axis=0) for each in transfer]), size)[:, :, beyond:]
+    stretches = scipy.fft.rfft(sliding_window_view(rows, size, axis=1)[:, ::step])
+    transfer = scipy.fft.rfft(taps.transpose(1, 2, 0), size)[:, :, None]
+    found = scipy.fft.irfft(np.stack([(each * stretches).sum(axis=0) for each in transfer]), size)[:, :, beyond:]
     return np.asarray(found.reshape(d, -1)[:, : n - beyond].T)

@@ -38,7 +38,7 @@ Listener = Callable[[str], None]
 
 
 class CaseTable(Source):
-    """A table of the self-test: normal, skewed or heaped attributes, or one of categories."""
+    """A table of the self-test: normal, skewed, heaped or whole-number attributes, or one of categories."""
 
     name = "self-test-table"
     public = True
@@ -62,7 +62,8 @@ class CaseTable(Source):
             weights = 1.0 / np.arange(1, len(CATEGORIES) + 1)
             return pd.DataFrame({"answer": rng.choice(list(CATEGORIES), size=rows, p=weights / weights.sum())})
         x = rng.standard_normal((rows or 1000, len(MIXING))) @ MIXING
-        shaped = {"normal": x, "lognormal": np.exp(x), "heaped": np.maximum(x, 0.0)}[self.parameters.records]
+        skewed = np.exp(x)
+        shaped = {"normal": x, "lognormal": skewed, "heaped": np.maximum(x, 0.0), "whole": np.rint(10.0 * skewed)}[self.parameters.records]
         return pd.DataFrame(shaped, columns=["first", "second"])
 
 

@@ -41,7 +41,7 @@ def test_the_catalogue_has_leaks_and_honest_releases_of_numbers_and_categories()
     leaks = [case for case in CASES if not case.honest]
     assert len(leaks) >= 10
     assert len(CASES) - len(leaks) >= 4
-    assert {case.records for case in CASES} == {"normal", "lognormal", "heaped", "categories"}
+    assert {case.records for case in CASES} == {"normal", "lognormal", "heaped", "whole", "categories"}
     assert not {case.name for case in CASES} & set(registry.names("scheme"))
 
 
@@ -96,9 +96,10 @@ def test_coins_are_as_each_case_says(case):
 
 def test_tables_are_what_they_are_called():
     rng = np.random.default_rng(1)
-    frames = {kind: CaseTable(records=kind).frame(4000, rng) for kind in ("normal", "lognormal", "heaped", "categories")}
+    frames = {kind: CaseTable(records=kind).frame(4000, rng) for kind in ("normal", "lognormal", "heaped", "whole", "categories")}
     assert (frames["heaped"] == 0).to_numpy().mean() == pytest.approx(0.5, abs=0.03)
     assert frames["lognormal"].skew().min() > 2.0
+    assert (frames["whole"] % 1 == 0).to_numpy().all()
     assert set(frames["categories"]["answer"]) == set("abcdef")
 
 
@@ -118,6 +119,11 @@ def test_a_leak_is_found_an_honest_release_is_not_refuted_and_both_are_counted()
         assert "2 of 2 (16 to 100 %) found" in text
         assert "0 of 2 (0 to 84 %) refuted by noise-follows-law, whose level is 0.0001" in text
     assert json.loads(to_json([found]))["leaks"]["fails"] == {"count": 2, "interval": list(interval(leak.together, "fails"))}
+
+
+@pytest.mark.parametrize("case", ["restless-increments", "forgetful-skellam"])
+def test_a_leak_in_a_process_is_found(case):
+    assert self_test(1000, 1, cases=[case]).cases[0].by_expectation["noise-follows-law"]["fails"] == 1
 
 
 def test_the_interval_is_that_of_clopper_and_pearson_by_hand():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from auditor.cli.arguments import one_line_warnings, warn_of_broken_plugins
+from auditor.cli.arguments import one_line_warnings, override, span, warn_of_broken_plugins
 from auditor.cli.guard import guarded
 from auditor.process.console import put, say, tell
 
@@ -23,6 +23,10 @@ FORMATS = ("table", "markdown", "html")
 @click.option("--scheme", "schemes", multiple=True, metavar="NAME", help="A scheme to consider (repeatable); all for numbers by default.")
 @click.option("--columns", metavar="A,B,...", help="Columns to perturb; every numeric one that is no identifier by default.")
 @click.option("--spread", type=float, default=4.0, show_default=True, help="How many times more the last copy is perturbed than the first.")
+@click.option("--param", "changes", multiple=True, metavar="NAME=VALUE", help="Of the schemes, as replacement=prior (repeatable).")
+@click.option("--bounds", "spans", multiple=True, metavar="COLUMN=LOW:HIGH", help="By how much one record may change (repeatable).")
+@click.option("--epsilon", type=float, metavar="E", help="The largest ε at δ that all copies together may have; needs --bounds.")
+@click.option("--delta", type=float, default=1e-5, show_default=True, help="δ of that ε.")
 @click.option("--rows", type=click.IntRange(min=20), help="Records to measure; the first 5,000 by default.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of what is drawn to be measured, not of copies.")
 @click.option("--output", type=click.Path(file_okay=False), help="Folder for the scenario and the page.")
@@ -30,12 +34,13 @@ FORMATS = ("table", "markdown", "html")
 @guarded
 def advise(
     data: str, copies: int, unknown: float, utility: str, target: str | None, schemes: tuple[str, ...], columns: str | None,
-    spread: float, rows: int | None, seed: int, output: str | None, form: str,
+    spread: float, changes: tuple[str, ...], spans: tuple[str, ...], epsilon: float | None, delta: float, rows: int | None, seed: int,
+    output: str | None, form: str,
 ) -> None:  # fmt: skip
     """Find the scheme and levels that leave enough of DATA unknown, to the strongest attack of every coalition, at the least loss of use.
 
     DATA is a registered source or a file. Printed are the recommended release, everything that was tried, the command that makes the
-    copies, and a scenario that audits them.
+    copies, and a scenario that audits them. With --bounds noise is sized by what one record may change, and every release has its ε.
     """
     from auditor.runs.advice.advise import advise as advised
     from auditor.runs.advice.files import write_advice
@@ -44,7 +49,8 @@ def advise(
 
     warn_of_broken_plugins()
     named = None if columns is None else tuple(name for name in columns.split(",") if name)
-    request = Request(data, copies, unknown, utility, target, schemes, named, rows, spread, seed)
+    parameters, bounds = dict(map(override, changes)), dict(map(span, spans))
+    request = Request(data, copies, unknown, utility, target, schemes, named, rows, spread, seed, parameters, bounds, delta, epsilon)
     with one_line_warnings():
         advice = advised(request, lambda words: say(f"advise: {words}"))
     put(rendered_advice(form, advice, **(screen() if form == "table" else {})), nl=False)

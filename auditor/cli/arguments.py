@@ -52,6 +52,19 @@ def numbers(text: str, option: str = "--levels") -> list[float]:
         raise AuditorError(f"{option} must be numbers separated by commas, as 0.25,0.5,1; got {text!r}") from None
 
 
+def span(text: str) -> tuple[str, tuple[float, float]]:
+    """Read ``--bounds COLUMN=LOW:HIGH``, by how much one record may change."""
+    column, _, both = text.rpartition("=")
+    low, _, high = both.partition(":")
+    try:
+        ends = float(low), float(high)
+    except ValueError:
+        ends = (0.0, 0.0)
+    if not column or not 0.0 < ends[1] - ends[0] < 1e35:
+        raise AuditorError(f"--bounds must be COLUMN=LOW:HIGH with low < high, as age=0:120; got {text!r}")
+    return column, ends
+
+
 def each(items: Sequence[Any], act: Callable[[Any], Any]) -> list[Any]:
     """Return what ``act`` makes of every item; what is wrong with any of them is reported together, after all were tried."""
     done, messages = [], []

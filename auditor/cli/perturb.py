@@ -10,7 +10,7 @@ import rich_click as click
 from click.core import ParameterSource
 from click.globals import get_current_context
 
-from auditor.cli.arguments import numbers, one_line_warnings, override, warn_of_broken_plugins
+from auditor.cli.arguments import numbers, one_line_warnings, override, span, warn_of_broken_plugins
 from auditor.cli.guard import guarded
 from auditor.errors import AuditorError
 from auditor.process.console import say, tell
@@ -150,7 +150,7 @@ def _sized(
 
     if not all(one > 0 for one in stated):
         raise AuditorError(f"--{currency} must be numbers above 0")
-    bounds = dict(map(_span, spans))
+    bounds = dict(map(span, spans))
     if selection is not None and sorted(selection) != sorted(bounds):
         raise AuditorError("--columns and --bounds must name the same columns; leave --columns out")
     columns = list(bounds) if selection is None else selection
@@ -159,18 +159,6 @@ def _sized(
     handled: Any = "drop" if missing == "keep" else missing
     check_bounds(load_table(data, columns=columns, rows=rows, missing=handled, rng=stream(0, "data")), bounds)
     return levels, parameters, columns
-
-
-def _span(text: str) -> tuple[str, tuple[float, float]]:
-    column, _, both = text.rpartition("=")
-    low, _, high = both.partition(":")
-    try:
-        ends = float(low), float(high)
-    except ValueError:
-        ends = (0.0, 0.0)
-    if not column or not 0.0 < ends[1] - ends[0] < 1e35:
-        raise AuditorError(f"--bounds must be COLUMN=LOW:HIGH with low < high, as age=0:120; got {text!r}")
-    return column, ends
 
 
 def _append(

@@ -12,9 +12,9 @@ from auditor.results.disclosure import BY_GUARANTEE
 from auditor.results.evidence import Evidence
 from auditor.results.records import Measurement
 
-COMPARED = ("gaussian_dp", "epsilon")
-"""Figures that are exact for some noise each."""
-SYMBOL = {"gaussian_dp": "μ", "epsilon": "ε"}
+SYMBOL = {"epsilon": "ε", "gaussian_dp": "μ", "concentrated_dp": "ρ"}
+"""Figures that are compared, each exact for some noise: of a coalition the first that is."""
+COMPARED = tuple(SYMBOL)
 ROUNDING = 1e-9
 
 
@@ -44,14 +44,14 @@ def by_guarantees(records: Iterable[Measurement]) -> Judgement | None:
     those of one copy. Nor is one where a single copy guarantees nothing, to which pooling adds nothing.
     """
     found = {(str(r.sweep), r.scheme, r.replicate, r.metric, r.coalition): r for r in records if r.status == "ok" and r.value is not None}
-    pairs = []
-    for (point, scheme, replicate, metric, coalition), pooled in found.items():
+    pairs: dict[tuple[object, ...], tuple[Measurement, Measurement]] = {}
+    for (point, scheme, replicate, metric, coalition), pooled in sorted(found.items(), key=lambda item: COMPARED.index(item[0][3])):
         alone = [found.get((point, scheme, replicate, metric, (copy,))) for copy in coalition]
         if len(coalition) > 1 and not _bound(pooled) and all(one is not None and not _bound(one) for one in alone):
             best = max((one for one in alone if one is not None), key=lambda one: one.value or 0.0)
             if math.isfinite(best.value or 0.0):
-                pairs.append((pooled, best))
-    return _judged(pairs) if pairs else None
+                pairs.setdefault((point, scheme, replicate, coalition), (pooled, best))
+    return _judged(list(pairs.values())) if pairs else None
 
 
 def _bound(record: Measurement) -> bool:

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from auditor.results.records import Verdict
+
 
 class Exposed(NamedTuple):
     """What the strongest attack leaves unknown of the attribute that is worst off, over every coalition that was measured.
@@ -13,7 +15,8 @@ class Exposed(NamedTuple):
     Attributes
     ----------
     unknown, half : float
-        Share of the attribute's variance that stays unknown, and half of its 95 % interval.
+        Share of the attribute's variance that stays unknown on average over draws of the noise, and by how much 95 in 100 single
+        releases at the target differ from that at most.
     attack, attribute : str
         Who, and of what; ``*`` of categories, which are one attribute.
     coalition : tuple of int
@@ -26,14 +29,20 @@ class Exposed(NamedTuple):
     attribute: str
     coalition: tuple[int, ...]
 
-    @property
-    def surely(self) -> float:
-        """The lower end of the interval: so much stays unknown for sure.
 
-        On the scale of logarithms, as befits a mean of squares: for small intervals the same, while the error of an attack that goes
-        astray, 1,600 ± 3,600 times the variance, is no sign that it may be near 0.
-        """
-        return self.unknown * math.exp(-self.half / self.unknown) if self.unknown > 0.0 else 0.0
+class Epsilon(NamedTuple):
+    """ε of differential privacy that holds of all copies together, of a change of one record within the stated bounds.
+
+    Attributes
+    ----------
+    at_delta : float
+        Of (ε, δ).
+    pure : float
+        At δ = 0; infinite where the noise has none.
+    """
+
+    at_delta: float
+    pure: float
 
 
 @dataclass(frozen=True)
@@ -49,8 +58,8 @@ class Tried:
         Share of the worst attribute that the best attack with a closed form leaves, from all copies pooled: no more stays unknown.
     exposed : Exposed or None
         As measured; None where paper says already that the release is none to recommend.
-    met : bool
-        Whether the target is met for sure, by every attack, in every attribute.
+    verdict : {'holds', 'fails', 'undecided'}
+        Whether one release meets the target, against every attack, in every attribute; undecided where that is up to the draw.
     in_full : bool
         Whether the whole release was audited, or one copy that tells as much as all of it by the law of the noise.
     pooling : float
@@ -58,16 +67,24 @@ class Tried:
         0 where it adds nothing.
     losses : tuple of float
         What each copy lost of its use; empty where that must be measured and was not.
+    epsilon : Epsilon or None
+        By the law of the noise; None where no bounds are stated.
     """
 
     scheme: str
     levels: tuple[float, ...]
     on_paper: float
     exposed: Exposed | None
-    met: bool
+    verdict: Verdict
     in_full: bool
     pooling: float
     losses: tuple[float, ...]
+    epsilon: Epsilon | None = None
+
+    @property
+    def met(self) -> bool:
+        """Whether one release meets the target for sure."""
+        return self.verdict == "holds"
 
     @property
     def loss(self) -> float:
@@ -87,6 +104,8 @@ class Advice:
         Records that were measured, and records that there are.
     target : float
         Share that must stay unknown.
+    delta : float
+        δ of ``Epsilon.at_delta``.
     utility, use : str
         What loss is counted by, its name and in words.
     grid : str
@@ -96,7 +115,9 @@ class Advice:
     chosen : Tried
         The recommended release.
     weaker : Tried or None
-        The next weaker on the grid, audited in the same way; None where the chosen one is the weakest there is.
+        The next weaker that fails, audited in the same way; None where none on the grid does.
+    between : int
+        Levels of the grid between these two, of which the draw decides.
     scenario : dict
         Makes and audits the recommended release.
     command : str
@@ -110,12 +131,14 @@ class Advice:
     all_rows: int
     replicates: int
     target: float
+    delta: float
     utility: str
     use: str
     grid: str
     frontier: tuple[Tried, ...]
     chosen: Tried
     weaker: Tried | None
+    between: int
     scenario: dict[str, Any]
     command: str
     notes: tuple[str, ...]

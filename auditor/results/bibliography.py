@@ -175,10 +175,6 @@ _WORKS = {
         "M. Bun and T. Steinke. Concentrated differential privacy: simplifications, extensions, and lower bounds. Proceedings of TCC, "
         "635–658, 2016."
     ),
-    "canonne2020": (
-        "C. L. Canonne, G. Kamath and T. Steinke. The discrete Gaussian for differential privacy. Advances in Neural Information "
-        "Processing Systems 33, 2020."
-    ),
     "agarwal2021": (
         "N. Agarwal, P. Kairouz and Z. Liu. The Skellam mechanism for differentially private federated learning. Advances in Neural "
         "Information Processing Systems 34, 2021."

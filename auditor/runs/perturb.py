@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 
 from auditor import registry
 from auditor.data import arrivals
+from auditor.data.bounds import Bounds, check_bounds
 from auditor.data.microdata import as_table, like
 from auditor.data.microdata_categories import as_categories
+from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning, Problem, ScenarioError
 from auditor.numerics.random_streams import Seed
@@ -22,8 +25,11 @@ from auditor.process.environment import one_thread
 from auditor.registry import PluginParameters
 from auditor.runs import perturb_categories as categories
 from auditor.scenario.from_python import plain
-from auditor.scenario.levels import parse_levels
+from auditor.scenario.levels import CURRENCIES, Levels, parse_levels
 from auditor.scenario.problems import Problems
+from auditor.scenario.read_data import read_bounds
+from auditor.scenario.stated_levels import level_of
+from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Scheme, TableMoments, by_engine, table_moments
 from auditor.schemes.draw import HeldCopies, check_takes_batches, checked_seed, codes_key_of, drawn_blocks, key_of, whole_columns
@@ -55,6 +61,8 @@ class Release:
     """What an extension goes on from, kept in memory only: of categories what makes the copies, of secret matrices where they come from."""
     first_batch: int | None = None
     """How many records the first batch had, to which noise is scaled; None while there is no other."""
+    bounds: Bounds = field(default_factory=dict, repr=False)
+    """By how much one record may change, by column, where that was stated."""
 
     @plugin_errors()
     def extend(self, levels: Any, seed: int | None = None) -> Release:
@@ -63,7 +71,7 @@ class Release:
         Parameters
         ----------
         levels : list or range
-            Levels of the new copies, as for ``perturb``, in any order.
+            Levels of the new copies, as for ``perturb``, in any order; by a guarantee only where bounds are stated.
         seed : int, optional
             For studies, as for ``perturb``; it need not be that of the first copies. Left out, the new copies' noise is drawn from a
             fresh secret key: what ties them to the old ones is their neighbours by level, and not the key these were drawn from.
@@ -72,8 +80,9 @@ class Release:
         -----
         This is how copies are added to a release. Another call of ``perturb`` draws anew, and copies of two calls average out.
         """
-        every = (*self.levels, *checked_levels(levels, seed, self.scheme))
-        return by_engine(RELEASED, self.scheme)(self.scheme, self.original, self.copies, every, seed, self.state, self.first_batch)
+        every = (*self.levels, *checked_levels(levels, seed, self.scheme, self.bounds))
+        made = by_engine(RELEASED, self.scheme)
+        return made(self.scheme, self.original, self.copies, every, seed, self.state, self.first_batch, self.bounds)
 
     @plugin_errors()
     def append(self, X: Microdata, seed: int | None = None, repeats: Literal["refuse", "allow"] = "refuse") -> Release:
@@ -112,7 +121,7 @@ class Release:
         new = by_engine(APPENDED, self.scheme)(self, X, seed)
         copies = tuple(arrivals.stacked(copy, batch) for copy, batch in zip(self.copies, new, strict=True))
         first = self.first_batch or len(self.original)
-        return Release(arrivals.stacked(self.original, X), copies, self.levels, self.scheme, first_batch=first)
+        return Release(arrivals.stacked(self.original, X), copies, self.levels, self.scheme, first_batch=first, bounds=self.bounds)
 
     def _repr_html_(self) -> str:
         return str(registry.get("renderer", "notebook")().release(self))
@@ -136,7 +145,7 @@ class Release:
 
     @cached_property
     def _table(self) -> Table:
-        return replace(as_table(self.original), first_batch=self.first_batch)
+        return replace(as_table(self.original), first_batch=self.first_batch, bounds=self.bounds)
 
     @cached_property
     def _moments(self) -> TableMoments:
@@ -144,7 +153,10 @@ class Release:
 
 
 @plugin_errors()
-def perturb(X: Microdata, scheme: str, levels: Any, seed: int | None = None, **parameters: Any) -> Release:
+def perturb(
+    X: Microdata, scheme: str, levels: Any, seed: int | None = None, *, bounds: Mapping[str, Sequence[float]] | None = None,
+    **parameters: Any,
+) -> Release:  # fmt: skip
     """Make perturbed copies of a table.
 
     Parameters
@@ -156,11 +168,15 @@ def perturb(X: Microdata, scheme: str, levels: Any, seed: int | None = None, **p
         A registered scheme; ``auditor list schemes`` names them.
     levels : list of float, or mapping
         Noise multiples σ² ≥ 0 (uniform schemes: retention probabilities) in order of release, or a range
-        as a scenario has it: ``{"uniform": [0.25, 1.0], "count": 5}``.
+        as a scenario has it: ``{"uniform": [0.25, 1.0], "count": 5}``. Or what each copy guarantees alone, ``{"epsilon": [1, 0.5]}`` or
+        ``{"gaussian-dp": [1, 0.5]}``, or its noise's size in data units, ``{"scale": [3, 5]}``; these say ``noise`` themselves.
     seed : int, optional
         **For studies only**: same table and same seed, same copies; so whoever knows or guesses both takes the noise off again, and
         whoever holds the table but for one cell can try that cell's values. Left out, noise comes from a cipher under a key of the
         operating system's entropy that is forgotten afterwards, and nobody can make the copies again.
+    bounds : mapping of column → (low, high), optional
+        By how much one record may change, in every column of numbers (``x1``, ``x2`` … of an array): for levels by a guarantee and for
+        ``noise="bounds"``. Knowledge from outside the table; records beyond are refused.
     **parameters
         The scheme's own, as in YAML with underscores: ``algorithm="on-demand"``, ``noise={"variance": 25.0}``.
 
@@ -171,7 +187,7 @@ def perturb(X: Microdata, scheme: str, levels: Any, seed: int | None = None, **p
     Raises
     ------
     AuditorError
-        A level, a parameter or the table cannot be used.
+        A level, a bound, a parameter or the table cannot be used.
 
     Notes
     -----
@@ -186,24 +202,54 @@ def perturb(X: Microdata, scheme: str, levels: Any, seed: int | None = None, **p
     >>> release.extend([0.4], seed=8).levels
     (0.25, 0.5, 0.4)
     """
+    asked = _parsed(levels)
+    if asked.currency is not None and issubclass(registry.get("scheme", scheme), AdditiveScheme):
+        parameters.setdefault("noise", CURRENCIES[asked.currency])
     chosen: Scheme = make_plugin("scheme", scheme, parameters)
-    return by_engine(RELEASED, chosen)(chosen, X, (), checked_levels(levels, seed, chosen), seed)
+    stated = _checked_bounds(chosen, bounds)
+    return by_engine(RELEASED, chosen)(chosen, X, (), checked_levels(asked, seed, chosen, stated), seed, bounds=stated)
 
 
-def checked_levels(levels: Any, seed: int | None, scheme: Scheme) -> tuple[float, ...]:
-    """Return levels as numbers, drawn if a range was given.
+def _parsed(levels: Any) -> Levels:
+    if isinstance(levels, range) or (hasattr(levels, "tolist") and not np.isscalar(levels)):
+        levels = list(levels)
+    try:
+        return parse_levels(levels)
+    except ValueError as error:
+        raise AuditorError(f"levels {error}") from None
+
+
+def _checked_bounds(scheme: Scheme, bounds: Mapping[str, Sequence[float]] | None) -> Bounds:
+    problems = Problems()
+    found = read_bounds(("bounds",), plain(bounds), None, problems)
+    if found and scheme.engine != "numeric":
+        problems.add(("bounds",), f"are of columns of numbers, and {scheme.name} perturbs categories")
+    _refuse(problems)
+    return found
+
+
+def _refuse(problems: Problems, of: str = "") -> None:
+    if problems.found:
+        raise ScenarioError(Problem(".".join(map(str, path)), f"{message}{of}") for path, message, _ in problems.found)
+
+
+def checked_levels(levels: Any, seed: int | None, scheme: Scheme, bounds: Bounds = MappingProxyType({})) -> tuple[float, ...]:
+    """Return levels as noise multiples or probabilities, drawn if a range was given, found if a guarantee or a scale was.
 
     Raises
     ------
     AuditorError
-        They are no levels, or none of this scheme.
+        They are no levels, or none of this scheme; or a guarantee was stated without bounds, or of noise that is sized otherwise.
     """
-    if isinstance(levels, range) or (hasattr(levels, "tolist") and not np.isscalar(levels)):
-        levels = list(levels)
-    try:
-        resolved = parse_levels(levels).resolve(checked_seed(seed))
-    except ValueError as error:
-        raise AuditorError(f"levels {error}") from None
+    asked = _parsed(levels)
+    if asked.currency not in (None, "scale") and not bounds:
+        raise AuditorError(f"levels by {asked.currency} need bounds, by how much one record may change, as bounds={{'age': (0, 120)}}")
+    if asked.currency is not None:
+        if isinstance(scheme, AdditiveScheme) and scheme.parameters.model_dump().get("noise") != CURRENCIES[asked.currency]:
+            raise AuditorError(f"levels by {asked.currency} say how large the noise is: leave `noise` out when the first copies are made")
+        data = DataUse("", bounds=dict(bounds))
+        asked = replace(asked, values=tuple(level_of(scheme, asked.currency, one, data) for one in asked.stated))
+    resolved = asked.resolve(checked_seed(seed))
     scheme.check_levels(resolved)
     return resolved
 
@@ -219,8 +265,7 @@ def make_plugin(kind: str, name: str, parameters: Mapping[str, Any]) -> Any:
     cls = registry.get(kind, name)
     problems = Problems()
     model = problems.model((), {key.replace("_", "-"): _spelt(value) for key, value in parameters.items()}, cls.Parameters)
-    if model is None:
-        raise ScenarioError(Problem(".".join(map(str, path)), f"{message} ({kind} {name!r})") for path, message, _ in problems.found)
+    _refuse(problems, f" ({kind} {name!r})")
     assert isinstance(model, PluginParameters)
     return cls(model)
 
@@ -235,9 +280,10 @@ def _spelt(value: Any) -> Any:
 
 def _released_numbers(
     scheme: Scheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None, matrices: Seed | None = None,
-    first_batch: int | None = None,
+    first_batch: int | None = None, bounds: Bounds = MappingProxyType({}),
 ) -> Release:  # fmt: skip
-    table = replace(as_table(X), first_batch=first_batch)
+    table = replace(as_table(X), first_batch=first_batch, bounds=bounds)
+    check_bounds(table, bounds)
     if before and matrices is None and seed is None and scheme.has_matrices and scheme.needs_levels:
         raise AuditorError(f"{scheme.name}: the matrices of copies made elsewhere are not known; extend the release that made them")
     key = key_of(scheme, table, levels, seed)
@@ -250,12 +296,13 @@ def _released_numbers(
             pass
     whole = whole_columns(scheme, table)
     made = (like(X, scheme.to_columns(copy, table.attributes), whole) for copy in new)
-    return Release(X, (*before, *made), levels, scheme, key.matrices, first_batch)
+    return Release(X, (*before, *made), levels, scheme, key.matrices, first_batch, bounds)
 
 
 def _appended_numbers(release: Release, X: Microdata, seed: int | None) -> list[Microdata]:
     """Return the copies of a batch of records, scaled to the first batch."""
     batch, before, scale, scheme = as_table(X, varied=False), release._table, release._moments.scale, release.scheme
+    check_bounds(batch, release.bounds)
     for note in arrivals.notes([before], batch, np.diag(scale.covariance)):
         warnings.warn(AuditorWarning(note), stacklevel=4)
     key = key_of(scheme, batch, release.levels, seed, scale=scale, records_before=before.rows)
@@ -273,7 +320,7 @@ def _appended_numbers(release: Release, X: Microdata, seed: int | None) -> list[
 
 def _released_categories(
     scheme: UniformScheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None,
-    state: categories.State | None = None, first_batch: int | None = None,
+    state: categories.State | None = None, first_batch: int | None = None, bounds: Bounds = MappingProxyType({}),
 ) -> Release:  # fmt: skip
     table = as_categories(X) if state is None else state.table
     key = codes_key_of(scheme, table, seed)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from auditor.errors import AuditorError
+from auditor.errors import AuditorError, did_you_mean
 from auditor.numerics.random_streams import stream
 from auditor.parameters import whole
 
@@ -75,7 +75,7 @@ class Levels:
         if self.values is not None:
             return self.values
         if self.currency is not None:
-            raise AuditorError(f"levels by {self.currency} need a scenario, which states the bounds of the data")
+            raise AuditorError(f"levels by {self.currency} need the data's bounds")
         if self.order is not None:
             every = replace(self, count=max(self.count, self.out_of), order=None, out_of=0).resolve(seed)
             return tuple(sorted(every, reverse=self.order == "descending")[: self.count])
@@ -127,7 +127,9 @@ def _parse_range(value: dict[Any, Any]) -> Levels:
     kinds = [key for key in value if key in RANGES]
     unknown = [key for key in value if key not in (*RANGES, "count", "order", "out-of")]
     if len(kinds) != 1 or unknown:
-        raise ValueError(f"must have one of uniform, log-uniform or linear, and count; got {', '.join(map(str, value)) or 'nothing'}")
+        meant = did_you_mean(str(unknown[0]), (*RANGES, *CURRENCIES)) if unknown else ""
+        found = ", ".join(map(str, value)) or "nothing"
+        raise ValueError(f"must have one of uniform, log-uniform or linear, and count; got {found}{meant}")
     kind, ends, count = kinds[0], value[kinds[0]], whole(value.get("count"))
     if not isinstance(ends, (list, tuple)) or len(ends) != 2 or not all(map(_is_number, ends)):
         raise ValueError(f"needs two numbers, {kind}: [low, high]; got {_short(ends)}")

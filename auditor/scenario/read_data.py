@@ -75,7 +75,7 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
         problems.add(("data", "key"), f"must be a column's name; got {shown(key)}")
         key = None
     audited = None if columns is None else (*columns, *dates, *hierarchies, *categorical)
-    bounds = _bounds(value.get("bounds"), audited, problems)
+    bounds = read_bounds(("data", "bounds"), value.get("bounds"), audited, problems)
     if bounds and standardize is True:
         problems.add(("data", "bounds"), "are stated in the data's own units, which `standardize` takes away; leave one out", key=True)
     order = _order(value.get("order"), (*(columns or ()), *bins, *categorical, *dates, *hierarchies), problems)
@@ -106,9 +106,8 @@ def _columns(value: Any, problems: Problems) -> tuple[str, ...] | None:
     return tuple(name for name in names if isinstance(name, str))
 
 
-def _bounds(value: Any, known: Sequence[str] | None, problems: Problems) -> dict[str, tuple[float, float]]:
+def read_bounds(at: Path, value: Any, known: Sequence[str] | None, problems: Problems) -> dict[str, tuple[float, float]]:
     """Return the bounds by column, noting every problem at its place; ``known`` are the columns asked for, where they are."""
-    at: Path = ("data", "bounds")
     if value is None:
         return {}
     if not isinstance(value, dict):

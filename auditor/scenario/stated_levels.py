@@ -27,7 +27,7 @@ from auditor.process.containment import contained
 from auditor.scenario.model import SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.schemes.base.additive import AdditiveScheme
-from auditor.schemes.base.guarantees import Guarantees
+from auditor.schemes.base.guarantees import Figure, Guarantees
 from auditor.schemes.base.noise_density import LATTICE
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.privacy_loss import root
@@ -37,6 +37,8 @@ from auditor.types import Array
 METRIC = {"epsilon": "epsilon", "gaussian-dp": "gaussian_dp"}
 WIDEST = math.log(1e60)
 """Logarithms of levels are sought from minus this to this."""
+SMALLEST = 1e-200
+"""Figures are sought from this to one over it."""
 ANY_DELTA = 1e-5
 """Enters neither ε nor μ."""
 
@@ -71,7 +73,10 @@ def level_of(scheme: Any, currency: str, stated: float, data: DataUse) -> float:
     if not isinstance(scheme, AdditiveScheme):  # of the rotations `noise` is another parameter
         raise AuditorError(f"{scheme.name} adds no noise whose size could be stated so")
     if currency == "scale":
-        return _level_of_scale(scheme, stated, _units(scheme, 1, ("",)))
+        level = _level_of_scale(scheme, stated, _units(scheme, 1, ("",)))
+        if level == 0.0:
+            raise AuditorError(f"no noise that can be computed with has scale {stated:g}")
+        return level
     changes = spans(tuple(data.bounds), data.bounds)
     if changes is None:
         raise AuditorError("there are no bounds; say under `data:` by how much one record may change, as `bounds: {age: [0, 120]}`")
@@ -124,16 +129,23 @@ def _level_of_guarantee(scheme: AdditiveScheme, metric: str, stated: float, chan
     if scheme.public.get("serial", "none") != "none":
         raise AuditorError("levels by guarantee are not found for noise that follows on from record to record; state noise multiples")
 
-    def kept(log_level: float) -> float:
+    def at(log_level: float) -> Figure:
         law = KroneckerNoise(
             np.array([[math.exp(log_level)]]), np.diag(changes**2), distribution=scheme.distribution, one_process=True, units=units
         )
-        found = Guarantees(law, changes, ANY_DELTA).of([1])[metric]
-        if math.isinf(found.value):
-            raise AuditorError(f"no noise of this law keeps any: {metric} is {found.note}")
-        return math.log(found.value) - math.log(stated)
+        return Guarantees(law, changes, ANY_DELTA).of([1])[metric]
+
+    most = at(WIDEST)
+    if math.isinf(most.value):
+        raise AuditorError(f"no noise of this law keeps any: {metric} is {most.note}")
+
+    def kept(log_level: float) -> float:  # finite, as μ of Skellam noise is not computed where noise is least
+        return math.log(min(max(at(log_level).value, SMALLEST), 1.0 / SMALLEST)) - math.log(stated)
 
     try:
-        return math.exp(root(kept, -WIDEST, WIDEST))
+        level = root(kept, -WIDEST, WIDEST)
+        if not math.isclose(at(level).value, stated, rel_tol=1e-6):
+            raise ValueError("a jump, beyond which μ is not computed")
     except (ValueError, OverflowError):
         raise AuditorError(f"no noise that can be computed with keeps {metric} {stated:g}") from None
+    return math.exp(level)

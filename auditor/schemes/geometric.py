@@ -91,13 +91,8 @@ def split_weights(d: Array, low: float, middle: float, high: float) -> Split:
     )
 
 
-def bridge(rng: Rng, gap: Array, low: float, middle: float, high: float) -> Array:
-    """Return ``Z_middle − Z_low`` given ``Z_high − Z_low = gap``, shape (b,)."""
-    if middle <= low:
-        return np.zeros(len(gap))
-    if middle >= high:
-        return np.array(gap)
-    d = np.abs(gap)
+def bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
+    """Return ``Z_middle − Z_low`` given ``Z_high − Z_low = d ≥ 0``, shape (b,), for ``low < middle < high``."""
     ways = split_weights(d, low, middle, high)
     to_whole = ways.within + ways.whole
     to_none = to_whole + ways.none
@@ -109,7 +104,7 @@ def bridge(rng: Rng, gap: Array, low: float, middle: float, high: float) -> Arra
     U[within] = _truncated(rng, rate_gap(middle, high), d[within])
     U[above] = d[above] + 1.0 + geometric(rng, both, len(above))
     U[below] = -1.0 - geometric(rng, both, len(below))
-    return np.asarray(np.copysign(1.0, gap) * U + 0.0)
+    return U
 
 
 def _truncated(rng: Rng, decay: float, last: Array) -> Array:

@@ -30,15 +30,10 @@ def increment(rng: Rng, low: float, high: float, size: int) -> Array:
     return skellam(rng, high - low, size) if high > low else np.zeros(size)
 
 
-def bridge(rng: Rng, gap: Array, low: float, middle: float, high: float) -> Array:
-    """Return ``Z_middle − Z_low`` given ``Z_high − Z_low = gap``, shape (b,)."""
-    if middle <= low:
-        return np.zeros(len(gap))
-    if middle >= high:
-        return np.array(gap)
-    d, share = np.abs(gap), (middle - low) / (high - low)
-    n = bessel(rng, d, high - low)
-    return np.asarray(np.copysign(1.0, gap) * (binomial(rng, n + d, share) - binomial(rng, n, share)) + 0.0)
+def bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
+    """Return ``Z_middle − Z_low`` given ``Z_high − Z_low = d ≥ 0``, shape (b,), for ``low < middle < high``."""
+    n, share = bessel(rng, d, high - low), (middle - low) / (high - low)
+    return binomial(rng, n + d, share) - binomial(rng, n, share)
 
 
 SKELLAM = process_on_lattice("skellam", increment, bridge)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HEADERS = ["scheme", "levels", "loss of use", "share unknown", "attribute", "strongest attack", "measured on"]
 CAPTION = (
     "A point is a release: upwards more stays unknown of the attribute that is worst off, to the right its copies lose more of their use. "
-    "Bars: 95 % intervals. Dashed: the target. The ring marks the recommended release."
+    "Bars: 95 of 100 single releases. Dashed: the target. The ring marks the recommended release."
 )
 
 
@@ -32,7 +32,7 @@ def frontier_of_advice(advice: Advice, id: str) -> Chart:
     table: list[list[str]] = []
     for one in measured:
         assert one.exposed is not None
-        low, high = one.exposed.surely, one.exposed.unknown + one.exposed.half
+        low, high = one.exposed.unknown - one.exposed.half, one.exposed.unknown + one.exposed.half
         rows.append({
             "s": clean(one.scheme), "i": schemes.index(clean(one.scheme)), "x": one.loss, "y": one.exposed.unknown, "lo": max(0.0, low),
             "hi": high, "c": levels_text(one), "m": share_text(one), "g": advice.target, "w": int(one == advice.chosen),

@@ -7,12 +7,24 @@ from typing import TYPE_CHECKING
 
 from auditor.results.renderer import clean
 from reports.figures.curves import Line
-from reports.figures.figures import braces, percent
+from reports.figures.figures import braces, number, percent
 from reports.figures.reading import unique
 from reports.layout.document import MARKDOWN, PAGE, TERMINAL, Block, Code, Document, Figure, Items, Name, Paragraph, Row, Section, Table
-from reports.wording.advice import ADVERSARY, HOW, attribute_text, levels_text, loss_text, pooling_text, share_text
+from reports.wording.advice import (
+    ADVERSARY,
+    GUARANTEE,
+    HOW,
+    MET,
+    attribute_text,
+    epsilon_text,
+    levels_text,
+    loss_text,
+    pooling_text,
+    share_text,
+)
 from reports.wording.scenario_text import scenario_yaml
 from reports.wording.sentences import capital
+from reports.wording.words import STATUS_MARKS
 
 if TYPE_CHECKING:
     from auditor.results.advice import Advice, Tried
@@ -29,6 +41,7 @@ def advice_document(advice: Advice) -> Document:
         Section("method", "How this was found", [
             Paragraph(ADVERSARY, "plain", "Adversary."), Paragraph(HOW, "plain", "Exposure."),
             Paragraph(f"{capital(advice.use)}, averaged over attributes and, to compare releases, over copies.", "plain", "Loss of use."),
+            *([Paragraph(f"{GUARANTEE} Here δ is {advice.delta:g}.", "plain", "ε.")] if taken.epsilon is not None else []),
             Paragraph(_searched(advice), "plain", "Search."),
             *([Items([(Name(note),) for note in advice.notes])] if advice.notes else []),
         ]),
@@ -45,30 +58,36 @@ def _recommended(advice: Advice) -> Block:
         f"Pooling: {pooling_text(taken)}.",
         f"Loss of use, copy by copy: {', '.join(loss_text(advice, loss) for loss in taken.losses)} ({advice.use}).",
     ]
+    if taken.epsilon is not None:
+        lines.append(f"Guarantee, to whoever holds all copies: ε = {epsilon_text(advice, taken)}.")
     weaker = advice.weaker
     if weaker is None or weaker.exposed is None:
-        return Items([*lines, "It is the weakest release of the grid."])
+        return Items([*lines, "None of the grid is weaker and fails the target."])
+    between = f"; of {advice.between} level{'s' * (advice.between > 1)} between, the draw decides" if advice.between else ""
     return Items([
-        *lines, f"The next weaker on the grid ({levels_text(weaker)}) does not meet the target for sure: it leaves {share_text(weaker)} of "
+        *lines, f"The next weaker on the grid that fails the target is {levels_text(weaker)}{between}. It leaves {share_text(weaker)} of "
         f"{attribute_text(weaker)} ({weaker.exposed.attack}).",
     ])  # fmt: skip
 
 
 def _frontier(advice: Advice) -> list[Block]:
     rows = [Row(levels_text(one), _cells(advice, one), _who(one), one.scheme) for one in advice.frontier]
+    private = advice.chosen.epsilon is not None
+    heads = ("on paper", "measured", "pooling", "loss", *(["ε"] if private else []), "target")
     lead = "What stays unknown of the attribute that is worst off, what pooling takes off that, and what copies lose of their use."
     return [
         Paragraph(lead, "lead"),
         Figure("frontier", _lines(advice), media=(TERMINAL, PAGE)),
-        Table("levels of the copies", ("on paper", "measured", "pooling", "loss", "target"), rows, "plain", "releases", "scheme", MOST),
+        Table("levels of the copies", heads, rows, "plain", "releases", "scheme", MOST),
     ]
 
 
 def _cells(advice: Advice, one: Tried) -> Sequence[str]:
+    private = () if one.epsilon is None else (number(one.epsilon.at_delta),)
     loss, pooling = loss_text(advice, one.loss), percent(one.pooling) if one.pooling > 0 else "nothing"
     if one.exposed is None:
-        return (percent(one.on_paper), "–", pooling, loss, "–")
-    return (percent(one.on_paper), share_text(one), pooling, loss, "✓ met" if one.met else "✗ not met")
+        return (percent(one.on_paper), "–", pooling, loss, *private, "–")
+    return (percent(one.on_paper), share_text(one), pooling, loss, *private, f"{STATUS_MARKS[one.verdict]} {MET[one.verdict]}")
 
 
 def _who(one: Tried) -> str:
@@ -88,5 +107,4 @@ def _lines(advice: Advice) -> list[Line]:
 
 def _searched(advice: Advice) -> str:
     some = f"{advice.rows:,} of {advice.all_rows:,}" if advice.rows < advice.all_rows else f"all {advice.rows:,}"
-    drawn = f"{some} records and {advice.replicates} draws of the noise, or more where these leave it open"
-    return f"The grid is {advice.grid}. Each figure is of {drawn}."
+    return f"The grid is {advice.grid}. Each figure is a mean of {advice.replicates} draws of the noise on {some} records."

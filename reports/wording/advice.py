@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from reports.figures.figures import clipped, percent
+from reports.figures.figures import clipped, number, percent
 
 if TYPE_CHECKING:
     from auditor.results.advice import Advice, Tried
@@ -17,9 +17,15 @@ ADVERSARY = (
 HOW = (
     "On paper: what the best linear attack leaves (for retention, exact Bayes) bounds from above what stays unknown, and tells how much "
     "pooled copies are worth. Measured: what every attack leaves, first of one copy that by the law of the noise tells as much as all "
-    "copies pooled, then of the whole release. The target is met where the whole 95 % interval of every attack and attribute lies at or "
-    "above it, and the expectation `exposure`, which counts how many those are, holds."
+    "copies pooled, then of the whole release; ± is by how much one release differs from the mean of many, 95 times in 100. "
+    "The target is met where the expectation `exposure` would hold of one release as it is on average, and missed where it would fail. "
+    "Between these the draw of the noise decides, and no such level is recommended."
 )
+GUARANTEE = (
+    "Of differential privacy, (ε, δ), by the law of the noise: how well whoever holds all copies can tell any record from any other within "
+    "the stated bounds, which also size the noise, so that it tells nothing of the table."
+)
+MET = {"holds": "met", "undecided": "open", "fails": "missed"}
 
 
 LARGE = 10
@@ -33,7 +39,7 @@ def levels_text(one: Tried) -> str:
 
 
 def share_text(one: Tried) -> str:
-    """Write what was measured with its error bar."""
+    """Write what was measured, and what one release spreads by."""
     assert one.exposed is not None
     return f"{100 * one.exposed.unknown:.1f} ± {100 * one.exposed.half:.1f} %"
 
@@ -45,6 +51,13 @@ def pooling_text(one: Tried) -> str:
     if one.pooling <= 0:
         return "adds nothing to the least perturbed copy, whatever the attack"
     return f"takes {percent(one.pooling)} off what the least perturbed copy leaves"
+
+
+def epsilon_text(advice: Advice, one: Tried) -> str:
+    """Write ε of a release at δ, and its pure ε if it has one."""
+    assert one.epsilon is not None
+    pure = "" if math.isinf(one.epsilon.pure) else f", and {number(one.epsilon.pure)} at δ = 0"
+    return f"{number(one.epsilon.at_delta)} at δ = {advice.delta:g}{pure}"
 
 
 def attribute_text(one: Tried) -> str:

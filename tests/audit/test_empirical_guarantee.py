@@ -17,12 +17,13 @@ from auditor.errors import ScenarioError
 from auditor.registry import _plugins, register
 from auditor.scenario.read import read_scenario
 from auditor.schemes.base.guarantees import Guarantees
-from auditor.schemes.base.noise_law import KroneckerNoise
+from auditor.schemes.base.noise_law import KroneckerNoise, undo_root
 from auditor.schemes.base.scheme import Key, TableMoments
 from auditor.schemes.corner_wave import CornerWave
 from auditor.schemes.geometric import GeometricMultilevel
-from auditor.schemes.independent import Correlated
+from auditor.schemes.independent import Correlated, Independent
 from auditor.schemes.laplace import LaplaceMultilevel
+from auditor.schemes.skellam import Skellam, SkellamMultilevel
 
 K = np.array([[1.0, 0.5], [0.5, 2.0]])
 SPANS = np.array([10.0, 16.0])
@@ -60,11 +61,38 @@ def test_the_audited_epsilon_lies_below_the_stated_one_and_near_it(cls):
     assert all(0.75 * epsilon < low <= epsilon for epsilon, low in zip(stated, found, strict=True))
 
 
+@pytest.mark.parametrize("cls", [Skellam, SkellamMultilevel])
+def test_the_audited_mu_of_skellam_noise_lies_below_the_stated_one_and_near_it(cls):
+    stated, found = bounds(cls, (50.0, 100.0, 400.0), 20_000, unit=1)
+    assert all(0.85 * mu < low <= mu for mu, low in zip(stated, found, strict=True))
+
+
+def test_uniform_noise_is_caught_by_what_it_cannot_do_and_only_by_as_much_as_the_trials_can_tell():
+    """No trial of the other record is outside, so that U is ``1 − α^{1/n}``, and L a share of 1 − Π (1 − Δ/(2√3σ)) in each copy held."""
+    scheme, levels, n = Independent(distribution="uniform", noise={"matrix": K.tolist()}), (50.0, 100.0, 400.0), 20_000
+    law = scheme.law(levels, release(scheme, levels).moments)
+    found = [one.value for one in audited(release(scheme, levels), Guarantees(law, SPANS, 1e-5), COALITIONS, n, 0.999)]
+    share = 1 - np.prod(1 - np.abs(undo_root(K) @ (SPANS * [1, -1])) / np.sqrt(12 * np.array(levels)[:, None]), axis=1)
+    power = np.array([1 - np.prod([1 - share[copy - 1] for copy in held]) for held in COALITIONS])
+    alarms = 1 - (0.001 / (2 * len(COALITIONS))) ** (1 / n)
+    assert found == pytest.approx(np.log(power / alarms), abs=10 * np.sqrt(1 / power.min() / n))  # 4 standard errors below, and 6 more
+
+
+def test_a_bound_between_two_steps_of_a_lattice_is_audited_at_a_change_of_whole_steps():
+    """Of records that are 10.3 apart, which no table has, copies at 11 would show more than the law's 10 λ."""
+    law = KroneckerNoise(np.eye(1) * 4.0, np.eye(1), distribution="geometric", units=np.ones(1))
+    stated = Guarantees(law, np.array([10.3]), 1e-5)
+    assert BeyondTest(stated, [(1,)]).change == pytest.approx(10.0)
+    assert stated.of([1])["epsilon"].value == pytest.approx(10 * math.log(2))
+
+
 @pytest.mark.slow
 def test_a_million_trials_come_within_a_tenth():
     for cls in (CornerWave, Correlated):
         stated, found = bounds(cls, (50.0, 100.0, 400.0), 1_000_000)
         assert all(0.98 * mu < low <= mu for mu, low in zip(stated, found, strict=True))
+    stated, found = bounds(SkellamMultilevel, (50.0, 100.0, 400.0), 1_000_000, unit=1)
+    assert all(0.98 * mu < low <= mu for mu, low in zip(stated, found, strict=True))
     stated, found = bounds(LaplaceMultilevel, (2.0, 8.0, 32.0), 1_000_000, noise="bounds")
     assert all(0.95 * epsilon < low <= epsilon for epsilon, low in zip(stated, found, strict=True))
 
@@ -128,6 +156,25 @@ def test_guarantees_and_their_audit_are_records_and_expectations_are_judged_on_t
     assert "free of noise" in infinite.reason
     low = found["independent", "empirical_gaussian_dp", (1, 2)]
     assert 0.5 * low.theory < low.value < low.theory
+
+
+def test_skellam_noise_has_its_guarantees_judged_and_audited():
+    result = auditor.run({
+        "seed": 3, "attacks": ["llse"], "coalitions": ["singles", "all"], "measures": [{"empirical-epsilon": {"trials": 5000}}],
+        "data": {"source": "cps", "columns": ["age", "household_size"], "rows": 500, "bounds": {"age": [15, 90], "household_size": [1, 20]}},
+        "schemes": [{"name": name, "unit": 1, "levels": {"gaussian-dp": [2, 1]}} for name in ("skellam-multilevel", "skellam")],
+        "expect": [{"gaussian_dp": {"scheme": "skellam-multilevel", "at-most": 2.0001}}]
+        + [{"no-collusion-gain": {"scheme": name}} for name in ("skellam-multilevel", "skellam")],
+    })  # fmt: skip
+    at_most, alone, pooled = result.expectations
+    assert at_most.status == "holds"
+    assert "by guarantee: the one coalition's is that of its best copy alone" in alone.why
+    assert "by guarantee: ρ is" in pooled.why  # μ of several values is a bound, and bounds are compared with none
+    found = {(r.scheme, r.metric, r.coalition): r for r in result.measurements if r.attack is None}
+    assert found["skellam", "gaussian_dp", (1, 2)].value == pytest.approx(math.hypot(2, 1), rel=1e-9)
+    for scheme in ("skellam", "skellam-multilevel"):
+        low = found[scheme, "empirical_gaussian_dp", (1, 2)]
+        assert 0.8 * low.theory < low.value < low.theory
 
 
 @pytest.fixture

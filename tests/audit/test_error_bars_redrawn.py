@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.audit.attempts import over_rows
+from auditor.audit.attempts import opened
 from auditor.audit.base.records import CellContext, error_records
 from auditor.audit.numeric.error_bars import from_redraws, reaches
 from auditor.audit.numeric.redraws import REDRAWS, redrawn_moments, wishart
@@ -178,7 +178,7 @@ def scenario(attack, replicates=1, knowledge="perfect", **data):
 
 def test_long_tables_ask_for_replicates_and_take_them(monkeypatch):
     """An attack on rows in a table of more than one block has no interval by itself; five replicates give it one."""
-    monkeypatch.setattr(over_rows, "BLOCK_VALUES", 100)
+    monkeypatch.setattr(opened, "BLOCK_VALUES", 100)
     measured = [m for m in auditor.run(scenario("map-estimate")).measurements if m.status == "ok"]
     assert {m.error_bar for m in measured} == {"replicates-needed"}
     assert all(m.std_error is None and m.ci_low is None and m.ci_high is None for m in measured)
@@ -190,7 +190,7 @@ def test_long_tables_ask_for_replicates_and_take_them(monkeypatch):
 
 def test_what_one_release_does_not_tell_undoes_no_proof_by_law(monkeypatch):
     """The best copy's estimate is the coalition's, to the last bit: 0 without an error bar left the claim open."""
-    monkeypatch.setattr(over_rows, "BLOCK_VALUES", 100)
+    monkeypatch.setattr(opened, "BLOCK_VALUES", 100)
     data = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 3_000}
     document = scenario("map-estimate") | {"expect": ["no-collusion-gain"], "data": data}
     document["schemes"] = [{"name": "corner-wave", "levels": [0.5, 0.8]}]
@@ -206,7 +206,7 @@ def test_only_a_gain_within_the_margin_and_without_a_bar_is_left_to_the_proof(ga
     {"normalized_error": {"at-most": 10.0}}, {"ranking": {"by": "coalition", "order": [[1], [2]]}}, {"collusion-gain": {"at-most": 0.5}},
 ], ids=lambda each: next(iter(each)))  # fmt: skip
 def test_what_one_release_does_not_tell_decides_nothing(monkeypatch, expectation):
-    monkeypatch.setattr(over_rows, "BLOCK_VALUES", 100)
+    monkeypatch.setattr(opened, "BLOCK_VALUES", 100)
     document = scenario("map-estimate") | {"expect": [expectation]}
     document["schemes"] = [{"name": "corner-wave", "levels": [0.5, 0.8]}]
     (verdict,) = auditor.run(document).expectations

@@ -34,13 +34,13 @@ def test_a_wrong_request_is_one_line_and_status_2(folder, command):
 
 
 def test_what_is_advised_is_printed_and_written(folder, command, monkeypatch):
-    taken = Tried("corner-wave", (1.0,), 0.5, Exposed(0.52, 0.01, "llse", "age", (1,)), True, True, 0.0, (0.4,))
+    taken = Tried("corner-wave", (1.0,), 0.5, Exposed(0.52, 0.01, "llse", "age", (1,)), "holds", True, 0.0, (0.4,))
     asked = []
 
     def stub(request, listener):
         asked.append(request)
         listener("on paper first")
-        return Advice("staff.csv", 60, 60, 10, 0.5, "mean", "use", "grid", (taken,), taken, None, {"title": "t"}, "auditor perturb 'a\nb'", ())
+        return Advice("staff.csv", 60, 60, 10, 0.5, 1e-5, "mean", "use", "grid", (taken,), taken, None, 0, {"title": "t"}, "auditor perturb 'a\nb'", ())
 
     monkeypatch.setattr("auditor.runs.advice.advise.advise", stub)
     monkeypatch.setattr("auditor.runs.advice.files.rendered_advice", lambda form, advice: f"{form} of {advice.target}")  # a page takes seconds

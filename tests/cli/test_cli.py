@@ -579,7 +579,9 @@ def test_perturb_takes_sources_columns_rows_and_parameters(folder, auditor):
     assert (list(copy.columns), len(copy)) == (["age", "salary"], 50)
     parameters = ("--param", "noise={variance: 25.0}", "--param", "algorithm=sequential")
     assert auditor("perturb", "cps", "--scheme", "corner-wave", *common, *parameters)[0] == 0
-    assert json.loads(Path("out/release.json").read_text())["parameters"] == {"noise": {"variance": 25.0}, "algorithm": "sequential"}
+    assert json.loads(Path("out/release.json").read_text())["parameters"] == {
+        "noise": {"variance": 25.0}, "algorithm": "sequential", "serial": "none"
+    }  # fmt: skip
     first = Path("out/copy-1.csv").read_bytes()
     auditor("perturb", "cps", "--scheme", "corner-wave", *common, *parameters)
     assert Path("out/copy-1.csv").read_bytes() == first

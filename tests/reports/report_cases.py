@@ -12,7 +12,7 @@ from typing import Any
 
 from auditor.results.advice import Advice, Exposed, Tried
 from auditor.results.model import AuditResult, PluginSummary, Provenance, Reference, SchemeSummary
-from auditor.results.records import AttributeSummary, DataSummary, Distribution, ExpectationRecord, Measurement
+from auditor.results.records import AttributeSummary, DataSummary, Distribution, ExpectationRecord, Measurement, Verdict
 from reports.charts.inert import inflated
 
 LEVELS = (0.46, 0.25, 0.81, 0.64, 1.0)
@@ -328,17 +328,17 @@ NASTY = "<b>pay</b>\x1b[31m`|"
 """A column's name that would be markup, steer a terminal or end a cell."""
 
 
-def tried(scheme: str, level: float, unknown: float, *, met: bool = False, pooling: float = 0.0) -> Tried:
+def tried(scheme: str, level: float, unknown: float, verdict: Verdict = "holds", pooling: float = 0.0) -> Tried:
     exposed = Exposed(unknown, 0.012, "mixture-estimate", NASTY, (1,))
-    return Tried(scheme, (level, 2 * level, 4 * level), unknown + 0.02, exposed, met, True, pooling, (0.4, 0.7, 1.2))
+    return Tried(scheme, (level, 2 * level, 4 * level), unknown + 0.02, exposed, verdict, True, pooling, (0.4, 0.7, 1.2))
 
 
 def advice() -> Advice:
-    taken, weaker = tried("corner-wave", 1.21, 0.52, met=True), tried("corner-wave", 1.0, 0.49)
-    paper = replace(tried("independent", 9.0, 0.5, pooling=0.2), exposed=None, losses=(3000.0,) * 3)
+    taken, weaker = tried("corner-wave", 1.21, 0.52), tried("corner-wave", 1.0, 0.49, "fails")
+    paper = replace(tried("independent", 9.0, 0.5, "undecided", 0.2), exposed=None, losses=(3000.0,) * 3)
     scenario = {"schema": 1, "title": "t", "seed": 1, "data": {"source": "staff.csv", "columns": [NASTY]}, "attacks": "all"}
     return Advice(
-        "staff.csv", 1000, 2000, 10, 0.5, "mean", "how much the standard error of a mean grows", "σ² from 0.001 to 1000",
-        (weaker, taken, tried("correlated", 2.1, 0.53, met=True, pooling=0.19), paper), taken, weaker, scenario,
+        "staff.csv", 1000, 2000, 10, 0.5, 1e-5, "mean", "how much the standard error of a mean grows", "σ² from 0.001 to 1000",
+        (weaker, taken, tried("correlated", 2.1, 0.53, "undecided", 0.19), paper), taken, weaker, 2, scenario,
         "auditor perturb staff.csv --scheme corner-wave --levels 1.21,2.42,4.84 --output copies", (f"column {NASTY!r} left out",),
     )  # fmt: skip

@@ -10,7 +10,7 @@ import altair as alt
 import pytest
 
 from auditor.errors import AuditorError
-from auditor.results.advice import Advice
+from auditor.results.advice import Advice, Epsilon
 from auditor.results.model import AuditResult, SchemeSummary
 from auditor.results.remedies import Remedy
 from reports.charts.advice import frontier_of_advice
@@ -29,7 +29,7 @@ def test_a_terminal_has_the_release_first_and_everything_in_its_width(advice: Ad
     assert "\x1b" not in text
     assert all(len(line) <= width for line in lines if "auditor perturb" not in line)  # what is to be copied is never broken
     whole = " ".join(text.split())
-    for words in ("52.0 ± 1.2 %", "49.0 ± 1.2 %", "✗ not met", "not measured: it would", "×3,001", "19 %"):
+    for words in ("52.0 ± 1.2 %", "49.0 ± 1.2 %", "✗ missed", "? open", "of 2 levels between, the draw", "not measured: it would", "×3,001", "19 %"):
         assert words in whole
 
 
@@ -59,6 +59,15 @@ def test_a_loss_that_is_not_known_is_no_figure(advice: Advice) -> None:
     shown = replace(advice, utility="classifier", frontier=(one, advice.chosen))
     assert not re.search(r"\bnan\b", Markdown().render_advice(shown) + Terminal(width=80).render_advice(shown))
     assert len(frontier_of_advice(shown, "f").data.columns["y"]) == 1
+
+
+def test_epsilon_is_a_column_where_bounds_are_stated(advice: Advice) -> None:
+    kept = replace(advice.chosen, epsilon=Epsilon(2.5, math.inf))
+    text = Markdown().render_advice(replace(advice, chosen=kept, frontier=(kept, replace(kept, epsilon=Epsilon(3.25, 3.5)))))
+    for words in ("ε = 2.5 at δ = 1e-05.", "| loss | ε | target |", "| +77 % | 2.5 | ✓ met |", "| +77 % | 3.25 | ✓ met |", "Here δ is 1e-05"):
+        assert words in text
+    assert "3.25 at δ = 1e-05, and 3.5 at δ = 0" in Markdown().render_advice(replace(advice, chosen=replace(kept, epsilon=Epsilon(3.25, 3.5))))
+    assert "ε" not in Markdown().render_advice(advice)
 
 
 def test_a_format_without_a_page_of_advice_says_so(advice: Advice) -> None:

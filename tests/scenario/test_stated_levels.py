@@ -85,6 +85,9 @@ def test_a_scenario_with_stated_levels_reads_as_itself_and_its_schema_allows_the
     (asked("laplace", {"epsilon": [1e-300]}), "no noise that can be computed with keeps epsilon 1e-300"),
     (asked("laplace", {"epsilon": [1]}, noise="data"), "noise must be left out where levels are by epsilon"),
     (asked("geometric", {"epsilon": [1]}), "needs `unit`"),
+    (asked("skellam", {"gaussian-dp": [200]}, unit=1), "no noise that can be computed with keeps gaussian_dp 200"),
+    (asked("geometric", {"scale": [1e-4]}, unit=1), "no noise that can be computed with has scale 0.0001"),
+    (asked("laplace", {"epsilonn": [1]}), "did you mean 'epsilon'?"),
     (asked("rotation-noise", {"epsilon": [1]}), "adds no noise whose size could be stated so"),
     (asked("uniform", {"epsilon": [1]}), "adds no noise whose size could be stated so"),
 ])  # fmt: skip
@@ -92,8 +95,55 @@ def test_what_cannot_be_had_is_told(document, told):
     assert told in the_problem(document)
 
 
-def test_noise_by_bounds_needs_them_and_perturb_has_none():
+def test_noise_by_bounds_needs_them():
     with pytest.raises(AuditorError, match="noise: bounds needs `data: bounds:`"):
         auditor.run(asked("corner-wave", [1.0], {**DATA, "bounds": None}, noise="bounds"))
-    with pytest.raises(AuditorError, match="need a scenario"):
-        auditor.perturb(np.eye(4), "laplace", {"epsilon": [1]}, seed=1)
+
+
+# -- from Python -------------------------------------------------------------------------------------------------------
+
+X = np.random.default_rng(0).uniform(-4, 4, (50, 2))
+BOUNDS = {"x1": (-5, 5), "x2": np.array([-8.0, 8.0])}
+
+
+@pytest.mark.parametrize(("scheme", "stated", "more"), [
+    ("laplace-multilevel", {"epsilon": [1, 0.5]}, {}), ("corner-wave", {"gaussian-dp": [1, 0.5]}, {}), ("correlated", {"scale": [3]}, {}),
+    ("geometric", {"epsilon": [2]}, {"unit": 0.5}), ("skellam", {"gaussian-dp": [2]}, {"unit": 0.5}),
+])  # fmt: skip
+def test_python_finds_the_levels_and_noise_that_a_scenario_finds(scheme, stated, more):
+    from auditor.schemes.base.guarantees import Guarantees
+
+    table = np.rint(2 * X) / 2 if more else X
+    release = auditor.perturb(table, scheme, stated, seed=1, bounds=None if "scale" in stated else BOUNDS, **more)
+    assert release.levels == levels(asked(scheme, stated, **more))
+    later = release.extend(stated, seed=2)
+    assert later.levels == release.levels * 2
+    (currency, figures), metric = next(iter(stated.items())), {"epsilon": "epsilon", "gaussian-dp": "gaussian_dp"}
+    if currency in metric:
+        promised = Guarantees(later.law, np.array([10.0, 16.0]), 1e-5)
+        found = [promised.of([copy])[metric[currency]].value for copy in range(1, len(later.levels) + 1)]
+        assert found == pytest.approx(list(figures) * 2, rel=1e-9)
+
+
+def test_python_refuses_what_a_scenario_refuses():
+    def refused(told, levels, scheme="laplace", **more):
+        with pytest.raises(AuditorError, match=told):
+            auditor.perturb(X, scheme, levels, seed=1, **more)
+
+    refused("levels by epsilon need bounds, by how much one record may change", {"epsilon": [1]})
+    refused("leave `noise` out", {"epsilon": [1]}, noise="data", bounds=BOUNDS)
+    refused("must hold numbers above 0; epsilon of copy 2 is -1", {"epsilon": [1, -1]}, bounds=BOUNDS)
+    refused("epsilon is infinite", {"epsilon": [1]}, "corner-wave", bounds=BOUNDS)
+    refused("adds no noise whose size could be stated so", {"epsilon": [1]}, "rotation-noise", bounds=BOUNDS)
+    refused("bounds.x1 needs low < high", [1.0], bounds={"x1": (5, -5), "x2": (-8, 8)})
+    refused(r"bounds must map columns to \[low, high\]", [1.0], bounds=[(-5, 5)])
+    refused("there is no audited column of numbers 'x3'", {"epsilon": [1]}, bounds={**BOUNDS, "x3": (0, 1)})
+    refused("'x2' has none", {"epsilon": [1]}, bounds={"x1": (-5, 5)})
+    refused("'x1' has 50 records outside the stated bounds", {"epsilon": [1]}, bounds={"x1": (8, 9), "x2": (-8, 8)})
+    refused("noise: bounds needs", [1.0], noise="bounds")
+    with pytest.raises(AuditorError, match="are of columns of numbers, and uniform perturbs categories"):
+        auditor.perturb(list("abab"), "uniform", [0.5], seed=1, bounds=BOUNDS)
+    with pytest.raises(AuditorError, match="leave `noise` out when the first copies are made"):
+        auditor.perturb(X, "laplace", [1.0], seed=1, bounds=BOUNDS).extend({"epsilon": [1]})
+    with pytest.raises(AuditorError, match="'x1' has 1 record outside the stated bounds"):
+        auditor.perturb(X, "laplace", {"epsilon": [1]}, seed=1, bounds=BOUNDS).append(np.array([[9.0, 0.0]]))

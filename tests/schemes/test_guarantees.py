@@ -15,18 +15,19 @@ from scipy.stats import norm, skellam
 
 from auditor.schemes.base.guarantees import Guarantees
 from auditor.schemes.base.largest_change import combined_noise, largest_length
-from auditor.schemes.base.noise_density import geometric_rate
+from auditor.schemes.base.noise_density import NoiseDensity, geometric_rate
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 from auditor.schemes.base.privacy_loss import (
+    concentrated_epsilon,
     gaussian_delta,
     gaussian_epsilon,
-    gaussian_of_pure,
+    geometric_rho,
+    is_summed,
     laplace_epsilon,
-    renyi_epsilon,
-    skellam_bound,
+    shift_mu,
     skellam_delta,
     skellam_epsilon,
-    skellam_renyi,
+    skellam_rho,
 )
 
 ACCOUNTANT = json.loads((Path(__file__).parent / "accountant.json").read_text())
@@ -77,7 +78,8 @@ def test_pure_epsilon_of_geometric_noise_is_where_the_accountants_delta_ends(rat
     pure = 3 * geometric_rate(2 * q / (1 - q) ** 2)
     assert pure == pytest.approx(3 * rate, rel=1e-9)
     assert (delta > 0) == (epsilon < pure - 1e-12)
-    assert gaussian_delta(gaussian_of_pure(pure), epsilon) >= delta - 1e-12  # what μ promises of it is true
+    mu = shift_mu(NoiseDensity("geometric", math.sqrt(2 * q) / (1 - q)), 3.0)
+    assert gaussian_delta(mu, epsilon) >= delta - 1e-12  # what μ promises of it is true
 
 
 @pytest.mark.parametrize(("sigmas", "order", "divergence"), ACCOUNTANT["gaussian_rdp"])
@@ -100,14 +102,6 @@ def test_gaussian_epsilon_inverts_its_delta(mu, delta):
     epsilon = gaussian_epsilon(mu, delta)
     assert gaussian_delta(mu, epsilon) == pytest.approx(delta, rel=1e-6) or epsilon == 0.0
     assert gaussian_delta(mu, epsilon + 0.01) <= delta
-
-
-@settings(deadline=None, max_examples=60)
-@given(st.floats(1e-3, 40.0), st.floats(1e-6, 1 - 1e-6))
-def test_mu_of_a_pure_epsilon_allows_every_pair_of_errors_that_epsilon_allows(epsilon, alpha):
-    beta = max(0.0, 1 - math.exp(epsilon) * alpha, math.exp(-epsilon) * (1 - alpha))  # wasserman2010's trade-off
-    mu = gaussian_of_pure(epsilon)
-    assert norm.cdf(norm.isf(alpha) - mu) <= beta + 1e-9
 
 
 # -- Gaussian noise ----------------------------------------------------------------------------------------------------
@@ -254,20 +248,130 @@ def test_skellam_delta_is_the_sum_over_its_probabilities():
     assert skellam_delta(2, 20.0, skellam_epsilon(2, 20.0, DELTA)) == pytest.approx(DELTA, rel=1e-6)
 
 
-@pytest.mark.parametrize(("steps", "v"), [(1, 4.0), (3, 20.0), (2, 400.0)])
-def test_renyi_divergences_of_skellam_noise_lie_below_the_bound(steps, v):
-    k = np.arange(-400, 401)
-    p, q = skellam.logpmf(k, v / 2, v / 2), skellam.logpmf(k - steps, v / 2, v / 2)
-    for order in (2, 3, 8):
-        kept = np.isfinite(p) & np.isfinite(q)
-        divergence = np.logaddexp.reduce(order * q[kept] + (1 - order) * p[kept]) / (order - 1)
-        assert 0.5 * order * steps**2 / (2 * v) <= divergence <= skellam_renyi(steps, v, order)
-    assert skellam_epsilon(steps, v, DELTA) <= skellam_bound([(steps, v)], DELTA)
+def on_lattice(distribution, v):
+    """A law of steps of 1, and ``ln P(k)`` for every k that counts up to order 64."""
+    k = np.arange(-3000.0, 3001.0)
+    noise = NoiseDensity(distribution, math.sqrt(v))
+    return noise, k, noise.log_pdf(k)
 
 
-def test_conversion_of_renyi_divergences_holds_for_gaussian_noise():
-    orders = np.array([2.0, 5.0, 20.0])
-    assert (renyi_epsilon(orders, orders / 2, DELTA) >= gaussian_epsilon(1.0, DELTA)).all()
+def trade_off(noise, change, t):
+    """What μ must be for the test «y ≥ t»."""
+    missed, alarms = noise.cdf(t - change), noise.cdf(-t)
+    return -norm.ppf(alarms) - norm.ppf(missed)
+
+
+@pytest.mark.parametrize("distribution", ["laplace", "geometric", "skellam"])
+@pytest.mark.parametrize("v", [0.1, 1.0, 20.0, 2e4])
+@pytest.mark.parametrize("d", [1, 2, 7])
+def test_mu_of_one_value_is_the_largest_over_all_tests_of_a_threshold(distribution, v, d):
+    noise = NoiseDensity(distribution, math.sqrt(v))
+    reach = 6 * math.sqrt(v) + d
+    t = d / 2 + np.linspace(-reach, reach, 4001) if distribution == "laplace" else np.arange(-math.ceil(reach), reach) + 0.5
+    found = trade_off(noise, d, t)
+    assert shift_mu(noise, float(d)) == pytest.approx(found[np.isfinite(found)].max(), rel=1e-9)
+
+
+def test_mu_of_one_value_by_hand_and_by_its_limits():
+    assert shift_mu(NoiseDensity("laplace", math.sqrt(2)), 1.0) == pytest.approx(2 * norm.isf(0.5 * math.exp(-0.5)), rel=1e-12)
+    q = 0.5  # variance 4: P(K ≥ k) = q^k/(1 + q)
+    assert shift_mu(NoiseDensity("geometric", 2.0), 2.0) == pytest.approx(norm.isf(q**2 / 1.5) + norm.isf(q / 1.5), rel=1e-12)
+    assert shift_mu(NoiseDensity("skellam", 2.0), 1.0) == pytest.approx(2 * norm.isf(skellam.sf(0, 2, 2)), rel=1e-12)
+    for v in (1e4, 1e8, 1e12):  # of Gaussian noise, and 1/(6v) of it more, as the middle of a Skellam number is higher
+        assert shift_mu(NoiseDensity("skellam", math.sqrt(v)), 1.0) * math.sqrt(v) == pytest.approx(1 + 1 / (6 * v), rel=1e-7)
+    assert shift_mu(NoiseDensity("skellam", 2.0), 0.0) == 0.0
+    assert math.isinf(shift_mu(NoiseDensity("skellam", 1e-3), 400.0))
+
+
+@pytest.mark.parametrize("distribution", ["geometric", "skellam"])
+@pytest.mark.parametrize(("d", "v"), [(1, 0.1), (1, 4.0), (3, 20.0), (20, 20.0), (2, 400.0), (1, 9000.0)])
+def test_rho_of_one_value_is_the_supremum_of_renyi_divergences_over_their_orders(distribution, d, v):
+    noise, k, p = on_lattice(distribution, v)
+    q, rate = noise.log_pdf(k - d), geometric_rate(v)
+    rho = skellam_rho(d, v) if distribution == "skellam" else geometric_rho(d * rate, rate)
+    assert rho == pytest.approx((np.exp(p) * (p - q)).sum(), rel=1e-7)  # order 1: Kullback and Leibler's divergence
+    orders = np.array([1.01, 1.1, 1.3, 2, 3, 8, 64])
+    divergences = np.array([np.logaddexp.reduce(order * p + (1 - order) * q) / (order - 1) for order in orders])
+    shares = divergences / orders
+    assert (np.diff(shares, prepend=rho) <= 1e-9 * rho).all()  # falls with the order
+    if distribution == "skellam":
+        assert rho <= shift_mu(noise, float(d)) ** 2 / 2  # dong2022, Corollary B.6
+        whole = orders[3:]
+        bound = whole * d * d / (2 * v) + np.minimum(((2 * whole - 1) * d * d + 6 * d) / (4 * v * v), 1.5 * d / v)
+        assert (divergences[3:] <= bound * (1 + 1e-12)).all()  # agarwal2021, Theorem 3.5
+
+
+def test_rho_of_laplace_noise_is_that_of_a_fine_lattice_and_rounding_leaves_none_below_0():
+    assert geometric_rho(1.0) == pytest.approx(math.exp(-1), rel=1e-12)
+    assert geometric_rho(1.0, 1e-4) == pytest.approx(geometric_rho(1.0), rel=1e-8)
+    assert geometric_rho(1e-20) >= 0.0
+    assert geometric_rho(2000.0, 2000.0) == 2000.0  # one step, and q = 0 for a double
+    assert skellam_rho(1, 2.0) >= 0.0
+
+
+@pytest.mark.parametrize(("d", "v"), [(1, 0.01), (1, 1.0), (3, 20.0), (30, 20.0), (7, 2e4), (400, 1e6)])
+def test_epsilon_of_one_skellam_value_is_below_what_mu_and_rho_bound(d, v):
+    found, mu = skellam_epsilon(d, v, DELTA), shift_mu(NoiseDensity("skellam", math.sqrt(v)), float(d))
+    assert skellam_delta(d, v, found) == pytest.approx(DELTA, rel=1e-6)
+    assert found <= min(gaussian_epsilon(mu, DELTA), concentrated_epsilon(skellam_rho(d, v), DELTA)) * (1 + 1e-9)
+    if v >= 2e4:
+        assert found == pytest.approx(gaussian_epsilon(d / math.sqrt(v), DELTA), rel=1e-3)
+
+
+def test_skellam_noise_states_every_figure_and_pooling_adds_up_or_costs_the_best_alone():
+    fresh, process = (product_law("skellam", [4.0, 9.0], [1.0, 5.0], one_process=one) for one in (False, True))
+    steps, each = np.array([1.0, 2.0]), [(1, 4.0), (2, 20.0), (1, 9.0), (2, 45.0)]
+    mus = [shift_mu(NoiseDensity("skellam", math.sqrt(v)), float(d)) for d, v in each]
+    found = Guarantees(fresh, steps, DELTA).of([1, 2])
+    assert found["gaussian_dp"].value == pytest.approx(math.hypot(*mus), rel=1e-12)
+    assert found["concentrated_dp"].value == pytest.approx(sum(skellam_rho(*one) for one in each), rel=1e-12)
+    assert [found[metric].note[:14] for metric in ("gaussian_dp", "concentrated_dp", "epsilon_at_delta")] == ["an upper bound", "", "an upper bound"]
+    assert math.isinf(found["epsilon"].value)
+    assert of(process, [1, 2], steps) == of(process, [1], steps) == of(fresh, [1], steps)
+    alone = Guarantees(product_law("skellam", [4.0], [1.0]), np.ones(1), DELTA).of([1])
+    assert alone["epsilon_at_delta"].value == skellam_epsilon(1, 4.0, DELTA)
+    assert not any(alone[metric].note for metric in ("gaussian_dp", "concentrated_dp", "epsilon_at_delta"))
+
+
+@pytest.mark.parametrize("distribution", ["laplace", "geometric", "skellam"])
+@pytest.mark.parametrize("level", [1e-6, 1e6])
+def test_extreme_levels_have_figures_that_grow_and_shrink_as_they_should(distribution, level):
+    found = of(product_law(distribution, [level], [100.0]), [1], np.array([10.0]))
+    assert all(value >= 0 for value in found.values())
+    if level > 1:  # much noise: μ ≈ Δ·2φ(0)·f(0), f the noise's density; ε of most laws is about μ
+        assert 0 < found["concentrated_dp"] <= found["gaussian_dp"] ** 2 / 2 < 1e-5
+    else:
+        assert found["epsilon_at_delta"] > 90
+
+
+def test_a_bound_between_two_steps_of_a_lattice_allows_no_more_than_whole_steps():
+    """Of 0 to 10.3 in steps of 1, 10 is the largest change: ε is 10 λ, and no audit may find more."""
+    for distribution in ("geometric", "skellam"):
+        law = product_law(distribution, [4.0], [1.0])
+        assert of(law, [1], np.array([10.3])) == of(law, [1], np.array([10.0]))
+
+
+@pytest.mark.parametrize("g", [2.0**-20, 2.0**-8, 0.3])
+def test_rounding_laplace_noise_to_a_grid_costs_at_most_the_one_step_that_records_may_move_apart(g):
+    """On the grid noise is geometric of the same variance; rounded to it, records Δ apart are at most ``Δ/g + 1`` steps apart."""
+    rng, change, std = np.random.default_rng(1), 1.0, 2.0
+    x = rng.uniform(-5, 5, 1000)
+    x[:10] = (np.arange(10) + 0.5) * g  # ties, which are rounded to even
+    apart = np.abs(np.rint(x / g) - np.rint((x + change) / g)).max()
+    assert apart <= change / g + 1
+    pure = change * math.sqrt(2) / std
+    assert apart * geometric_rate((std / g) ** 2) <= pure * (1 + g / change)
+
+
+def test_sums_too_long_to_do_give_way_to_what_mu_bounds():
+    assert is_summed(1, 1e6)
+    assert not is_summed(1, 1e9)
+    found = Guarantees(product_law("skellam", [1e9], [1.0]), np.array([3e4]), DELTA).of([1])
+    mu = 3e4 / math.sqrt(1e9)
+    assert found["gaussian_dp"].value == pytest.approx(mu, rel=1e-7)
+    assert found["concentrated_dp"].value == pytest.approx(mu**2 / 2, rel=1e-7)
+    assert found["epsilon_at_delta"].value == pytest.approx(gaussian_epsilon(mu, DELTA), rel=1e-6)
+    assert "upper bound" in found["epsilon_at_delta"].note
 
 
 def test_shaped_uniform_noise_and_hung_together_values_promise_no_more_than_is_known():

@@ -7,11 +7,13 @@
 | ``T`` | ``Σ_i a_i (y_i − x)ᵀ K_0⁻¹ Δ``, the log-likelihood ratio of Gaussian noise but for factors | scalar |
 | ``L, U`` | Clopper–Pearson bounds of the test's power under x + Δ and of its false alarms under x | scalars |
 
-Of Gaussian noise the test is ``T > ΔᵀK_0⁻¹Δ/2``, and ``Φ⁻¹(L) − Φ⁻¹(U)`` is no more than μ. Of Laplace and geometric noise it is «every
-value of every copy that counts lies at or beyond x + Δ», which is ``e^ε`` times as likely under x + Δ as under x, and ``ln(L/U)`` is no
-more than ε. Tests are chosen before anything is drawn; the confidence is shared among the coalitions.
+Of Gaussian and Skellam noise the test is ``T > ΔᵀK_0⁻¹Δ/2``, and ``Φ⁻¹(L) − Φ⁻¹(U)`` is no more than μ; of one value it is the best one
+there is, of Skellam noise too. Of Laplace and geometric noise it is «every value of every copy that counts lies at or beyond x + Δ», which
+is ``e^ε`` times as likely under x + Δ as under x, and of uniform noise «some value of some copy lies where noise cannot bring x»: of both
+``ln(L/U)`` is no more than ε. Tests are chosen before anything is drawn; the confidence is shared among the coalitions.
 
-Reference: clopper1934. Fails to come near where the event is too rare for the trials: μ above 8, ε above ``ln trials``, or many values.
+Reference: clopper1934. Fails to come near where the event is too rare for the trials: μ above 8, ε above ``ln trials`` (that of uniform
+noise is infinite), or many values.
 """
 
 from __future__ import annotations
@@ -27,13 +29,15 @@ from auditor.audit.base.release import Release
 from auditor.audit.measures.empirical_epsilon import lower_bound, upper_bound
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.schemes.base.guarantees import Guarantees
-from auditor.schemes.base.noise_law import KroneckerNoise
+from auditor.schemes.base.noise_law import KroneckerNoise, undo_root
 from auditor.types import Array, Coalition
 
 CHUNK_ROWS = 2**14
 """Trials drawn at once; part of what names the random streams, so that it changes no figure only as long as it stays."""
 ON_LATTICE = 0.25
 """Of a unit: how far a value of whole units may be off by rounding and still count as at the other record."""
+REACH = np.sqrt(3.0) * (1.0 + 1e-9)
+"""Deviations up to which uniform noise lies, and what rounding may add."""
 
 
 @dataclass(frozen=True)
@@ -61,18 +65,19 @@ def audited(release: Release, stated: Guarantees, coalitions: Sequence[Coalition
     Returns
     -------
     list of Found
-        Empty where no test is known: for uniform and Skellam noise, noise of no one shape or that follows on from record to record, and an
-        attribute without any.
+        Empty where no test is known: for noise of no one shape or that follows on from record to record, and an attribute without any.
     """
     law = stated.law
     if not isinstance(law, KroneckerNoise) or law.serial is not None or not coalitions or (np.linalg.eigvalsh(law.shape) <= 0.0).any():
         return []
-    if law.distribution == "gaussian":
-        test: Test = ShiftTest(law, stated.length([1]).corner, coalitions)
-    elif law.distribution in ("laplace", "geometric"):
-        test = BeyondTest(stated, coalitions)
+    test: Test
+    if law.distribution in ("gaussian", "skellam"):
+        corner = stated.length([1]).corner if law.distribution == "gaussian" else stated.changes
+        test = ShiftTest(law, corner, coalitions)
+    elif law.distribution == "uniform":
+        test = OutsideTest(law, stated.length([1]).corner, coalitions)
     else:
-        return []
+        test = BeyondTest(stated, coalitions)
     power, alarms = (sum((test.hits(copies) for copies in drawn), test.none) for drawn in _pair(release, test.change, trials))
     alpha = (1.0 - confidence) / (2 * len(coalitions))
     values = test.bound(lower_bound(power, trials, alpha), upper_bound(alarms, trials, alpha))
@@ -98,7 +103,7 @@ def _drawn(release: Release, which: str, record: Array, start: Array, trials: in
 
 
 class ShiftTest:
-    """Gaussian noise: whether the best combination of the copies lies nearer to the changed record, in the noise's own metric."""
+    """Gaussian, Skellam: whether the best combination of the copies lies nearer to the changed record, in the noise's own metric."""
 
     metric = "empirical_gaussian_dp"
 
@@ -121,28 +126,17 @@ class ShiftTest:
         return np.asarray(scipy.special.ndtri(power) - scipy.special.ndtri(alarms))
 
 
-class BeyondTest:
-    """Laplace and geometric noise: whether every value of every copy that counts lies at or beyond the changed record."""
+class RatioTest:
+    """An event that is at most ``e^ε`` times as likely under the changed record as under the other."""
 
     metric = "empirical_epsilon"
 
-    def __init__(self, stated: Guarantees, coalitions: Sequence[Coalition]) -> None:
-        law = stated.law
-        assert isinstance(law, KroneckerNoise)
-        self.change = stated.spans
-        unit = np.ones(law.width) if law.units is None else law.units
-        self._beyond = self.change - (ON_LATTICE * unit if law.distribution == "geometric" else 0.0)
-        self._counted = np.zeros((law.copies, len(coalitions)))
-        levels = np.diag(law.level_covariance)
-        for place, coalition in enumerate(coalitions):
-            held = [min(coalition, key=lambda copy: float(levels[copy - 1]))] if law.one_process else coalition
-            self._counted[np.asarray(held, dtype=np.intp) - 1, place] = 1.0
-        self.none = np.zeros(len(coalitions), dtype=np.intp)
-
-    def hits(self, copies: Array) -> NDArray[np.intp]:
-        """Return how many trials each coalition takes for the changed record, shape (C,)."""
-        found = (copies < self._beyond).any(axis=2).astype(np.float64) @ self._counted == 0.0
-        return np.asarray(np.count_nonzero(found, axis=0))
+    def __init__(self, change: Array, copies: int, counted: Sequence[Coalition]) -> None:
+        self.change = change
+        self.counted = np.zeros((copies, len(counted)))
+        for place, held in enumerate(counted):
+            self.counted[np.asarray(held, dtype=np.intp) - 1, place] = 1.0
+        self.none = np.zeros(len(counted), dtype=np.intp)
 
     def bound(self, power: Array, alarms: Array) -> Array:
         """Return ``ln(L/U)``."""
@@ -150,4 +144,35 @@ class BeyondTest:
             return np.asarray(np.log(power) - np.log(alarms))
 
 
-Test = ShiftTest | BeyondTest
+class BeyondTest(RatioTest):
+    """Laplace and geometric noise: whether every value of every copy that counts lies at or beyond the changed record."""
+
+    def __init__(self, stated: Guarantees, coalitions: Sequence[Coalition]) -> None:
+        law = stated.law
+        assert isinstance(law, KroneckerNoise)
+        levels, unit = np.diag(law.level_covariance), np.zeros(law.width) if law.units is None else law.units
+        best = [(min(held, key=lambda copy: float(levels[copy - 1])),) for held in coalitions]
+        super().__init__(stated.changes, law.copies, best if law.one_process else coalitions)
+        self._beyond = self.change - ON_LATTICE * unit
+
+    def hits(self, copies: Array) -> NDArray[np.intp]:
+        """Return how many trials each coalition takes for the changed record, shape (C,)."""
+        found = (copies < self._beyond).any(axis=2).astype(np.float64) @ self.counted == 0.0
+        return np.asarray(np.count_nonzero(found, axis=0))
+
+
+class OutsideTest(RatioTest):
+    """Uniform noise: whether some value of some copy, brought back to independent numbers, lies beyond where these end."""
+
+    def __init__(self, law: KroneckerNoise, change: Array, coalitions: Sequence[Coalition]) -> None:
+        super().__init__(change, law.copies, coalitions)
+        self._undo = undo_root(law.shape).T
+        self._reach = REACH * np.sqrt(np.diag(law.level_covariance))[:, None]
+
+    def hits(self, copies: Array) -> NDArray[np.intp]:
+        """Return how many trials each coalition takes for the changed record, shape (C,)."""
+        found = (np.abs(copies @ self._undo) > self._reach).any(axis=2).astype(np.float64) @ self.counted > 0.0
+        return np.asarray(np.count_nonzero(found, axis=0))
+
+
+Test = ShiftTest | BeyondTest | OutsideTest

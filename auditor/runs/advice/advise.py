@@ -10,12 +10,12 @@ from shlex import quote
 from auditor import registry
 from auditor.errors import AuditorError
 from auditor.results.advice import Advice, Tried
-from auditor.runs.advice.audits import Asked, draws
+from auditor.runs.advice.audits import DRAWS, Asked
 from auditor.runs.advice.candidates import AddedNoise, Candidate
 from auditor.runs.advice.columns import Chosen, chosen
-from auditor.runs.advice.compared import candidates_of, schemes_of, utility_of
+from auditor.runs.advice.compared import candidates_of, parameters_of, schemes_of, utility_of
 from auditor.runs.advice.request import USES, Request
-from auditor.runs.advice.search import STEPS
+from auditor.runs.advice.search import STEPS, weakest
 from auditor.runs.advice.trials import Trials
 from auditor.schemes.replacement.base import UniformScheme
 
@@ -44,10 +44,15 @@ def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
     registry.discover()
     schemes = schemes_of(request)
     categories = isinstance(schemes[0], UniformScheme)
-    table = chosen(request.data, request.columns, request.rows, request.seed, request.target, categories=categories)
+    table = chosen(request.data, request.columns, request.rows, request.seed, request.target,
+        categories=categories, bounds=request.bounds)
     candidates = candidates_of(request, schemes, table)
-    asked = Asked(table.measured, request.unknown, table.table.rows, request.seed, categories, utility_of(request, table))
-    trials = Trials(asked, request.utility)
+    measures = [{"guarantees": {"delta": request.delta}}] if request.bounds else []
+    asked = Asked(
+        table.measured, request.unknown, table.table.rows, request.seed, categories, utility_of(request, table), parameters_of(request),
+        measures,
+    )  # fmt: skip
+    trials = Trials(asked, request.utility, request.epsilon)
     listener(_plan(request, candidates, table))
     best: tuple[Tried, Candidate, int] | None = None
     for candidate in candidates:
@@ -63,50 +68,67 @@ def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
 
 def _plan(request: Request, candidates: Sequence[Candidate], chosen: Chosen) -> str:
     first = candidates[0]
-    start = first.start(request.unknown)
+    start = first.start(request.unknown, request.epsilon)
     paper = "" if start is None else f": attacks with a closed form ask for {first.name} at {first.levels(start)[0]:g} or safer"
     rows = chosen.table.rows
     return (
         f"on paper first{paper}; then every attack that applies is measured on single copies, and then on whole releases "
-        f"({rows:,} records, {draws(rows)} draws of the noise each)"
+        f"({rows:,} records, {DRAWS} draws of the noise each)"
     )
 
 
 def _advice(request: Request, chosen: Chosen, asked: Asked, trials: Trials, best: Candidate, place: int) -> Advice:
-    """Return the recommendation, after its weaker neighbour on the grid was audited as well: it must not meet the target."""
+    """Return the recommendation, after weaker releases were audited as well: the next that fails, and until then what the draw decides."""
     while place > 0 and trials.whole(best, place - 1).met:
         place -= 1
     taken = trials.whole(best, place)
-    weaker = trials.whole(best, place - 1) if place else None
+    steps = weakest(lambda back: trials.whole(best, place - back).verdict == "fails", 1, place + 1) if place else None
     title = f"{request.copies} {'copies that leave' if request.copies > 1 else 'copy that leaves'} {request.unknown:g} unknown"
     return Advice(
         data=request.data,
         rows=chosen.table.rows,
         all_rows=chosen.all_rows,
-        replicates=draws(asked.rows),
+        replicates=DRAWS,
         target=request.unknown,
+        delta=request.delta,
         utility=request.utility,
         use=USES["share" if asked.categories else request.utility],
         grid=_grid(best),
         frontier=tuple(sorted(trials.tried.values(), key=lambda one: (one.scheme != best.name, one.scheme, one.on_paper))),
         chosen=taken,
-        weaker=weaker,
-        scenario=replace(asked, data=chosen.data).scenario(best.name, taken.levels, title, trials.replicates(taken)),
-        command=command(request, chosen, taken),
+        weaker=None if steps is None else trials.whole(best, place - steps),
+        between=place if steps is None else steps - 1,
+        scenario=replace(asked, data=chosen.data).scenario(best.name, taken.levels, title),
+        command=command(request, chosen, best, taken),
         notes=chosen.notes,
     )
 
 
 def _grid(candidate: Candidate) -> str:
-    if isinstance(candidate, AddedNoise):
-        return f"σ² of what all copies tell, from {candidate.grid[0]:g} to {candidate.grid[-1]:g} in {STEPS} steps a decade"
-    return "retention of the least perturbed copy, from 0.99 down to 0.01 in steps of 0.01"
+    if not isinstance(candidate, AddedNoise):
+        return "retention of the least perturbed copy, from 0.99 down to 0.01 in steps of 0.01"
+    unit = "" if candidate.table.spans is None else ", over what bounds allow squared"
+    return f"σ² of what all copies tell{unit}, from {candidate.grid[0]:g} to {candidate.grid[-1]:g} in {STEPS} steps a decade"
 
 
-def command(request: Request, chosen: Chosen, taken: Tried) -> str:
-    """Return the line that makes the recommended copies."""
-    columns = chosen.data.get("columns")
+def command(request: Request, chosen: Chosen, best: Candidate, taken: Tried) -> str:
+    """Return the line that makes the recommended copies; noise that bounds size is stated by what each copy keeps alone."""
+    parameters, columns = dict(request.parameters), chosen.data.get("columns")
+    if isinstance(best, AddedNoise) and request.bounds:
+        sized = _sized(best, taken)
+        units = best.scheme.law(taken.levels, best.table).units
+        parameters |= {} if units is None else {"unit": dict(zip(request.bounds, units.tolist(), strict=True))}
+        columns = None
+    else:
+        sized = f"--levels {','.join(f'{level:g}' for level in taken.levels)}"
     options = [f"--columns {quote(','.join(columns))}"] if columns else []
+    options += [f"--bounds {quote(f'{name}={low!r}:{high!r}')}" for name, (low, high) in request.bounds.items()]
+    options += [f"--param {quote(f'{name}={value}')}" for name, value in parameters.items()]
     options += [f"--missing {chosen.data['missing']}"] if "missing" in chosen.data else []
-    levels = ",".join(f"{level:g}" for level in taken.levels)
-    return " ".join(["auditor perturb", quote(request.data), f"--scheme {taken.scheme} --levels {levels}", *options, "--output copies"])
+    return " ".join([f"auditor perturb {quote(request.data)} --scheme {taken.scheme} {sized}", *options, "--output copies"])
+
+
+def _sized(best: AddedNoise, taken: Tried) -> str:
+    kept = [best.guarantees(taken.levels, [copy]) or {} for copy in range(1, len(taken.levels) + 1)]
+    metric = "gaussian_dp" if math.isinf(kept[0]["epsilon"].value) else "epsilon"
+    return f"--{metric.replace('_', '-')} {','.join(f'{one[metric].value:.6g}' for one in kept)}"

@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from auditor.errors import AuditorError
+from auditor.expectations.metric import judge_bounds
 from auditor.numerics.statistics import Z_95
 from auditor.results.advice import Exposed
 from auditor.results.model import AuditResult
-from auditor.results.records import FEWEST_REPLICATES, Measurement, cells, half_interval, pooled
+from auditor.results.records import Measurement, Verdict, cells, mean_theory, pooled
 from auditor.runs.check import check_data
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
 
 MOST_SUBSETS = 10
 """Copies up to which every coalition is audited; of more single copies, the two and the ten least perturbed, and all."""
-ROW_DRAWS, MOST_DRAWS = 20_000, 10
-"""Records times draws of the noise that an audit measures; and how many draws these may be, at least FEWEST_REPLICATES."""
-
-MORE = 3
-"""Times as many draws where these leave it open whether a target is met: an attack that goes astray in some has a wide error bar."""
-
-
-def draws(rows: int) -> int:
-    """Return how many draws of the noise an audit of so many records has: from five on they give an error bar of their own.
-
-    Examples
-    --------
-    >>> draws(500), draws(2_500), draws(100_000)
-    (10, 8, 5)
-    """
-    return min(MOST_DRAWS, max(FEWEST_REPLICATES, ROW_DRAWS // rows))
+DRAWS = 10
+"""Draws of the noise that an audit measures: their own spread is then an error bar that is known to a quarter; of five, to a third."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +40,10 @@ class Asked:
         Whether the data are categories, which are one attribute together.
     utility : mapping
         The scenario's section ``utility``.
+    parameters : mapping
+        Of the schemes.
+    measures : sequence of mapping
+        The scenario's section ``measures``.
     """
 
     data: Mapping[str, Any]
@@ -60,8 +52,10 @@ class Asked:
     seed: int
     categories: bool
     utility: Mapping[str, Any]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    measures: Sequence[Mapping[str, Any]] = ()
 
-    def scenario(self, scheme: str, levels: Sequence[float], title: str = "", replicates: int | None = None) -> dict[str, Any]:
+    def scenario(self, scheme: str, levels: Sequence[float], title: str = "") -> dict[str, Any]:
         """Return the scenario that makes and audits a release."""
         alone = {"attribute": "*"} if self.categories else {}
         return {
@@ -69,29 +63,25 @@ class Asked:
             "title": title or f"{scheme}, {len(levels)} copies",
             "seed": self.seed,
             "data": dict(self.data),
-            "schemes": [{"name": scheme, "levels": list(levels)}],
+            "schemes": [{"name": scheme, "levels": list(levels), **self.parameters}],
             "knowledge": ["perfect"],
             "coalitions": coalitions(len(levels)),
             "attacks": "all",
             **({"utility": dict(self.utility)} if len(levels) > 1 or self.utility else {}),
-            "replicates": replicates or draws(self.rows),
+            **({"measures": list(self.measures)} if self.measures else {}),
+            "replicates": DRAWS,
             "expect": [{"exposure": {"scheme": scheme, **alone, "unknown": {"at-least": self.target}}}],
         }
 
     def audit(self, scheme: str, levels: Sequence[float]) -> AuditResult:
-        """Return the audit of a release, with more draws of the noise where the first leave it open whether the target is met.
+        """Return the audit of a release.
 
         Raises
         ------
         AuditorError
             The data or the levels cannot be used, or an attack or the scheme failed.
         """
-        result = self._audit(scheme, levels, draws(self.rows))
-        refuted = any(record.status == "fails" for record in result.expectations)
-        return result if refuted or self.met(result) else self._audit(scheme, levels, MORE * draws(self.rows))
-
-    def _audit(self, scheme: str, levels: Sequence[float], replicates: int) -> AuditResult:
-        checked = read_scenario(self.scenario(scheme, levels, replicates=replicates))
+        checked = read_scenario(self.scenario(scheme, levels))
         check_data(checked)
         result = run_scenario(checked)
         broken = next((record for record in result.measurements if record.status == "failed"), None)
@@ -99,15 +89,20 @@ class Asked:
             raise AuditorError(f"{scheme}: a part of the audit failed, and nothing can be advised on the rest: {broken.reason}")
         return result
 
-    def met(self, result: AuditResult) -> bool:
-        """Whether every attack leaves the target in every attribute for sure, by the interval and by the expectation's own test."""
-        return result.holds and self.exposed(result).surely >= self.target
+    def verdict(self, result: AuditResult, target: float | None = None) -> Verdict:
+        """Return what the expectation `exposure` says of a release as it is on average: many draws tell the mean, and one is handed out."""
+        target = target or self.target
+        return judge_bounds([[one] for one in self._single(result, target)], target, None, target, "share unknown").status
 
     def exposed(self, result: AuditResult) -> Exposed:
-        """Return the cell whose interval ends lowest."""
+        """Return the cell that may end lowest in one release."""
+        every = self._single(result, self.target)
+        return min(map(_exposed, every), key=lambda one: (one.unknown - one.half, len(one.coalition)))
+
+    def _single(self, result: AuditResult, target: float) -> list[Measurement]:
         every = [record for record in result.measurements if record.metric == "normalized_error" and record.status == "ok"]
         judged = [record for record in every if record.attack and (record.attribute == "*") == self.categories]
-        return min((_exposed(cell) for cell in cells(judged).values()), key=lambda found: (found.surely, len(found.coalition)))
+        return [of_one_release(cell, target) for cell in cells(judged).values()]
 
 
 def pooling_gain(result: AuditResult, exposed: Exposed) -> float:
@@ -118,11 +113,20 @@ def pooling_gain(result: AuditResult, exposed: Exposed) -> float:
     return max(0.0, 1.0 - exposed.unknown / min(alone))
 
 
-def _exposed(cell: Sequence[Measurement]) -> Exposed:
-    value, error = pooled(cell)
-    first = cell[0]
-    reach = half_interval(len(cell) - 1) if first.error_bar == "replicates" else Z_95
-    return Exposed(value, reach * (error or 0.0), str(first.attack), first.attribute, first.coalition)
+def of_one_release(drawn: Sequence[Measurement], target: float) -> Measurement:
+    """Return the mean of a cell over draws of the noise, with the error bar of one release at the target, ``√R · se · target/mean``.
+
+    A mean of squares spreads in proportion to its size: an attack that goes astray, and errs by 1,600 ± 3,600 times the variance, is no
+    sign that it may err by less than a half. Below the target the expectation widens the error bar by itself.
+    """
+    mean, error = pooled(drawn)
+    spread = None if error is None else math.sqrt(len(drawn)) * error * target / max(mean, target)
+    return drawn[0]._replace(value=mean, std_error=spread, theory=mean_theory(drawn))
+
+
+def _exposed(one: Measurement) -> Exposed:
+    assert one.value is not None
+    return Exposed(one.value, Z_95 * (one.std_error or 0.0), str(one.attack), one.attribute, one.coalition)
 
 
 def coalitions(copies: int) -> list[Any]:

@@ -9,14 +9,15 @@
 
 Under jointly Gaussian noise ``Sigma ⊗ K_0`` the least-variance combination of the copies is sufficient for the record: whatever
 adversary holds all of them knows what one copy at level ``v`` tells, and no more. Under corner-wave noise that copy is the least noisy
-one itself (li2012, Theorem 4), under fresh noise ``1/v = Σ 1/L_i``. So one curve of exposure against ``v`` serves every scheme of one
-shape. Of retention Theorem 1 of xiao2009 says the same for ``uniform-multilevel``; fresh draws have no such copy.
+one itself (li2012, Theorem 4), as under any process with independent increments; under fresh noise ``1/v = Σ 1/L_i``. So one curve of
+exposure against ``v`` serves every scheme of one shape and distribution. Of retention Theorem 1 of xiao2009 says the same for
+``uniform-multilevel``; fresh draws have no such copy.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -24,8 +25,10 @@ import numpy as np
 
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, regression
+from auditor.results.advice import Epsilon
 from auditor.runs.advice.search import noise_grid
 from auditor.schemes.base.additive import AdditiveScheme
+from auditor.schemes.base.guarantees import Guarantee, Guarantees
 from auditor.schemes.base.scheme import Scheme, TableMoments
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.schemes.replacement.law import fresh_chances, left_by_retention
@@ -75,9 +78,19 @@ class Candidate(ABC):
     def losses(self, levels: tuple[float, ...]) -> tuple[float, ...]:
         """Return what each copy loses of its use; empty where that must be measured."""
 
-    def start(self, target: float) -> int | None:
-        """Return the first place where the closed form alone leaves the target; None where it does nowhere."""
-        return next((place for place in range(self.places) if self.unknown(self.levels(place)) >= target - 1e-12), None)
+    def guarantees(self, levels: tuple[float, ...], copies: Sequence[int]) -> Guarantee | None:
+        """Return what some copies guarantee every record; None where no bounds are stated."""
+        return None
+
+    def epsilon(self, levels: tuple[float, ...]) -> Epsilon | None:
+        """Return ε of all copies together; None where no bounds are stated."""
+        stated = self.guarantees(levels, range(1, len(levels) + 1))
+        return None if stated is None else Epsilon(stated["epsilon_at_delta"].value, stated["epsilon"].value)
+
+    def start(self, target: float, most: float | None = None) -> int | None:
+        """Return the first place where paper alone leaves the target, at the largest ε allowed; None where it does nowhere."""
+        enough = (place for place in range(self.places) if self.unknown(self.levels(place)) >= target - 1e-12)
+        return next((place for place in enough if within(self.epsilon(self.levels(place)), most)), None)
 
     @cached_property
     def ratios(self) -> tuple[float, ...]:
@@ -85,19 +98,30 @@ class Candidate(ABC):
         return tuple(self.spread ** (place / max(1, self.copies - 1)) for place in range(self.copies))
 
 
+def within(epsilon: Epsilon | None, most: float | None) -> bool:
+    """Return whether ε at δ is as small as was asked for, if that was."""
+    return most is None or epsilon is None or epsilon.at_delta <= most
+
+
 @dataclass(frozen=True)
 class AddedNoise(Candidate):
-    """Gaussian noise added to numbers."""
+    """Noise added to numbers: Gaussian, or one process of another law."""
 
     scheme: AdditiveScheme
     table: TableMoments
     loss: Loss | None
+    delta: float = 1e-5
     grid: tuple[float, ...] = field(default=noise_grid(), kw_only=True)
 
     @cached_property
     def shape(self) -> Array:
         """``K_0``."""
         return self.scheme.law([1.0], self.table).shape
+
+    def guarantees(self, levels: tuple[float, ...], copies: Sequence[int]) -> Guarantee | None:
+        """Return what the law of their noise guarantees of a change within the stated bounds."""
+        spans = self.table.spans
+        return None if spans is None else Guarantees(self.scheme.law(levels, self.table), spans, self.delta).of(copies)
 
     @cached_property
     def _pencil(self) -> Pencil:
@@ -115,7 +139,7 @@ class AddedNoise(Candidate):
     @property
     def curve(self) -> str:
         """Return a name for the noise's shape: what a release tells is a matter of that and of ``v``."""
-        return f"noise of shape {self.shape.tobytes().hex()}"
+        return f"{self.scheme.distribution} noise of shape {self.shape.tobytes().hex()}"
 
     def alone(self, place: int) -> tuple[float, ...]:
         """Return the grid's level."""

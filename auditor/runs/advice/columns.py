@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+from auditor.data.bounds import Bounds, check_bounds
 from auditor.data.columns.category_rules import Categories
 from auditor.data.columns.kinds import Column
 from auditor.data.describe import describe
@@ -48,8 +50,9 @@ class Chosen(NamedTuple):
 
 
 def chosen(
-    source: str, columns: Sequence[str] | None, rows: int | None, seed: int, target: str | None = None, *, categories: bool = False
-) -> Chosen:
+    source: str, columns: Sequence[str] | None, rows: int | None, seed: int, target: str | None = None, *, categories: bool = False,
+    bounds: Bounds | None = None,
+) -> Chosen:  # fmt: skip
     """Choose what of the data is perturbed, and how much of it is measured.
 
     Raises
@@ -58,6 +61,7 @@ def chosen(
         Nothing can be, or there are too few records.
     """
     notes: list[str] = []
+    columns = list(bounds) if bounds and columns is None else columns
     if categories and (columns is None or len(columns) != 1):
         raise AuditorError("categories are advised on one column at a time, as several are perturbed as one; name it with --columns")
     if columns is None and is_file(source):
@@ -68,6 +72,7 @@ def chosen(
         data |= {"missing": "drop"} if blank else {}
         notes += [f"{counted(blank, 'record')} with blanks left out (missing: drop)"] if blank else []
     data |= {"categorical": list(columns or ())} if categories else {}
+    data |= {"bounds": {name: list(ends) for name, ends in bounds.items()}} if bounds else {}
     table = _loaded(data, seed)
     if table.rows < FEWEST_ROWS:
         raise AuditorError(f"advice is measured, and needs at least {FEWEST_ROWS} records without blanks; there are {table.rows:,}")
@@ -81,10 +86,13 @@ def chosen(
 
 
 def _loaded(data: dict[str, Any], seed: int) -> Table:
-    return load_table(
+    bounds = {name: (low, high) for name, (low, high) in data.get("bounds", {}).items()}
+    table = load_table(
         data["source"], columns=data.get("columns"), rows=data.get("rows"), missing=data.get("missing", "refuse"),
         rng=stream(seed, "data"), categories=Categories({}, dict.fromkeys(data.get("categorical", ()))),
     )  # fmt: skip
+    check_bounds(table, bounds)
+    return replace(table, bounds=bounds)
 
 
 def _usable(source: str, target: str | None) -> tuple[list[str], list[str]]:

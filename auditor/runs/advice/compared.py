@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from auditor import registry
 from auditor.audit.measures.utility import is_class
 from auditor.data.load import load_target
 from auditor.errors import AuditorError
@@ -14,31 +15,47 @@ from auditor.numerics.random_streams import stream
 from auditor.runs.advice.candidates import AddedNoise, Candidate, Retention, mean_loss, regression_loss
 from auditor.runs.advice.columns import Chosen
 from auditor.runs.advice.request import Request
+from auditor.runs.advice.search import noise_grid
 from auditor.runs.advice.trials import MODEL
 from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.scheme import table_moments
+from auditor.schemes.increments.scheme import MultilevelProcess
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.types import Array
 
 ADDED, REPLACED = ("corner-wave", "correlated", "independent"), ("uniform-multilevel", "uniform")
+GUARANTEED = ("corner-wave", "laplace-multilevel")
+"""Where bounds size the noise: the one has the least ε at δ for many columns, the other a pure ε."""
+LATTICES = ("geometric-multilevel", "skellam-multilevel")
+LEAST_OF_BOUNDS = -12
+"""Power of ten: a column may vary by a thousandth of what its bounds allow, and its noise by a thousandth of its variance."""
 LOSSES = {"mean": mean_loss, "regression": regression_loss}
 """Those that have a closed form."""
 
 
 def schemes_of(request: Request) -> list[AdditiveScheme | UniformScheme]:
     """Return the schemes to compare, all for numbers or all for categories."""
-    every = ADDED if request.utility in LOSSES else ADDED[:-1]  # white noise is worth a search where paper can tell that it is not
-    made = [make_plugin("scheme", name, {}) for name in dict.fromkeys(request.schemes or every)]
+    added = ADDED if request.utility in LOSSES else ADDED[:-1]  # white noise is worth a search where paper can tell that it is not
+    every = GUARANTEED if request.bounds else added
+    if request.bounds and (odd := [name for name in request.schemes if not issubclass(registry.get("scheme", name), AdditiveScheme)]):
+        raise AuditorError(f"--bounds size noise that is added to numbers, and {odd[0]} adds none")
+    made = [make_plugin("scheme", name, parameters_of(request)) for name in dict.fromkeys(request.schemes or every)]
     for scheme in made:
-        if not isinstance(scheme, (AdditiveScheme, UniformScheme)) or scheme.distribution not in (None, "gaussian"):
-            known = ", ".join(ADDED + REPLACED)
+        gaussian = isinstance(scheme, AdditiveScheme) and scheme.distribution == "gaussian"
+        if not (gaussian or isinstance(scheme, UniformScheme | MultilevelProcess)):
+            known = ", ".join(dict.fromkeys(ADDED + GUARANTEED + LATTICES + REPLACED))
             raise AuditorError(f"scheme {scheme.name!r} has no level that decides what stays unknown; known are {known}")
     if len({isinstance(scheme, UniformScheme) for scheme in made}) > 1:
         raise AuditorError("numbers and categories are advised on apart: name schemes of one kind with --scheme")
     if isinstance(made[0], UniformScheme) and request.utility != "mean":
         raise AuditorError("of categories loss is counted by --utility mean, the standard errors of their shares")
     return made
+
+
+def parameters_of(request: Request) -> dict[str, Any]:
+    """Return the parameters of every scheme: bounds size the noise where they are stated, so that ε hangs on nothing but its law."""
+    return {**request.parameters, **({"noise": "bounds"} if request.bounds else {})}
 
 
 def candidates_of(request: Request, schemes: Sequence[AdditiveScheme | UniformScheme], chosen: Chosen) -> list[Candidate]:
@@ -53,7 +70,8 @@ def candidates_of(request: Request, schemes: Sequence[AdditiveScheme | UniformSc
             pi = None if categories is None else scheme.over(categories).replaced_by(prior.size)
             made.append(Retention(request.copies, request.spread, scheme, prior, pi=pi))
             continue
-        made.append(_added(AddedNoise(request.copies, request.spread, scheme, moments, LOSSES.get(request.utility))))
+        loss, grid = LOSSES.get(request.utility), noise_grid(LEAST_OF_BOUNDS if request.bounds else -3)
+        made.append(_added(AddedNoise(request.copies, request.spread, scheme, moments, loss, request.delta, grid=grid)))
     return made
 
 

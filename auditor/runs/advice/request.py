@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
+from auditor.data.bounds import Bounds
 from auditor.errors import AuditorError
 
 MOST_COPIES = 50
@@ -40,6 +43,14 @@ class Request:
         How many times more the last copy is perturbed than the first; the others lie between in equal ratios.
     seed : int
         Of the noise that audits draw, and of nothing that is released.
+    parameters : mapping
+        Of every scheme that is compared.
+    bounds : mapping
+        By how much one record may change, column → (low, high): noise is sized by that, and releases are told with their ε.
+    delta : float
+        δ of the (ε, δ) of noise that has no pure ε, in (0, 1).
+    epsilon : float, optional
+        The largest ε that a release may have, to whoever holds all its copies.
     """
 
     data: str
@@ -52,6 +63,10 @@ class Request:
     rows: int | None = None
     spread: float = 4.0
     seed: int = 1
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    bounds: Bounds = field(default_factory=dict)
+    delta: float = 1e-5
+    epsilon: float | None = None
 
     def check(self) -> None:
         """Refuse what cannot be asked.
@@ -69,5 +84,11 @@ class Request:
             raise AuditorError(f"--copies must be from 1 to {MOST_COPIES}; got {self.copies:,}{why}")
         if not 1.0 <= self.spread <= LARGEST_SPREAD:
             raise AuditorError(f"--spread must be a ratio from 1 to {LARGEST_SPREAD:,.0f}; got {self.spread:g}")
+        if self.bounds and "noise" in self.parameters:
+            raise AuditorError("--bounds sizes the noise, so that ε hangs on no table; leave --param noise out")
+        if self.epsilon is not None and not (self.bounds and self.epsilon > 0.0):
+            raise AuditorError("--epsilon must be a number above 0, and needs --bounds of every column, as age=0:120")
+        if not 0.0 < self.delta < 1.0:
+            raise AuditorError(f"--delta must be a chance above 0 and below 1; got {self.delta:g}")
         if (self.utility == "classifier") != (self.target is not None):
             raise AuditorError("--utility classifier needs --target, the column to predict; nothing else takes one")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -10,8 +9,9 @@ import numpy as np
 
 from auditor.results.advice import Tried
 from auditor.results.model import AuditResult
+from auditor.results.records import Verdict
 from auditor.runs.advice.audits import Asked, pooling_gain
-from auditor.runs.advice.candidates import Candidate
+from auditor.runs.advice.candidates import Candidate, within
 from auditor.runs.advice.search import weakest
 
 AROUND = 4
@@ -25,6 +25,7 @@ class Trials:
 
     asked: Asked
     utility: str
+    most_epsilon: float | None = None
     tried: dict[tuple[str, tuple[float, ...]], Tried] = field(default_factory=dict)
     audits: dict[tuple[str, tuple[float, ...]], AuditResult] = field(default_factory=dict)
 
@@ -33,7 +34,7 @@ class Trials:
 
         Nor is one looked for where the closed form alone asks for levels that lose more of the use than ``best``.
         """
-        place = candidate.start(self.asked.target)
+        place = candidate.start(self.asked.target, self.most_epsilon)
         if place is None:
             return None
         on_paper = self._noted(candidate, candidate.levels(place), None)
@@ -74,25 +75,26 @@ class Trials:
         """Note what is known of a release; an audit in full takes the place of one copy's, and that of what paper says."""
         pooled, alone = candidate.unknown(levels), candidate.unknown(levels[:1])
         losses, pooling = candidate.losses(levels), max(0.0, 1.0 - pooled / alone)
-        exposed, met = (None, False) if audit is None else (self.asked.exposed(audit), self.asked.met(audit))
+        exposed = None if audit is None else self.asked.exposed(audit)
+        verdict: Verdict = "undecided" if audit is None else self.asked.verdict(audit)
+        epsilon = candidate.epsilon(levels)
+        if not within(epsilon, self.most_epsilon):
+            verdict = "fails"
         if audit is not None and exposed is not None and in_full:
             losses = _measured_losses(audit, len(levels)) if self.utility == "classifier" else losses
             pooling = pooling if candidate.curve else pooling_gain(audit, exposed)
-        made = Tried(candidate.name, levels, pooled, exposed, met, in_full, pooling, losses)
+        made = Tried(candidate.name, levels, pooled, exposed, verdict, in_full, pooling, losses, epsilon)
         known = self.tried.get((candidate.name, levels))
         if known is None or (known.exposed is None, in_full) >= (made.exposed is None, known.in_full):
             self.tried[candidate.name, levels] = made
         return made
 
-    def replicates(self, one: Tried) -> int:
-        """Return how many draws of the noise a release was audited with in full."""
-        return int(self.audits[one.scheme, one.levels].scenario["replicates"])
-
     def refusal(self, candidate: Candidate) -> str:
         """Say that no level meets the target, and which the largest is that is met."""
         shown = self.whole(candidate, candidate.places - 1)
         assert shown.exposed is not None
-        most = math.floor(100 * min(shown.exposed.surely, shown.on_paper) - 1e-9) / 100
+        audit = self.audits[shown.scheme, shown.levels]
+        most = next((share / 100 for share in range(99, 0, -1) if self.asked.verdict(audit, share / 100) == "holds"), 0.0)
         instead = f"; the largest that is met is --unknown {most:g}" if most > 0 else ""
         release = f"{candidate.name} with its least perturbed copy at {shown.levels[0]:g}"
         return (

@@ -203,6 +203,7 @@ class AdditiveSampler:
         self._grid = np.array(key.grid)
         self._shared = {innovation for innovation, uses in _uses(steps).items() if uses > 1}
         self._scratch: Array | None = None
+        self._followed: dict[int, Array] = {}
 
     def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
         """Write the copies of one block of rows; see ``Sampler``.
@@ -211,7 +212,7 @@ class AdditiveSampler:
         """
         names = {innovation for step in self._steps for innovation, _ in step.fresh}
         streams = {innovation: self._stream(index, innovation, x.shape) for innovation in names}
-        self._followed = self._going_on(x, out) if index == 0 and self._key.past and self._serial is not None else {}
+        self._followed = self._going_on(x) if index == 0 and self._key.past and self._serial is not None else {}
         rows = max(1, CHUNK_VALUES // x.shape[1])
         if self._scratch is None:
             self._scratch = np.empty((rows, x.shape[1]))
@@ -235,7 +236,7 @@ class AdditiveSampler:
         # Only a whole block has another behind it; what a table's last one is led to is never drawn.
         return SerialRows.drawn(law, (rows, N), rng, joint(index), joint(index + 1) if rows == block_rows(N) else None)
 
-    def _going_on(self, x: Array, out: Sequence[Array]) -> dict[int, Array]:
+    def _going_on(self, x: Array) -> dict[int, Array]:
         """Return by copy what its step's noise in the records before leads one to expect in these: no state is kept but the copies."""
         assert self._serial is not None
         (before, *copies), p, ahead = self._key.past, self._serial.order, np.zeros_like(x)

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from auditor.schemes.base.scheme import Scheme
 
-Records = Literal["normal", "lognormal", "heaped", "categories"]
+Records = Literal["normal", "lognormal", "heaped", "whole", "categories"]
 
 
 class Case(Scheme):

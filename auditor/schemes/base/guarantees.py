@@ -22,8 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import product
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,24 +30,25 @@ from numpy.typing import NDArray
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import EPS
 from auditor.schemes.base.largest_change import Length, combined_noise, largest_length
-from auditor.schemes.base.noise_density import geometric_rate
+from auditor.schemes.base.noise_density import LATTICE, NoiseDensity, geometric_rate
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw, makes_useless, one_suffices, psd_root
 from auditor.schemes.base.privacy_loss import (
     concentrated_epsilon,
     gaussian_epsilon,
-    gaussian_of_pure,
+    geometric_rho,
+    is_summed,
     laplace_epsilon,
-    skellam_bound,
+    shift_mu,
     skellam_epsilon,
+    skellam_rho,
 )
 from auditor.types import Array
 
-BY_PURE = "an upper bound, from the ε of each value"
-BY_RENYI = "an upper bound, from Rényi divergences of each value"
+BY_VALUE = "an upper bound, from the figures of each value"
 NO_NOISE = "infinite: a combination of the copies is free of noise"
 UNBOUNDED = "infinite: the ratio of chances has no bound"
 APART = "infinite: some outputs tell two records apart for certain; the chance of one is at most {:.3g}"
-UNKNOWN = "infinite: none is stated of Skellam noise"
+FAR = "infinite: beyond some 74, up to where μ is computed"
 UNSTATED = "infinite: none is stated of such noise whose values hang together"
 WHOLE = 1e-9
 """What a change in units may lack of a whole number for rounding."""
@@ -98,7 +98,13 @@ class Guarantees:
             return self._uniform(levels)
         if not _diagonal(self.law.shape):
             return _nothing(UNSTATED)
-        return self._skellam(levels) if kind == "skellam" else self._pure(levels)
+        return self._values(levels)
+
+    @cached_property
+    def changes(self) -> Array:
+        """The largest change of each attribute that its values can make, shape (N,): of whole units where noise lies on a lattice."""
+        units = self.law.units if isinstance(self.law, KroneckerNoise) and self.law.distribution in LATTICE else None
+        return self.spans if units is None else np.asarray(np.floor(self.spans / units + WHOLE) * units)
 
     def counted(self, copies: Sequence[int]) -> list[float]:
         """Return the levels of the copies that a guarantee is made of: the least of one process, and of independent ones all."""
@@ -146,30 +152,31 @@ class Guarantees:
             "epsilon_at_delta": Figure(gaussian_epsilon(mu, self.delta), note),
         }
 
-    def _pure(self, levels: Sequence[float]) -> Guarantee:
-        """Laplace and geometric noise: ε of each value in each copy, which add up."""
+    def _values(self, levels: Sequence[float]) -> Guarantee:
+        """Laplace, geometric and Skellam noise: what each value in each copy loses adds up, ε and ρ exactly, and μ² as a bound."""
         assert isinstance(self.law, KroneckerNoise)
-        each = [self._value_epsilon(level, j) for level, j in product(levels, range(self.law.width))]
-        total, mus = math.fsum(each), [gaussian_of_pure(epsilon) for epsilon in each]
-        mu = min(gaussian_of_pure(total), math.hypot(*mus))
-        rho = min(0.5 * math.fsum(epsilon**2 for epsilon in each), mu * mu / 2.0)  # bun2016, Proposition 1.4; dong2022, Corollary B.6
-        if len(each) == 1 and self.law.distribution == "laplace":
-            at_delta = Figure(laplace_epsilon(total, self.delta))
-        else:
-            at_delta = Figure(min(total, gaussian_epsilon(mu, self.delta), concentrated_epsilon(rho, self.delta)), BY_PURE)
+        each = [loss(self.law.density_at(level, j), float(change)) for level in levels for j, change in enumerate(self.changes)]
+        pure, mu, rho = math.fsum(e for e, _, _ in each), math.hypot(*(m for _, m, _ in each)), math.fsum(r for _, _, r in each)
+        at_delta = min(pure, gaussian_epsilon(mu, self.delta), concentrated_epsilon(rho, self.delta))
+        if math.isinf(at_delta):
+            return _nothing(FAR)
         return {
-            "gaussian_dp": Figure(mu, BY_PURE),
-            "concentrated_dp": Figure(rho, BY_PURE),
-            "epsilon": Figure(total),
-            "epsilon_at_delta": at_delta,
+            "gaussian_dp": Figure(mu, FAR if math.isinf(mu) else BY_VALUE if len(each) > 1 else ""),
+            "concentrated_dp": Figure(rho),
+            "epsilon": Figure(pure, UNBOUNDED if math.isinf(pure) else ""),
+            "epsilon_at_delta": Figure(at_delta, BY_VALUE) if len(each) > 1 else self._one_at_delta(levels[0], pure, at_delta),
         }
 
-    def _value_epsilon(self, level: float, j: int) -> float:
+    def _one_at_delta(self, level: float, pure: float, bound: float) -> Figure:
+        """Return ε of (ε, δ) of one value, exactly where it is known."""
         assert isinstance(self.law, KroneckerNoise)
-        noise = self.law.density_at(level, j)
+        noise = self.law.density_at(level, 0)
         if noise.distribution == "laplace":
-            return float(self.spans[j]) * math.sqrt(2.0) / noise.std  # Δ/b
-        return float(self.spans[j]) / noise.unit * geometric_rate((noise.std / noise.unit) ** 2)
+            return Figure(laplace_epsilon(pure, self.delta))
+        d, v = round(float(self.changes[0]) / noise.unit), (noise.std / noise.unit) ** 2
+        if noise.distribution == "skellam" and is_summed(d, v):
+            return Figure(skellam_epsilon(d, v, self.delta))
+        return Figure(bound, BY_VALUE)
 
     def _uniform(self, levels: Sequence[float]) -> Guarantee:
         """Bounded noise: where the outputs of two records overlap they are as likely under both, and elsewhere certain.
@@ -185,17 +192,20 @@ class Guarantees:
         note = APART.format(apart)
         return _nothing(note) | {"epsilon_at_delta": Figure(0.0) if apart <= self.delta else Figure(math.inf, note)}
 
-    def _skellam(self, levels: Sequence[float]) -> Guarantee:
-        assert isinstance(self.law, KroneckerNoise)
-        each = []
-        for level, j in product(levels, range(self.law.width)):
-            noise = self.law.density_at(level, j)
-            each.append((float(self.spans[j]) / noise.unit, (noise.std / noise.unit) ** 2))
-        at_delta = Figure(skellam_bound(each, self.delta), BY_RENYI)
-        if len(each) == 1:
-            steps, v = each[0]
-            at_delta = Figure(skellam_epsilon(math.floor(steps + WHOLE), v, self.delta))
-        return _nothing(UNKNOWN) | {"epsilon": Figure(math.inf, UNBOUNDED), "epsilon_at_delta": at_delta}
+
+@lru_cache(maxsize=2**12)  # a level is in many coalitions
+def loss(noise: NoiseDensity, change: float) -> tuple[float, float, float]:
+    """Return the least ε, μ and ρ of one value with Laplace, geometric or Skellam noise that may change by so much, in data units."""
+    mu, rate = shift_mu(noise, change), 0.0
+    if noise.distribution == "skellam":
+        d, v = round(change / noise.unit), (noise.std / noise.unit) ** 2
+        return math.inf, mu, skellam_rho(d, v) if is_summed(d, v) else mu * mu / 2.0
+    if noise.distribution == "geometric":
+        rate = geometric_rate((noise.std / noise.unit) ** 2)
+        pure = change / noise.unit * rate
+    else:
+        pure = change * math.sqrt(2.0) / noise.std  # Δ/b
+    return pure, mu, geometric_rho(pure, rate)
 
 
 def _diagonal(K: Array) -> bool:

@@ -149,7 +149,8 @@ def process_on_lattice(
 ) -> Process:
     """Return a process whose attributes are drawn one after the other, given the two functions of one attribute.
 
-    On a lattice noise of another variance is no multiple of noise of this one, as Laplace noise is.
+    On a lattice noise of another variance is no multiple of noise of this one, as Laplace noise is. ``bridge`` is asked for gaps that are
+    not negative, and a middle between two others; laws are symmetric.
     """
 
     def increments(rng: Rng, low: Array, high: Array, shape: tuple[int, ...]) -> Array:
@@ -161,7 +162,8 @@ def process_on_lattice(
     def bridges(rng: Rng, gap: Array, low: Array, middle: Array, high: Array) -> Array:
         drawn = np.empty(gap.shape)
         for j, (a, b, c) in enumerate(zip(low.tolist(), middle.tolist(), high.tolist(), strict=True)):
-            drawn[:, j] = bridge(rng, gap[:, j], a, b, c)
+            D = gap[:, j]
+            drawn[:, j] = 0.0 if b <= a else D if b >= c else np.copysign(1.0, D) * bridge(rng, np.abs(D), a, b, c) + 0.0
         return drawn
 
     return Process(distribution, increments, bridges)

@@ -3,6 +3,6 @@
 Uses the schemes and ``auditor.schemes.base.case``, which says what a case is. ``auditor.selftest`` audits them.
 """
 
-from auditor.schemes.planted import categories, honest, innovations, noise, plans
+from auditor.schemes.planted import categories, honest, innovations, noise, plans, processes
 
-__all__ = ["categories", "honest", "innovations", "noise", "plans"]
+__all__ = ["categories", "honest", "innovations", "noise", "plans", "processes"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import ClassVar
 
 from auditor.registry import register
@@ -59,3 +60,23 @@ class HonestCategories(CategoricalCase):
     """The replacement process as it is: every expectation should hold."""
 
     name, honest = "honest-categories", True
+
+
+@register
+class HonestReplacement(CategoricalCase):
+    """Values are replaced by the data's own shares."""
+
+    name, honest = "honest-replacement", True
+    trial = MappingProxyType({"replacement": "prior"})
+
+
+@register
+class ReplacedByAnother(CategoricalCase):
+    """Values are replaced by all categories alike, where the data's own shares are stated; pooling gains nothing."""
+
+    name = "replaced-by-another"
+    trial = MappingProxyType({"replacement": "prior"})
+
+    def copies(self, original: Codes, size: int, key: Key) -> Copies:
+        """Return what replaces uniformly."""
+        return ProcessCopies(original, size, key)
