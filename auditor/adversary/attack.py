@@ -182,9 +182,9 @@ class Reconstruction:
         """Return both ends of intervals that hold each value with that posterior probability, shapes (b, N); None if it has none."""
         return None
 
-    def guesses(self, copies: Sequence[Array]) -> Iterator[Array]:
-        """Yield estimates, shape (b, N), any of which the attack might as well have made; the same guesses for every block."""
-        yield self.rows(copies)
+    def guesses(self, copies: Sequence[Array]) -> Iterator[Array] | None:
+        """Return estimates, shape (b, N), any of which it might as well have made, the same for every block; None: its one alone."""
+        return None
 
     def chances(self, copies: Sequence[Array], tolerance: float) -> Array | None:
         """Return each record's exact chance, shape (b,), of ``‖x̂ − x‖ ≤ tolerance·‖x‖``, as the adversary computes it; None: unknown."""

@@ -85,7 +85,7 @@ class Moments:
         if self.size == 0:
             return self
         index = attribute_index(places, width)
-        return Moments(self.count, self.total[index], self.products[np.ix_(index, index)])
+        return Moments(self.count, self.total[index], self.products[index[:, None], index])
 
 
 class Awaited(Moments):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import auditor
 from attacks._spectra import excess_risk, judged_by, noise_spectrum, over_frequencies, parzen, periodograms, smoothed, wiener_gain
-from attacks.serial_filter import Filtered, learnt_taps, segment_length, segments
+from attacks.serial_filter import Filtered, convolved, learnt_taps, segment_length, segments
 from auditor.adversary.attack import Reconstruction
 from auditor.audit.numeric.neighbours import most_neighbours, rows_of, with_neighbours
 from auditor.data.sources.series import autoregression
@@ -131,6 +131,14 @@ def test_rows_are_the_naive_sum_over_neighbours():
     mirrored = np.concatenate([c[1::-1], c, c[:-3:-1]])
     naive = [mu + pencil.basis @ sum(taps[h + 2] @ mirrored[t + 2 - h] for h in range(-2, 3)) for t in range(9)]
     np.testing.assert_allclose(fitted.rows(copies), naive, atol=1e-10)
+
+
+@pytest.mark.parametrize(("rows", "lags"), [(2500, 3), (1021, 2), (4000, 700), (2 * 700, 700)])
+def test_a_filter_in_stretches_is_the_plain_convolution(rows, lags):
+    rng = np.random.default_rng(6)
+    c, taps = rng.normal(size=(rows + 1, 2)), rng.normal(size=(2 * lags + 1, 2, 2))
+    plain = [sum(np.convolve(c[:, j], taps[:, i, j], mode="valid") for j in range(2)) for i in range(2)]
+    np.testing.assert_allclose(convolved(c, taps), np.transpose(plain), atol=1e-10)
 
 
 # -- what it leaves ------------------------------------------------------------------------------------------------------------

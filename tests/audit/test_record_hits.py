@@ -97,10 +97,16 @@ def test_whole_records_by_hand():
 
     counted = WholeRecords(0.1)
     x = np.array([[3.0, 4.0], [0.0, 1.0]])
-    counted.add(Fixed(), [x + np.array([[0.3, 0.3], [0.3, 0.0]])], x)
+    counted.add(Fixed(), [x + np.array([[0.3, 0.3], [0.3, 0.0]])], x + 10, x)  # it guesses, so its estimate is but one of these
     assert counted.share[0] == 0.25  # the first record in the first guess: 0.42 of 5; the second is 0.3 of 1 off
     assert counted.chance == 0.75
     assert counted.exposed[2] == 0.5
+
+
+def test_an_attack_that_does_not_guess_is_counted_by_its_estimate():
+    counted, x = WholeRecords(0.1), np.array([[3.0, 4.0], [0.0, 1.0]])
+    counted.add(Reconstruction(), [], x + np.array([[0.3, 0.3], [0.3, 0.0]]), x)
+    assert counted.share[0] == 0.5
 
 
 def test_geometry_of_a_scaled_and_of_a_shuffled_copy():

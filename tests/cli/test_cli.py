@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from auditor import registry
+from auditor.runs import output
 from auditor.scenario.read import shipped_scenarios
 from tests.programs import ROOT, python
 
@@ -127,9 +128,14 @@ def test_a_misspelt_name_of_a_scenario_is_told_with_the_nearest(auditor):
     assert "did you mean 'quickstart'" in auditor("run", "quickstrat")[2]
 
 
-def test_several_scenarios_are_reported_together_and_the_worst_decides(folder, auditor):
+def test_several_scenarios_are_reported_together_before_the_last_page_and_the_worst_decides(folder, auditor, monkeypatch):
+    done = []
+    for name in ("print_results", "deposit_page"):
+        real = getattr(output, name)
+        monkeypatch.setattr(output, name, lambda *given, name=name, real=real, **more: done.append(name) or real(*given, **more))
     status, out, _ = auditor("run", "holds.yaml", "fails.yaml", "--output", "out", "--quiet")
     assert status == 1
+    assert done == ["deposit_page", "print_results", "deposit_page"]
     assert [line.split(": ")[0] for line in out.splitlines()] == ["holds", "holds", "fails", "fails"]
     assert (folder / "out/holds/results.json").exists()
     assert (folder / "out/fails/results.json").exists()

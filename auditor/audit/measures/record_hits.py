@@ -50,14 +50,15 @@ class WholeRecords:
     chance: float = 0.0
     best: tuple[float, float] = (-1.0, math.nan)
 
-    def add(self, fitted: Reconstruction, copies: Sequence[Array], x: Array) -> None:
-        """Count one block's records."""
+    def add(self, fitted: Reconstruction, copies: Sequence[Array], estimate: Array, x: Array) -> None:
+        """Count one block's records, shapes (b, N), which are estimated already."""
         if not len(x):
             return
         reach = self.tolerance * np.linalg.norm(x, axis=1)
         # A record that is rebuilt but for rounding is rebuilt, at whatever tolerance.
         reach = np.maximum(reach, 1e-9 * np.linalg.norm(x, axis=1))
-        guesses = (checked(guess, x.shape) for guess in fitted.guesses(copies))
+        others = fitted.guesses(copies)
+        guesses = [estimate] if others is None else (checked(guess, x.shape) for guess in others)
         hit = np.array([np.linalg.norm(guess - x, axis=1) <= reach for guess in guesses])
         self.hits = hit.sum(axis=1) + (self.hits if self.hits.size else 0.0)
         self.rows += len(x)

@@ -208,6 +208,8 @@ def utility_records(context: CellContext, scenario: Scenario, table: Table, copi
     if use.target is None:
         return records
     labels = target_of(scenario, table)
+    if is_class(labels):  # as numbers: every model sorts them, several times a fold, and text takes longer to sort than a model to learn
+        labels = np.unique(labels, return_inverse=True)[1]
     folds = folds_of(labels, use, scenario.seed, context.replicate)
     target = target_name(scenario)
     for name in use.models:

@@ -142,15 +142,16 @@ class Tally:
     def add(self, errors: Array, x: Array) -> None:
         """Count one block's errors, shape (b, B, N), at true values of shape (b, N); errors lose their signs."""
         distance = np.abs(errors, out=errors)
+        scale = np.tile(self.scale, (errors.shape[1], 1))  # written out, as numpy works on what two operands have in common of a row
         self.rows += len(errors)
         hits = [(distance <= t.reach(self.scale, x)).sum(axis=0, dtype=np.float64) for t in self.tolerances]
         self.hits = _added(self.hits, hits)
         if self.bins:
-            near = distance[: self.head] * (self.bins / self.reach / self.scale)
+            near = distance[: self.head] * (self.bins / self.reach / scale)
             self.counts = _sum(self.counts, _by_cell(np.minimum(near, self.bins, out=near), self.bins + 1))
             self.spread_rows += len(near)
         if self.sizes:
-            size = distance / self.scale
+            size = distance / scale
             place = np.log10(np.maximum(size, FLOOR) / FLOOR) * PER_DECADE
             self.size_counts = _sum(self.size_counts, _by_cell(np.minimum(place, DECADES * PER_DECADE), DECADES * PER_DECADE + 1))
 

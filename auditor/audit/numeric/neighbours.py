@@ -110,8 +110,9 @@ class _Inner(Reconstruction):
         found = self._fitted.intervals(copies, confidence)
         return None if found is None else (found[0][self._own], found[1][self._own])
 
-    def guesses(self, copies: Sequence[Array]) -> Iterator[Array]:
-        yield from (guess[self._own] for guess in self._fitted.guesses(copies))
+    def guesses(self, copies: Sequence[Array]) -> Iterator[Array] | None:
+        found = self._fitted.guesses(copies)
+        return None if found is None else (guess[self._own] for guess in found)
 
     def chances(self, copies: Sequence[Array], tolerance: float) -> Array | None:
         found = self._fitted.chances(copies, tolerance)

@@ -27,8 +27,8 @@ CHUNK_VALUES = 2**15
 class CountsRecords(Protocol):
     """Counts what is found of whole records, block by block (`auditor.audit.measures.record_hits`)."""
 
-    def add(self, fitted: Reconstruction, copies: Sequence[Array], x: Array) -> None:
-        """Count one block's records."""
+    def add(self, fitted: Reconstruction, copies: Sequence[Array], estimate: Array, x: Array) -> None:
+        """Count one block's records, shapes (b, N), which are estimated already."""
 
 
 class CountsInferences(Protocol):
@@ -134,8 +134,8 @@ def tally_rows(
         expected += [theory[place] for place in first]
         for inferred, (fitted, mine) in zip(inferences, asked, strict=False):
             inferred.add(fitted.inferred(mine), x)
-        for counted, (fitted, mine) in zip(records, asked, strict=False):
-            counted.add(fitted, mine, x)
+        for counted, (fitted, mine), place in zip(records, asked, first, strict=False):
+            counted.add(fitted, mine, estimates[place], x)
         errors = np.stack([estimates[place] for place in first]).swapaxes(0, 1)  # in memory (B, b, N): whole blocks are copied
         errors -= x[:, None, :]
         tally.add(errors, x)

@@ -83,7 +83,7 @@ class KroneckerNoise:
     def of(self, copies: Sequence[int]) -> KroneckerNoise:
         """Return the law of some copies alone; copy numbers count from 1."""
         index = np.asarray(copies, dtype=np.intp) - 1
-        return replace(self, level_covariance=self.level_covariance[np.ix_(index, index)])
+        return replace(self, level_covariance=self.level_covariance[index[:, None], index])
 
     def of_attributes(self, columns: NDArray[np.intp]) -> KroneckerNoise:
         """Return the law of some attributes alone, by their places, in a part of the data, whose own covariance it no longer follows."""
