@@ -223,7 +223,8 @@ def estimated_by_attribute(
 ) -> ByAttribute:  # fmt: skip
     """Return one and the same estimate of each attribute under its own prior; None stands for a value that the copies give away."""
     return ByAttribute([
-        channel.value if prior is None else read_off(estimate, prior, channel, rows, fine) for channel, prior in zip(found, priors, strict=True)
+        channel.value if prior is None else read_off(estimate, prior, channel, rows, fine)
+        for channel, prior in zip(found, priors, strict=True)
     ])
 
 

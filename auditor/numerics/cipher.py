@@ -17,7 +17,6 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import DTypeLike, NDArray
 
 from auditor.errors import PluginError

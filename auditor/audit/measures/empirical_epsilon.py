@@ -22,7 +22,7 @@ import numpy as np
 import scipy  # its parts are imported when they are first used
 from numpy.typing import ArrayLike, NDArray
 
-from auditor.data.columns.categorical_table import code_type, counted
+from auditor.data.columns.categorical_table import code_type, value_counts
 from auditor.errors import AuditorError
 from auditor.schemes.base.scheme import Key
 from auditor.types import Array, Codes
@@ -113,7 +113,7 @@ def _codes(outputs: ArrayLike) -> Codes:
 def _split(codes: Codes, size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return counts of the outputs in the trials that order them, and in those that judge."""
     cut = int(SELECTION * codes.size)
-    return counted(codes[:cut], size), counted(codes[cut:], size)
+    return value_counts(codes[:cut], size), value_counts(codes[cut:], size)
 
 
 def events(first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -165,7 +165,8 @@ class Trials:
         self._levels = tuple(levels)
         self._values, self._made = _rarest(scheme.replaced_by(size), size), []
         for place, value in enumerate(self._values, start=1):
-            copies = scheme.copies(np.full(trials, value, dtype=code_type(size)), size, replace(key, scheme=f"{key.scheme} of value {place}"))
+            named = replace(key, scheme=f"{key.scheme} of value {place}")
+            copies = scheme.copies(np.full(trials, value, dtype=code_type(size)), size, named)
             for level in levels:
                 copies.skip(level)
             self._made.append(copies)
@@ -194,7 +195,7 @@ def _which(shown: Codes, first: int, second: int) -> NDArray[np.uint8]:
     which = other.astype(np.uint8)
     other &= shown != second
     which += other
-    return which
+    return np.asarray(which)
 
 
 def _rarest(pi: Array | None, size: int) -> tuple[int, int]:

@@ -235,7 +235,7 @@ FEW_VALUES = 8
 """Values up to which records of each are counted by themselves: a histogram waits for the last record of the same value."""
 
 
-def counted(codes: NDArray[np.integer[Any]], size: int) -> NDArray[np.intp]:
+def value_counts(codes: NDArray[np.integer[Any]], size: int) -> NDArray[np.intp]:
     """Return how many records have each code below ``size``, shape (s,), counted block by block for the same reason as ``looked_up``."""
     if size <= FEW_VALUES:
         return np.array([np.count_nonzero(codes == code) for code in range(size)])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.data.columns.categorical_table import MOST_VALUES, CategoricalTable, binned, of_column, product
+from auditor.data.columns.categorical_table import MOST_VALUES, Attribute, CategoricalTable, binned, of_column, product
 from auditor.data.columns.checks import check_plain, kind_of
 from auditor.errors import DataError
 from auditor.process.deferred import pd
@@ -104,7 +104,7 @@ class Categories:
         """
         if not self.columns:
             return None
-        parts = []
+        parts: list[tuple[Attribute, NDArray[np.integer[Any]]]] = []
         for name, rule in self.bins.items():
             parts.append(binned(values[:, list(names).index(name)], name, rule))
         for name, domain in self.domains.items():
