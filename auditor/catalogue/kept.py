@@ -3,6 +3,7 @@
 What is kept is texts about plugins and scenarios that ship, in one JSON file in ``$XDG_CACHE_HOME/auditor``, where a user's programs keep
 such. A digest tells what they were made from: every imported file's size and time of change, the modules in each package that declares
 plugins, and the distributions that declare any. Where it differs, or the file is missing or none of ours, everything is imported anew.
+A variable may name a folder that others write to, so that a file is read and written only where it and its folder are the user's alone.
 
 Assumed and *not checked*: what a module registers depends on files that are imported, and on nothing else (a variable, the time of day).
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -24,6 +26,9 @@ from auditor.process.containment import contained
 from auditor.process.plugin_packages import declared, modules_in
 from auditor.results.files import write_atomically
 
+LARGEST = 2**24
+"""Bytes of a file that is read; ours has half a million."""
+
 
 def answer(command: str, make: Callable[[], str]) -> str:
     """Return what a command (``list``, ``list attacks``, ``show llse``) prints: as kept, or as ``make`` finds it now.
@@ -33,7 +38,7 @@ def answer(command: str, make: Callable[[], str]) -> str:
     if "auditor.registry" in sys.modules:
         return make()
     with contained():  # no home, no file, none of ours; or a plugin's package breaks while it is looked for
-        kept = json.loads(_place().read_bytes())
+        kept = _read(_place())
         if kept["state"] == _state(kept["files"]):
             return str(kept["answers"][command])
     before = time.time_ns()
@@ -41,6 +46,26 @@ def answer(command: str, make: Callable[[], str]) -> str:
     with contained():  # no home, or none that can be written to
         _keep(before)
     return made
+
+
+def _read(place: Path) -> Any:
+    """Return what is kept.
+
+    Raises
+    ------
+    OSError
+        There is none, or it is not the user's alone, too large, or a pipe or a device, which might be read without end.
+    """
+    with open(os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # else a pipe is waited for
+        found = os.fstat(file.fileno())
+        if not (_own(found) and _own(place.parent.stat()) and stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST):
+            raise PermissionError(place)
+        return json.loads(file.read())
+
+
+def _own(found: os.stat_result) -> bool:
+    """Whether a file or a folder is the user's, and nobody else may write to it; Windows has folders of caches that are."""
+    return os.name == "nt" or (found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
 def _keep(before: int) -> None:
@@ -57,7 +82,9 @@ def _keep(before: int) -> None:
         return
     place = _place()
     place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    write_atomically(place, json.dumps({"state": _state(imported), "files": imported, "answers": answers}).encode())
+    if _own(place.parent.stat()) and (place.is_file() or not place.exists()):  # in another's folder a link may lead to a file of the user's
+        content = json.dumps({"state": _state(imported), "files": imported, "answers": answers}).encode()
+        write_atomically(place, content, private=True)
 
 
 def _state(imported: Iterable[str]) -> str:
@@ -81,6 +108,7 @@ def _state(imported: Iterable[str]) -> str:
 
 def _place() -> Path:
     """Return where texts are kept: a file for each place that this program is installed at."""
-    system = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
+    system = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", "")
     here = hashlib.sha256(repr((sys.prefix, __file__)).encode()).hexdigest()[:8]
-    return (Path(system) if system else Path("~/.cache")).expanduser() / "auditor" / f"catalogue-{here}.json"
+    cache = Path(system) if Path(system).is_absolute() else Path("~/.cache")  # the XDG specification has relative ones passed over
+    return cache.expanduser() / "auditor" / f"catalogue-{here}.json"

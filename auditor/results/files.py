@@ -31,8 +31,8 @@ def located(name: str, base: Path | None = None) -> list[Path]:
         return []
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a crash leaves either the old content or the new, never half of one.
+def write_atomically(path: Path, content: bytes, private: bool = False) -> None:
+    """Write a file so that a crash leaves either the old content or the new, never half of one; ``private``ly as ``publish`` has it.
 
     A device or a pipe is written to; it must not be replaced by a file.
     """
@@ -46,7 +46,7 @@ def write_atomically(path: Path, content: bytes) -> None:
             handle.write(content)
             handle.flush()
             os.fsync(descriptor)  # a full disk may say so only now, and a name must not be given to what is not there yet
-        publish(Path(temporary), path)
+        publish(Path(temporary), path, private)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 import pytest
@@ -108,9 +109,55 @@ def test_a_file_that_is_none_of_ours_is_passed_over(tmp_path, monkeypatch, conte
     monkeypatch.delitem(sys.modules, "auditor.registry")
     monkeypatch.setattr(kept, "_keep", lambda before: 1 / 0)
     place = kept._place()
-    place.parent.mkdir()
+    place.parent.mkdir(mode=0o700)
     place.mkdir() if content is None else place.write_bytes(content)
     assert kept.answer("list", lambda: "made") == "made"
+
+
+def nobody_elses(place):
+    place.parent.mkdir(mode=0o700)
+    place.write_text(json.dumps({"state": kept._state([]), "files": [], "answers": {"list": "kept"}}))
+    place.chmod(0o600)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="owners and modes are Unix's")
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda place, _: place.chmod(0o620),
+        lambda place, _: place.parent.chmod(0o777),
+        lambda place, patch: patch.setattr(os, "geteuid", lambda: place.stat().st_uid + 1),
+        lambda place, patch: patch.setattr(kept, "LARGEST", 10),
+        lambda place, _: (place.unlink(), os.mkfifo(place)),
+        lambda place, _: (place.unlink(), place.symlink_to("/dev/zero")),
+    ],
+    ids=["others-write-it", "others-write-its-folder", "of-another", "huge", "pipe", "endless"],
+)
+def test_what_another_user_may_have_put_there_is_never_printed(tmp_path, monkeypatch, spoil):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delitem(sys.modules, "auditor.registry")
+    nobody_elses(kept._place())
+    assert kept.answer("list", lambda: "made") == "kept"
+    spoil(kept._place(), monkeypatch)
+    monkeypatch.setattr(kept, "_keep", lambda before: None)
+    assert kept.answer("list", lambda: "made") == "made"
+
+
+def test_nothing_is_written_through_a_link_in_a_folder_that_others_write_to(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(pages, "answers", lambda: {})
+    mine, place = tmp_path / "mine", kept._place()
+    mine.write_text("mine")
+    place.parent.mkdir()
+    place.parent.chmod(0o777)
+    place.symlink_to(mine)
+    kept._keep(before=2**63)
+    assert mine.read_text() == "mine"
+
+
+def test_a_relative_folder_of_caches_is_passed_over(monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "here")
+    assert kept._place().is_absolute()
 
 
 def test_a_process_with_plugins_of_its_own_asks_the_registry(monkeypatch):
