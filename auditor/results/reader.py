@@ -66,7 +66,7 @@ def _table(file: Path, beside: dict[str, Any]) -> Measurements:
         raise _no_results(file, "measurements.file must be the name of a file beside it")
     try:
         content = (file.parent / name).read_bytes()
-    except OSError:
+    except (OSError, ValueError):  # a NUL byte
         raise AuditorError(f"{file.parent / name}: no such file; {file.name} has its measurements there") from None
     if hashlib.sha256(content).hexdigest() != beside.get("sha256"):
         raise AuditorError(f"{file.parent / name}: not the table that {file.name} was written with (its checksum differs)")

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+NAMES = "names"
+"""Key of the metadata that have names as they are, by what stands for each in the table."""
 LARGEST_INTEGER = 2**63
 """Integers from here on have no column type of their own in Parquet, and stand there as text."""
 
@@ -39,12 +41,16 @@ def frame(measurements: Measurements) -> pd.DataFrame:
 
 
 def arrow(measurements: Measurements) -> pa.Table:
-    """Return the table with explicit types, so that an empty or all-null column keeps its own; ``sweep`` is JSON text."""
+    """Return the table with explicit types, so that an empty or all-null column keeps its own; ``sweep`` is JSON text.
+
+    Names stand in it escaped: they come from files, and whoever prints the table must not be steered by them. Metadata have them as they are.
+    """
     import pyarrow as pa
 
     number, whole, text = pa.float64(), pa.int64(), pa.string()
     types = {"coalition": pa.list_(whole), "levels": pa.list_(number), "replicate": whole, "coalition_size": whole, "level_min": number}
     arrays = {}
+    names: dict[str, str] = {}
     for field, column in _columns(measurements).items():
         if isinstance(column, Coded):
             kind, values = types.get(field, text), column.values
@@ -52,11 +58,15 @@ def arrow(measurements: Measurements) -> pa.Table:
                 values = [json.dumps(value) for value in values]
             if field.startswith("sweep.") and not any(isinstance(value, str) for value in values):
                 kind = None  # numbers of whichever type they are
-            found = pa.array(_safe(values) if kind == text else values, type=kind).take(pa.array(column.places))
+            if kind == text:
+                shown = [value if value is None else visible_on_one_line(value) for value in values]
+                names |= {safe: value for safe, value in zip(shown, values, strict=True) if safe != value}
+                values = shown
+            found = pa.array(values, type=kind).take(pa.array(column.places))
         else:
             found = pa.array(column, from_pandas=True)  # NaN, of which a record has None, is null
         arrays[visible_on_one_line(field)] = found
-    return pa.table(arrays)
+    return pa.table(arrays, metadata={NAMES: json.dumps(names)} if names else None)
 
 
 def parquet(measurements: Measurements) -> bytes:
@@ -82,21 +92,18 @@ def from_parquet(content: bytes) -> Measurements:
 
     try:
         table = pq.read_table(pa.BufferReader(content), columns=list(Measurement._fields))
+        names: dict[Any, str] = json.loads((table.schema.metadata or {}).get(NAMES.encode(), b"{}"))
         columns: dict[str, Any] = {}
         for field, found in zip(Measurement._fields, table.select(Measurement._fields).itercolumns(), strict=True):
             if field in NUMBERS:
                 columns[field] = found.cast(pa.float64()).to_numpy()
             else:
-                columns[field] = Coded.of(tuple(value) if isinstance(value, list) else value for value in found.to_pylist())
+                values = (tuple(value) if isinstance(value, list) else names.get(value, value) for value in found.to_pylist())
+                columns[field] = Coded.of(values)
         points = columns["sweep"]
         return Measurements(columns | {"sweep": points._replace(values=[json.loads(point) for point in points.values])})
-    except (pa.ArrowException, KeyError, TypeError) as error:
+    except (pa.ArrowException, OSError, RecursionError, AttributeError, KeyError, TypeError) as error:
         raise ValueError(type(error).__name__) from None
-
-
-def _safe(values: Sequence[str | None]) -> list[str | None]:
-    """Escape names: they come from files, and whoever prints the table must not be steered by them."""
-    return [None if name is None else visible_on_one_line(name) for name in values]
 
 
 def _columns(measurements: Measurements) -> dict[str, Column]:

@@ -129,6 +129,46 @@ def test_what_is_wrong_in_a_long_table_is_said(long, changes, shown):
     assert str(caught.value) == f"{long / 'results.parquet'}: not the results of an audit ({shown})"
 
 
+def test_names_that_would_steer_a_terminal_come_back_as_they_are_and_stand_escaped_in_the_file():
+    names = ["<script>", "a\x1b[31m\nb\u202e", "age"]
+    content = tidy.parquet(Measurements.of([BLANK._replace(attribute=name, reason=name) for name in names]))
+    assert [(record.attribute, record.reason) for record in tidy.from_parquet(content)] == [(name, name) for name in names]
+    assert pq.read_table(pa.BufferReader(content))["attribute"].to_pylist() == ["<script>", r"a\u001b[31m\nb\u202e", "age"]
+
+
+def swept(text):
+    table = tidy.arrow(Measurements.of(RECORDS[:1]))
+    return table.set_column(0, "sweep", pa.array([text]))
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 100_000, "9" * 5_000, '{"a": NaN}', None])
+def test_a_sweep_point_that_is_no_json_is_refused(long, text):
+    stored(long, swept(text))
+    with pytest.raises(AuditorError, match=r"results\.parquet: not the results of an audit"):
+        AuditResult.load(long)
+
+
+def test_a_table_that_is_torn_is_refused():
+    content = bytearray(tidy.parquet(Measurements.of(RECORDS)))
+    refused = 0
+    for place in range(4, len(content), len(content) // 40):
+        torn = content[:place] + bytes(20) + content[place + 20 :]
+        try:
+            tidy.from_parquet(bytes(torn))
+        except ValueError:
+            refused += 1
+    assert refused > 10
+
+
+@pytest.mark.parametrize("name", ["../results.parquet", "/etc/passwd", "..", "", "results.parquet\0", "x" * 5_000, None, 3])
+def test_a_table_that_cannot_be_beside_is_refused(long, name):
+    document = json.loads((long / "results.json").read_text())
+    document["measurements"]["file"] = name
+    (long / "results.json").write_text(json.dumps(document))
+    with pytest.raises(AuditorError):
+        AuditResult.load(long)
+
+
 def test_a_table_that_is_another_or_none_is_refused(long):
     stored(long, pa.table({"value": [1.0]}))
     with pytest.raises(AuditorError, match="not the results of an audit"):
