@@ -34,6 +34,7 @@ from auditor.numerics.blocks import block_head, row_blocks
 from auditor.parameters import explain
 from auditor.registry import PluginParameters, register
 from auditor.results.files import located
+from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.noise_law import DenseNoise, NoiseLaw
 from auditor.schemes.base.noise_shapes import check_covariance, matrix_of_file
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments, table_moments
@@ -101,7 +102,7 @@ class Published(Scheme):
         check(levels)
 
     def check_table(self, table: Table, asked: DataUse) -> None:
-        """Refuse copies whose records are not the table's, row by row; warn where nobody can tell."""
+        """Refuse copies whose records are not the table's, row by row, or not one after the other where noise is; warn if nobody can tell."""
         if asked.standardize:
             raise AuditorError("published copies are in the data's own units: `standardize` must be false")
         by_row = self.parameters.key is None
@@ -109,7 +110,15 @@ class Published(Scheme):
             check_joined_by_row(asked)
         why = "; `missing: drop` left records of the original out, and a copy must lack the same ones" if asked.missing == "drop" else ""
         copies = list(self._read(table, exact=asked.rows is None, why=why))
-        for note in (*chain.from_iterable(map(notes_of, map(self._find, self.parameters.copies))), *self._common(table, copies).notes):
+        common = self._common(table, copies)
+        stated = self._stated()
+        gaps = common.table.cut is not None and (np.diff(common.table.cut.rows) > 1).any()
+        if gaps and isinstance(stated, AdditiveScheme) and stated.serial(table_moments(table).scale) is not None:
+            raise AuditorError(
+                "law: `serial` noise follows on from record to record, and between those that all copies have in full some are missing; "
+                "audit a stretch that is whole, or leave `law` out"
+            )
+        for note in (*chain.from_iterable(map(notes_of, map(self._find, self.parameters.copies))), *common.notes):
             warnings.warn(AuditorWarning(note), stacklevel=2)
         for copy in copies if not self.parameters.aligned else ():
             columns = np.flatnonzero(copy.said)

@@ -8,6 +8,7 @@ import pytest
 
 import auditor
 from auditor.data.sources.series import autoregression
+from auditor.errors import AuditorError
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +32,26 @@ def test_copies_in_files_are_held_to_the_memory_that_is_stated_of_their_noise(fi
         "expect": ["noise-follows-law"],
     })  # fmt: skip
     assert result.expectations[0].status == status
+
+
+def test_copies_that_lack_records_between_others_are_not_held_to_a_law_from_record_to_record(files):
+    """What looks like the noise before a record is that of another: honest copies would be said to break their law."""
+    x, y = (pd.read_csv(files / f"{name}.csv").rename_axis("id").reset_index().astype({"id": str}) for name in ("x", "follows"))
+    x.to_csv(files / "x-id.csv", index=False)
+
+    def audited(some):
+        y[some].to_csv(files / "some.csv", index=False)
+        return auditor.run({
+            "schema": 1, "data": {"source": str(files / "x-id.csv"), "columns": ["a", "b"]}, "attacks": ["llse"], "schemes": [{
+                "name": "published", "copies": [str(files / "some.csv")], "levels": [0.5], "key": "id",
+                "law": {"scheme": "corner-wave", "serial": "data"},
+            }],
+            "expect": ["noise-follows-law"],
+        }).expectations[0].status  # fmt: skip
+
+    assert audited(x.index < 3900) == "holds"
+    with pytest.raises(AuditorError, match=r"`serial` noise follows on .* some are missing"):
+        audited(x.index % 10 > 0)
 
 
 def test_intervals_of_a_linear_attack_hold_its_theory():

@@ -567,7 +567,7 @@ def test_perturb_appends_records_and_says_which_options_belong_to_which(folder, 
     status, out, err = auditor(*batch)
     assert (status, "copy-2-batch-2.csv" in out) == (0, True)
     assert "9 of 9 records of the batch equal one that is out already" in err
-    assert "name the originals of each batch that is out, in order: 2; got 1" in auditor(*batch)[2]
+    assert "name the originals of each batch that is out, in order, each by --earlier FILE: 2; got 1" in auditor(*batch)[2]
     assert "--earlier goes with --append" in auditor("perturb", *common, "--earlier", "x.csv")[2]
     assert "missing option --levels" in auditor("perturb", "january.csv", "--scheme", "corner-wave")[2]
 

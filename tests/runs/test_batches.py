@@ -247,7 +247,7 @@ def test_a_later_batch_is_rounded_and_cut_off_as_the_first_was(tmp_path):
 def test_what_is_no_release_or_not_what_was_released_is_refused(tmp_path):
     january, february, march = written(tmp_path)
     assert "holds no release that records can be appended to" in refusal(append_copies, february, tmp_path, [january])
-    assert "name the originals of each batch that is out, in order: 1; got 0" in refusal(append_copies, february, tmp_path / "out", [])
+    assert "name the originals of each batch that is out, in order, each by --earlier FILE: 1; got 0" in refusal(append_copies, february, tmp_path / "out", [])
     pd.read_csv(january)[:400].to_csv(march, index=False)
     assert "has 400 records, and 500 of its batch are out" in refusal(append_copies, february, tmp_path / "out", [march])
     said = refusal(append_copies, march, tmp_path / "out", [february])  # as many records, but others

@@ -18,6 +18,7 @@ neighbours. So the deviation that a guarantee is made of is that of the noise gi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import floor
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator
@@ -62,7 +63,8 @@ def serial_law(serial: Literal["none", "data"] | list[float], table: TableMoment
     if found.memory**rows > FORGOTTEN:
         raise AuditorError(
             f"serial: noise that fades by a factor of {found.memory:.6g} a record still shows after {rows:,} records, as many as are drawn "
-            f"at once of {width} attributes; state some of less memory, as [{FORGOTTEN ** (1 / rows):.2g}], or perturb fewer columns"
+            f"at once of {width} attributes; state some of less memory, as [{floor(FORGOTTEN ** (1 / rows) * 1e6) / 1e6:g}], or perturb fewer "
+            "columns"
         )
     return found
 
