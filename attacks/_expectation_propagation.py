@@ -222,7 +222,8 @@ def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
         Begun with the normals that the rows' ``u`` and ``s`` state.
     """
     u, s = rows.u, rows.s
-    m, start = prior.means[:, None], 1.0 / np.maximum(s, GRAIN)
+    # only normal noise is there at the start: a normal in place of Laplace noise would drag a row far off by its square, past all repair
+    m, start = prior.means[:, None], np.array([each is None for each in rows.likelihoods]) / np.maximum(s, GRAIN)
     (K, n), M = (prior.size, len(u)), np.eye(len(s)) + prior.covariances * start
     one = np.linalg.solve(M, prior.covariances)  # (V⁻¹ + diag p)⁻¹ for any V, of each component, and then of each row
     h, p, log_C = np.tile(start * u, (K, 1, 1)), np.tile(start, (K, n, 1)), np.zeros((K, n, len(s)))
