@@ -203,6 +203,8 @@ class NoisyRows:
 
     error: ClassVar[float] = 0.0
     """By how many nats a row's log-likelihood may be off: so much it must gain from more components."""
+    most_steps: ClassVar[int] = MOST_STEPS
+    """Of EM; if the noise is not normal, after those under normal noise of the same variances."""
 
     u: Array = field(repr=False)
     s: Array = field(repr=False)
@@ -244,8 +246,10 @@ class RowsInNormalNoise(NoisyRows):
 
 def deconvolved(prior: Mixture, rows: NoisyRows) -> Mixture:
     """Return what EM makes of a mixture, started from it, until a step gains next to nothing."""
+    if not isinstance(rows, RowsInNormalNoise):
+        prior = deconvolved(prior, RowsInNormalNoise(rows.u, rows.s, rows.fourth))
     last, least = -np.inf, GAIN * max(1.0, len(rows.u) / 5_000)
-    for _ in range(MOST_STEPS):
+    for _ in range(rows.most_steps):
         new, likelihood = rows.step(prior)
         if likelihood - last < least:
             return prior

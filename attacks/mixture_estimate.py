@@ -63,7 +63,7 @@ from auditor.plugin import (
 )
 
 MOST_ROWS = 5_000
-"""Rows that a prior is learnt from under noise that is not Gaussian, where a step of EM takes a hundred times as long."""
+"""Rows that a prior is learnt from under noise that is not Gaussian, where EM takes longer."""
 
 
 @register
