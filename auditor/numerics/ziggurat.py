@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+import scipy  # its parts are imported when they are first used
 
 from auditor.types import Array
 
@@ -67,5 +67,5 @@ def _settled(x: Array, layer: NDArray[np.int64], uniform: Callable[[int], Array]
     Anew from all of N(0, 1) where a point lies above f, and beyond r in layer 0: ``−Φ⁻¹(p)``, p uniform below ½ or ``Φ(−r)``.
     """
     height = HEIGHT[layer] + uniform(x.size) * (HEIGHT[layer + 1] - HEIGHT[layer])
-    p = (uniform(x.size) + 2.0**-54) * np.where(layer == 0, ndtr(-R), 0.5)
-    return np.where((layer > 0) & (height < np.exp(-0.5 * x * x)), x, np.copysign(ndtri(p), x))
+    p = (uniform(x.size) + 2.0**-54) * np.where(layer == 0, scipy.special.ndtr(-R), 0.5)
+    return np.where((layer > 0) & (height < np.exp(-0.5 * x * x)), x, np.copysign(scipy.special.ndtri(p), x))
