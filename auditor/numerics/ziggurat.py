@@ -16,8 +16,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 import scipy  # its parts are imported when they are first used
+from numpy.typing import NDArray
 
 from auditor.types import Array
 
