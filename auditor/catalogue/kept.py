@@ -56,7 +56,7 @@ def _read(place: Path) -> Any:
     OSError
         There is none, or it is not the user's alone, too large, or a pipe or a device, which might be read without end.
     """
-    with open(os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # else a pipe is waited for
+    with os.fdopen(os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # else a pipe is waited for
         found = os.fstat(file.fileno())
         if not (_own(found) and _own(place.parent.stat()) and stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST):
             raise PermissionError(place)

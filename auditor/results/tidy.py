@@ -43,14 +43,15 @@ def frame(measurements: Measurements) -> pd.DataFrame:
 def arrow(measurements: Measurements) -> pa.Table:
     """Return the table with explicit types, so that an empty or all-null column keeps its own; ``sweep`` is JSON text.
 
-    Names stand in it escaped: they come from files, and whoever prints the table must not be steered by them. Metadata have them as they are.
+    Names stand in it escaped: they come from files, and whoever prints the table must not be steered by them. The metadata have them as
+    they are.
     """
     import pyarrow as pa
 
     number, whole, text = pa.float64(), pa.int64(), pa.string()
     types = {"coalition": pa.list_(whole), "levels": pa.list_(number), "replicate": whole, "coalition_size": whole, "level_min": number}
     arrays = {}
-    names: dict[str, str] = {}
+    names: dict[Any, Any] = {}
     for field, column in _columns(measurements).items():
         if isinstance(column, Coded):
             kind, values = types.get(field, text), column.values

@@ -113,7 +113,8 @@ def _tables_before(scheme: Scheme, asked: Asked, earlier: Sequence[str], folder:
     """
     out, categorical = batches_of(manifest), scheme.engine == "categorical"
     if len(earlier) != len(out):
-        raise AuditorError(f"{folder}: name the originals of each batch that is out, in order, each by --earlier FILE: {len(out)}; got {len(earlier)}")
+        wanted = f"{len(out)}; got {len(earlier)}"
+        raise AuditorError(f"{folder}: name the originals of each batch that is out, in order, each by --earlier FILE: {wanted}")
     given = zip(earlier, out, strict=True)
     before = [replace(asked, data=path, treatment=replace(asked.treatment, missing=part["missing"])) for path, part in given]
     tables: list[Any] = [part.categories() for part in before] if categorical else _numbers(before)

@@ -102,7 +102,7 @@ class Published(Scheme):
         check(levels)
 
     def check_table(self, table: Table, asked: DataUse) -> None:
-        """Refuse copies whose records are not the table's, row by row, or not one after the other where noise is; warn if nobody can tell."""
+        """Refuse copies whose records are not the table's, or lack some that their noise follows on from; warn where nobody can tell."""
         if asked.standardize:
             raise AuditorError("published copies are in the data's own units: `standardize` must be false")
         by_row = self.parameters.key is None

@@ -148,6 +148,13 @@ def test_what_is_no_autoregression_is_refused_where_it_stands(serial, why):
     assert "schemes[0].serial" in str(caught.value)
 
 
+def test_the_coefficient_that_a_refusal_names_is_accepted():
+    """Of two columns a block is so long that the largest one would be rounded up to 1."""
+    with pytest.raises(AuditorError, match=r"of less memory, as \[0\.999894\]"):
+        auditor.perturb(series(50), "corner-wave", [1.0], serial=[1 - 1e-6])
+    auditor.perturb(series(50), "corner-wave", [1.0], serial=[0.999894])
+
+
 def test_noise_that_remembers_more_than_a_block_is_refused_and_so_is_a_batch_after_too_few_records(short_blocks):
     longest = FORGOTTEN ** (1 / 64)
     with pytest.raises(AuditorError, match="still shows after 64 records"):

@@ -61,10 +61,10 @@ def serial_law(serial: Literal["none", "data"] | list[float], table: TableMoment
     width = len(table.mean)
     found, rows = Autoregression(coefficients), block_rows(width)
     if found.memory**rows > FORGOTTEN:
+        longest = floor(FORGOTTEN ** (1 / rows) * 1e6) / 1e6  # rounded up it might be 1, which no stationary series has
         raise AuditorError(
             f"serial: noise that fades by a factor of {found.memory:.6g} a record still shows after {rows:,} records, as many as are drawn "
-            f"at once of {width} attributes; state some of less memory, as [{floor(FORGOTTEN ** (1 / rows) * 1e6) / 1e6:g}], or perturb fewer "
-            "columns"
+            f"at once of {width} attributes; state some of less memory, as [{longest:g}], or perturb fewer columns"
         )
     return found
 
