@@ -12,12 +12,12 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
 
 from auditor import registry
 from auditor.errors import AuditorError
@@ -25,7 +25,7 @@ from auditor.results import reader, tidy
 from auditor.results.disclosure import disclosed
 from auditor.results.files import write_atomically
 from auditor.results.measurements import Coded, Measurements
-from auditor.results.records import SCHEMA_VERSION, SCHEMA_VERSION_BESIDE, DataSummary, Distribution, ExpectationRecord
+from auditor.results.records import SCHEMA_VERSION, SCHEMA_VERSION_BESIDE, DataSummary, Distribution, ExpectationRecord, Measurement
 from auditor.results.remedies import Remedy
 from auditor.text.safe_text import clean, escaped
 
@@ -125,6 +125,13 @@ class Partial(BaseModel):
     signal: str | None = None
 
 
+def _table(given: Any) -> Measurements:
+    """Return measurements as the table: records as they are, and what JSON has of them checked."""
+    if isinstance(given, Measurements) or (isinstance(given, Sequence) and all(isinstance(record, Measurement) for record in given)):
+        return Measurements.of(given)
+    return Measurements.of(TypeAdapter(list[Measurement]).validate_python(given))
+
+
 class AuditResult(BaseModel):
     """Everything an audit found.
 
@@ -142,7 +149,7 @@ class AuditResult(BaseModel):
     plugins: list[PluginSummary] = Field(default_factory=list)
     references: list[Reference] = Field(default_factory=list)
     expectations: list[ExpectationRecord]
-    measurements: Annotated[Measurements, BeforeValidator(Measurements.of)]
+    measurements: Annotated[Measurements, BeforeValidator(_table), PlainSerializer(lambda table: [record._asdict() for record in table])]
     distributions: list[Distribution] = Field(default_factory=list)
     attack_kinds: dict[str, str] = Field(default_factory=dict, description="kind of each attack that was tried or left out, by its name")
     untried: list[str] = Field(default_factory=list, description="attacks that apply, by name, and that the scenario leaves out")

@@ -76,9 +76,9 @@ def test_the_best_of_a_few_starts_is_far_from_the_truth_half_as_often(monkeypatc
 
 def test_contrast_is_least_for_gaussian_components():
     """``Σ (E log cosh s − 0.3746)²``: of ±1, ``(log cosh 1 − 0.3746)²``; of a Gaussian component 0 but for sampling."""
-    s = np.tile([1.0, -1.0], 500)[:, None]
+    s = np.tile([1.0, -1.0], 500)[None, :]
     assert _fastica.contrast(s) == pytest.approx((np.log(np.cosh(1.0)) - 0.37456720749) ** 2, rel=1e-9)
-    assert _fastica.contrast(np.random.default_rng(0).standard_normal((100_000, 1))) < 16 / 100_000
+    assert _fastica.contrast(np.random.default_rng(0).standard_normal((1, 100_000))) < 16 / 100_000
 
 
 def test_matching_finds_order_and_signs():
@@ -121,9 +121,9 @@ def test_a_step_is_that_of_the_paper():
     W = orthogonal(np.random.default_rng(0).standard_normal((2, 2)))
     new = np.zeros((2, 2))
     for k in range(2):
-        for row in z:
+        for row in z.T:
             u = float(W[k] @ row)
-            new[k] += (row * np.tanh(u) - (1 - np.tanh(u) ** 2) * W[k]) / len(z)
+            new[k] += (row * np.tanh(u) - (1 - np.tanh(u) ** 2) * W[k]) / len(z.T)
     values, vectors = np.linalg.eigh(new @ new.T)
     new = vectors @ np.diag(values**-0.5) @ vectors.T @ new
     found = step(z, W)
@@ -272,7 +272,7 @@ def test_a_gaussian_attribute_may_have_a_fixed_point_on_either_sign_and_theory_t
 def test_two_gaussian_components_have_no_theory_however_many_rows():
     for seed in range(300):
         s = draws(("normal", "normal"), 300, seed)
-        assert leak_deviation(Unmixing.beside(s, np.eye(2), np.ones(2)).apply(s)).max() > 0.1
+        assert leak_deviation(Unmixing.beside(s, np.eye(2), np.ones(2)).apply(s).T).max() > 0.1
     for rows in (500, 5000):
         release = perturb(table(TWO_NORMAL, rows=rows), "rotation", [0], seed=2)
         assert attack("ica", release, knowledge={"known-records": 20}).theory is None
@@ -295,7 +295,7 @@ def test_where_leaks_are_small_the_attack_ends_next_to_the_truth():
             signs = found.signs[np.abs(found.apply(s).T @ s).argmax(axis=0)]
             best = Unmixing.beside(s, np.eye(len(shapes)), signs)
             agrees = np.abs(as_released(best, s) - as_released(found, s)).max() < 1e-6
-            deviation = leak_deviation(best.apply(s)).max()
+            deviation = leak_deviation(best.apply(s).T).max()
             ends[bool(deviation <= LARGEST_LEAK)].append(agrees)
     assert len(ends[True]) > 180
     assert np.mean(ends[True]) >= 0.997

@@ -26,7 +26,7 @@ class NextOnly(Bridge):
         higher = [k for k, other in enumerate(self._levels) if other >= level]
         high, left = (self._levels[higher[0]], self._copies[higher[0]]) if higher else (1.0, self._original)
         copy = draws.pick(left, None, *coins(high, level, None, self._size))
-        self._keep(level, copy)
+        self.keep(level, copy)
         return copy
 
 
