@@ -19,14 +19,15 @@ def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     """Yield the result for each item, in order; few are begun before they are asked for, so that few are held."""
     threads = min(MOST_THREADS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     waiting: deque[Future[R]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            for item in items:
-                waiting.append(pool.submit(work, item))
-                if len(waiting) > threads:
-                    yield waiting.popleft().result()
-            while waiting:
+    pool = ThreadPoolExecutor(threads)
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > threads:
                 yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        # Nobody is waited for: of results that an error left halfway this runs when they are collected, in any thread and at any moment,
+        # and one that is just starting holds the lock that the end of every other needs (`threading._shutdown_locks_lock`).
+        pool.shutdown(wait=False, cancel_futures=True)

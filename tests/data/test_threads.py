@@ -1,0 +1,30 @@
+"""Work in threads comes in order, and what is left of it holds nobody up."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import nullcontext
+
+import pytest
+
+from auditor.data.columns.threads import in_threads
+
+
+def test_results_come_in_the_order_of_the_items() -> None:
+    assert list(in_threads(lambda k: k * k, range(50))) == [k * k for k in range(50)]
+
+
+def test_an_error_is_raised_where_its_result_was_due() -> None:
+    results = in_threads(lambda k: 1 // (3 - k), range(50))
+    assert [next(results) for _ in range(3)] == [0, 0, 1]
+    with pytest.raises(ZeroDivisionError):
+        next(results)
+
+
+@pytest.mark.timeout(60)
+def test_results_that_are_collected_while_a_thread_starts_wait_for_none() -> None:
+    """A thread that starts holds a lock of Python's own (until 3.12), and may collect what an error left halfway: each waited for the other."""
+    results = in_threads(lambda k: k, range(50))
+    assert next(results) == 0
+    with getattr(threading, "_shutdown_locks_lock", None) or nullcontext():
+        results.close()
