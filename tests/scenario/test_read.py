@@ -844,10 +844,10 @@ WRITTEN = {"relative": lambda path: "parts/", "absolute": str, "slash": lambda p
 def test_a_folder_of_parts_is_a_table(parts, write):
     document = of_source(write(parts))
     assert auditor.run(document).data[0].rows == 4
-    jsonschema.validate(document, scenario_schema())
+    schema = jsonschema.Draft202012Validator(scenario_schema())  # `jsonschema.validate` would check the schema itself each time
+    schema.validate(document)
     for wrong in ("parts", "table.xlsx"):
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(of_source(wrong), scenario_schema())
+        assert not schema.is_valid(of_source(wrong))
 
 
 def test_a_folder_of_parts_is_found_beside_the_scenario_and_resumed(parts, tmp_path, monkeypatch):
