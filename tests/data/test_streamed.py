@@ -20,7 +20,7 @@ from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks
 from tests.tiers import every_pair
 
-ROWS = 110_000
+ROWS = 150_000
 CSV_ROWS = 95_000
 """Two blocks, as the other forms: a text takes longer to read."""
 
