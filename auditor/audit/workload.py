@@ -41,7 +41,7 @@ MERGE_BYTES = 48
 MOMENTS_BESIDE = 10
 """Moments beside those of all groups: their sum, the law, correlations of the noise and the like (measured at 1,000 and 3,000 columns)."""
 NUMBERS_LOADED, CATEGORIES_LOADED = 270 * 2**20, 200 * 2**20
-"""Resident memory of a process with the interpreter, the libraries that an engine uses, and a small audit (measured: 224 without trees, 206)."""
+"""Resident memory of a process with what an engine loads, after a small audit (measured: 224 without trees, 206)."""
 RECORD_BYTES = 600
 """A row of results, from the maps that its figures come from to the files that it is written to (measured at 65,535 coalitions: 570)."""
 
