@@ -25,7 +25,7 @@ SCENARIO: dict[str, Any] = {
     "coalitions": ["singles", "all"],
     "attacks": ["spectral-filter", "svd-filter", {"name": "svd-filter", "id": "shrunk", "shrinkage": "optimal"}],
     "measures": ["error-bounds"],
-    "sweep": {"schemes[0].noise.variance": [1, 25, 400], "data.spectrum.count": [1, 4, 10]},
+    "sweep": {"schemes[0].noise.variance": [1, 25, 400], "data.spectrum.count": [1, 10]},
 }
 
 
@@ -46,7 +46,7 @@ def cells() -> dict[tuple[Any, ...], dict[str, float]]:
 def test_every_cell_of_a_sweep_is_between_its_bounds() -> None:
     """The inequalities are sure, not likely: no standard error is allowed for, only rounding."""
     bounded = {key: cell for key, cell in cells().items() if "error_floor" in cell}
-    assert len(bounded) == 9 * 3 * 2 * 3 * 3  # points, schemes, filters that do not shrink, states of knowledge, coalitions
+    assert len(bounded) == 6 * 3 * 2 * 3 * 3  # points, schemes, filters that do not shrink, states of knowledge, coalitions
     for key, cell in bounded.items():
         assert cell["error_floor"] <= cell["normalized_error"] + 1e-9, key
         assert cell["normalized_error"] <= cell.get("error_ceiling", np.inf) + 1e-9, key
@@ -61,10 +61,9 @@ def test_there_are_none_where_no_theorem_applies() -> None:
 
 def test_the_bounds_are_not_empty_words() -> None:
     """White noise below the large eigenvalues: the range is narrow about the error. Where everything is kept it is the error itself."""
-    for spectrum, factor in ((1, 1.5), (4, 1.9)):
-        cell = cells()[25, spectrum, "white", "svd-filter", "perfect", (1,)]
-        assert 0.75 * cell["normalized_error"] < cell["error_floor"]
-        assert cell["error_ceiling"] < factor * cell["normalized_error"]
+    cell = cells()[25, 1, "white", "svd-filter", "perfect", (1,)]
+    assert 0.75 * cell["normalized_error"] < cell["error_floor"]
+    assert cell["error_ceiling"] < 1.5 * cell["normalized_error"]
     all_kept = cells()[1, 10, "white", "svd-filter", "perfect", (1,)]
     assert all_kept["error_floor"] > 0.95 * all_kept["normalized_error"]
     assert all_kept["error_ceiling"] < 1.05 * all_kept["normalized_error"]
@@ -90,5 +89,5 @@ def test_what_is_no_range_is_refused_and_costs_the_attack_its_cell(claimed: Any,
     monkeypatch.setattr(Claims, "claimed", claimed)
     with lent("attack", Claims):
         scenario = SCENARIO | {"attacks": ["claims", "ndr"], "sweep": {}, "schemes": SCENARIO["schemes"][:1]}
-        found = {r.attack: r.status for r in auditor.run(scenario | {"knowledge": ["perfect"], "coalitions": [[1]]}).measurements}
+        found = {r.attack: r.status for r in auditor.run(scenario | {"knowledge": ["perfect"], "coalitions": [[1]]}).measurements if r.attack}
     assert found == {"claims": "failed", "ndr": "ok"}
