@@ -152,6 +152,7 @@ _WORKS = {
         "J. Jin, E. McMurtry, B. I. P. Rubinstein and O. Ohrimenko. Are we there yet? Timing and floating-point attacks on differential "
         "privacy systems. Proceedings of the IEEE Symposium on Security and Privacy, 473–488, 2022."
     ),
+    "cover2006": "T. M. Cover and J. A. Thomas. Elements of Information Theory, second edition. Wiley, 2006.",
     "clopper1934": (
         "C. J. Clopper and E. S. Pearson. The use of confidence or fiducial limits illustrated in the case of the binomial. "
         "Biometrika 26(4), 404–413, 1934."
