@@ -33,6 +33,7 @@ from auditor.adversary.knowledge import (
     KnownRecords,
     KnownSample,
     Perfect,
+    PublishedModel,
     UniformPrior,
     UnmatchedRecords,
 )
@@ -62,7 +63,7 @@ __all__ = [
     "ClassRecords", "Coalition", "Codes", "Copies", "Cost", "DataError", "DenseNoise", "Estimated", "Evidence", "ExactMoments",
     "Expectation", "Filter", "Indices", "Inference", "Inferred", "Judgement", "Key", "Knowledge", "KnownAttributes", "KnownPairs",
     "KnownRecords", "KnownSample", "KroneckerNoise", "LinearAttack", "Moments", "NoiseDensity", "NoiseLaw", "NotApplicable", "Perfect",
-    "Plugin", "PluginError", "PluginParameters", "Prior", "Reconstruction", "Records", "Renderer", "RowAttack", "SampleCounts",
-    "SampleMoments", "Sampler", "Scheme", "Source", "Step", "Table", "TableMoments", "Transform", "TransformScheme", "UniformLaw",
-    "UniformPrior", "UniformScheme", "UnmatchedRecords", "UnpairedRecords", "View", "mask", "register", "stream",
+    "Plugin", "PluginError", "PluginParameters", "Prior", "PublishedModel", "Reconstruction", "Records", "Renderer", "RowAttack",
+    "SampleCounts", "SampleMoments", "Sampler", "Scheme", "Source", "Step", "Table", "TableMoments", "Transform", "TransformScheme",
+    "UniformLaw", "UniformPrior", "UniformScheme", "UnmatchedRecords", "UnpairedRecords", "View", "mask", "register", "stream",
 ]  # fmt: skip

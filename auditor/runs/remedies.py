@@ -20,9 +20,9 @@ import numpy as np
 import scipy  # its parts are imported when they are first used
 
 from auditor.data.table import Table
-from auditor.expectations.exposure import given_in_clear
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil
+from auditor.results.in_clear import in_clear
 from auditor.results.measurements import Measurements
 from auditor.results.records import Measurement, mean_theory, pooled
 from auditor.results.remedies import Remedy
@@ -67,7 +67,7 @@ def _strongest(measurements: Measurements) -> list[Sequence[Measurement]]:
     """
     errors = measurements.taken(measurements.where(metric="normalized_error", status="ok") & ~measurements.where(attack=None))
     knowledge, attribute = errors.columns["knowledge"], errors.columns["attribute"]
-    clear = np.array([[given_in_clear(known, name) for name in attribute.values] for known in knowledge.values], dtype=bool)
+    clear = np.array([[name in names for name in attribute.values] for names in map(in_clear, knowledge.values)], dtype=bool)
     measured = ~np.isnan(errors.columns["value"]) & ~clear[knowledge.places, attribute.places]
     errors = errors.taken(measured)
     cell, name = errors.cells(), errors.columns["attribute"].places

@@ -18,6 +18,7 @@ from auditor.adversary.knowledge import (
     KnownRecords,
     KnownSample,
     Perfect,
+    PublishedModel,
     UniformPrior,
     UnmatchedRecords,
 )
@@ -49,7 +50,8 @@ def states(rows: int) -> list[Knowledge]:
     """Return every state of knowledge that so many records can give."""
     half = rows // 2
     known: list[Knowledge] = [Estimated(max(2, rows - rows // 4)), KnownRecords(half), UnmatchedRecords(half), KnownSample(half)]
-    return [Perfect(), UniformPrior(), KnownAttributes(("a",)), KnownAttributes(("a", "b")), *(known if half else known[:1])]
+    modelled = PublishedModel(max(2, rows - rows // 4), target="b", on=("a",), known=True)
+    return [Perfect(), UniformPrior(), KnownAttributes(("a",)), KnownAttributes(("a", "b")), modelled, *(known if half else known[:1])]
 
 
 @dataclass(frozen=True)
