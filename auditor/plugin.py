@@ -34,6 +34,7 @@ from auditor.adversary.knowledge import (
     KnownSample,
     Perfect,
     PublishedModel,
+    PublishedRules,
     UniformPrior,
     UnmatchedRecords,
 )
@@ -63,7 +64,8 @@ __all__ = [
     "ClassRecords", "Coalition", "Codes", "Copies", "Cost", "DataError", "DenseNoise", "Estimated", "Evidence", "ExactMoments",
     "Expectation", "Filter", "Indices", "Inference", "Inferred", "Judgement", "Key", "Knowledge", "KnownAttributes", "KnownPairs",
     "KnownRecords", "KnownSample", "KroneckerNoise", "LinearAttack", "Moments", "NoiseDensity", "NoiseLaw", "NotApplicable", "Perfect",
-    "Plugin", "PluginError", "PluginParameters", "Prior", "PublishedModel", "Reconstruction", "Records", "Renderer", "RowAttack",
-    "SampleCounts", "SampleMoments", "Sampler", "Scheme", "Source", "Step", "Table", "TableMoments", "Transform", "TransformScheme",
-    "UniformLaw", "UniformPrior", "UniformScheme", "UnmatchedRecords", "UnpairedRecords", "View", "mask", "register", "stream",
+    "Plugin", "PluginError", "PluginParameters", "Prior", "PublishedModel", "PublishedRules", "Reconstruction", "Records", "Renderer",
+    "RowAttack", "SampleCounts", "SampleMoments", "Sampler", "Scheme", "Source", "Step", "Table", "TableMoments", "Transform",
+    "TransformScheme", "UniformLaw", "UniformPrior", "UniformScheme", "UnmatchedRecords", "UnpairedRecords", "View", "mask", "register",
+    "stream",
 ]  # fmt: skip

@@ -8,7 +8,8 @@
 | ``known-records`` | ``Records`` in clear with their copies' rows |
 | ``unmatched-records``, ``known-sample`` | ``UnpairedRecords`` in clear |
 
-Of categories: the exact ``Prior``, ``SampleCounts`` of the copies' values, or ``KnownPairs`` of codes; nothing with ``uniform-prior``.
+Of categories: the ``Prior``, exact or with ``rules`` what was published makes of it; ``SampleCounts`` of the copies' values, or
+``KnownPairs`` of codes; nothing with ``uniform-prior``.
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ class UnpairedRecords(Given):
 
 @dataclass(frozen=True)
 class Prior(Given):
-    """The exact prior of the domain's values, shape (s,)."""
+    """The prior of the domain's values, shape (s,): the table's own, or the one of most entropy under what was published of it."""
 
     what = "the prior, which this knowledge does not give"
     probabilities: Array = field(repr=False)

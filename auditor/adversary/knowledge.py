@@ -182,12 +182,84 @@ class PublishedModel(Estimated):
         return {self.name: spec}
 
 
+@dataclass(frozen=True)
+class Rule:
+    """An association rule, ``when ⇒ then``: both some attributes with a value each.
+
+    Attributes
+    ----------
+    when, then : tuples of (str, value)
+        ``when`` may be empty: the rule then states how many have ``then``.
+    confidence : float or None
+        Share of those with ``when`` that have ``then``, in (0, 1]; None, as support: the table's own.
+    support : float or None
+        Share of all records that have both, in (0, confidence].
+    """
+
+    when: tuple[tuple[str, Any], ...]
+    then: tuple[tuple[str, Any], ...]
+    confidence: float | None = None
+    support: float | None = None
+
+    def __str__(self) -> str:
+        """``if age = old then pay = high``, with ``(0.9, 0.1)`` where its figures are stated."""
+        when, then = (" and ".join(f"{name} = {value}" for name, value in part) for part in (self.when, self.then))
+        figures = "" if self.confidence is None else f" ({self.confidence:g}, {self.support:g})"
+        return f"{f'if {when} then ' if when else ''}{then}{figures}"
+
+
+@dataclass(frozen=True)
+class PublishedRules(Knowledge):
+    """Marginal tables and association rules of categories that the owner published beside the copies; nothing else of the data.
+
+    Attributes
+    ----------
+    margins : tuple of tuples of str
+        The attributes of each marginal table of the table's own shares.
+    rules : tuple of Rule
+    known : tuple of str
+        Attributes whose true values the adversary has, of every record.
+    """
+
+    name = "rules"
+    margins: tuple[tuple[str, ...], ...] = ()
+    rules: tuple[Rule, ...] = ()
+    known: tuple[str, ...] = ()
+
+    @property
+    def in_clear(self) -> tuple[str, ...]:
+        """Those that are known."""
+        return self.known
+
+    @property
+    def label(self) -> str:
+        """``rules(age × sex, sex × pay; known: age)``."""
+        published = ", ".join([*(" × ".join(names) for names in self.margins), *map(str, self.rules)])
+        known = f"; known: {', '.join(self.known)}" if self.known else ""
+        return f"{self.name}({published}{known})"
+
+    def spec(self) -> Any:
+        """Return it as a scenario would spell it."""
+        spec: dict[str, Any] = {}
+        if self.margins:
+            spec["margins"] = [list(names) for names in self.margins]
+        if self.rules:
+            spec["if-then"] = [
+                {"if": dict(rule.when), "then": dict(rule.then)}
+                | ({} if rule.confidence is None else {"confidence": rule.confidence, "support": rule.support})
+                for rule in self.rules
+            ]
+        return {self.name: spec | ({"known": list(self.known)} if self.known else {})}
+
+
 KINDS: dict[str, type[Knowledge]] = {
     cls.name: cls
-    for cls in (Perfect, UniformPrior, Estimated, KnownRecords, UnmatchedRecords, KnownSample, KnownAttributes, PublishedModel)
-}
+    for cls in (
+        Perfect, UniformPrior, Estimated, KnownRecords, UnmatchedRecords, KnownSample, KnownAttributes, PublishedModel, PublishedRules,
+    )
+}  # fmt: skip
 
 EXPECTED = (
     "'perfect', 'uniform-prior', {estimated: {rows: r}}, {known-records: p}, {unmatched-records: p}, {known-sample: size}, "
-    "{known-attributes: [names]} or {model: {target: name, on: [names], rows: r}}"
+    "{known-attributes: [names]}, {model: {target: name, on: [names], rows: r}} or {rules: {margins: [[names]]}}"
 )

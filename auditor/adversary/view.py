@@ -119,7 +119,7 @@ class View(Informed):
     @property
     def known_columns(self) -> NDArray[np.intp]:
         """Places of the attributes whose true values the adversary has for every record."""
-        return np.array(sorted(self.attributes.index(name) for name in self.knowledge.in_clear), dtype=np.intp)
+        return np.flatnonzero(np.isin(self.attributes, self.knowledge.in_clear))
 
     @cached_property
     def weights(self) -> Array:

@@ -15,7 +15,9 @@ from auditor.adversary.knowledge import (
     KnownRecords,
     Perfect,
     PublishedModel,
+    PublishedRules,
     Regression,
+    Rule,
     UniformPrior,
 )
 from auditor.errors import did_you_mean
@@ -69,6 +71,8 @@ def parse_knowledge(value: Any) -> Knowledge:
     path: Path = () if isinstance(value, dict) and "name" in value else (name,)
     if name == Estimated.name:
         return _parse_estimated(argument, path)
+    if name == PublishedRules.name:
+        return parse_rules(argument, path)
     if name == PublishedModel.name:
         return parse_model(argument, path)
     kind = KINDS[name]
@@ -158,6 +162,71 @@ def _parse_figures(argument: dict[str, Any], path: Path, wrong: list[tuple[Path,
             wrong.append(((*path, *place), f"must be at least 0; got {shown(value)}"))
     *b, intercept, variance = figures.values()
     return list(coefficients), None if len(wrong) > before else Regression(tuple(map(float, b)), float(intercept), float(variance))
+
+
+def parse_rules(argument: Any, path: Path) -> PublishedRules:
+    """Read published margins and association rules.
+
+    Raises
+    ------
+    KnowledgeError
+        Saying what was expected, and where.
+    """
+    fields = ("margins", "if-then", "known")
+    if not isinstance(argument, dict):
+        raise KnowledgeError([(path, f"must be {{margins: [[names]]}} or {{if-then: [rules]}}; got {shown(argument)}")])
+    wrong: list[tuple[Path, str]] = [
+        ((*path, key), f"is not a known field{did_you_mean(key, fields)}") for key in argument if key not in fields
+    ]
+    if not argument.keys() & {"margins", "if-then"}:
+        wrong.append((path, "must name what was published: margins, or rules under if-then"))
+    margins, stated, known = (argument.get(key, []) for key in fields)
+    for key, value in (("margins", margins), ("if-then", stated)):
+        if key in argument and not (isinstance(value, list) and value):
+            wrong.append(((*path, key), f"must be a list of at least one; got {shown(value)}"))
+    margins = [[names] if isinstance(names, str) else names for names in margins] if isinstance(margins, list) else []
+    known = [known] if isinstance(known, str) else known
+    named = [(("margins", place), names) for place, names in enumerate(margins)] + ([(("known",), known)] if "known" in argument else [])
+    for place, names in named:
+        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            wrong.append(((*path, *place), f"must be a list of column names, none of them twice; got {shown(names)}"))
+    rules = [_parse_rule(rule, (*path, "if-then", place), wrong) for place, rule in enumerate(stated if isinstance(stated, list) else [])]
+    if wrong:
+        raise KnowledgeError(wrong)
+    return PublishedRules(tuple(map(tuple, margins)), tuple(rule for rule in rules if rule is not None), tuple(known))
+
+
+def _parse_rule(rule: Any, path: Path, wrong: list[tuple[Path, str]]) -> Rule | None:
+    """Return a rule, noting what is wrong with it; None then."""
+    before, fields = len(wrong), ("if", "then", "confidence", "support")
+    if not isinstance(rule, dict):
+        wrong.append((path, f"must be {{if: {{column: value}}, then: {{column: value}}}}; got {shown(rule)}"))
+        return None
+    wrong += [((*path, key), f"is not a known field{did_you_mean(key, fields)}") for key in rule if key not in fields]
+    when, then = rule.get("if", {}), rule.get("then", {})
+    for key, part in (("if", when), ("then", then)):
+        stated = isinstance(part, dict) and all(isinstance(value, str | int | float) for value in part.values())
+        if not stated or (key == "then" and not part):
+            wrong.append(((*path, key), f"must be {{column: value}}; got {shown(part)}"))
+    if len(wrong) > before:
+        return None
+    wrong += [((*path, "then", name), "stands under if, too") for name in then if name in when]
+    confidence, support = (_share(rule, key, path, wrong) for key in ("confidence", "support"))
+    if ("confidence" in rule) != ("support" in rule):
+        missing = "support" if "confidence" in rule else "confidence"
+        wrong.append(((*path, missing), "is required beside the other of confidence and support"))
+    elif confidence is not None and support is not None and support > confidence:
+        wrong.append(((*path, "support"), f"must be at most the confidence, {confidence:g}; got {support:g}"))
+    return None if len(wrong) > before else Rule(tuple(when.items()), tuple(then.items()), confidence, support)
+
+
+def _share(rule: dict[str, Any], key: str, path: Path, wrong: list[tuple[Path, str]]) -> float | None:
+    """Return a figure of a rule; None where it is not stated, or where it is no share, which is noted."""
+    value = rule.get(key)
+    if key in rule and (isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1):
+        wrong.append(((*path, key), f"must be a share, above 0 and at most 1; got {shown(value)}"))
+        return None
+    return None if value is None else float(value)
 
 
 def _parse_known_attributes(argument: Any, path: Path) -> KnownAttributes:

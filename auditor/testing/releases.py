@@ -19,6 +19,7 @@ from auditor.adversary.knowledge import (
     KnownSample,
     Perfect,
     PublishedModel,
+    PublishedRules,
     UniformPrior,
     UnmatchedRecords,
 )
@@ -168,7 +169,8 @@ class Categories(Case):
         """Return what can be known of categories."""
         most = len(self.original)
         possible = [state for state in states(most) if not isinstance(state, KnownAttributes)]
-        return [state for state in possible if not isinstance(state, Estimated) or state.rows <= most]
+        margins = PublishedRules(((str(self.original.name),),))
+        return [margins, *(state for state in possible if not isinstance(state, Estimated) or state.rows <= most)]
 
 
 def cases(scheme: Scheme) -> Iterator[Case]:

@@ -116,6 +116,8 @@ class Reading:
                     found[coalition] = alone[coalition]
                 elif share > 0:
                     errors = [(variances[name], self.figures(setting, ERROR, name).get(coalition)) for name in given if name in variances]
+                    if all(one is None for _, one in errors):
+                        continue  # of categories there are no errors of single attributes: those of records are of what was not given
                     theirs = sum(v * one.value for v, one in errors if one is not None) / sum(variances.values())
                     found[coalition] = shown.map(lambda value, theirs=theirs, share=share: (value - theirs) / share)  # type: ignore[misc]
 

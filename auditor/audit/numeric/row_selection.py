@@ -6,6 +6,7 @@
 | ``known-attributes`` | the same, and the true values of some columns | all rows; a known column's error is 0 |
 | ``estimated`` | moments of the copies over some released rows | all rows |
 | ``model`` | these, a published regression, and the predictors' true values if they are known | all rows; a known column's error is 0 |
+| ``rules`` | published margins and rules, and the true values of some columns | all records; what is known of them is not counted |
 | ``known-records`` | some rows in clear with their copies' rows | **the other rows**: what it was given is no discovery |
 | ``unmatched-records`` | some rows in clear, in no order | the other rows |
 | ``known-sample`` | some rows in clear, **held back from its copies** | the other rows |
@@ -23,7 +24,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from auditor.adversary.knowledge import Estimated, Knowledge, KnownAttributes, KnownRecords, KnownSample, PublishedModel
+from auditor.adversary.knowledge import Estimated, Knowledge, KnownAttributes, KnownRecords, KnownSample, PublishedModel, PublishedRules
+from auditor.adversary.published_rules import published_prior
 from auditor.audit.numeric.gather import Draw, draws_of, key_of
 from auditor.audit.numeric.row_theory import Originals
 from auditor.data.table import Table
@@ -53,6 +55,10 @@ def check_knowledge(knowledge: Knowledge, table: Table) -> None:
         for place, name in enumerate(knowledge.on):
             _check_column(name, table, (predictors, place if knowledge.regression is None else name))
         _check_column(knowledge.target, table, ("target",))
+    if isinstance(knowledge, PublishedRules):
+        if table.categorical is None:
+            raise DataError("is of categories, and the table has none: name columns under data.categorical or data.bin")
+        published_prior(knowledge, table.categorical.attributes, table.categorical.prior)
     if isinstance(knowledge, KnownAttributes):
         for name in knowledge.attributes:
             _check_column(name, table)
