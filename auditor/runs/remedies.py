@@ -21,7 +21,7 @@ import scipy  # its parts are imported when they are first used
 
 from auditor.data.table import Table
 from auditor.numerics.combination import best_unbiased_combination
-from auditor.numerics.linear_algebra import Pencil
+from auditor.numerics.linear_algebra import Pencil, clip_to_psd, regression
 from auditor.results.in_clear import in_clear
 from auditor.results.measurements import Measurements
 from auditor.results.records import Measurement, mean_theory, pooled
@@ -30,7 +30,7 @@ from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.scheme import Scheme, TableMoments
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.schemes.replacement.law import left_by_retention
-from auditor.types import Array, Coalition
+from auditor.types import Array, Coalition, Indices
 
 HALF = 0.5
 NOTHING = 1e-6
@@ -55,7 +55,9 @@ def remedy_of(
     if not exposed:
         return None
     if isinstance(scheme, UniformScheme):
-        return _replaced(exposed[0], scheme, levels, table)
+        # what who knows some columns is left with depends on what else was published of the others, and retention does not change that
+        open_ = [cell for cell in exposed if not in_clear(cell[0].knowledge)]
+        return _replaced(open_[0], scheme, levels, table) if open_ else None
     found = [_added(cell, scheme, levels, table.attributes, moments) for cell in exposed]
     return max(found, key=lambda one: (not one.levels, one.levels or [1.0 - one.unknown]))  # what the worst attribute needs
 
@@ -93,14 +95,25 @@ def _added(
     if not isinstance(scheme, AdditiveScheme) or one.attribute not in attributes or left < NOTHING:
         return remedy
     shape = scheme.law(levels, moments.scale).shape
-    curve = _curve(Pencil.of(moments.covariance, shape), moments.covariance, attributes.index(one.attribute))
+    j, K_X = attributes.index(one.attribute), moments.covariance
+    known = np.flatnonzero(np.isin(attributes, in_clear(one.knowledge)))
+    curve = _curve(Pencil.of(_beyond(K_X, known), shape), K_X, j)
+    if curve(FURTHEST) <= HALF:  # what is known of the record without any copy: no noise takes that back
+        return remedy.model_copy(update={"lossless": None})
     held, every = (_told(scheme, levels, copies) for copies in (one.coalition, tuple(range(1, len(levels) + 1))))
     worth, half = _where(curve, left), _where(curve, HALF)
     if worth is None or half is None or held <= 0.0:
         return remedy
-    lossless = every >= min(levels) * (1.0 - 1e-9)
+    lossless = known.size > 0 or every >= min(levels) * (1.0 - 1e-9)  # what data-shaped noise leaves beside known attributes is not told
     needed = [float(f"{level * half / worth:.3g}") for level in levels]
     return remedy.model_copy(update={"levels": needed, "lossless": None if lossless else float(f"{max(1.0, held / worth):.3g}")})
+
+
+def _beyond(K_X: Array, known: Indices) -> Array:
+    """Return the covariance of what known attributes leave of all, shape (N, N)."""
+    if not known.size:
+        return K_X
+    return clip_to_psd(K_X - regression(K_X[:, known], K_X[np.ix_(known, known)]) @ K_X[known], K_X)
 
 
 def _told(scheme: AdditiveScheme, levels: Sequence[float], copies: Coalition) -> float:
