@@ -41,6 +41,7 @@ from auditor.plugin import (
     Perfect,
     PluginParameters,
     Prior,
+    PublishedRules,
     SampleCounts,
     UniformLaw,
     UniformPrior,
@@ -65,7 +66,7 @@ class Posterior(CategoricalAttack):
 
     name = "posterior"
     reference = "xiao2009, Appendix 2"
-    knowledge = (Perfect.name, UniformPrior.name, Estimated.name, KnownRecords.name)
+    knowledge = (Perfect.name, UniformPrior.name, Estimated.name, KnownRecords.name, PublishedRules.name)
     assumes = "The adversary knows how copies were made; tuples are independent."
     wins = "With every fresh copy; a multilevel copy adds nothing to a less perturbed one."
 
@@ -85,7 +86,7 @@ class Posterior(CategoricalAttack):
             return Bayes(np.full(view.size, 1.0 / view.size), view.law)
         if isinstance(view.knowledge, Estimated):
             return Bayes(self._estimated(view), view.law, fixed=False)
-        return Bayes(view.need(Prior).probabilities, view.law)
+        return Bayes(view.need(Prior).probabilities, view.law, own_prior=isinstance(view.knowledge, Perfect))
 
     def predicates(self, labels: Sequence[Any]) -> Mapping[str, NDArray[np.bool_]]:
         """Return the statements asked for."""
@@ -117,12 +118,13 @@ class Posterior(CategoricalAttack):
 
 @dataclass
 class Bayes(Inference):
-    """Bayes' rule under a prior and a law; ``exact`` is whether the law is the copies' own, so that they cannot contradict it."""
+    """Bayes' rule under a prior and a law; ``own_prior``, ``exact``: whether these are the table's, so that no copy contradicts them."""
 
     prior: Array = field(repr=False)
     law: UniformLaw
     fixed: bool = True
     exact: bool = True
+    own_prior: bool = True
 
     def posterior(self, copies: Sequence[Codes]) -> Array:
         """Return the posterior, shape (b, s).
@@ -134,8 +136,8 @@ class Bayes(Inference):
         """
         joint = self._joint(self.prior, copies)
         evidence = joint.sum(axis=1, keepdims=True)
-        lost = np.flatnonzero(~(evidence > 0)) if not self.fixed else ()
-        if len(lost):  # an estimated prior has ruled out what these copies show: it was wrong there, and says nothing
+        lost = np.flatnonzero(~(evidence > 0)) if not (self.fixed and self.own_prior) else ()
+        if len(lost):  # a prior that was estimated or published has ruled out what these copies show: it was wrong there, and says nothing
             joint[lost] = self._joint(np.full(self.prior.size, 1.0 / self.prior.size), [copy[lost] for copy in copies])
             evidence = joint.sum(axis=1, keepdims=True)
         if not (evidence > 0).all():

@@ -55,6 +55,18 @@ _WORKS = {
         "K. Liu, C. Giannella and H. Kargupta. A survey of attack techniques on privacy-preserving data perturbation methods. "
         "In C. C. Aggarwal and P. S. Yu (eds.), Privacy-Preserving Data Mining: Models and Algorithms, Springer, 2008."
     ),
+    "kantarcioglu2004": (
+        "M. Kantarcıoğlu, J. Jin and C. Clifton. When do data mining results violate privacy? Proceedings of the 10th ACM SIGKDD "
+        "International Conference on Knowledge Discovery and Data Mining, 599–604, 2004."
+    ),
+    "deming1940": (
+        "W. E. Deming and F. F. Stephan. On a least squares adjustment of a sampled frequency table when the expected marginal totals are "
+        "known. The Annals of Mathematical Statistics 11(4), 427–444, 1940."
+    ),
+    "csiszar1975": (
+        "I. Csiszár. I-divergence geometry of probability distributions and minimization problems. The Annals of Probability 3(1), "
+        "146–158, 1975."
+    ),
     "xiao2009": (
         "X. Xiao, Y. Tao and M. Chen. Optimal random perturbation at multiple privacy levels. "
         "Proceedings of the VLDB Endowment 2(1), 814–825, 2009."
