@@ -39,11 +39,11 @@ def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, ta
     check_finite_maps(maps.weights, maps.offsets)
     K_X, judged = release.moments.covariance, opened.gathered.judged(knowledge)
     _count(opened, maps, knowledge, tally)
-    follows_on = law is not None and law.serial is not None
+    drawn_again = law is not None and not law.tells_spread
     again = None
-    if law is not None and not opened.replicated and (follows_on or not maps.fixed):
-        again = (_released_again if follows_on else _redrawn)(opened, attack, knowledge, law)
-    alone = law is None or (follows_on and not release.scheme.makes_copies)  # nobody can draw such copies again
+    if law is not None and not opened.replicated and (drawn_again or not maps.fixed):
+        again = (_released_again if drawn_again else _redrawn)(opened, attack, knowledge, law)
+    alone = law is None or (drawn_again and not release.scheme.makes_copies)  # nobody can draw such copies again
     why: ErrorBar = "jackknife" if alone else "replicates-needed"
 
     def by_rows(places: NDArray[np.intp]) -> OnRows:
@@ -122,7 +122,10 @@ def _redrawn(opened: Opened, attack: LinearAttack, knowledge: Knowledge, law: No
 
 
 def _released_again(opened: Opened, attack: LinearAttack, knowledge: Knowledge, law: NoiseLaw) -> Array | None:
-    """Return the same from whole releases, in which noise follows on as it does; of tables of more than a block replicates tell."""
+    """Return the same from whole releases, in which noise follows on, or goes with the values, as it does.
+
+    Of tables of more than a block replicates tell.
+    """
     found = []
     for other in opened.released_again(ROW_REDRAWS):
         try:
