@@ -4,6 +4,26 @@ Uses ``auditor.schemes.base``, and ``auditor.schemes.replacement`` where categor
 common; how a copy without a law is attacked is not known here: see ``auditor.adversary``.
 """
 
-from auditor.schemes.masking import multiplicative_noise, rounding, top_coding
+from auditor.schemes.masking import (
+    condensation,
+    data_swapping,
+    micro_aggregation,
+    multiplicative_noise,
+    rank_swapping,
+    resampling,
+    rounding,
+    sampling,
+    top_coding,
+)
 
-__all__ = ["multiplicative_noise", "rounding", "top_coding"]
+__all__ = [
+    "condensation",
+    "data_swapping",
+    "micro_aggregation",
+    "multiplicative_noise",
+    "rank_swapping",
+    "resampling",
+    "rounding",
+    "sampling",
+    "top_coding",
+]
