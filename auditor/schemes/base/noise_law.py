@@ -115,12 +115,13 @@ class KroneckerNoise:
 
         Cumulants of independent increments add, so that of the increment from level a to b is ``κ₄(b) − κ₄(a)``.
         """
-        if self.distribution in ("gaussian", "unstated"):
+        distribution = self.distribution
+        if distribution == "gaussian" or distribution == "unstated":
             return None
         variances = np.clip(np.diag(self.shape), 0.0, None) / (1.0 if self.units is None else self.units**2)
         levels = np.clip(np.diag(self.level_covariance), 0.0, None)
         low, high = _increments(levels) if self.one_process else (np.zeros_like(levels), levels)
-        return np.concatenate([_excess(self.distribution, a * variances, b * variances) for a, b in zip(low, high, strict=True)])
+        return np.concatenate([_excess(distribution, a * variances, b * variances) for a, b in zip(low, high, strict=True)])
 
     @property
     def tells_spread(self) -> bool:
@@ -205,7 +206,7 @@ def _increments(levels: Array) -> tuple[Array, Array]:
     return below, levels
 
 
-def _excess(distribution: Distribution | Literal["unstated"], low: Array, high: Array) -> Array:
+def _excess(distribution: Distribution, low: Array, high: Array) -> Array:
     """Return the excess kurtosis of increments from variances ``low`` to ``high``, in squared units of a lattice; 0 where there is none."""
     begun, ended = (np.array([v * v * excess_kurtosis(distribution, v) if v > 0 else 0.0 for v in ends]) for ends in (low, high))
     return np.asarray((ended - begun) / np.where(high > low, high - low, 1.0) ** 2)

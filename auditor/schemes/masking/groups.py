@@ -20,7 +20,7 @@ from auditor.types import Array, Indices
 def in_deviations(X: Array) -> Array:
     """Return columns less their means, in units of their standard deviations, shape (n, N); constant ones are 0."""
     deviation = X.std(axis=0)
-    return (X - X.mean(axis=0)) / np.where(deviation > 0, deviation, np.inf)
+    return np.asarray((X - X.mean(axis=0)) / np.where(deviation > 0, deviation, np.inf))
 
 
 def mdav(Z: Array, k: int) -> Indices:
@@ -82,4 +82,4 @@ def means(X: Array, g: Indices) -> Array:
 
 
 def _squares(Z: Array, centre: Array) -> Array:
-    return np.square(Z - centre).sum(axis=1)
+    return np.asarray(np.square(Z - centre).sum(axis=1))

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from auditor.numerics.random_streams import Rng
@@ -57,7 +58,7 @@ class TopCoding(MaskedScheme):
         return Y
 
 
-def code_of(X: Array, beyond: Array, quantile: Array, mean: bool) -> Array:
+def code_of(X: Array, beyond: NDArray[np.bool_], quantile: Array, mean: bool) -> Array:
     """Return what stands for the values beyond a quantile, shape (N,): the quantile, or their mean in each column that has any."""
     count = beyond.sum(axis=0)
     return np.where(mean & (count > 0), np.where(beyond, X, 0.0).sum(axis=0) / np.maximum(count, 1), quantile)
