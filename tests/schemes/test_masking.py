@@ -296,6 +296,29 @@ def test_a_copy_that_is_nearly_the_table_is_found_out_from_known_records(scheme,
     assert found.normalized_error < 0.1
 
 
+def audited(scheme, seed=0, **parameters):
+    X = people(300)
+    result = auditor.run({
+        "data": {"source": "inline", "values": {"age": X[:, 0].tolist(), "income": X[:, 1].tolist()}}, "seed": seed, "attacks": ["ndr"],
+        "schemes": [{"name": scheme, "levels": [3] if scheme == "micro-aggregation" else [1.0]} | parameters], "knowledge": ["perfect"],
+    })  # fmt: skip
+    return next(m for m in result.measurements if m.metric == "normalized_error" and m.attribute == "age")
+
+
+def test_an_error_bar_has_in_it_what_all_rows_share():
+    """Of a rounding's one origin a jackknife over rows sees nothing: its bar is a third of this."""
+    found = [audited("rounding", seed, origin="random") for seed in range(12)]
+    spread = np.std([one.value for one in found], ddof=1)
+    reported = np.sqrt(np.mean([one.std_error**2 for one in found]))
+    assert 0.5 < reported / spread < 2.0
+
+
+def test_a_mask_that_draws_nothing_has_no_error_bar():
+    found = audited("micro-aggregation")
+    assert found.value > 0
+    assert found.std_error == 0.0
+
+
 NO_LEVEL = [("rounding", -0.5), ("top-coding", 0.0), ("top-coding", 1.0), ("multiplicative-noise", -0.1),
             ("micro-aggregation", 1), ("condensation", 2.5), ("rank-swapping", 1.1), ("data-swapping", -0.1), ("resampling", 0), ("sampling", 0)]  # fmt: skip
 
