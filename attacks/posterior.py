@@ -48,7 +48,7 @@ from auditor.plugin import (
     mask,
     register,
 )
-from auditor.schemes.replacement.estimated_law import EstimatedLaw, estimated_retention, learnt
+from auditor.schemes.replacement.estimated_law import estimated_retention, learnt
 from auditor.schemes.replacement.law import fresh_chances, step
 
 MOST_LOG = 600.0
@@ -95,7 +95,7 @@ class Posterior(CategoricalAttack):
     def _estimated(self, view: CategoricalView) -> Array:
         """The prior from the least perturbed copy, which holds most of what is known of it."""
         best = view.law.best - 1
-        if isinstance(view.law, EstimatedLaw):
+        if not view.law.by_retention:
             T = view.law.transition_matrix(None, best + 1)
             return prior_of_chances(view.need(SampleCounts).counts[best], T, self.parameters.prior == "em")
         counts, level = view.need(SampleCounts).counts[best], view.law.levels[best]
@@ -109,7 +109,7 @@ class Posterior(CategoricalAttack):
         pairs = view.need(KnownPairs)
         x = pairs.original
         prior = (np.bincount(x, minlength=view.size) + 1.0) / (x.size + view.size)
-        if isinstance(view.law, EstimatedLaw):
+        if not view.law.by_retention:
             copies = dict(enumerate(pairs.copies, start=1))
             return Bayes(prior, learnt(x, copies, [view.size], [tuple(copies)]), fixed=False, exact=False)
         levels = tuple(estimated_retention(x, y, view.size, view.law.pi) for y in pairs.copies)
@@ -145,7 +145,7 @@ class Bayes(Inference):
         return np.asarray(np.divide(joint, evidence, out=joint))
 
     def _joint(self, prior: Array, copies: Sequence[Codes]) -> Array:
-        if isinstance(self.law, EstimatedLaw):
+        if not self.law.by_retention:
             return prior * self.law.likelihood(copies)
         if self.law.multilevel:
             return chain_joint(prior, self.law, copies, self.exact)

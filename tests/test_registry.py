@@ -101,10 +101,12 @@ SCHEMES = [name for name in registry.names("scheme") if name != "published" and 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_extending_a_release_leaves_the_copies_that_are_out_alone(scheme):
-    X = people(50).round() if registry.get("scheme", scheme).on_lattice else people(50)
-    release = auditor.perturb(X, scheme, [1.0, 0.25], seed=7)
+    cls = registry.get("scheme", scheme)
+    X = people(50).round() if cls.on_lattice else people(50)
+    low, high, between = cls.trial_levels
+    release = auditor.perturb(X, scheme, [high, low], seed=7)
     before = [copy.copy() for copy in release.copies]
-    longer = release.extend([0.5], seed=8)
+    longer = release.extend([between], seed=8)
     assert len(longer.copies) == 3
     for old, kept, new in zip(before, release.copies, longer.copies, strict=False):
         pd.testing.assert_frame_equal(old, kept)
