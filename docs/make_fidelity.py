@@ -12,12 +12,12 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import auditor
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement, cells
 from docs.fidelity_rows import ROOT, Paper, Row, Selector, papers
@@ -214,7 +214,7 @@ def main(arguments: Sequence[str]) -> int:
     if wrong:
         sys.stderr.write("".join(f"{problem}\n" for problem in wrong))
         return 1
-    run = "not run now" if asked.no_tests else f"passed on {datetime.now(UTC):%Y-%m-%d}, version {auditor.__version__}"
+    run = "not run now" if asked.no_tests else f"passed on {datetime.now(UTC):%Y-%m-%d}, version {version('auditor')}"
     text = page(given, texts, runs, f"{len(tests)} of them, {run}")
     if asked.write:
         asked.write.write_text(text, encoding="utf-8")
