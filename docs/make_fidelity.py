@@ -150,6 +150,9 @@ class Results:
                 missing.append(f"{scenario}: not in {self.folder}")
                 continue
             result = AuditResult.load(self.folder / scenario)
+            if result.partial is not None:
+                missing.append(f"{scenario}: {result.partial.finished} of {result.partial.tasks} tasks are finished")
+                continue
             runs[scenario] = result.model_copy(update={"measurements": []})
             for selector in selectors:
                 if selector.scenario == scenario:
@@ -182,8 +185,18 @@ def _line(row: Row, texts: dict[int, str]) -> str:
     todo = [f"*not measured*: {safe(row.todo)}"] if row.todo else []
     prints = safe(row.prints) + (f"<br>*Erratum*: {safe(row.erratum)}" if row.erratum else "")
     lives = "<br>".join(f"`{path}`" for path in row.lives)
-    columns = ["; ".join(row.at), safe(row.claim), prints, "<br>".join([*figures, *tests, *todo]), lives]
+    columns = [places(row.at), safe(row.claim), prints, "<br>".join([*figures, *tests, *todo]), lives]
     return f"| {' | '.join(columns)} |\n"
+
+
+def places(at: Sequence[str]) -> str:
+    """Return places as they are written: those of one kind together, ``Theorem 4; Equations 14, 15``."""
+    kinds: dict[str, list[str]] = {}
+    for place in at:
+        kind, _, number = place.partition(" ")
+        kinds.setdefault(kind, []).append(number)
+    plural = {"Appendix": "Appendices", "Corollary": "Corollaries"}
+    return "; ".join(f"{kind if len(some) == 1 else plural.get(kind, f'{kind}s')} {', '.join(some)}" for kind, some in kinds.items())
 
 
 def _when(runs: dict[str, AuditResult]) -> str:

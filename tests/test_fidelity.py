@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from auditor.results.model import AuditResult, Provenance
+from auditor.results.model import AuditResult, Partial, Provenance
 from auditor.results.records import AttributeSummary, DataSummary, ExpectationRecord, Measurement
 from docs import make_fidelity
 from docs.fidelity_rows import Paper, Row, Selector, is_test, papers
@@ -25,7 +25,7 @@ def test_every_numbered_thing_has_a_row_and_every_row_leads_somewhere(paper: Pap
 def test_the_page_was_written_from_the_list_as_it_is(paper: Paper) -> None:
     lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     for row in paper.rows:
-        assert any(line.startswith(f"| {'; '.join(row.at)} | {make_fidelity.safe(row.claim)} |") for line in lines), row.name
+        assert any(line.startswith(f"| {make_fidelity.places(row.at)} | {make_fidelity.safe(row.claim)} |") for line in lines), row.name
     assert not [line for line in lines if re.search(r"\|\s*\|", line)]
 
 
@@ -112,6 +112,17 @@ def test_a_selector_finds_one_figure_or_one_line(selector: Selector, told: str) 
 def test_a_selector_that_finds_nothing_or_too_much_is_refused(selector: Selector, told: str) -> None:
     with pytest.raises(make_fidelity.Missing, match=told):
         make_fidelity.measured(selector, RESULT)
+
+
+def test_places_of_one_kind_stand_together() -> None:
+    assert make_fidelity.places(["Theorem 4", "Equation 14", "Equation 15", "Section 5.1, remark"]) == "Theorem 4; Equations 14, 15; Section 5.1, remark"
+    assert make_fidelity.places(["Appendix A", "Appendix B"]) == "Appendices A, B"
+
+
+def test_a_run_that_was_stopped_is_not_whole(tmp_path: Path) -> None:
+    stopped = RESULT.model_copy(update={"partial": Partial(finished=1, tasks=2, why="Ctrl-C")})
+    stopped.save(tmp_path / "quickstart")
+    assert make_fidelity.Results(tmp_path).fill([Selector("quickstart", "Age", metric="rmse")])[2] == ["quickstart: 1 of 2 tasks are finished"]
 
 
 def test_a_scenario_that_was_not_run_is_missing(tmp_path: Path) -> None:
