@@ -57,6 +57,8 @@ class Selector:
         """What is wrong with it; empty where nothing is."""
         if sum(map(bool, (self.metric, self.expectation, self.column))) != 1:
             return "must name one of metric, expectation and column"
+        if self.of not in ("", "largest", "smallest"):
+            return "of must be largest or smallest"
         if not self.label:
             return "must say in its label what is measured"
         return "" if (ROOT / "scenarios" / f"{self.scenario}.yaml").is_file() else f"there is no scenario {self.scenario}"
@@ -142,7 +144,8 @@ def _paper(key: str, given: dict[str, Any]) -> Paper:
 def _row(paper: str, given: dict[str, Any]) -> Row:
     row = {name: tuple(value) if isinstance(value, list) else str(value).strip() for name, value in given.items()}
     row["measured"] = tuple(_made(Selector, one, f"{paper}, {given.get('at')}") for one in given.get("measured", []))
-    return _made(Row, {"paper": paper, "at": (), "claim": "", "prints": "", "lives": (), **row}, f"{paper}, {given.get('at')}")
+    made: Row = _made(Row, {"paper": paper, "at": (), "claim": "", "prints": "", "lives": (), **row}, f"{paper}, {given.get('at')}")
+    return made
 
 
 def _made(kind: Any, given: dict[str, Any], place: str) -> Any:

@@ -21,7 +21,7 @@ import numpy as np
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement, cells
 from docs.fidelity_rows import ROOT, Paper, Row, Selector, papers
-from reports.figures.figures import braces, clipped, figure, number, with_error
+from reports.figures.figures import Figure, braces, clipped, figure, number, with_error
 from reports.markdown import safe
 
 FIELDS = ("scheme", "attack", "knowledge", "attribute")
@@ -63,9 +63,11 @@ def measured(selector: Selector, result: AuditResult) -> str:
         told = {_place(selector.along, records[0]): _told(records) for records in found}
         if len(told) < len(found):
             raise Missing(f"{len(found)} cells, {len(told)} of which differ in {selector.along}")
+        if selector.only and len(told) < len(selector.only):
+            raise Missing(f"{len(told)} of {len(selector.only)} values of {selector.along} are there")
         return "; ".join(f"{place}: {text}" for place, text in told.items())
     if selector.of:
-        extreme = (max if selector.of == "largest" else min)(found, key=lambda records: figure(records).value)  # type: ignore[union-attr]
+        extreme = (max if selector.of == "largest" else min)(found, key=_worth)
         return f"{_told(extreme)}, the {selector.of} of {len(found)}"
     if len(found) > 1:
         raise Missing(f"matches {len(found)} cells, as ({_described(found[0][0])}) and ({_described(found[1][0])})")
@@ -78,12 +80,8 @@ def _matching(selector: Selector, result: AuditResult) -> list[Measurement]:
     if selector.coalition is not None:
         wanted["coalition"] = _copies(selector.coalition)
     table = result.measurements.taken(np.flatnonzero(result.measurements.where(**wanted)))
-    records = [record for record in table if selector.sweep.items() <= _texts(record.sweep, selector.sweep).items()]
+    records = [record for record in table if all(record.sweep.get(path) == value for path, value in selector.sweep.items())]
     return [record for record in records if not selector.only or _value(selector.along, record) in selector.only]
-
-
-def _texts(sweep: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    return {path: sweep[path] for path in wanted if path in sweep}
 
 
 def _copies(given: Any) -> tuple[int, ...]:
@@ -107,10 +105,19 @@ def _described(record: Measurement) -> str:
     return "; ".join(map(str, (record.scheme, record.attack, record.knowledge, braces(record.coalition), record.sweep)))
 
 
-def _told(records: Sequence[Measurement]) -> str:
+def _figure(records: Sequence[Measurement]) -> Figure:
     shown = figure(records)
     if shown is None:
         raise Missing("was not measured")
+    return shown
+
+
+def _worth(records: Sequence[Measurement]) -> float:
+    return _figure(records).value
+
+
+def _told(records: Sequence[Measurement]) -> str:
+    shown = _figure(records)
     theory = "" if shown.theory is None else f" (theory {number(shown.theory, shown.half)})"
     return f"{with_error(shown)}{theory}"
 

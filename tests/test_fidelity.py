@@ -105,6 +105,7 @@ def test_a_selector_finds_one_figure_or_one_line(selector: Selector, told: str) 
         (Selector("x", "x", metric="rmse", scheme="a", sweep={"data.rows": 20}), "matches nothing"),
         (Selector("x", "x", metric="rmse", scheme="a"), "matches 2 cells"),
         (Selector("x", "x", metric="rmse", along="scheme"), "2 cells, 1 of which differ in scheme"),
+        (Selector("x", "x", metric="rmse", along="coalition", only=(1, 3)), "1 of 2 values of coalition are there"),
         (Selector("x", "x", expectation="ranking"), "there is no expectation ranking"),
         (Selector("x", "x", column="income", figure="mean"), "there is no column income"),
     ],
