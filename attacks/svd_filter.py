@@ -24,8 +24,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.single_copy import FilterParameters, sample_filter
-from auditor.plugin import Affine, LinearAttack, View, register
+from auditor.adversary.single_copy import FilterParameters, sample_filter, sample_filter_bounds
+from auditor.plugin import Affine, LinearAttack, Moments, View, register
 
 
 @register
@@ -46,11 +46,15 @@ class SVDFilter(LinearAttack):
 
     def affine(self, view: View) -> Affine:
         """Return the projection on the directions worth their noise, about the copy's own mean."""
-        return sample_filter(view, self.parameters, lambda values, variance, rows: worth_keeping(values, variance))
+        return sample_filter(view, self.parameters, worth_keeping)
+
+    def error_bounds(self, view: View, joint: Moments) -> tuple[float, float] | None:
+        """Return what eigenvalues alone say of the error, summed over attributes."""
+        return sample_filter_bounds(view, self.parameters, worth_keeping, joint)
 
 
-def worth_keeping(values: NDArray[np.float64], variance: float) -> int:
-    """Return ``k = min{j : λ̂_j < 2σ²} − 1``, or N when no eigenvalue is below.
+def worth_keeping(values: NDArray[np.float64], variance: float, _rows: int = 0) -> int:
+    """Return ``k = min{j : λ̂_j < 2σ²} − 1``, or N when no eigenvalue is below, however many rows there are.
 
     Examples
     --------

@@ -142,6 +142,17 @@ _WORKS = {
         "R. C.-W. Wong, J. Li, A. W.-C. Fu and K. Wang. (α, k)-anonymity: an enhanced k-anonymity model for privacy-preserving data "
         "publishing. Proceedings of the ACM SIGKDD Conference, 754–759, 2006."
     ),
+    "wang2007": (
+        "K. Wang, B. C. M. Fung and P. S. Yu. Handicapping attacker's confidence: an alternative to k-anonymization. Knowledge and "
+        "Information Systems 11(3), 345–368, 2007."
+    ),
+    "zhang2007": (
+        "Q. Zhang, N. Koudas, D. Srivastava and T. Yu. Aggregate query answering on anonymized tables. Proceedings of the International "
+        "Conference on Data Engineering, 116–125, 2007."
+    ),
+    "aggarwal2005": (
+        "C. C. Aggarwal. On k-anonymity and the curse of dimensionality. Proceedings of the VLDB Conference, 901–909, 2005."
+    ),
     "lefevre2006": (
         "K. LeFevre, D. J. DeWitt and R. Ramakrishnan. Mondrian multidimensional k-anonymity. Proceedings of the International "
         "Conference on Data Engineering, 2006."
@@ -154,6 +165,7 @@ _WORKS = {
         "J. Jin, E. McMurtry, B. I. P. Rubinstein and O. Ohrimenko. Are we there yet? Timing and floating-point attacks on differential "
         "privacy systems. Proceedings of the IEEE Symposium on Security and Privacy, 473–488, 2022."
     ),
+    "cover2006": "T. M. Cover and J. A. Thomas. Elements of Information Theory, second edition. Wiley, 2006.",
     "clopper1934": (
         "C. J. Clopper and E. S. Pearson. The use of confidence or fiducial limits illustrated in the case of the binomial. "
         "Biometrika 26(4), 404–413, 1934."

@@ -56,7 +56,10 @@ def remedy_of(
         return None
     if isinstance(scheme, UniformScheme):
         return _replaced(exposed[0], scheme, levels, table)
-    found = [_added(cell, scheme, levels, table.attributes, moments) for cell in exposed]
+    pencil = None
+    if isinstance(scheme, AdditiveScheme):  # decomposed once for all attributes
+        pencil = Pencil.of(moments.covariance, scheme.law(levels, moments.scale).shape)
+    found = [_added(cell, scheme, levels, table.attributes, moments.covariance, pencil) for cell in exposed]
     return max(found, key=lambda one: (not one.levels, one.levels or [1.0 - one.unknown]))  # what the worst attribute needs
 
 
@@ -85,15 +88,14 @@ def _left(cell: Sequence[Measurement]) -> float:
 
 
 def _added(
-    cell: Sequence[Measurement], scheme: Scheme, levels: Sequence[float], attributes: Sequence[str], moments: TableMoments
+    cell: Sequence[Measurement], scheme: Scheme, levels: Sequence[float], attributes: Sequence[str], K_X: Array, pencil: Pencil | None
 ) -> Remedy:
     """Return what would change the exposure of one attribute to one attack by numbers with something added."""
     one, left = cell[0], _left(cell)
     remedy = Remedy(attack=str(one.attack), attribute=one.attribute, unknown=left, lossless=1.0, estimated=mean_theory(cell) is None)
-    if not isinstance(scheme, AdditiveScheme) or one.attribute not in attributes or left < NOTHING:
+    if not isinstance(scheme, AdditiveScheme) or pencil is None or one.attribute not in attributes or left < NOTHING:
         return remedy
-    shape = scheme.law(levels, moments.scale).shape
-    curve = _curve(Pencil.of(moments.covariance, shape), moments.covariance, attributes.index(one.attribute))
+    curve = _curve(pencil, K_X, attributes.index(one.attribute))
     held, every = (_told(scheme, levels, copies) for copies in (one.coalition, tuple(range(1, len(levels) + 1))))
     worth, half = _where(curve, left), _where(curve, HALF)
     if worth is None or half is None or held <= 0.0:
@@ -109,7 +111,7 @@ def _told(scheme: AdditiveScheme, levels: Sequence[float], copies: Coalition) ->
 
 
 def _curve(pencil: Pencil, K_X: Array, j: int) -> Callable[[float], float]:
-    return lambda v: float(pencil.error(np.asarray(v))[j, j] / K_X[j, j])
+    return lambda v: float(pencil.error_of(j, np.asarray(v)) / K_X[j, j])
 
 
 def _where(curve: Callable[[float], float], share: float) -> float | None:
