@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 _WORKS = {
     "wiener1949": "N. Wiener. Extrapolation, Interpolation, and Smoothing of Stationary Time Series. MIT Press and Wiley, 1949.",
     "welch1967": (
@@ -269,7 +271,11 @@ def text(key: str) -> str:
     return _WORKS[key]
 
 
+def keys_in(reference: str) -> list[str]:
+    """Return the keys that a reference names, in its order: of ``guo2006; liu2008, section 3.3`` both."""
+    return [key for key in re.findall(r"[a-z]+\d{4}", reference) if key in _WORKS]
+
+
 def cited(references: list[str]) -> list[str]:
-    """Return the keys named at the start of references such as ``li2012, eq. 6``, once each, sorted."""
-    found = {reference.partition(",")[0].strip() for reference in references if reference}
-    return sorted(found & set(_WORKS))
+    """Return the keys that references such as ``li2012, eq. 6`` name, once each, sorted."""
+    return sorted({key for reference in references for key in keys_in(reference)})
