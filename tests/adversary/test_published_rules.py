@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier
 
 import auditor
-from auditor.adversary.knowledge import PublishedRules
-from auditor.adversary.published_rules import PublishedTable, cells_of, maximum_entropy, published_prior
+from auditor.adversary.knowledge import PublishedRules, Tree
+from auditor.adversary.published_rules import PublishedTable, cells_of, grown, maximum_entropy, published_prior
 from auditor.audit.categorical.posterior_measures import Frame, quantities
 from auditor.audit.categorical.told import Told
 from auditor.audit.numeric.row_selection import check_knowledge
@@ -104,6 +105,41 @@ def test_stated_figures_are_the_tables_own_where_they_are_its(seed):
     either = [published_prior(rules(**{"if-then": [rule]}), ABC, own) for rule in (stated, {"if": when, "then": then})]
     np.testing.assert_allclose(either[0], either[1], atol=1e-12)
     assert either[0][(a == 1) & (c == 0) & (b == 1)].sum() == pytest.approx(support)
+
+
+def test_a_tree_by_hand():
+    """b says most of c (x: 0, y: 1, else even), so it comes first; only under b = z does a say more. Leaves x, y, (z, a = 0), (z, a = 1)."""
+    own = np.zeros((2, 3, 2))
+    own[:, 0, 0], own[:, 1, 1] = 0.2, 0.15
+    own[0, 2, 0], own[1, 2, 1] = 0.2, 0.1
+    cells, _ = grown(Tree("c", ("a", "b"), 2), ABC, own.ravel(), ())
+    leaves = cells.reshape(2, 3, 2)[:, :, 0] // 2
+    assert (leaves[0, :2] == leaves[1, :2]).all()
+    assert len({*leaves.ravel()}) == 4
+    assert len({*(grown(Tree("c", ("a", "b"), 1), ABC, own.ravel(), ())[0] // 2)}) == 3
+
+
+@given(seed=st.integers(0, 2**32 - 1), depth=st.integers(1, 3))
+@settings(properties, max_examples=15)
+def test_of_columns_of_two_values_it_is_the_tree_that_scikit_learn_grows(seed, depth):
+    """Of two values a split by value is a split by threshold: the chances of the target in each leaf are the same."""
+    columns = tuple(Attribute(name, (0, 1)) for name in "abcd")
+    own = table(seed, 16)
+    X = np.array(list(product((0, 1), repeat=4)))
+    peer = DecisionTreeClassifier(criterion="entropy", max_depth=depth).fit(X[:, :3], X[:, 3], sample_weight=own)
+    cells, shares = grown(Tree("d", ("a", "b", "c"), depth), columns, own, ())
+    found = np.bincount(cells, own, shares.size).reshape(-1, 2)[cells // 2]
+    np.testing.assert_allclose(found / found.sum(axis=1, keepdims=True), peer.predict_proba(X[:, :3]), atol=1e-9)
+
+
+def test_a_tree_of_every_attribute_is_their_table_and_lies_between_it_and_single_columns():
+    own = table(7)
+    whole = published_prior(rules(margins=[["a", "b", "c"]]), ABC, own)
+    np.testing.assert_allclose(published_prior(rules(tree={"target": "c", "on": ["a", "b"], "depth": 2}), ABC, own), whole, atol=1e-9)
+    halfway = published_prior(rules(margins=["a", "b", "c"], tree={"target": "c", "on": ["a", "b"], "depth": 1}), ABC, own)
+    single = published_prior(rules(margins=["a", "b", "c"]), ABC, own)
+    apart = [float((own * np.log(own / q)).sum()) for q in (whole, halfway, single)]  # relative entropy falls with what was published
+    assert apart[0] < 1e-12 < apart[1] < apart[2]
 
 
 def test_figures_that_cannot_all_be_true():
@@ -207,6 +243,8 @@ def test_what_the_table_does_not_have():
         (rules(margins=[["a"], ["b", "d"]]), ("margins", 1, 1)),
         (rules(margins=["a"], known=["d"]), ("known", 0)),
         (rules(margins=["a"], known=["a", "b", "c"]), ("known",)),
+        (rules(tree={"target": "d", "on": ["a"], "depth": 1}), ("tree", "target")),
+        (rules(tree={"target": "a", "on": ["b", "d"], "depth": 1}), ("tree", "on", 1)),
         (rules(**{"if-then": [{"if": {"a": 1}, "then": {"d": 1}}]}), ("if-then", 0, "then", "d")),
         (rules(**{"if-then": [{"if": {"b": "w"}, "then": {"a": 1}}]}), ("if-then", 0, "if", "b")),
     ):
