@@ -16,7 +16,8 @@ in the joint LLSE.
 So ``W = wᵀ ⊗ G`` and ``V = (I − G) B``: linear in copies and known values, its error a closed form like any other's. It is the best linear
 guess from both, and for Gaussian data the best of all.
 
-Reference: the partial-knowledge adversary of huang2005, section 9, with li2012 (6). Fails to help when attributes are uncorrelated.
+Reference: the partial value disclosure of huang2005, section 3, which its section 9 leaves to future work, with li2012 (6). Fails to help
+when attributes are uncorrelated.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class PartialDisclosure(LinearAttack):
 
     name = "partial-disclosure"
     attack_kind = "with attributes"
-    reference = "li2012, eq. 6"
+    reference = "huang2005, section 3; li2012, eq. 6"
     knowledge = (KnownAttributes.name, PublishedModel.name)
     assumes = (
         "The adversary knows the law of the noise, some attributes of every record, and the data's mean and covariance, or rows to "

@@ -112,7 +112,7 @@ class AttackSession:
         self.draws = draws_of(scenario.knowledge, release.data.rows, scenario.seed, release.key.replicate)
         history = release.law.multilevel and scenario.measure("history-size") is not None
         self._fits: dict[Try, Fit] = {}
-        drawn = () if release.estimated else tuple(chain(release.law, release.singles))
+        drawn = () if not release.law.by_retention else tuple(chain(release.law, release.singles))
         self.law = LawJob(release.data.size, drawn, release.data.rows, release.law.pi)
         job = CountJob(release.data.size, tuple(release.singles), tuple(self.between), self.draws, history, self.law)
         self.counted = release.go_through(job)
@@ -235,7 +235,7 @@ class AttackSession:
         why = ONE_RELEASE if self.release.scheme.makes_copies else FILES
         cell, measured = Cell(self.release.context, attack, knowledge.label, coalition, why), found[coalition]
         data = self.release.data
-        stated = isinstance(knowledge, Perfect) and not self.release.estimated
+        stated = isinstance(knowledge, Perfect) and self.release.law.by_retention
         odds = self.release.law.of(coalition).odds_by_value() if stated else None
         hidden = [attribute.name for attribute in data.attributes if attribute.name not in knowledge.in_clear]
         unknown = data.prior if not knowledge.in_clear else np.bincount(cells_of(hidden, data.attributes), data.prior)

@@ -9,7 +9,7 @@ from auditor.adversary.coalitions import NAMED
 from auditor.adversary.knowledge import KINDS
 from auditor.results import bibliography, metrics
 from auditor.scenario.fields import FIELDS
-from auditor.scenario.levels import CURRENCIES, MOST_COPIES, ORDERS, RANGES
+from auditor.scenario.levels import CURRENCIES, DRAWN, MOST_COPIES, ORDERS, RANGES
 from auditor.scenario.read_data import MISSING, MOST_ROWS
 from auditor.scenario.read_measures import MEASURES
 from auditor.scenario.read_plugins import EVERY, SCHEME_FIELDS
@@ -105,8 +105,9 @@ def _scheme_fields() -> JSON:
     ends = _pair(number)
     count = {"type": "integer", "minimum": 1, "maximum": MOST_COPIES}
     sorting = {"order": {"enum": list(ORDERS)}, "out-of": count}
+    anew = {"each-replicate": {"type": "boolean", "description": "whether every replicate draws levels anew"}}
     ranges = [{"type": "object", "additionalProperties": False, "required": [kind, "count"],
-               "properties": {kind: ends, "count": count, **sorting}} for kind in RANGES]  # fmt: skip
+               "properties": {kind: ends, "count": count, **sorting, **(anew if kind in DRAWN else {})}} for kind in RANGES]  # fmt: skip
     several = {"type": "array", "items": number, "minItems": 1, "maxItems": MOST_COPIES}
     stated = [{"type": "object", "additionalProperties": False, "required": [currency],
                "properties": {currency: {**several, "items": {"type": "number", "exclusiveMinimum": 0}}}} for currency in CURRENCIES]
