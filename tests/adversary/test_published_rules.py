@@ -211,6 +211,16 @@ def test_a_rule_of_confidence_1_reveals_all_at_retention_0(tmp_path):
     assert left == [pytest.approx(1.0, abs=0.01), pytest.approx(0.0, abs=1e-6), pytest.approx(0.0, abs=1e-6)]
 
 
+def test_a_rule_that_holds_for_nine_in_ten_lets_whoever_knows_a_infer_b(tmp_path):
+    """huang2005, section 3: A ⇒ B of confidence 90 %, copies that hold nothing: right for 90 %, and as sure of it as that."""
+    X = people().assign(illness=lambda x: x.illness.where(np.arange(2000) % 10 != 0, (x.town + 2) % 4))
+    rules = [{"if": {"town": t}, "then": {"illness": (t + 1) % 4}} for t in range(4)]
+    found = audited(X, tmp_path, 0, {"rules": {"if-then": rules, "known": "town"}})
+    figures = {r.metric: r.value for r in found.measurements}
+    assert figures["accuracy"] == pytest.approx(0.9)
+    assert figures["posterior_max"] == pytest.approx(0.9, abs=1e-9)
+
+
 def test_margins_of_independent_attributes_add_nothing_but_sampling_error(tmp_path):
     """2,000 records, 16 cells: of three free cells in each of four towns R² is some 3·4/2000."""
     found = audited(people(linked=False), tmp_path, 0, {"rules": {"margins": [["town", "illness"]], "known": "town"}})
