@@ -296,6 +296,30 @@ def test_a_copy_that_is_nearly_the_table_is_found_out_from_known_records(scheme,
     assert found.normalized_error < 0.1
 
 
+@pytest.mark.parametrize(("scheme", "level"), [("condensation", 600), ("micro-aggregation", 600), ("data-swapping", 1.0), ("top-coding", 0.999)])
+def test_a_mask_that_tells_nothing_is_acquitted(scheme, level):
+    release = auditor.perturb(people(), scheme, [level], seed=1)
+    assert auditor.attack("known-io-regression", release, knowledge={"known-records": 100}).normalized_error > 0.9
+
+
+@pytest.mark.parametrize(("scheme", "level"), [("condensation", 3), ("micro-aggregation", 3), ("rank-swapping", 0.5), ("data-swapping", 0.5),
+                                               ("resampling", 1), ("rounding", 1.0), ("top-coding", 0.2), ("sampling", 0.5)])  # fmt: skip
+def test_ties_and_columns_that_do_not_vary_are_masked_too(scheme, level):
+    X = np.column_stack([np.full(30, 7.0), np.arange(30) % 3, np.zeros(30)])
+    Y = made(scheme).mask(X, level, rng())
+    assert np.isfinite(Y).all()
+    np.testing.assert_array_equal(Y[:, 2], 0.0)
+    np.testing.assert_allclose(Y[:, 0], 7.0)
+
+
+def test_groups_take_time_by_the_square_of_the_records_over_k():
+    scheme = made("micro-aggregation")
+    assert scheme.making_seconds([10], 20_000, 2) == pytest.approx(4 * scheme.making_seconds([10], 10_000, 2))
+    assert scheme.making_seconds([5, 5], 10_000, 2) == pytest.approx(4 * scheme.making_seconds([10], 10_000, 2))
+    assert made("condensation").making_seconds([10], 10_000, 2) < scheme.making_seconds([10], 10_000, 2)
+    assert made("micro-aggregation", method="univariate").making_seconds([10], 10_000, 2) == 0.0
+
+
 def audited(scheme, seed=0, **parameters):
     X = people(300)
     result = auditor.run({

@@ -276,6 +276,10 @@ class Scheme(Plugin):
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
         """Return the exact law of the noise in copies at these levels, or None when the scheme has none to state."""
 
+    def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
+        """Return seconds that copies take beside a draw for every value, on one core: none unless a scheme knows better."""
+        return 0.0
+
     def transformed(self, levels: Sequence[float], table: TableMoments, key: Key) -> Transformed | None:
         """Return what was done to copies that are the original plus noise until a square matrix is applied; None for any others."""
         return None
