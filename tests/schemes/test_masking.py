@@ -10,12 +10,14 @@ import auditor
 from auditor.errors import AuditorError, NotApplicable
 from auditor.numerics.random_streams import stream
 from auditor.registry import get
+from auditor.schemes import masking
 from auditor.schemes.base.scheme import TableMoments
 from auditor.schemes.masking.condensation import drawn_alike
 from auditor.schemes.masking.groups import in_deviations, mdav, means, nearest_to_random, runs
 from auditor.schemes.masking.multiplicative_noise import factors
 from auditor.schemes.masking.rank_swapping import partners
 from auditor.schemes.masking.rounding import rounded
+from auditor.testing import ContractError, check_scheme
 
 
 def column(*values):
@@ -116,13 +118,23 @@ def test_linear_attacks_go_by_the_law_and_those_by_densities_do_not_apply():
         auditor.attack("map-estimate", release, prior="histogram")
 
 
+def test_factors_other_than_those_stated_are_found_out(monkeypatch):
+    check_scheme(get("scheme", "multiplicative-noise"), {"logs": True})
+    drawn = masking.multiplicative_noise.factors
+    for wrong in (lambda level, *more: drawn(1.1 * level, *more), lambda level, shape, *more: drawn(level, (shape[0], 1), *more)):
+        monkeypatch.setattr(masking.multiplicative_noise, "factors", wrong)
+        with pytest.raises(ContractError, match="follows its law"):
+            check_scheme(get("scheme", "multiplicative-noise"))
+
+
 def test_theory_of_multiplicative_noise_is_met_over_replicates():
     result = auditor.run({
         "data": {"source": "inline", "values": {"age": people(80)[:, 0].tolist(), "income": people(80)[:, 1].tolist()}}, "seed": 3,
         "schemes": [{"name": "multiplicative-noise", "levels": [0.1, 0.3]}], "attacks": ["ndr", "llse"], "knowledge": ["perfect"],
-        "coalitions": ["subsets"], "replicates": 40, "expect": [{"matches-theory": {}}, {"collusion-gain": {"coalition": "all", "at-least": 0.1}}],
+        "coalitions": ["subsets"], "replicates": 40,
+        "expect": [{"matches-theory": {}}, {"collusion-gain": {"coalition": "all", "at-least": 0.1}}, {"noise-follows-law": {"resolution": 0.9}}],
     })  # fmt: skip
-    assert [each.status for each in result.expectations] == ["holds", "holds"]
+    assert [each.status for each in result.expectations] == ["holds", "holds", "holds"]
 
 
 # -- groups: micro-aggregation and condensation ------------------------------------------------------------------------
