@@ -205,7 +205,7 @@ class _Numbers:
         if law.serial is not None:
             noisy, law = whitened(law.serial, X, noisy), replace(law, serial=None)
         if law.distribution == "unstated":
-            apart = self._scheme().innovations(self.levels, X, noisy)
+            apart = self._scheme().drawn_apart(self.levels, X, noisy)
             if apart is None:
                 return
             X, noisy, law = apart

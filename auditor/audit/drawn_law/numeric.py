@@ -42,7 +42,7 @@ def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments])
         return []
     names = release.table.attributes
     if law.distribution == "unstated":
-        return _tests_of_innovations(release, names)
+        return _tests_of_draws(release, names)
     tests = moment_tests(law, groups, names)
     if release.key.replicate == 1:
         chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
@@ -57,12 +57,12 @@ def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments])
     return tests
 
 
-def _tests_of_innovations(release: Release, names: Sequence[str]) -> list[LawTest]:
+def _tests_of_draws(release: Release, names: Sequence[str]) -> list[LawTest]:
     """Return the same for what was drawn for noise that hangs on the values, where the scheme tells it apart; of copies on no grid."""
     if release.key.replicate > 1 or release.key.grid:
         return []
     x, *copies = (np.concatenate(part) for part in zip(*((x, *ys) for x, ys in looked_at(release, law_rows(release))), strict=True))
-    found = release.scheme.innovations(release.levels, x, copies)
+    found = release.scheme.drawn_apart(release.levels, x, copies)
     return [] if found is None else tests_on_rows(*found, names)
 
 

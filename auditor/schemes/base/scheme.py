@@ -284,7 +284,7 @@ class Scheme(Plugin):
         """Return what was done to copies that are the original plus noise until a square matrix is applied; None for any others."""
         return None
 
-    def innovations(self, levels: Sequence[float], x: Array, copies: Sequence[Array]) -> tuple[Array, list[Array], NoiseLaw] | None:
+    def drawn_apart(self, levels: Sequence[float], x: Array, copies: Sequence[Array]) -> tuple[Array, list[Array], NoiseLaw] | None:
         """Return what was drawn, apart from the values that it was done to, for tests of a scheme whose law is ``unstated``.
 
         Of some rows: points of shape (r, N), copies that are these plus noise, and the law of that noise, which is independent of

@@ -61,7 +61,7 @@ class MultiplicativeNoise(Scheme):
         squares = np.diag(table.covariance) + table.mean**2
         return KroneckerNoise(np.diag(self.factor_variances(levels)), np.diag(squares), distribution="unstated")
 
-    def innovations(self, levels: Sequence[float], x: Array, copies: Sequence[Array]) -> tuple[Array, list[Array], KroneckerNoise]:
+    def drawn_apart(self, levels: Sequence[float], x: Array, copies: Sequence[Array]) -> tuple[Array, list[Array], KroneckerNoise]:
         """Return rows without values near 0, in units of each column, and ``√v g`` added to them: Gaussian, independent of all else."""
         unit = np.sqrt(np.square(x).mean(axis=0))
         rows = (np.abs(x) > FAR_FROM_ZERO * unit).all(axis=1)
