@@ -62,7 +62,7 @@ class UnivariateReconstruction(LinearAttack):
 
     name = "udr"
     attack_kind = "per attribute"
-    reference = "huang2005, section 4"
+    reference = "huang2005, section 4.2, eq. 4"
     knowledge = (Perfect.name, Estimated.name)
     assumes = (
         "The adversary knows the law of the noise; a gaussian prior needs each attribute's mean and variance, "

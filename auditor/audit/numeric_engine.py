@@ -23,6 +23,7 @@ from auditor.audit.base.release import Release, open_release
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical.binned_columns import binned_records
 from auditor.audit.drawn_law.numeric import law_rows, law_tests, looked_at
+from auditor.audit.measures.error_bounds import attack_bound_records, floor_records
 from auditor.audit.measures.every_cell import every_cell_records
 from auditor.audit.measures.geometry import geometry_records
 from auditor.audit.measures.guarantee_records import audited_records, guarantee_records, guarantees_of
@@ -195,6 +196,8 @@ class Session:
             bars = table.columns["error_bar"]
             table = table.replaced(error_bar=bars._replace(values=["sampling" if bar == "redraws" else bar for bar in bars.values]))
         cells = tally_records(scenario, context, *cell, needed, wanted, tally, release.table)
+        if scenario.measure("error-bounds") and isinstance(attack, LinearAttack) and release.transformed is None:
+            cells += attack_bound_records(context, attack, cell, knowledge, opened.gathered, [needed[place] for place in wanted])
         for place in wanted if inferences else ():
             cells += inference_records(context, *cell, needed[place], inferences[place], release.table.attributes)
             cells += naming_records(context, *cell, needed[place], namings[place])
@@ -228,6 +231,8 @@ def release_records(opened: Opened, context: CellContext) -> Iterator[Measuremen
         yield from noise_records(context, opened.gathered.noise)
     if asked("entropy-privacy"):
         yield from entropy_records(context, release.table, opened.law, opened.coalitions)
+    if asked("error-bounds"):
+        yield from floor_records(context, scenario.data, release.moments.covariance, opened.law, opened.coalitions)
     if scenario.utility is not None:
         yield from utility_records(context, scenario, release.table, release.whole_copies())
     if asked("geometry"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 _WORKS = {
     "wiener1949": "N. Wiener. Extrapolation, Interpolation, and Smoothing of Stationary Time Series. MIT Press and Wiley, 1949.",
     "welch1967": (
@@ -54,6 +56,18 @@ _WORKS = {
     "liu2008": (
         "K. Liu, C. Giannella and H. Kargupta. A survey of attack techniques on privacy-preserving data perturbation methods. "
         "In C. C. Aggarwal and P. S. Yu (eds.), Privacy-Preserving Data Mining: Models and Algorithms, Springer, 2008."
+    ),
+    "kantarcioglu2004": (
+        "M. Kantarcıoğlu, J. Jin and C. Clifton. When do data mining results violate privacy? Proceedings of the 10th ACM SIGKDD "
+        "International Conference on Knowledge Discovery and Data Mining, 599–604, 2004."
+    ),
+    "deming1940": (
+        "W. E. Deming and F. F. Stephan. On a least squares adjustment of a sampled frequency table when the expected marginal totals are "
+        "known. The Annals of Mathematical Statistics 11(4), 427–444, 1940."
+    ),
+    "csiszar1975": (
+        "I. Csiszár. I-divergence geometry of probability distributions and minimization problems. The Annals of Probability 3(1), "
+        "146–158, 1975."
     ),
     "xiao2009": (
         "X. Xiao, Y. Tao and M. Chen. Optimal random perturbation at multiple privacy levels. "
@@ -177,6 +191,17 @@ _WORKS = {
         "R. C.-W. Wong, J. Li, A. W.-C. Fu and K. Wang. (α, k)-anonymity: an enhanced k-anonymity model for privacy-preserving data "
         "publishing. Proceedings of the ACM SIGKDD Conference, 754–759, 2006."
     ),
+    "wang2007": (
+        "K. Wang, B. C. M. Fung and P. S. Yu. Handicapping attacker's confidence: an alternative to k-anonymization. Knowledge and "
+        "Information Systems 11(3), 345–368, 2007."
+    ),
+    "zhang2007": (
+        "Q. Zhang, N. Koudas, D. Srivastava and T. Yu. Aggregate query answering on anonymized tables. Proceedings of the International "
+        "Conference on Data Engineering, 116–125, 2007."
+    ),
+    "aggarwal2005": (
+        "C. C. Aggarwal. On k-anonymity and the curse of dimensionality. Proceedings of the VLDB Conference, 901–909, 2005."
+    ),
     "lefevre2006": (
         "K. LeFevre, D. J. DeWitt and R. Ramakrishnan. Mondrian multidimensional k-anonymity. Proceedings of the International "
         "Conference on Data Engineering, 2006."
@@ -189,6 +214,7 @@ _WORKS = {
         "J. Jin, E. McMurtry, B. I. P. Rubinstein and O. Ohrimenko. Are we there yet? Timing and floating-point attacks on differential "
         "privacy systems. Proceedings of the IEEE Symposium on Security and Privacy, 473–488, 2022."
     ),
+    "cover2006": "T. M. Cover and J. A. Thomas. Elements of Information Theory, second edition. Wiley, 2006.",
     "clopper1934": (
         "C. J. Clopper and E. S. Pearson. The use of confidence or fiducial limits illustrated in the case of the binomial. "
         "Biometrika 26(4), 404–413, 1934."
@@ -245,7 +271,11 @@ def text(key: str) -> str:
     return _WORKS[key]
 
 
+def keys_in(reference: str) -> list[str]:
+    """Return the keys that a reference names, in its order: of ``guo2006; liu2008, section 3.3`` both."""
+    return [key for key in re.findall(r"[a-z]+\d{4}", reference) if key in _WORKS]
+
+
 def cited(references: list[str]) -> list[str]:
-    """Return the keys named at the start of references such as ``li2012, eq. 6``, once each, sorted."""
-    found = {reference.partition(",")[0].strip() for reference in references if reference}
-    return sorted(found & set(_WORKS))
+    """Return the keys that references such as ``li2012, eq. 6`` name, once each, sorted."""
+    return sorted({key for reference in references for key in keys_in(reference)})
