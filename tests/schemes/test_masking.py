@@ -363,3 +363,17 @@ NO_LEVEL = [("rounding", -0.5), ("top-coding", 0.0), ("top-coding", 1.0), ("mult
 def test_a_level_that_cannot_be_is_refused(scheme, level):
     with pytest.raises(AuditorError, match="level 1 must be"):
         auditor.perturb(people(20), scheme, [level], seed=1)
+
+
+def test_figures_do_not_depend_on_the_attacks_that_other_draws_are_shared_with():
+    X = people(120)
+
+    def found(*attacks):
+        result = auditor.run({
+            "data": {"source": "inline", "values": {"age": X[:, 0].tolist(), "income": X[:, 1].tolist()}}, "seed": 4, "attacks": [*attacks],
+            "schemes": [{"name": "rank-swapping", "levels": [0.1, 0.1]}], "knowledge": [{"known-records": 30}], "coalitions": ["subsets"],
+        })  # fmt: skip
+        return [m for m in result.measurements if m.attack == "ndr"]
+
+    first = {"name": "known-io-regression", "coalitions": [[1]]}
+    assert found(first, "ndr") == found("ndr")
