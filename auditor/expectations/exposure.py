@@ -90,7 +90,12 @@ def _kept(record: Measurement) -> Measurement:
     return record._replace(value=value, ci_low=low, ci_high=high, theory=theory)
 
 
+def knows_attributes(knowledge: str | None) -> bool:
+    """Return whether a state of knowledge has true values of some attributes of every record."""
+    return str(knowledge).partition("(")[0] == "known-attributes"
+
+
 def given_in_clear(knowledge: str | None, attribute: str) -> bool:
     """Return whether an attribute's true values were given to the adversary: ``known-attributes(age, salary)``."""
-    kind, _, names = str(knowledge).partition("(")
-    return kind == "known-attributes" and attribute in names.removesuffix(")").split(", ")
+    names = str(knowledge).partition("(")[2]
+    return knows_attributes(knowledge) and attribute in names.removesuffix(")").split(", ")
