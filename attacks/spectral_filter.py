@@ -32,7 +32,7 @@ class SpectralFilter(LinearAttack):
     """Keeps the directions whose variance exceeds what random-matrix theory allows noise (Kargupta et al.)."""
 
     name = "spectral-filter"
-    reference = "kargupta2003, liu2008 section 3.2"
+    reference = "kargupta2003; liu2008, section 3.2, Protocol 2"
     assumes = "Noise is white, of known variance unless `noise-variance: unknown`; nothing is known of the data."
     wins = (
         "Wins without knowing the data when a few strong components stand clear of the noise and the rest is negligible; "

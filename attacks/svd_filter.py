@@ -30,10 +30,10 @@ from auditor.plugin import Affine, LinearAttack, Moments, View, register
 
 @register
 class SVDFilter(LinearAttack):
-    """Keeps the directions whose variance is at least twice the noise's (Guo and Wu)."""
+    """Keeps the directions whose variance is at least twice the noise's (Guo, Wu and Li)."""
 
     name = "svd-filter"
-    reference = "guo2006, liu2008 section 3.3"
+    reference = "guo2006; liu2008, section 3.3"
     assumes = "Noise is white, of known variance unless `noise-variance: unknown`; nothing is known of the data."
     wins = (
         "Picks near the best number of directions when rows are many; with fewer than about six rows an attribute it keeps "

@@ -50,6 +50,10 @@ class Attack(Plugin):
     wins: ClassVar[str] = ""
     """When it succeeds and when it fails, for `auditor show`."""
 
+    def cost_under(self, distribution: str | None) -> Cost:
+        """Return what a fit takes under noise of this distribution, as a scheme names it; None where nobody stated one."""
+        return self.cost
+
     def form(self) -> Attack:
         """Return the attack that runs: itself, unless its parameters choose between a linear and a row-level form.
 

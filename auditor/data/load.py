@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
@@ -52,6 +54,21 @@ class _Raw(NamedTuple):
     description: str = ""
     licence: str = ""
     domains: Mapping[str, Sequence[Any]] = MappingProxyType({})
+    population: _Population | None = None
+
+
+class _Population(NamedTuple):
+    """What states the covariance of the law that records were drawn from, of which columns, and the randomness that they began with."""
+
+    source: Source
+    columns: Sequence[str]
+    rng: np.random.Generator
+
+    def covariance(self, names: Sequence[str]) -> NDArray[np.float64] | None:
+        """Return the covariance of some of the columns, drawn again: a wide one is not kept for the few who ask for it."""
+        found = self.source.population(deepcopy(self.rng))
+        places = [self.columns.index(name) for name in names]
+        return None if found is None else np.asarray(found[np.ix_(places, places)])
 
 
 def load_table(
@@ -166,6 +183,8 @@ def load_table(
         keys = keys.some(raw.frame.notna().all(axis=1).to_numpy())
     described = Table(names, values, source, raw.description, raw.licence, dropped=missing == "drop")
     held = replace(described, hierarchies=dict(hierarchies), dates=dict(dates), keys=keys)
+    if raw.population is not None and not (hierarchies or dates or standardize):  # these change a column's unit
+        held = replace(held, population=partial(raw.population.covariance, names))
     return _finished(held, standardize, lambda: chosen.table(whole, names, values))
 
 
@@ -453,12 +472,14 @@ def _from_plugin(
     with contained() as failure:
         made = cls(_parameters(cls, parameters))
         check_room(rows or 0, made.width())
+        begun = deepcopy(rng)
         frame, domains = made.frame(rows, rng), made.domains()
         if not isinstance(frame, pd.DataFrame) or not frame.columns.is_unique or len(frame.columns) == 0:
             raise PluginError(f"source {name!r} broke its contract: `frame` must return a DataFrame with unique columns")
         frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
+        population = _Population(made, list(frame.columns), begun)
         frame = frame[_select(list(frame.columns), columns, cls.labels, **beside)].head(len(frame) if rows is None else rows)
-        return _Raw(frame, cls.description, cls.licence, domains)
+        return _Raw(frame, cls.description, cls.licence, domains, population)
     if failure.cause in (MemoryError, OverflowError):  # too many rows asked for
         raise failure.cause from None
     failure.raise_ours()

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor import registry
 from auditor.data.record_law import RecordLaw
@@ -37,6 +38,16 @@ class Source(Plugin):
 
     public: ClassVar[bool] = False
     """Whether its records are no secret, being made up or published: figures of them are written in full."""
+
+    def population(self, rng: np.random.Generator) -> NDArray[np.float64] | None:
+        """Return the covariance of the law that records are drawn from, of all columns of ``frame``, where a source states one.
+
+        Parameters
+        ----------
+        rng : Generator
+            As ``frame`` was given it: a law that is drawn is the same one again.
+        """
+        return None
 
     @abstractmethod
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:

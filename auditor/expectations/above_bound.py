@@ -19,11 +19,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from auditor.expectations.base import Expectation, Judgement, copies_released, selector
-from auditor.expectations.exposure import knows_attributes
 from auditor.expectations.metric import LEVEL, ROUNDING, measured_at
 from auditor.numerics.statistics import Z_95, holm, one_sided
 from auditor.registry import register
 from auditor.results.evidence import Evidence
+from auditor.results.in_clear import in_clear
 from auditor.results.records import Measurement, cells, pooled, uncertainty
 
 ERROR, FLOOR, CEILING = "normalized_error", "error_floor", "error_ceiling"
@@ -73,7 +73,7 @@ class Side(NamedTuple):
 def _sides(cell: Sequence[Measurement], bounds: dict[tuple[object, ...], float], rows: int) -> list[Side]:
     first, found = cell[0], list[Side]()
     floor = bounds.get(_key(first._replace(metric=FLOOR, attack=None, knowledge=None)))
-    if floor is not None and not knows_attributes(first.knowledge):
+    if floor is not None and not in_clear(first.knowledge):
         found.append(Side(cell, floor, 1.0, math.hypot(uncertainty(cell), floor * math.sqrt(2.0 / rows)), "no attack can leave less than"))
     for metric, sign, what in ((FLOOR, 1.0, "a theorem says at least"), (CEILING, -1.0, "a theorem says at most")):
         bound = bounds.get(_key(first._replace(metric=metric)))

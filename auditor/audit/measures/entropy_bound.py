@@ -75,21 +75,22 @@ def least_errors(records: RecordLaw, attributes: Sequence[str], K_X: Array, law:
     Raises
     ------
     NotApplicable
-        The entropy is not known: noise on a lattice, uniform noise that is correlated between attributes, or shapes mixed across copies
-        of what is not normal.
+        The entropy is not known: of noise without a stated distribution or on a lattice, of uniform noise that is correlated between
+        attributes, and of records that are not normal under noise that mixes shapes.
     """
     if records.normal and law.distribution == "gaussian":
         return np.array([_normal_errors(K_X, law.of(coalition)) for coalition in coalitions])
     if not isinstance(law, KroneckerNoise):
         raise NotApplicable("noise that mixes shapes across copies has no entropy that is known but under normal records")
-    if law.distribution not in ("gaussian", "uniform", "laplace"):
+    noises = [law.density_at(1.0, j) for j in range(len(attributes))]
+    if any(noise.on_lattice for noise in noises):
         raise NotApplicable("noise on a lattice tells what lies below its unit of values that are on none")
     if law.distribution != "gaussian" and not _diagonal(law.shape):
         raise NotApplicable(f"{law.distribution} noise that is correlated between attributes is not {law.distribution} in any one of them")
     K, r = given_others(K_X) if records.normal else np.diag(K_X), given_others(law.shape)
     found = np.empty((len(coalitions), len(attributes)))
     for j, name in enumerate(attributes):
-        told = _Told(NORMAL if records.normal else records.shapes[name], law.density_at(1.0, j))
+        told = _Told(NORMAL if records.normal else records.shapes[name], noises[j])
         for b, coalition in enumerate(coalitions):
             found[b, j] = K[j] * told.power_left([math.sqrt(level * r[j] / K[j]) if K[j] > 0 else 0.0 for level in levels(law, coalition)])
     return found

@@ -58,6 +58,8 @@ class TableMoments:
     """Finds how records follow one another, a pass over the table: for noise that follows them."""
     first: TableMoments | None = None
     of_first_batch: bool = False
+    population: Callable[[], Array | None] | None = field(default=None, repr=False, compare=False)
+    """Finds the covariance of the law that records were drawn from, where their source states one."""
 
     @property
     def scale(self) -> TableMoments:
@@ -80,6 +82,22 @@ class TableMoments:
     def autocorrelations(self) -> tuple[Array, int]:
         """How records follow one another (``data_autocorrelations``); in no order where only moments are known."""
         return (np.ones(1), 0) if self.lags is None else self.lags()
+
+    @cached_property
+    def population_covariance(self) -> Array:
+        """Covariance of the law that records were drawn from, shape (N, N).
+
+        Raises
+        ------
+        AuditorError
+            The table's source states none.
+        """
+        K = None if self.population is None else self.population()
+        if K is None:
+            raise AuditorError("noise: `of: population` needs a source that states the law of its records, as `gaussian` does")
+        if np.shape(K) != self.covariance.shape or not np.isfinite(K).all():
+            raise PluginError(f"`population` must return a finite covariance of shape {self.covariance.shape}")
+        return K
 
     @cached_property
     def deviation(self) -> Array:
@@ -331,4 +349,7 @@ def table_moments(table: Table) -> TableMoments:
     mean, covariance = table.moments()
     first = None if table.first_batch is None else replace(table_moments(table.head(table.first_batch)), of_first_batch=True)
     lags = partial(data_autocorrelations, table, mean, covariance)
-    return TableMoments(mean, covariance, table.rows, spans(table.attributes, table.bounds), partial(recorded, table), lags, first)
+    return TableMoments(
+        mean, covariance, table.rows, spans(table.attributes, table.bounds), partial(recorded, table), lags, first,
+        population=table.population,
+    )  # fmt: skip
