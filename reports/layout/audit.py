@@ -148,7 +148,7 @@ def _least_possible(reading: Reading) -> list[tree.Block]:
     """Say what no attack can leave less than, scheme by scheme, where that is known."""
     pieces: list[str] = []
     for scheme, least in least_possible(reading, reference_point(reading)):
-        pieces += ["; " if pieces else PROVED, tree.Name(scheme), f" {least}"]
+        pieces += [f"{'; ' if pieces else PROVED}{least} of ", tree.Name(scheme)]
     return [tree.Paragraph((*pieces, "."), "note")] if pieces else []
 
 
