@@ -90,7 +90,7 @@ def test_a_plugin_s_paper_is_in_the_bibliography(kind, name):
         assert re.findall(r"[a-z]+\d{4}", reference) == bibliography.keys_in(reference) != []
 
 
-PLACE = re.compile(r"(sections?|eqs?\.|[Aa]lgorithm|Protocol|Theorem|Lemma|Table|Figure|Appendix) ([IVX]+\b|[A-Z]?\d)")
+PLACE = re.compile(r"(chapter|sections?|eqs?\.|[Aa]lgorithm|Protocol|Theorem|Lemma|Table|Figure|Appendix) ([IVX]+\b|[A-Z]?\d)")
 
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, name in PLUGINS if kind in ("attack", "scheme") and name != "published"])

@@ -34,7 +34,7 @@ class MicroAggregation(MaskedScheme):
 
     name = "micro-aggregation"
     claims = "By whole records: each row of one copy is shared by at least k. Nothing under collusion, and nothing column by column."
-    reference = "domingo2002, section 3"
+    reference = "domingo2002; hundepool2012, chapter 3"
     assumes = "Records of a group are unlike enough that their mean tells none of them, and recipients never pool copies of several k."
     trial_levels = (3.0, 10.0, 5.0)
 

@@ -38,7 +38,7 @@ class MultiplicativeNoise(Scheme):
     name = "multiplicative-noise"
     family = "additive"
     claims = "Nothing under collusion: the error falls with every copy pooled. One copy knows each value to a share of its size."
-    reference = "kim2003, section 2"
+    reference = "kim2003; hundepool2012, chapter 3"
     assumes = "Values are above 0 and spread over orders of magnitude, and recipients never pool their copies."
     on_grid = True
     level_of_original = 0.0

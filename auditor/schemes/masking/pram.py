@@ -51,7 +51,7 @@ class Pram(UniformScheme):
     multilevel = False
     by_retention: ClassVar[bool] = False
     claims = "Nothing under collusion: copies that show the same value were hardly all changed. One copy keeps the ε of its matrix."
-    reference = "gouweleeuw1998, section 2"
+    reference = "gouweleeuw1998; hundepool2012, chapter 3"
     assumes = "Recipients never pool their copies, and tuples are independent."
     trial = MappingProxyType({"matrix": [[0.8, 0.1, 0.1], [0.3, 0.5, 0.2], [0.05, 0.25, 0.7]]})
     trial_levels = (0.0, 0.6, 0.3)

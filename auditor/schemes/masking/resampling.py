@@ -29,7 +29,7 @@ class Resampling(MaskedScheme):
 
     name = "resampling"
     claims = "Nothing under collusion, and little alone: every record keeps its rank, and quantiles of many records are known well."
-    reference = "heer1993"
+    reference = "heer1993; hundepool2012, chapter 3"
     assumes = "Records are so few that a sample's quantiles are far from theirs."
     trial_levels = (1.0, 5.0, 3.0)
 

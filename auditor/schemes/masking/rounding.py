@@ -31,7 +31,7 @@ class Rounding(MaskedScheme):
 
     name = "rounding"
     claims = "Nothing under collusion: a value lies where all its intervals meet. Of one copy each value is known to a base."
-    reference = "dalenius1981"
+    reference = "dalenius1981; hundepool2012, chapter 3"
     assumes = "The base is coarse beside what the values are recorded in, and recipients never pool copies of other bases or origins."
     level_of_original = 0.0
     trial_levels = (0.5, 1.0, 0.7)

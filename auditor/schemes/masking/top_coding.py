@@ -2,7 +2,7 @@
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| level | share ``α`` of the records that are coded at each end | scalar in (0, 1) | hundepool2012, section 3.3.2 |
+| level | share ``α`` of the records that are coded at each end | scalar in (0, 1) | hundepool2012, chapter 3 |
 | ``c`` | quantile ``1 − α`` of a column (``α`` at the bottom) | (N,) | |
 | ``y`` | ``x`` where ``x ≤ c``, else the code: c, or ``E[X | X > c]``, which keeps the column's mean | | |
 
@@ -32,7 +32,7 @@ class TopCoding(MaskedScheme):
 
     name = "top-coding"
     claims = "Pooled copies say what the one with the least share coded says; values that are not coded are in clear."
-    reference = "hundepool2012, section 3.3.2"
+    reference = "hundepool2012, chapter 3"
     assumes = "Only those who stand out are to be protected."
     trial_levels = (0.1, 0.3, 0.2)
 
