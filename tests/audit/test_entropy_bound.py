@@ -15,7 +15,7 @@ from auditor.errors import NotApplicable
 from auditor.schemes.base.noise_density import Distribution, NoiseDensity
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 
-few = settings(max_examples=25, deadline=None, derandomize=True)
+few = settings(max_examples=15, deadline=None, derandomize=True)
 OTHERS = {name: shape for name, shape in SHAPES.items() if name != "normal"}
 
 
