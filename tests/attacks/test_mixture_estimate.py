@@ -394,3 +394,15 @@ def test_totals_and_extreme_levels(scheme, level):
     release = auditor.perturb(X, scheme, [level, level], seed=15)
     found = auditor.attack("mixture-estimate", release, original=X, components=2)
     assert found.normalized_error < 1.02 * auditor.attack("llse", release, original=X).normalized_error + 1e-9
+
+
+@pytest.mark.parametrize("scheme", ["laplace", "independent"])
+def test_long_tails_and_values_nearly_given_away_are_no_noise_of_rounding(scheme):
+    """Records far out, and overlaps of uniform noise that leave next to nothing: estimates stay between the copies and the mean."""
+    X = np.random.default_rng(0).lognormal(size=(400, 2))
+    options = {"distribution": "uniform"} if scheme == "independent" else {}
+    release = auditor.perturb(X, scheme, [1e-4, 0.5, 1.0], seed=1, **options)
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        for coalition in ([1], [2, 3], "all"):
+            found = auditor.attack("mixture-estimate", release, coalition=coalition).normalized_error
+            assert found < 1.1 * auditor.attack("llse", release, coalition=coalition).normalized_error
