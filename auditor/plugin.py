@@ -23,7 +23,7 @@ Names are those of the rooms they come from; what stands here is what a plugin m
 from __future__ import annotations
 
 from auditor.adversary.affine import Affine, AffineStack
-from auditor.adversary.attack import Attack, Cost, Inferred, LinearAttack, Reconstruction, RowAttack
+from auditor.adversary.attack import Attack, Cost, Inferred, LinearAttack, Reconstruction, Regions, RowAttack
 from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalView, Inference, mask
 from auditor.adversary.given import ExactMoments, KnownPairs, Prior, Records, SampleCounts, SampleMoments, UnpairedRecords
 from auditor.adversary.knowledge import (
@@ -62,7 +62,7 @@ __all__ = [
     "ClassRecords", "Coalition", "Codes", "Copies", "Cost", "DataError", "DenseNoise", "Estimated", "Evidence", "ExactMoments",
     "Expectation", "Filter", "Indices", "Inference", "Inferred", "Judgement", "Key", "Knowledge", "KnownAttributes", "KnownPairs",
     "KnownRecords", "KnownSample", "KroneckerNoise", "LinearAttack", "Moments", "NoiseDensity", "NoiseLaw", "NotApplicable", "Perfect",
-    "Plugin", "PluginError", "PluginParameters", "Prior", "Reconstruction", "Records", "Renderer", "RowAttack", "SampleCounts",
+    "Plugin", "PluginError", "PluginParameters", "Prior", "Reconstruction", "Records", "Regions", "Renderer", "RowAttack", "SampleCounts",
     "SampleMoments", "Sampler", "Scheme", "Source", "Step", "Table", "TableMoments", "Transform", "TransformScheme", "UniformLaw",
     "UniformPrior", "UniformScheme", "UnmatchedRecords", "UnpairedRecords", "View", "mask", "register", "stream",
 ]  # fmt: skip
