@@ -48,7 +48,7 @@ class DistributionAnalysis(RowAttack):
     name = "distribution-analysis"
     attack_kind = "per attribute"
     combines = True
-    cost = Cost(5e-3, 2e-6)
+    cost = Cost(4e-3, 1.2e-6)
     reference = "liu2008, section 3.6"
     assumes = "The adversary knows the law of the noise, and that records are independent draws of one distribution."
     wins = "Wins on clustered attributes and bounded noise; on normal data it is udr with an estimated prior."

@@ -82,7 +82,7 @@ class KnownSampleAttack(RowAttack):
 
     name = "known-sample"
     attack_kind = "with a sample"
-    reference = "liu2008, section 4.2"
+    reference = "liu2006; liu2008, section 4.2, Protocol 4"
     families = frozenset({"rotation", "rotation-noise"})
     knowledge = (KnownSample.name,)
     assumes = "The adversary has other draws from the same population; records are independent draws; the map is orthogonal."

@@ -15,6 +15,7 @@ from auditor.adversary.knowledge import Knowledge
 from auditor.adversary.view import View
 from auditor.data.table import Table
 from auditor.errors import NotApplicable
+from auditor.numerics.moments import Moments
 from auditor.registry import Plugin
 from auditor.types import Array
 
@@ -48,6 +49,10 @@ class Attack(Plugin):
     """Whether no linear attack has a smaller error where the law is known: theorems on pooling are about it."""
     wins: ClassVar[str] = ""
     """When it succeeds and when it fails, for `auditor show`."""
+
+    def cost_under(self, distribution: str | None) -> Cost:
+        """Return what a fit takes under noise of this distribution, as a scheme names it; None where nobody stated one."""
+        return self.cost
 
     def form(self) -> Attack:
         """Return the attack that runs: itself, unless its parameters choose between a linear and a row-level form.
@@ -112,6 +117,13 @@ class LinearAttack(Attack):
     def affine_batch(self, view: View, coalitions: Sequence[tuple[int, ...]]) -> Sequence[Affine]:
         """Return the maps for several coalitions of one size; override where many can be solved at once, with an ``AffineStack``."""
         return [self.affine(view.coalition(copies)) for copies in coalitions]
+
+    def error_bounds(self, view: View, joint: Moments) -> tuple[float, float] | None:
+        """Return what theorems say its squared error, summed over attributes, is at least and at most; None where there is none.
+
+        For the audit alone, once the map is fitted: ``joint`` has moments of ``[X, Y_1 … Y_k]`` over the rows that it is judged on.
+        """
+        return None
 
     def over_rows(self) -> RowAttack:
         """Return the attack for copies with other columns than the original, of which there are no joint moments.

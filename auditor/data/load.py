@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
@@ -25,6 +27,8 @@ from auditor.data.formats import file_kinds
 from auditor.data.formats import readers as reading
 from auditor.data.formats.as_written import column_as_written
 from auditor.data.formats.parts import Piece, first_rows, parts, pieces_of, whole_frame
+from auditor.data.record_law import RecordLaw
+from auditor.data.request import DataUse
 from auditor.data.source import Source
 from auditor.data.streamed.codes import FileCodes
 from auditor.data.streamed.rows import FileRows, Scale
@@ -50,6 +54,21 @@ class _Raw(NamedTuple):
     description: str = ""
     licence: str = ""
     domains: Mapping[str, Sequence[Any]] = MappingProxyType({})
+    population: _Population | None = None
+
+
+class _Population(NamedTuple):
+    """What states the covariance of the law that records were drawn from, of which columns, and the randomness that they began with."""
+
+    source: Source
+    columns: Sequence[str]
+    rng: np.random.Generator
+
+    def covariance(self, names: Sequence[str]) -> NDArray[np.float64] | None:
+        """Return the covariance of some of the columns, drawn again: a wide one is not kept for the few who ask for it."""
+        found = self.source.population(deepcopy(self.rng))
+        places = [self.columns.index(name) for name in names]
+        return None if found is None else np.asarray(found[np.ix_(places, places)])
 
 
 def load_table(
@@ -164,6 +183,8 @@ def load_table(
         keys = keys.some(raw.frame.notna().all(axis=1).to_numpy())
     described = Table(names, values, source, raw.description, raw.licence, dropped=missing == "drop")
     held = replace(described, hierarchies=dict(hierarchies), dates=dict(dates), keys=keys)
+    if raw.population is not None and not (hierarchies or dates or standardize):  # these change a column's unit
+        held = replace(held, population=partial(raw.population.covariance, names))
     return _finished(held, standardize, lambda: chosen.table(whole, names, values))
 
 
@@ -331,6 +352,23 @@ def is_file(source: str) -> bool:
     return "/" in source or "\\" in source or bool(Path(source).suffix)
 
 
+def law_of(use: DataUse) -> RecordLaw | None:
+    """Return the law that the records asked for are drawn from; None of a file, and where what is done to them is no law's.
+
+    Raises
+    ------
+    PluginError
+        The source returned something else; its own code may raise anything.
+    """
+    if is_file(use.source) or use.order is not None or use.dates or use.hierarchies:
+        return None
+    cls: type[Source] = get("source", use.source)
+    found = cls(_parameters(cls, use.parameters)).law()
+    if found is not None and not isinstance(found, RecordLaw):
+        raise PluginError(f"source {use.source!r} broke its contract: `law` must return a RecordLaw, or None")
+    return found
+
+
 def _check_options(columns: Sequence[str] | None, rows: int | None, missing: str) -> None:
     if columns is not None and (isinstance(columns, str) or not columns):
         raise DataError("columns must be a list of at least one column name")
@@ -434,12 +472,14 @@ def _from_plugin(
     with contained() as failure:
         made = cls(_parameters(cls, parameters))
         check_room(rows or 0, made.width())
+        begun = deepcopy(rng)
         frame, domains = made.frame(rows, rng), made.domains()
         if not isinstance(frame, pd.DataFrame) or not frame.columns.is_unique or len(frame.columns) == 0:
             raise PluginError(f"source {name!r} broke its contract: `frame` must return a DataFrame with unique columns")
         frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
+        population = _Population(made, list(frame.columns), begun)
         frame = frame[_select(list(frame.columns), columns, cls.labels, **beside)].head(len(frame) if rows is None else rows)
-        return _Raw(frame, cls.description, cls.licence, domains)
+        return _Raw(frame, cls.description, cls.licence, domains, population)
     if failure.cause in (MemoryError, OverflowError):  # too many rows asked for
         raise failure.cause from None
     failure.raise_ours()

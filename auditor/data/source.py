@@ -7,8 +7,10 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor import registry
+from auditor.data.record_law import RecordLaw
 from auditor.process.deferred import pd
 from auditor.registry import Plugin
 
@@ -30,8 +32,22 @@ class Source(Plugin):
         """Return the domains of columns that are categories by nature; none unless a source says so."""
         return {}
 
+    def law(self) -> RecordLaw | None:
+        """Return the law that records are drawn from, independently of one another; None where nobody knows it, or they hang together."""
+        return None
+
     public: ClassVar[bool] = False
     """Whether its records are no secret, being made up or published: figures of them are written in full."""
+
+    def population(self, rng: np.random.Generator) -> NDArray[np.float64] | None:
+        """Return the covariance of the law that records are drawn from, of all columns of ``frame``, where a source states one.
+
+        Parameters
+        ----------
+        rng : Generator
+            As ``frame`` was given it: a law that is drawn is the same one again.
+        """
+        return None
 
     @abstractmethod
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:

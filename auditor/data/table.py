@@ -64,6 +64,8 @@ class Table:
         Column → (low, high), as stated from outside; empty where none are.
     first_batch : int or None
         How many records the first batch had, where they arrived in batches: noise is scaled to these.
+    population : callable or None
+        Finds the covariance of the law that the records were drawn from, (N, N) in the content's units, where their source states one.
     """
 
     attributes: tuple[str, ...]
@@ -81,6 +83,7 @@ class Table:
     dropped: bool = False
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)
     first_batch: int | None = None
+    population: Callable[[], NDArray[np.float64] | None] | None = field(default=None, repr=False, compare=False)
 
     @property
     def rows(self) -> int:
@@ -116,7 +119,7 @@ class Table:
         return replace(
             self, attributes=tuple(self.attributes[j] for j in columns), content=content, scanned=None,
             categorical=None if data is None else CategoricalTable(data.attributes, data.codes[rows]),
-            keys=None, cut=Cut(self, rows, columns), first_batch=None,
+            keys=None, cut=Cut(self, rows, columns), first_batch=None, population=None,
         )  # fmt: skip
 
     def cut_out(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -169,7 +172,8 @@ class Table:
     def head(self, rows: int) -> Table:
         """Return the first so many records as they are here, in memory: a table of their own."""
         return replace(
-            self, content=self.read(0, rows), categorical=None, scanned=None, standardized=False, keys=None, cut=None, first_batch=None
+            self, content=self.read(0, rows), categorical=None, scanned=None, standardized=False, keys=None, cut=None, first_batch=None,
+            population=None,
         )
 
     def fingerprint(self) -> str:

@@ -120,9 +120,15 @@ class Pencil:
 
     def error(self, v: Array) -> Array:
         """Return ``K_X − G(v) K_X``, shape (..., N, N), without the cancellation of computing it as written (li2012 (7))."""
+        return (self.basis * self._left(v)[..., None, :]) @ self.basis.T
+
+    def error_of(self, j: int, v: Array) -> Array:
+        """Return entry (j, j) of ``error``, shape (...): what a thousand attributes are asked one by one."""
+        return np.asarray(self._left(v) @ self.basis[j] ** 2)
+
+    def _left(self, v: Array) -> Array:
         c, total = self.share, self._total(v)
-        left = np.divide(np.asarray(v)[..., None] * c * (1.0 - c), total, out=np.zeros_like(total), where=total > 0)
-        return (self.basis * left[..., None, :]) @ self.basis.T
+        return np.divide(np.asarray(v)[..., None] * c * (1.0 - c), total, out=np.zeros_like(total), where=total > 0)
 
     def _total(self, v: Array) -> Array:
         return self.share + np.asarray(v, dtype=np.float64)[..., None] * (1.0 - self.share)

@@ -108,6 +108,14 @@ METRICS = {
         ),
         Metric("privacy_loss", "share", "1 − 2^−I(X;Y): share of an attribute's entropy privacy that its copies took.", "high"),
         Metric(
+            "error_floor",
+            "share of variance",
+            "Normalized error that is proved to be the least there can be: whatever the attack, from these copies of a table whose law is "
+            "declared; or, of one attack, by a theorem on it.",
+            "low",
+        ),
+        Metric("error_ceiling", "share of variance", "Normalized error that a theorem says an attack does not exceed.", "low"),
+        Metric(
             "reconstruction_probability",
             "probability",
             "Posterior probability of a record's true value, averaged over records; of a statement, of what is true of the record.",
@@ -303,6 +311,8 @@ MEASURED_BY = {
     "candidates_left": "candidates-left",
     "entropy_privacy": "entropy-privacy",
     "privacy_loss": "entropy-privacy",
+    "error_floor": "error-bounds",
+    "error_ceiling": "error-bounds",
     "dissimilarity": "dissimilarity",
     "anonymity_k": "anonymity",
     "anonymity_distinct": "anonymity",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor import registry
 from auditor.audit.base.outcome import ReleaseAudit
@@ -48,6 +49,8 @@ from auditor.schemes.base.scheme import TableMoments
 
 ESTIMATED = ("redraws", "jackknife", "sampling", "replicates-needed")
 """Error bars that the spread between replicates, where there are enough, takes the place of."""
+
+DRAWN_ANEW = "every replicate draws its levels anew, so that figures are means over such draws; the levels shown are the first replicate's"
 
 ALWAYS = "noise-follows-law"
 """The expectation that every audit has; in its results when it fails."""
@@ -177,7 +180,8 @@ def spread_over_replicates(measurements: Measurements) -> Measurements:
     bars, reasons = measurements.columns["error_bar"], measurements.columns["reason"]
     rough = np.isin(bars.places, [place for place, bar in enumerate(bars.values) if bar in ESTIMATED])
     explained = np.array([reason is not None for reason in reasons.values], dtype=bool)[reasons.places]
-    unknown = np.flatnonzero(rough | (measurements.where(status="ok") & explained))
+    other = measurements.where(status="ok") & _levels_drawn_anew(measurements)
+    unknown = np.flatnonzero(rough | other | (measurements.where(status="ok") & explained))
     cell, infinite = measurements.taken(unknown).cells(), ~np.isfinite(measurements.columns["value"][unknown])
     spread = (np.bincount(cell) >= FEWEST_REPLICATES) & (np.bincount(cell, infinite) == 0)  # an infinite guarantee is so in every draw
     changed = unknown[spread[cell]]
@@ -196,6 +200,14 @@ def spread_over_replicates(measurements: Measurements) -> Measurements:
     for name, figures in found.items():
         columns[name][changed] = figures
     return measurements.replaced(**columns, error_bar=bars.put(changed, "replicates"), reason=reasons.put(changed, None))
+
+
+def _levels_drawn_anew(measurements: Measurements) -> NDArray[np.bool_]:
+    """Return which rows' cells have other levels in other replicates: a closed form is then of one draw, and its bar of the noise alone."""
+    cell, levels = measurements.cells(), measurements.columns["levels"]
+    size = max(1, len(levels.values))
+    found = np.unique(cell * size + levels.places) // size  # every cell once for each of its levels
+    return np.asarray(np.bincount(found, minlength=1)[cell] > 1)
 
 
 def judge(scenario: Scenario, evidence: Evidence, missing: Sequence[Missing] = ()) -> list[ExpectationRecord]:
@@ -281,11 +293,16 @@ def _summaries_of_schemes(scenario: Scenario, points: Sequence[dict[str, Any]], 
                 levels = list(release_levels(use, here))
             summary = SchemeSummary(
                 sweep=point, scheme=use.id, plugin=use.name, levels=levels, summary=cls.summary(), claims=cls.claims,
-                notes=list(release.notes) if release else [], understated=release is not None and release.understated,
+                notes=[*(release.notes if release else ()), *([DRAWN_ANEW] if _draws_anew(use) else [])],
+                understated=release is not None and release.understated,
                 remedy=_remedy(here, use, levels, point, evidence),
             )  # fmt: skip
             summaries.append(summary)
     return summaries
+
+
+def _draws_anew(use: SchemeUse) -> bool:
+    return use.levels is not None and use.levels.each_replicate
 
 
 def _remedy(here: Scenario, use: SchemeUse, levels: Sequence[float], point: dict[str, Any], evidence: Evidence) -> Remedy | None:
@@ -293,7 +310,7 @@ def _remedy(here: Scenario, use: SchemeUse, levels: Sequence[float], point: dict
     every = Measurements.of(evidence.measurements)
     found = every.taken(every.where(scheme=use.id, sweep=point))
     table, moments = table_of(here)
-    if not len(found) or table.rows < FEWEST_RECORDS:
+    if not len(found) or table.rows < FEWEST_RECORDS or _draws_anew(use):
         return None
     with contained():  # a scheme that cannot be made has no figures to mend
         return remedy_of(found, make_scheme(use, here.base, table), levels, table, moments)

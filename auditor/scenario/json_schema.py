@@ -9,7 +9,7 @@ from auditor.adversary.coalitions import NAMED
 from auditor.adversary.knowledge import KINDS
 from auditor.results import bibliography, metrics
 from auditor.scenario.fields import FIELDS
-from auditor.scenario.levels import CURRENCIES, MOST_COPIES, ORDERS, RANGES
+from auditor.scenario.levels import CURRENCIES, DRAWN, MOST_COPIES, ORDERS, RANGES
 from auditor.scenario.read_data import MISSING, MOST_ROWS
 from auditor.scenario.read_measures import MEASURES
 from auditor.scenario.read_plugins import EVERY, SCHEME_FIELDS
@@ -105,8 +105,9 @@ def _scheme_fields() -> JSON:
     ends = _pair(number)
     count = {"type": "integer", "minimum": 1, "maximum": MOST_COPIES}
     sorting = {"order": {"enum": list(ORDERS)}, "out-of": count}
+    anew = {"each-replicate": {"type": "boolean", "description": "whether every replicate draws levels anew"}}
     ranges = [{"type": "object", "additionalProperties": False, "required": [kind, "count"],
-               "properties": {kind: ends, "count": count, **sorting}} for kind in RANGES]  # fmt: skip
+               "properties": {kind: ends, "count": count, **sorting, **(anew if kind in DRAWN else {})}} for kind in RANGES]  # fmt: skip
     several = {"type": "array", "items": number, "minItems": 1, "maxItems": MOST_COPIES}
     stated = [{"type": "object", "additionalProperties": False, "required": [currency],
                "properties": {currency: {**several, "items": {"type": "number", "exclusiveMinimum": 0}}}} for currency in CURRENCIES]
@@ -168,6 +169,45 @@ def _bins() -> JSON:
                       for rule, argument in (("equal-width", count), ("quantile", count), ("edges", edges))]}  # fmt: skip
 
 
+def _model() -> list[JSON]:
+    """A published regression, to be fitted to the table or with its figures."""
+    common: JSON = {
+        "target": {"type": "string"},
+        "rows": {"type": "integer", "minimum": 2},
+        "known": {"type": "boolean"},
+    }
+    number, names = {"type": "number"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}
+    stated: JSON = {
+        "coefficients": {"type": "object", "additionalProperties": number, "minProperties": 1},
+        "intercept": number,
+        "residual-variance": {"type": "number", "minimum": 0},
+    }
+    return [{"type": "object", "required": ["target", "rows", *own], "additionalProperties": False, "properties": {**common, **own}}
+            for own in ({"on": {"anyOf": [{"type": "string"}, names]}}, stated)]  # fmt: skip
+
+
+def _rules() -> JSON:
+    """Published margins, association rules and a decision tree; one of them at least."""
+    name, share = {"type": "string"}, {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+    names = {"anyOf": [name, {"type": "array", "items": name, "minItems": 1}]}
+    values = {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}
+    rule = {
+        "type": "object",
+        "required": ["then"],
+        "additionalProperties": False,
+        "properties": {"if": values, "then": {**values, "minProperties": 1}, "confidence": share, "support": share},
+        "dependentRequired": {"confidence": ["support"], "support": ["confidence"]},
+    }
+    tree = {
+        "type": "object",
+        "required": ["target", "on", "depth"],
+        "additionalProperties": False,
+        "properties": {"target": name, "on": names, "depth": {"type": "integer", "minimum": 1}},
+    }
+    return {"margins": {"type": "array", "items": names, "minItems": 1}, "if-then": {"type": "array", "items": rule, "minItems": 1},
+            "tree": tree, "known": names}  # fmt: skip
+
+
 def _knowledge() -> JSON:
     count: JSON = {"type": "integer", "minimum": 1}
     estimated: JSON = {
@@ -180,7 +220,16 @@ def _knowledge() -> JSON:
     arguments: dict[str, JSON] = {"estimated": estimated, "known-attributes": names}
     choices: list[JSON] = [{"enum": ["perfect", "uniform-prior"]}]
     for kind in KINDS:
-        if kind not in ("perfect", "uniform-prior"):
+        if kind == "model":
+            for form in _model():
+                choices.append({"type": "object", "required": [kind], "additionalProperties": False, "properties": {kind: form}})
+                choices.append(_named(kind, form["properties"], form["required"]))
+        elif kind == "rules":
+            either = {"anyOf": [{"required": [key]} for key in ("margins", "if-then", "tree")]}
+            inside = {"type": "object", "additionalProperties": False, "properties": _rules(), **either}
+            choices.append({"type": "object", "required": [kind], "additionalProperties": False, "properties": {kind: inside}})
+            choices.append({**_named(kind, _rules(), []), **either})
+        elif kind not in ("perfect", "uniform-prior"):
             argument = arguments.get(kind, count)
             choices.append({"type": "object", "required": [kind], "additionalProperties": False, "properties": {kind: argument}})
             named = "attributes" if kind == "known-attributes" else "count"

@@ -16,6 +16,7 @@ MOST_COPIES = 10_000
 """More is a slip of the pen: at a million copies the copies' covariance alone would take terabytes."""
 
 RANGES = ("uniform", "log-uniform", "linear")
+DRAWN = ("uniform", "log-uniform")
 CURRENCIES = {"scale": {"variance": 1.0}, "epsilon": "bounds", "gaussian-dp": "bounds"}
 """What else levels may be stated in, and the noise at level 1 that goes with it (``auditor.scenario.stated_levels``)."""
 ORDERS = ("ascending", "descending")
@@ -41,6 +42,8 @@ class Levels:
         Sort them before they are released; else they come as drawn, or from low to high.
     out_of : int
         With an order: how many are drawn and sorted, of which the first ``count`` are released; 0 for ``count`` itself.
+    each_replicate : bool
+        Whether every replicate draws them anew, so that figures are means over draws of levels as well as of noise.
     currency : 'scale', 'epsilon', 'gaussian-dp' or None
         What levels were stated in, other than noise multiples; ``values`` is then None until they are found.
     stated : tuple of float
@@ -54,6 +57,7 @@ class Levels:
     count: int = 0
     order: str | None = None
     out_of: int = 0
+    each_replicate: bool = False
     currency: str | None = None
     stated: tuple[float, ...] = ()
 
@@ -63,25 +67,28 @@ class Levels:
             return {self.currency: list(self.stated)}
         if self.values is not None:
             return list(self.values)
-        extra = {"order": self.order} if self.order else {}
-        return {str(self.kind): [self.low, self.high], "count": self.count, **extra, **({"out-of": self.out_of} if self.out_of else {})}
+        extra: dict[str, Any] = {"order": self.order} if self.order else {}
+        extra |= {"out-of": self.out_of} if self.out_of else {}
+        extra |= {"each-replicate": True} if self.each_replicate else {}
+        return {str(self.kind): [self.low, self.high], "count": self.count, **extra}
 
-    def resolve(self, seed: int) -> tuple[float, ...]:
+    def resolve(self, seed: int, replicate: int = 1) -> tuple[float, ...]:
         """Return the levels in order of release.
 
-        Random ones depend on seed and range alone: two schemes with the same range get the same draws and are compared on equal
-        terms, and a larger count only adds to a smaller one's.
+        Random ones depend on seed and range alone, and on the replicate where each draws them anew: two schemes with the same range get the
+        same draws and are compared on equal terms, and a larger count only adds to a smaller one's.
         """
         if self.values is not None:
             return self.values
         if self.currency is not None:
             raise AuditorError(f"levels by {self.currency} need the data's bounds")
         if self.order is not None:
-            every = replace(self, count=max(self.count, self.out_of), order=None, out_of=0).resolve(seed)
+            every = replace(self, count=max(self.count, self.out_of), order=None, out_of=0).resolve(seed, replicate)
             return tuple(sorted(every, reverse=self.order == "descending")[: self.count])
         if self.kind == "linear":
             return tuple(float(level) for level in np.linspace(self.low, self.high, self.count))
-        rng = stream(seed, "levels", self.kind, self.low, self.high)
+        again = (replicate,) if self.each_replicate and replicate > 1 else ()  # the first replicate's are those that all would share
+        rng = stream(seed, "levels", self.kind, self.low, self.high, *again)
         if self.kind == "uniform":
             return tuple(float(level) for level in rng.uniform(self.low, self.high, self.count))
         exponents = rng.uniform(np.log(self.low), np.log(self.high), self.count)
@@ -125,7 +132,7 @@ def _parse_stated(value: dict[Any, Any]) -> Levels:
 
 def _parse_range(value: dict[Any, Any]) -> Levels:
     kinds = [key for key in value if key in RANGES]
-    unknown = [key for key in value if key not in (*RANGES, "count", "order", "out-of")]
+    unknown = [key for key in value if key not in (*RANGES, "count", "order", "out-of", "each-replicate")]
     if len(kinds) != 1 or unknown:
         meant = did_you_mean(str(unknown[0]), (*RANGES, *CURRENCIES)) if unknown else ""
         found = ", ".join(map(str, value)) or "nothing"
@@ -145,7 +152,11 @@ def _parse_range(value: dict[Any, Any]) -> Levels:
         raise ValueError(f"needs order: ascending or descending; got {_short(order)}")
     if isinstance(out_of, bool) or not isinstance(out_of, int) or (out_of and (order is None or not count <= out_of <= MOST_COPIES)):
         raise ValueError(f"needs out-of, with an order, an integer from count to {MOST_COPIES:,}; got {_short(out_of)}")
-    return Levels(kind=kind, low=low, high=high, count=count, order=order, out_of=out_of)
+    each = value.get("each-replicate", False)
+    if not isinstance(each, bool) or (each and kind not in DRAWN):
+        given = "evenly spaced levels, which are not drawn" if each is True else _short(each)
+        raise ValueError(f"needs each-replicate, true or false, with uniform or log-uniform levels; got {given}")
+    return Levels(kind=kind, low=low, high=high, count=count, order=order, out_of=out_of, each_replicate=each)
 
 
 def _is_number(value: Any) -> bool:

@@ -250,10 +250,10 @@ def open_release(
     return Release(table, moments, scheme, use, levels, Key(seed, use.id, replicate, grid=grid), workspace=workspace or Workspace())
 
 
-def release_levels(use: SchemeUse, scenario: Scenario) -> tuple[float, ...]:
+def release_levels(use: SchemeUse, scenario: Scenario, replicate: int = 1) -> tuple[float, ...]:
     """Return the levels of one use of a scheme, in order of release; none where nobody has said what they are."""
     if use.levels is not None:
-        return use.levels.resolve(scenario.seed)
+        return use.levels.resolve(scenario.seed, replicate)
     levels = make_scheme(use, scenario.base).default_levels()
     if not isinstance(levels, tuple) or not all(isinstance(level, (int, float)) for level in levels):
         raise PluginError("the scheme's default levels are no tuple of numbers")

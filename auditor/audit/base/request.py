@@ -52,7 +52,7 @@ class ReleaseRequest:
     @cached_property
     def levels(self) -> tuple[float, ...]:
         """The scheme's levels, in order of release; a plugin's own may raise anything."""
-        return release_levels(self.use, self.scenario)
+        return release_levels(self.use, self.scenario, self.replicate)
 
     @cached_property
     def copies(self) -> int:

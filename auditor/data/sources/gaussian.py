@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from auditor.data.record_law import RecordLaw
 from auditor.data.source import Source
 from auditor.errors import DataError
 from auditor.numerics.linear_algebra import in_own_units, widely_scaled
@@ -137,19 +138,31 @@ class Gaussian(Source):
         """Return how many attributes are drawn."""
         return len(self.parameters.covariance or eigenvalues(self.parameters.spectrum))
 
+    def law(self) -> RecordLaw:
+        """Return that of jointly normal records."""
+        return RecordLaw()
+
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
         """Draw ``rows`` records of ``x1`` to ``xN``; unless ``exact``, more rows only add to the table."""
-        given, n = self.parameters, DEFAULT_ROWS if rows is None else rows
-        size: NDArray[np.float64] | float = 1.0
-        if given.covariance is not None:
-            K_X = np.array(given.covariance, dtype=np.float64)
-            K_X, size = in_own_units(K_X) if widely_scaled(K_X) else (K_X, 1.0)
-            lam, V = spectral(K_X)
-        else:
-            lam = np.array(eigenvalues(given.spectrum), dtype=np.float64)
-            V = haar(len(lam), rng)  # before the records, so that it does not depend on how many there are
-        values = np.array(given.mean) + size * draw(n, lam, V, rng, exact=given.exact)
+        n = DEFAULT_ROWS if rows is None else rows
+        lam, V, size = self._law(rng)
+        values = np.array(self.parameters.mean) + size * draw(n, lam, V, rng, exact=self.parameters.exact)
         return pd.DataFrame(values, columns=[f"x{i}" for i in range(1, len(lam) + 1)])
+
+    def population(self, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return ``K_X = V diag(lam) Vᵀ``, shape (N, N)."""
+        lam, V, size = self._law(rng)
+        return np.asarray((V * lam) @ V.T * np.multiply.outer(size, size))
+
+    def _law(self, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | float]:
+        """Return eigenvalues (N,) and eigenvectors (N, N) in units of their own, and these units, (N,) or 1."""
+        given = self.parameters
+        if given.covariance is None:
+            lam = np.array(eigenvalues(given.spectrum), dtype=np.float64)
+            return lam, haar(len(lam), rng), 1.0  # before the records, so that it does not depend on how many there are
+        K_X = np.array(given.covariance, dtype=np.float64)
+        K_X, size = in_own_units(K_X) if widely_scaled(K_X) else (K_X, 1.0)
+        return *spectral(K_X), size
 
 
 def eigenvalues(spectrum: TwoLevels | list[float] | None) -> list[float]:

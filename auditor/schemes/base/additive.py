@@ -23,7 +23,7 @@ from auditor.registry import PluginParameters
 from auditor.schemes.base.grid import snap
 from auditor.schemes.base.noise_density import Distribution
 from auditor.schemes.base.noise_law import KroneckerNoise, psd_root
-from auditor.schemes.base.noise_shapes import NoiseShape, correlation_dissimilarity, noise_shape
+from auditor.schemes.base.noise_shapes import AlongTheData, NoiseShape, correlation_dissimilarity, noise_shape
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
 from auditor.schemes.base.serial import SerialRows
 from auditor.text.column_names import counted
@@ -102,7 +102,9 @@ class AdditiveScheme(Scheme):
 
     def shape(self, table: TableMoments) -> Array:
         """Return ``K_0``, the covariance across attributes of noise at level 1, shape (N, N)."""
-        return noise_shape(self.parameters.noise, table.covariance, self.base, table.spans)
+        noise = self.parameters.noise
+        of_population = isinstance(noise, AlongTheData) and noise.of == "population"
+        return noise_shape(noise, table.population_covariance if of_population else table.covariance, self.base, table.spans)
 
     def facts(self, levels: Sequence[float], table: TableMoments) -> dict[str, float]:
         """Return how differently noise and data are correlated, by their laws (huang2005, Definition 8.1)."""

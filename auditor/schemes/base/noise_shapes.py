@@ -21,13 +21,19 @@ class VarianceShape(PluginParameters):
     variance: Annotated[float, Field(gt=0)]
 
 
-class SpectrumShape(PluginParameters):
+class AlongTheData(PluginParameters):
+    """Noise with the eigenvectors of the data: of the table, or of the law that its records were drawn from, if its source states one."""
+
+    of: Literal["table", "population"] = "table"
+
+
+class SpectrumShape(AlongTheData):
     """Noise with the data's eigenvectors (largest eigenvalue first) and eigenvalues of its own, in squared data units."""
 
     spectrum: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)]
 
 
-class DissimilarShape(PluginParameters):
+class DissimilarShape(AlongTheData):
     """Noise with the data's eigenvectors, from correlated as the data are to the opposite, at one total variance.
 
     ``dissimilar`` 0: eigenvalues in proportion to the data's; 0.5: white; 1: the data's in reverse order, so that noise lies where

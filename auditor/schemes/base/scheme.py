@@ -58,6 +58,8 @@ class TableMoments:
     """Finds how records follow one another, a pass over the table: for noise that follows them."""
     first: TableMoments | None = None
     of_first_batch: bool = False
+    population: Callable[[], Array | None] | None = field(default=None, repr=False, compare=False)
+    """Finds the covariance of the law that records were drawn from, where their source states one."""
 
     @property
     def scale(self) -> TableMoments:
@@ -80,6 +82,22 @@ class TableMoments:
     def autocorrelations(self) -> tuple[Array, int]:
         """How records follow one another (``data_autocorrelations``); in no order where only moments are known."""
         return (np.ones(1), 0) if self.lags is None else self.lags()
+
+    @cached_property
+    def population_covariance(self) -> Array:
+        """Covariance of the law that records were drawn from, shape (N, N).
+
+        Raises
+        ------
+        AuditorError
+            The table's source states none.
+        """
+        K = None if self.population is None else self.population()
+        if K is None:
+            raise AuditorError("noise: `of: population` needs a source that states the law of its records, as `gaussian` does")
+        if np.shape(K) != self.covariance.shape or not np.isfinite(K).all():
+            raise PluginError(f"`population` must return a finite covariance of shape {self.covariance.shape}")
+        return K
 
     @cached_property
     def deviation(self) -> Array:
@@ -276,8 +294,20 @@ class Scheme(Plugin):
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
         """Return the exact law of the noise in copies at these levels, or None when the scheme has none to state."""
 
+    def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
+        """Return seconds that copies take beside a draw for every value, on one core: none unless a scheme knows better."""
+        return 0.0
+
     def transformed(self, levels: Sequence[float], table: TableMoments, key: Key) -> Transformed | None:
         """Return what was done to copies that are the original plus noise until a square matrix is applied; None for any others."""
+        return None
+
+    def drawn_apart(self, levels: Sequence[float], x: Array, copies: Sequence[Array]) -> tuple[Array, list[Array], NoiseLaw] | None:
+        """Return what was drawn, apart from the values that it was done to, for tests of a scheme whose law is ``unstated``.
+
+        Of some rows: points of shape (r, N), copies that are these plus noise, and the law of that noise, which is independent of
+        the points. None where a scheme has no such noise.
+        """
         return None
 
     def facts(self, levels: Sequence[float], table: TableMoments) -> dict[str, float]:
@@ -331,4 +361,7 @@ def table_moments(table: Table) -> TableMoments:
     mean, covariance = table.moments()
     first = None if table.first_batch is None else replace(table_moments(table.head(table.first_batch)), of_first_batch=True)
     lags = partial(data_autocorrelations, table, mean, covariance)
-    return TableMoments(mean, covariance, table.rows, spans(table.attributes, table.bounds), partial(recorded, table), lags, first)
+    return TableMoments(
+        mean, covariance, table.rows, spans(table.attributes, table.bounds), partial(recorded, table), lags, first,
+        population=table.population,
+    )  # fmt: skip
