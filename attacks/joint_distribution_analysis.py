@@ -88,7 +88,7 @@ class JointDistributionAnalysis(RowAttack):
     name = "joint-distribution-analysis"
     combines = True
     cost = Cost(3e-2, 2.5e-6)
-    reference = "domingo2004"
+    reference = "liu2008, section 3.6; domingo2004"
     assumes = "The adversary knows the law of the noise, and that records are independent draws of one distribution."
     wins = (
         "Wins on attributes that together leave space empty, whatever the colour of the noise, and finds the rare records in it; under "
