@@ -76,6 +76,8 @@ FINEST = 1e-6
 LEAST = 1e-250
 """Likelihood below which nothing can have led to a cell of released values."""
 CHUNK_ROWS = 1024
+COARSE = 8
+"""Points to each deviation of Gaussian noise between which posterior means are interpolated: right to a hundredth of a deviation at the worst (clipped, heaped columns)."""
 FINE, MOST_TABLED = 128, 2**15
 """Points of a table of likelihoods for each deviation of Gaussian noise, and at most: a record is taken for the point nearest to it, which
 moves its estimate by less than a 250th of a deviation."""
@@ -204,6 +206,8 @@ class Grid:
     edges: Sequence[Array] = field(repr=False)
     mass: Array = field(repr=False)
     tables: Sequence[Table | None] = field(repr=False)
+    surface: Callable[[Array], Array] | None = field(repr=False, default=None)
+    """Posterior means by released values, shapes (b, p), NaN where no cell explains them; interpolated, if that is less work."""
 
     @classmethod
     def learnt(cls, every: Sequence[Channel], copies: Sequence[Array], places: Indices, bins: int | None) -> Grid:
@@ -223,7 +227,8 @@ class Grid:
 
     def tabled(self, rows: int) -> Grid:
         """Return the grid with tables of likelihoods where so many rows are more work."""
-        return replace(self, tables=[table_of(*each, rows) for each in zip(self.channels, self.edges, strict=True)])
+        found = replace(self, tables=[table_of(*each, rows) for each in zip(self.channels, self.edges, strict=True)])
+        return replace(found, surface=surface_of(found, rows)) if all(found.tables) else found
 
     def along(self, copies: Sequence[Array]) -> list[Array]:
         """Return what the copies have of each direction, p arrays of shape (b, k)."""
@@ -273,6 +278,24 @@ def table_of(channel: Channel, edges: Array, rows: int) -> Table | None:
         return None
     grid, step = np.linspace(edges[0] - beyond, edges[-1] + beyond, points, retstep=True)
     return Table(float(grid[0]), float(step), *weights(channel.alone(), grid[:, None], edges))
+
+
+def surface_of(grid: Grid, rows: int) -> Callable[[Array], Array] | None:
+    """Return what interpolates posterior means, of ``COARSE`` points to a deviation; None where there are hardly more rows."""
+    axes = []
+    for channel, edges in zip(grid.channels, grid.edges, strict=True):
+        beyond = 4.0 * channel.noise.std
+        points = int(COARSE * (edges[-1] - edges[0] + 2.0 * beyond) / channel.noise.std) + 2
+        axes.append(np.linspace(edges[0] - beyond, edges[-1] + beyond, min(points, rows)))
+    if np.prod([len(axis) for axis in axes]) > 0.75 * rows:
+        return None
+    at = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+    single = replace(grid, channels=[channel.alone() for channel in grid.channels])
+    parts = (single.posterior(list(at[start : start + CHUNK_ROWS].T[..., None])) for start in range(0, len(at), CHUNK_ROWS))
+    means = np.concatenate([np.where(explained, means, np.nan).T for _, means, explained in parts])
+    shape = (*(len(axis) for axis in axes), len(axes))
+    found: Callable[[Array], Array] = scipy.interpolate.RegularGridInterpolator(axes, means.reshape(shape), bounds_error=False)
+    return found
 
 
 def weights(channel: Channel, copies: Array, edges: Array) -> tuple[Array, Array]:
@@ -389,9 +412,13 @@ class OnGrids(Reconstruction):
         out = np.empty_like(copies[0])
         for grid in self._grids:
             each = grid.along(copies)
-            _, means, explained = grid.posterior(each)
-            for channel, place, y, mean in zip(grid.channels, grid.places, each, means, strict=True):
-                out[:, place] = np.where(explained, mean, channel.value(y))
+            values = np.stack([channel.value(y) for channel, y in zip(grid.channels, each, strict=True)], axis=1)
+            if grid.surface is None:
+                _, means, explained = grid.posterior(each)
+                found = np.where(explained, means, np.nan).T
+            else:
+                found = grid.surface(values)
+            out[:, grid.places] = np.where(np.isnan(found), values, found)
         return out
 
     def _bounds(self, copies: Sequence[Array], confidence: float) -> Array:

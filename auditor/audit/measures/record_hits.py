@@ -6,8 +6,8 @@ And records found among few: in a region that an attack claims holds the record,
 | --- | --- | --- |
 | hit | ``‖x̂ − x‖ ≤ ε·‖x‖`` (liu2008, section 4.1) | |
 | share | hits over records, averaged over the attack's guesses | ``records_within`` |
-| claimed | records of which such a region is claimed, over all records | ``rare_claimed`` |
-| disclosed | records that lie in the region claimed of them, over all records | ``rare_disclosed`` |
+| claimed | records of which such a region is claimed, over all that are looked at | ``rare_claimed`` |
+| disclosed | records that lie in the region claimed of them, over all that are looked at | ``rare_disclosed`` |
 | exposed | hits over guesses for the record with the largest chance, as its adversary computes it | ``most_exposed`` |
 
 An attack that guesses is judged on many guesses of the same release. One guess serves all records, so their hits are dependent: the
@@ -32,6 +32,8 @@ from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario
 from auditor.types import Array, Coalition
 
+MOST_LOCATED = 2**14
+"""Records of a block, evenly spread over it, of which regions are asked: they take longer than estimates, and shares need no more."""
 ROUNDING = 1e-9
 """Share of its terms by which a bound may be missed and still hold."""
 
@@ -50,8 +52,8 @@ class WholeRecords:
         Sum of the exact chances; NaN where there are none.
     best : (float, float)
         The largest chance and the share of guesses that hit that record.
-    claimed, disclosed : int
-        Records of which a region is claimed, and claimed rightly.
+    located, claimed, disclosed : int
+        Records of which a region was asked, is claimed, and is claimed rightly.
     regions : bool
         Whether the attack claims any.
     """
@@ -61,6 +63,7 @@ class WholeRecords:
     hits: Array = field(default_factory=lambda: np.zeros(0))
     chance: float = 0.0
     best: tuple[float, float] = (-1.0, math.nan)
+    located: int = 0
     claimed: int = 0
     disclosed: int = 0
     regions: bool = False
@@ -70,7 +73,8 @@ class WholeRecords:
         if not len(x):
             return
         self.rows += len(x)
-        self._locate(fitted.regions(copies), x)
+        some = slice(None, None, -(-len(x) // MOST_LOCATED) if fitted.neighbours == 0 else 1)
+        self._locate(fitted.regions([copy[some] for copy in copies]), x[some])
         if self.tolerance is None:
             return
         reach = self.tolerance * np.linalg.norm(x, axis=1)
@@ -96,6 +100,7 @@ class WholeRecords:
         if found is None:
             return
         self.regions = True
+        self.located += len(x)
         check_real(found.directions, found.low, found.high, found.claims)
         T, bounds = checked(found.directions, (x.shape[1],) * 2), (found.low, found.high)
         if found.claims.shape != x.shape[:1] or found.claims.dtype != bool or any(bound.shape != x.shape for bound in bounds):
@@ -137,8 +142,8 @@ def whole_record_records(
     found = []
     for coalition, tally in zip(coalitions, counted, strict=True):
         for metric, count in (("rare_claimed", tally.claimed), ("rare_disclosed", tally.disclosed)) if tally.regions else ():
-            share = count / tally.rows
-            error = math.sqrt(share * (1.0 - share) / tally.rows)
+            share = count / tally.located
+            error = math.sqrt(share * (1.0 - share) / tally.located)
             found.append(_record(context, attack, knowledge, coalition, metric, share, error, None, 1))
         if tally.tolerance is None:
             continue
