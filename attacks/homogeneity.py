@@ -25,7 +25,7 @@ class Homogeneity(ClassAttack):
 
     name = "homogeneity"
     attack_kind = "attribute disclosure"
-    reference = "machanavajjhala2007, section 2.1"
+    reference = "machanavajjhala2007, section 2.1; liu2008, section 5"
     wins = "Wins on classes whose sensitive values are alike, whatever k; fails on diverse ones."
 
     class Parameters(PluginParameters):

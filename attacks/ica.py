@@ -86,7 +86,7 @@ class IndependentComponents(RowAttack):
 
     name = "ica"
     attack_kind = "with a sample"
-    cost = Cost(2e-3, 2.5e-6)
+    cost = Cost(1.5e-3, 8e-7)
     reference = "liu2008, section 4.3"
     families = frozenset({"rotation", "random-projection", "rotation-noise"})
     knowledge = (KnownRecords.name, KnownSample.name, UnmatchedRecords.name)

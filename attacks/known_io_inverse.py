@@ -42,7 +42,7 @@ class KnownInputOutputInverse(LearntMap):
 
     name = "known-io-inverse"
     inverts = True
-    reference = "chen2007"
+    reference = "chen2007; liu2008, section 4.1"
     wins = (
         "Exact on a matrix without noise once N + 1 independent records are known; with noise it leaves all of it, and loses to "
         "known-io-regression, unless p is near kN."

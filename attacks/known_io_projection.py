@@ -48,7 +48,7 @@ class KnownInputOutputProjection(RowAttack):
 
     name = "known-io-projection"
     attack_kind = "with records"
-    reference = "liu2007"
+    reference = "liu2007; liu2008, section 4.1, eq. 12.8"
     families = frozenset({"random-projection"})
     knowledge = (KnownRecords.name,)
     assumes = "The adversary has some records in clear with their rows, and knows that entries are normal, and their variance."

@@ -48,7 +48,7 @@ class KnownInputOutputRegression(LearntMap):
     """Learns the map from pooled copies to originals by least squares from records known in clear."""
 
     name = "known-io-regression"
-    reference = "li2012, eq. 6"
+    reference = "li2012, eq. 6, with moments of known pairs (liu2008, section 4.1)"
     wins = "Wins with a few hundred records and an unknown law; loses to llse by about 1 + kN/p, and with p near kN to guessing the mean."
 
     class Parameters(PluginParameters):

@@ -24,7 +24,7 @@ class Linkage(ClassAttack):
 
     name = "linkage"
     attack_kind = "naming"
-    reference = "samarati2001"
+    reference = "samarati2001; liu2008, section 5"
     wins = "Wins with k = 1 and on pooled copies whose classes cross; fails on one k-anonymous copy."
 
     def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:

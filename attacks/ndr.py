@@ -6,7 +6,7 @@ The baseline that every other attack must beat. Several copies are averaged with
 | --- | --- | --- | --- |
 | ``y_i`` | copy i of a record | (N,) | |
 | ``w`` | weights, sum 1, that minimise ``wᵀ Sigma w`` | (k,) | |
-| ``x̂`` | ``Σ w_i y_i`` | (N,) | liu2008, section 3.1 |
+| ``x̂`` | ``Σ w_i y_i``: y itself of one copy | (N,) | huang2005, section 4.1 |
 
 Fails when noise is larger than the data: its error is the noise's, without bound, where guessing the mean costs 1.
 """
@@ -24,7 +24,7 @@ class NoiseDistributionReconstruction(LinearAttack):
     """Takes the released value for the original; pooled copies are averaged with the weights of least noise."""
 
     name = "ndr"
-    reference = "liu2008, section 3.1"
+    reference = "huang2005, section 4.1"
     assumes = "Nothing about the data. The law of the noise, if known, gives the weights; else copies count alike."
     wins = "Wins when noise is small beside the data; loses to every attack that knows the data's moments."
 

@@ -58,7 +58,7 @@ class PCAFilter(LinearAttack):
     """Projects the copy on the data's principal components, known or estimated (Huang, Du and Chen's PCA-DR)."""
 
     name = "pca-filter"
-    reference = "huang2005, section 5"
+    reference = "huang2005, section 5.2; liu2008, section 3.4"
     knowledge = (Perfect.name, Estimated.name)
     assumes = "The adversary knows the data's mean and covariance, or the law of the noise and rows to estimate them from."
     wins = (

@@ -71,7 +71,7 @@ class SerialFilter(RowAttack):
     cost = Cost(3e-3, 2e-6)
     serial = True
     combines = True
-    reference = "wiener1949"
+    reference = "wiener1949; huang2005, section 3"
     knowledge = (Perfect.name, Estimated.name)
     assumes = (
         "Rows follow one another (time, place, a sorted file); the adversary knows the law of the noise, along the rows too, "

@@ -30,7 +30,7 @@ class Similarity(ClassAttack):
 
     name = "similarity"
     attack_kind = "attribute disclosure"
-    reference = "li2007, section 3"
+    reference = "li2007, section 3; liu2008, section 5"
     wins = "Wins on classes diverse in value but not in meaning; fails where values spread over groups."
     trial = MappingProxyType({"edges": [90.0, 100.0, 110.0]})
 

@@ -26,7 +26,7 @@ class Skewness(ClassAttack):
 
     name = "skewness"
     attack_kind = "attribute disclosure"
-    reference = "li2007, section 3"
+    reference = "li2007, section 3; liu2008, section 5"
     wins = "Wins on diverse classes unlike the table; fails on classes t-close to it."
 
     class Parameters(PluginParameters):

@@ -24,16 +24,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.single_copy import FilterParameters, sample_filter
-from auditor.plugin import Affine, LinearAttack, View, register
+from auditor.adversary.single_copy import FilterParameters, sample_filter, sample_filter_bounds
+from auditor.plugin import Affine, LinearAttack, Moments, View, register
 
 
 @register
 class SVDFilter(LinearAttack):
-    """Keeps the directions whose variance is at least twice the noise's (Guo and Wu)."""
+    """Keeps the directions whose variance is at least twice the noise's (Guo, Wu and Li)."""
 
     name = "svd-filter"
-    reference = "guo2006, liu2008 section 3.3"
+    reference = "guo2006; liu2008, section 3.3"
     assumes = "Noise is white, of known variance unless `noise-variance: unknown`; nothing is known of the data."
     wins = (
         "Picks near the best number of directions when rows are many; with fewer than about six rows an attribute it keeps "
@@ -46,11 +46,15 @@ class SVDFilter(LinearAttack):
 
     def affine(self, view: View) -> Affine:
         """Return the projection on the directions worth their noise, about the copy's own mean."""
-        return sample_filter(view, self.parameters, lambda values, variance, rows: worth_keeping(values, variance))
+        return sample_filter(view, self.parameters, worth_keeping)
+
+    def error_bounds(self, view: View, joint: Moments) -> tuple[float, float] | None:
+        """Return what eigenvalues alone say of the error, summed over attributes."""
+        return sample_filter_bounds(view, self.parameters, worth_keeping, joint)
 
 
-def worth_keeping(values: NDArray[np.float64], variance: float) -> int:
-    """Return ``k = min{j : λ̂_j < 2σ²} − 1``, or N when no eigenvalue is below.
+def worth_keeping(values: NDArray[np.float64], variance: float, _rows: int = 0) -> int:
+    """Return ``k = min{j : λ̂_j < 2σ²} − 1``, or N when no eigenvalue is below, however many rows there are.
 
     Examples
     --------

@@ -75,7 +75,7 @@ class TransformMatch(RowAttack):
     name = "transform-match"
     attack_kind = "with records"
     jumps = True
-    reference = "mukherjee2006"
+    reference = "mukherjee2006; liu2008, section 4"
     families = frozenset({"random-projection"})
     knowledge = (KnownRecords.name, UnmatchedRecords.name, KnownSample.name, Perfect.name)
     assumes = "The adversary knows the transform, not which coefficients are kept in which order; and a record, a sample, or the moments."

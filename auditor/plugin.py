@@ -8,7 +8,7 @@
 | attack on categories | ``CategoricalAttack`` | ``CategoricalView``; ``Inference`` |
 | scheme of numbers | ``AdditiveScheme``, ``TransformScheme``, ``Scheme`` | ``TableMoments``, ``Key``; ``NoiseLaw``, ``Sampler`` |
 | scheme of categories | ``UniformScheme`` | codes, ``Key``; ``UniformLaw``, ``Copies`` |
-| source | ``Source`` | a generator; a data frame |
+| source | ``Source`` | a generator; a data frame, and its ``RecordLaw`` if it has one to state |
 | expectation | ``Expectation`` | ``Evidence``; ``Judgement`` |
 | renderer | ``Renderer`` | results; text |
 | case of the self-test | ``Case`` beside a scheme's base class | what the scheme is shown |
@@ -23,7 +23,7 @@ Names are those of the rooms they come from; what stands here is what a plugin m
 from __future__ import annotations
 
 from auditor.adversary.affine import Affine, AffineStack
-from auditor.adversary.attack import Attack, Cost, Inferred, LinearAttack, Reconstruction, RowAttack
+from auditor.adversary.attack import Attack, Cost, Inferred, LinearAttack, Reconstruction, Regions, RowAttack
 from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalView, Inference, mask
 from auditor.adversary.given import ExactMoments, KnownPairs, Prior, Records, SampleCounts, SampleMoments, UnpairedRecords
 from auditor.adversary.knowledge import (
@@ -33,10 +33,13 @@ from auditor.adversary.knowledge import (
     KnownRecords,
     KnownSample,
     Perfect,
+    PublishedModel,
+    PublishedRules,
     UniformPrior,
     UnmatchedRecords,
 )
 from auditor.adversary.view import View
+from auditor.data.record_law import RecordLaw, RecordShape
 from auditor.data.source import Source
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, NotApplicable, PluginError
@@ -62,7 +65,9 @@ __all__ = [
     "ClassRecords", "Coalition", "Codes", "Copies", "Cost", "DataError", "DenseNoise", "Estimated", "Evidence", "ExactMoments",
     "Expectation", "Filter", "Indices", "Inference", "Inferred", "Judgement", "Key", "Knowledge", "KnownAttributes", "KnownPairs",
     "KnownRecords", "KnownSample", "KroneckerNoise", "LinearAttack", "Moments", "NoiseDensity", "NoiseLaw", "NotApplicable", "Perfect",
-    "Plugin", "PluginError", "PluginParameters", "Prior", "Reconstruction", "Records", "Renderer", "RowAttack", "SampleCounts",
-    "SampleMoments", "Sampler", "Scheme", "Source", "Step", "Table", "TableMoments", "Transform", "TransformScheme", "UniformLaw",
-    "UniformPrior", "UniformScheme", "UnmatchedRecords", "UnpairedRecords", "View", "mask", "register", "stream",
+    "Plugin", "PluginError", "PluginParameters", "Prior", "PublishedModel", "PublishedRules", "Reconstruction", "RecordLaw", "RecordShape",
+    "Records", "Regions", "Renderer",
+    "RowAttack", "SampleCounts", "SampleMoments", "Sampler", "Scheme", "Source", "Step", "Table", "TableMoments", "Transform",
+    "TransformScheme", "UniformLaw", "UniformPrior", "UniformScheme", "UnmatchedRecords", "UnpairedRecords", "View", "mask", "register",
+    "stream",
 ]  # fmt: skip

@@ -54,7 +54,7 @@ class Plugin:
     kind: ClassVar[str]
     name: ClassVar[str]
     reference: ClassVar[str] = ""
-    """Bibliography key and place, as ``li2012, eq. 6``."""
+    """Bibliography keys and places, as ``li2012, eq. 6`` or ``guo2006; liu2008, section 3.3``; all keys are among a report's references."""
     assumes: ClassVar[str] = ""
     """What must hold for the plugin to be right or strong; shown in reports."""
     trial: ClassVar[Mapping[str, Any]] = MappingProxyType({})

@@ -15,6 +15,7 @@ from auditor.adversary.knowledge import Knowledge
 from auditor.adversary.view import View
 from auditor.data.table import Table
 from auditor.errors import NotApplicable
+from auditor.numerics.moments import Moments
 from auditor.registry import Plugin
 from auditor.types import Array
 
@@ -48,6 +49,10 @@ class Attack(Plugin):
     """Whether no linear attack has a smaller error where the law is known: theorems on pooling are about it."""
     wins: ClassVar[str] = ""
     """When it succeeds and when it fails, for `auditor show`."""
+
+    def cost_under(self, distribution: str | None) -> Cost:
+        """Return what a fit takes under noise of this distribution, as a scheme names it; None where nobody stated one."""
+        return self.cost
 
     def form(self) -> Attack:
         """Return the attack that runs: itself, unless its parameters choose between a linear and a row-level form.
@@ -113,6 +118,13 @@ class LinearAttack(Attack):
         """Return the maps for several coalitions of one size; override where many can be solved at once, with an ``AffineStack``."""
         return [self.affine(view.coalition(copies)) for copies in coalitions]
 
+    def error_bounds(self, view: View, joint: Moments) -> tuple[float, float] | None:
+        """Return what theorems say its squared error, summed over attributes, is at least and at most; None where there is none.
+
+        For the audit alone, once the map is fitted: ``joint`` has moments of ``[X, Y_1 … Y_k]`` over the rows that it is judged on.
+        """
+        return None
+
     def over_rows(self) -> RowAttack:
         """Return the attack for copies with other columns than the original, of which there are no joint moments.
 
@@ -153,6 +165,26 @@ class Inferred:
     prior: Array = field(repr=False)
     claims: NDArray[np.intp] = field(repr=False)
     linked: Array = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Regions:
+    """Where an attack claims to have found records whose like are few: ``low ≤ T x ≤ high``.
+
+    Attributes
+    ----------
+    directions : ndarray of shape (N, N)
+        ``T``, what bounds are of: the identity, for bounds of attributes.
+    low, high : ndarrays of shape (b, N)
+        Bounds, record by record; infinite where there are none.
+    claims : ndarray of bool, shape (b,)
+        Of which records one is claimed; bounds of the others are not looked at.
+    """
+
+    directions: Array = field(repr=False)
+    low: Array = field(repr=False)
+    high: Array = field(repr=False)
+    claims: NDArray[np.bool_] = field(repr=False)
 
 
 class Reconstruction:
@@ -196,6 +228,10 @@ class Reconstruction:
 
     def candidates(self, copies: Sequence[Array]) -> Array | None:
         """Return how many equally likely values would leave as much doubt, ``e^H`` of the posterior, shape (b, N); NaN where unknown."""
+        return None
+
+    def regions(self, copies: Sequence[Array]) -> Regions | None:
+        """Return where it claims to have found records whose like are few; None for an attack that claims no such thing."""
         return None
 
     def likeness(self, known: Array, copies: Sequence[Array]) -> Array | None:

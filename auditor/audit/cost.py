@@ -21,6 +21,7 @@ from auditor.results.evidence import ROW_REDRAWS
 from auditor.results.records import FEWEST_REPLICATES
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scenario.read_plugins import applies
+from auditor.schemes.base.scheme import Scheme
 
 RELEASE = 2e-3
 """Of a release: its law, its tests, its evidence."""
@@ -50,27 +51,40 @@ FOLD, FOLD_ROW = 1e-3, 3e-6
 
 def numeric_seconds(here: Scenario, use: SchemeUse, rows: int, width: int, copies: int) -> tuple[float, float]:
     """Return seconds for a release of numbers, in every replicate, and besides in the first, which alone is shown to learners."""
-    drawn = NORMAL * rows * width * copies
+    scheme = _scheme(use)
+    levels = () if use.levels is None else use.levels.resolve(here.seed)
+    drawn = NORMAL * rows * width * copies + (scheme.making_seconds(levels, rows, width) if scheme is not None and levels else 0.0)
     passes = drawn + READ * rows * width * (copies + 1) + PRODUCT * rows * (width * (copies + 1)) ** 2
     draws = 1 if here.replicates >= FEWEST_REPLICATES or rows * width > BLOCK_VALUES else 1 + ROW_REDRAWS
-    seconds = RELEASE + passes
+    seconds, distribution = RELEASE + passes, None if scheme is None else scheme.distribution
+    if scheme is not None and scheme.makes_copies and not (scheme.adds_noise or scheme.has_matrices):
+        seconds += (draws - 1) * passes  # other releases, which linear attacks share: no law tells how their errors spread
     for attack, knowledge, coalitions in tries(here, use, copies):
         if isinstance(attack, LinearAttack):
             again = 1 if isinstance(knowledge, Perfect) or not attack.knowledge or here.replicates >= FEWEST_REPLICATES else 1 + REDRAWS
             seconds += ATTEMPT + (COALITION + SOLVE * width**3) * coalitions * again
         else:
-            seconds += draws * (coalitions * fit_seconds(attack, rows, width) + drawn)
+            seconds += draws * (coalitions * fit_seconds(attack, rows, width, distribution) + drawn)
     seconds += GEOMETRY * copies * (here.measure("geometry") is not None)
     if here.utility is not None:
         seconds += copies * len(here.utility.models) * here.utility.folds * (FOLD + FOLD_ROW * rows)
     return seconds, tree_seconds(here, rows, width, copies)
 
 
-def fit_seconds(attack: Attack, rows: int, width: int) -> float:
-    """Return what an attack takes that is fitted to one coalition's copies, and run over all rows."""
+def _scheme(use: SchemeUse) -> Scheme | None:
+    """Return a scheme; None where it cannot be made."""
+    with contained():
+        scheme: Scheme = registry.get("scheme", use.name)(use.parameters)
+        return scheme
+    return None
+
+
+def fit_seconds(attack: Attack, rows: int, width: int, distribution: str | None = None) -> float:
+    """Return what an attack takes that is fitted to one coalition's copies under such noise, and run over all rows."""
+    cost = attack.cost_under(distribution)
     learnt, guesses = min(rows, LEARNT), getattr(attack.parameters, "guesses", 0)
     guessed = guesses * (GUESS + GUESSED * rows * width)
-    return guessed + width * (attack.cost.fit + attack.cost.row * learnt + APPLIED * (rows - learnt))
+    return guessed + width * (cost.fit + cost.row * learnt + APPLIED * (rows - learnt))
 
 
 def tree_seconds(here: Scenario, rows: int, width: int, copies: int) -> float:

@@ -23,6 +23,7 @@ from auditor.audit.base.release import Release, open_release
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical.binned_columns import binned_records
 from auditor.audit.drawn_law.numeric import law_rows, law_tests, looked_at
+from auditor.audit.measures.error_bounds import attack_bound_records, floor_records
 from auditor.audit.measures.every_cell import every_cell_records
 from auditor.audit.measures.geometry import geometry_records
 from auditor.audit.measures.guarantee_records import audited_records, guarantee_records, guarantees_of
@@ -127,6 +128,7 @@ class Session:
     def __init__(self, opened: Opened, context: CellContext) -> None:
         self.opened, self.context = opened, context
         self.paired: dict[PairedCell, PairedGain] = {}
+        self.told: list[tuple[str, str]] = []
 
     def run(self) -> tuple[Measurements, list[Distribution]]:
         """Return the records of the release and of every cell; an attack that fails is recorded, and does not stop the others."""
@@ -143,6 +145,8 @@ class Session:
         """Fill in what expectations judge the release by."""
         opened, table = self.opened.by_record, self.opened.release.table
         evidence.law.extend(law_tests(opened.release, opened.law_within, opened.gathered.groups))
+        if self.told:
+            evidence.facts["told"] = list(dict.fromkeys(self.told))
         if opened.estimated:
             evidence.facts["learnt"] = opened.release.copies * table.width / table.rows
         if opened.pooling:
@@ -169,6 +173,7 @@ class Session:
         """Return the records of one attack with one state of knowledge on every coalition."""
         attack: Attack = registry.get("attack", use.name)(use.parameters).form()
         scenario, release, context, needed = opened.scenario, opened.release, self.context, opened.needed
+        opened.gathered.told_values = False
         if isinstance(attack, CategoricalAttack) and release.table.categorical is not None and not attack.serial:
             found = binned_records(release.table, release.blocks, opened.law, needed, opened.coalitions, context, use.id, knowledge)
             return Measurements.of(found), []
@@ -187,14 +192,18 @@ class Session:
         if not np.isfinite(errors.distortion.value).all():
             raise PluginError("the attack's errors are beyond what double precision can square")
         cell, wanted = (use.id, knowledge.label), opened.wanted
+        if opened.gathered.told_values:
+            self.told.append(cell)
         self._note_pairs(cell, [(place, needed[place]) for place in wanted], errors.paired)
         table = error_records(context, *cell, needed, wanted, errors)
-        fresh = opened.law is None or opened.law.serial is None
+        fresh = opened.law is None or opened.law.tells_spread
         if fresh and isinstance(attack, LinearAttack) and errors.bar == "redraws" and not np.isnan(errors.distortion.theory).all():
             # It counts all draws there are theory of, record by record; where there is no bar, replicates are asked for as ever.
             bars = table.columns["error_bar"]
             table = table.replaced(error_bar=bars._replace(values=["sampling" if bar == "redraws" else bar for bar in bars.values]))
         cells = tally_records(scenario, context, *cell, needed, wanted, tally, release.table)
+        if scenario.measure("error-bounds") and isinstance(attack, LinearAttack) and release.transformed is None:
+            cells += attack_bound_records(context, attack, cell, knowledge, opened.gathered, [needed[place] for place in wanted])
         for place in wanted if inferences else ():
             cells += inference_records(context, *cell, needed[place], inferences[place], release.table.attributes)
             cells += naming_records(context, *cell, needed[place], namings[place])
@@ -228,6 +237,8 @@ def release_records(opened: Opened, context: CellContext) -> Iterator[Measuremen
         yield from noise_records(context, opened.gathered.noise)
     if asked("entropy-privacy"):
         yield from entropy_records(context, release.table, opened.law, opened.coalitions)
+    if asked("error-bounds"):
+        yield from floor_records(context, scenario.data, release.moments.covariance, opened.law, opened.coalitions)
     if scenario.utility is not None:
         yield from utility_records(context, scenario, release.table, release.whole_copies())
     if asked("geometry"):

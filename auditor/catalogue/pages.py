@@ -132,8 +132,8 @@ def _knowledge(cls: type[registry.Plugin]) -> str:
 
 
 def _reference(reference: str) -> str:
-    key = reference.partition(",")[0].strip()
-    return f"{reference}. {bibliography.text(key)}" if key in bibliography.keys() else reference
+    works = " ".join(map(bibliography.text, bibliography.keys_in(reference)))
+    return f"{reference}. {works}" if works else reference
 
 
 def _parameters(model: type[BaseModel]) -> str:

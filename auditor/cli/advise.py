@@ -29,13 +29,14 @@ FORMATS = ("table", "markdown", "html")
 @click.option("--delta", type=float, default=1e-5, show_default=True, help="δ of that ε.")
 @click.option("--rows", type=click.IntRange(min=20), help="Records to measure; the first 5,000 by default.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of what is drawn to be measured, not of copies.")
-@click.option("--output", type=click.Path(file_okay=False), help="Folder for the scenario and the page.")
+@click.option("-o", "--output", type=click.Path(file_okay=False), help="Folder for the scenario and the page.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="What to print.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing of progress.")
 @guarded
 def advise(
     data: str, copies: int, unknown: float, utility: str, target: str | None, schemes: tuple[str, ...], columns: str | None,
     spread: float, changes: tuple[str, ...], spans: tuple[str, ...], epsilon: float | None, delta: float, rows: int | None, seed: int,
-    output: str | None, form: str,
+    output: str | None, form: str, quiet: bool,
 ) -> None:  # fmt: skip
     """Find the scheme and levels that leave enough of DATA unknown, to the strongest attack of every coalition, at the least loss of use.
 
@@ -52,7 +53,7 @@ def advise(
     parameters, bounds = dict(map(override, changes)), dict(map(span, spans))
     request = Request(data, copies, unknown, utility, target, schemes, named, rows, spread, seed, parameters, bounds, delta, epsilon)
     with one_line_warnings():
-        advice = advised(request, lambda words: say(f"advise: {words}"))
+        advice = advised(request, lambda words: None if quiet else say(f"advise: {words}"))
     put(rendered_advice(form, advice, **(screen() if form == "table" else {})), nl=False)
     for path in write_advice(advice, Path(output)) if output is not None else ():
         tell(f"written: {path}")

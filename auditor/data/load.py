@@ -27,6 +27,8 @@ from auditor.data.formats import file_kinds
 from auditor.data.formats import readers as reading
 from auditor.data.formats.as_written import column_as_written
 from auditor.data.formats.parts import Piece, first_rows, parts, pieces_of, whole_frame
+from auditor.data.record_law import RecordLaw
+from auditor.data.request import DataUse
 from auditor.data.source import Source
 from auditor.data.streamed.codes import FileCodes
 from auditor.data.streamed.rows import FileRows, Scale
@@ -348,6 +350,23 @@ def source_frame(
 def is_file(source: str) -> bool:
     """Tell whether a scenario's ``source`` is a path rather than the name of a registered source."""
     return "/" in source or "\\" in source or bool(Path(source).suffix)
+
+
+def law_of(use: DataUse) -> RecordLaw | None:
+    """Return the law that the records asked for are drawn from; None of a file, and where what is done to them is no law's.
+
+    Raises
+    ------
+    PluginError
+        The source returned something else; its own code may raise anything.
+    """
+    if is_file(use.source) or use.order is not None or use.dates or use.hierarchies:
+        return None
+    cls: type[Source] = get("source", use.source)
+    found = cls(_parameters(cls, use.parameters)).law()
+    if found is not None and not isinstance(found, RecordLaw):
+        raise PluginError(f"source {use.source!r} broke its contract: `law` must return a RecordLaw, or None")
+    return found
 
 
 def _check_options(columns: Sequence[str] | None, rows: int | None, missing: str) -> None:

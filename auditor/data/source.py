@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor import registry
+from auditor.data.record_law import RecordLaw
 from auditor.process.deferred import pd
 from auditor.registry import Plugin
 
@@ -30,6 +31,10 @@ class Source(Plugin):
     def domains(self) -> dict[str, list[Any]]:
         """Return the domains of columns that are categories by nature; none unless a source says so."""
         return {}
+
+    def law(self) -> RecordLaw | None:
+        """Return the law that records are drawn from, independently of one another; None where nobody knows it, or they hang together."""
+        return None
 
     public: ClassVar[bool] = False
     """Whether its records are no secret, being made up or published: figures of them are written in full."""

@@ -27,7 +27,7 @@ class NoiseFollowsLaw(Expectation):
     """The noise that was drawn follows its stated law: covariance, mean, distribution, no row without noise, no repeats (Holm)."""
 
     name = "noise-follows-law"
-    reference = "holm1979, and massart1990 for the largest of many shares"
+    reference = "holm1979; massart1990, for the largest of many shares"
 
     class Parameters(Filter):
         """The filter (scheme and sweep count), the level, and how fine the tests must be to count."""

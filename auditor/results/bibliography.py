@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 _WORKS = {
     "wiener1949": "N. Wiener. Extrapolation, Interpolation, and Smoothing of Stationary Time Series. MIT Press and Wiley, 1949.",
     "welch1967": (
@@ -54,6 +56,19 @@ _WORKS = {
     "liu2008": (
         "K. Liu, C. Giannella and H. Kargupta. A survey of attack techniques on privacy-preserving data perturbation methods. "
         "In C. C. Aggarwal and P. S. Yu (eds.), Privacy-Preserving Data Mining: Models and Algorithms, Springer, 2008."
+    ),
+    "kantarcioglu2004": (
+        "M. Kantarcıoğlu, J. Jin and C. Clifton. When do data mining results violate privacy? Proceedings of the 10th ACM SIGKDD "
+        "International Conference on Knowledge Discovery and Data Mining, 599–604, 2004."
+    ),
+    "deming1940": (
+        "W. E. Deming and F. F. Stephan. On a least squares adjustment of a sampled frequency table when the expected marginal totals are "
+        "known. The Annals of Mathematical Statistics 11(4), 427–444, 1940."
+    ),
+    "quinlan1986": "J. R. Quinlan. Induction of decision trees. Machine Learning 1(1), 81–106, 1986.",
+    "csiszar1975": (
+        "I. Csiszár. I-divergence geometry of probability distributions and minimization problems. The Annals of Probability 3(1), "
+        "146–158, 1975."
     ),
     "xiao2009": (
         "X. Xiao, Y. Tao and M. Chen. Optimal random perturbation at multiple privacy levels. "
@@ -124,6 +139,43 @@ _WORKS = {
         "F. Koufogiannis, S. Han and G. J. Pappas. Gradual release of sensitive data under differential privacy. arXiv 1504.00429, 2015; "
         "Journal of Privacy and Confidentiality 7(2), 2017."
     ),
+    "dalenius1981": "T. Dalenius. A simple procedure for controlled rounding. Statistisk Tidskrift 19(3), 202–208, 1981.",
+    "dalenius1982": (
+        "T. Dalenius and S. P. Reiss. Data-swapping: a technique for disclosure control. Journal of Statistical Planning and Inference "
+        "6(1), 73–85, 1982."
+    ),
+    "heer1993": (
+        "G. R. Heer. A bootstrap procedure to preserve statistical confidentiality in contingency tables. International Seminar on "
+        "Statistical Confidentiality, Eurostat, 261–271, 1993."
+    ),
+    "skinner1994": (
+        "C. Skinner, C. Marsh, S. Openshaw and C. Wymer. Disclosure control for census microdata. Journal of Official Statistics 10(1), "
+        "31–51, 1994."
+    ),
+    "moore1996": (
+        "R. A. Moore. Controlled data-swapping techniques for masking public use microdata sets. Statistical Research Division Report RR "
+        "96-04, U.S. Bureau of the Census, 1996."
+    ),
+    "gouweleeuw1998": (
+        "J. M. Gouweleeuw, P. Kooiman, L. C. R. J. Willenborg and P.-P. de Wolf. Post randomisation for statistical disclosure control: "
+        "theory and implementation. Journal of Official Statistics 14(4), 463–478, 1998."
+    ),
+    "domingo2002": (
+        "J. Domingo-Ferrer and J. M. Mateo-Sanz. Practical data-oriented microaggregation for statistical disclosure control. IEEE "
+        "Transactions on Knowledge and Data Engineering 14(1), 189–201, 2002."
+    ),
+    "kim2003": (
+        "J. J. Kim and W. E. Winkler. Multiplicative noise for masking continuous data. Research Report Series, Statistics 2003-01, U.S. "
+        "Bureau of the Census, 2003."
+    ),
+    "aggarwal2004": (
+        "C. C. Aggarwal and P. S. Yu. A condensation approach to privacy preserving data mining. In Advances in Database Technology, EDBT "
+        "2004, LNCS 2992, 183–199."
+    ),
+    "hundepool2012": (
+        "A. Hundepool, J. Domingo-Ferrer, L. Franconi, S. Giessing, E. Schulte Nordholt, K. Spicer and P.-P. de Wolf. Statistical "
+        "Disclosure Control. Wiley, 2012."
+    ),
     "samarati2001": (
         "P. Samarati. Protecting respondents' identities in microdata release. IEEE Transactions on Knowledge and Data Engineering "
         "13(6), 1010–1027, 2001."
@@ -140,6 +192,25 @@ _WORKS = {
         "R. C.-W. Wong, J. Li, A. W.-C. Fu and K. Wang. (α, k)-anonymity: an enhanced k-anonymity model for privacy-preserving data "
         "publishing. Proceedings of the ACM SIGKDD Conference, 754–759, 2006."
     ),
+    "domingo2004": (
+        "J. Domingo-Ferrer, F. Sebé and J. Castellà-Roca. On the security of noise addition for privacy in statistical databases. Privacy "
+        "in Statistical Databases, LNCS 3050, 149–161, 2004."
+    ),
+    "zhu2004": (
+        "Y. Zhu and L. Liu. Optimal randomization for privacy preserving data mining. Proceedings of the ACM SIGKDD Conference, 761–766, "
+        "2004."
+    ),
+    "wang2007": (
+        "K. Wang, B. C. M. Fung and P. S. Yu. Handicapping attacker's confidence: an alternative to k-anonymization. Knowledge and "
+        "Information Systems 11(3), 345–368, 2007."
+    ),
+    "zhang2007": (
+        "Q. Zhang, N. Koudas, D. Srivastava and T. Yu. Aggregate query answering on anonymized tables. Proceedings of the International "
+        "Conference on Data Engineering, 116–125, 2007."
+    ),
+    "aggarwal2005": (
+        "C. C. Aggarwal. On k-anonymity and the curse of dimensionality. Proceedings of the VLDB Conference, 901–909, 2005."
+    ),
     "lefevre2006": (
         "K. LeFevre, D. J. DeWitt and R. Ramakrishnan. Mondrian multidimensional k-anonymity. Proceedings of the International "
         "Conference on Data Engineering, 2006."
@@ -152,6 +223,7 @@ _WORKS = {
         "J. Jin, E. McMurtry, B. I. P. Rubinstein and O. Ohrimenko. Are we there yet? Timing and floating-point attacks on differential "
         "privacy systems. Proceedings of the IEEE Symposium on Security and Privacy, 473–488, 2022."
     ),
+    "cover2006": "T. M. Cover and J. A. Thomas. Elements of Information Theory, second edition. Wiley, 2006.",
     "clopper1934": (
         "C. J. Clopper and E. S. Pearson. The use of confidence or fiducial limits illustrated in the case of the binomial. "
         "Biometrika 26(4), 404–413, 1934."
@@ -208,7 +280,11 @@ def text(key: str) -> str:
     return _WORKS[key]
 
 
+def keys_in(reference: str) -> list[str]:
+    """Return the keys that a reference names, in its order: of ``guo2006; liu2008, section 3.3`` both."""
+    return [key for key in re.findall(r"[a-z]+\d{4}", reference) if key in _WORKS]
+
+
 def cited(references: list[str]) -> list[str]:
-    """Return the keys named at the start of references such as ``li2012, eq. 6``, once each, sorted."""
-    found = {reference.partition(",")[0].strip() for reference in references if reference}
-    return sorted(found & set(_WORKS))
+    """Return the keys that references such as ``li2012, eq. 6`` name, once each, sorted."""
+    return sorted({key for reference in references for key in keys_in(reference)})

@@ -69,6 +69,13 @@ METRICS = {
             "high",
         ),
         Metric(
+            "rare_claimed",
+            "share of records",
+            "Share of the records of which the attack claims a region that holds them and, so it reckons, hardly any other record.",
+            "neither",
+        ),
+        Metric("rare_disclosed", "share of records", "Share of the records that lie in the rare region that is claimed of them.", "high"),
+        Metric(
             "error_quantile",
             "standard deviations",
             "Quantile of the records' absolute errors, as error_quantile(0.5) for the median.",
@@ -100,6 +107,14 @@ METRICS = {
             "low",
         ),
         Metric("privacy_loss", "share", "1 − 2^−I(X;Y): share of an attribute's entropy privacy that its copies took.", "high"),
+        Metric(
+            "error_floor",
+            "share of variance",
+            "Normalized error that is proved to be the least there can be: whatever the attack, from these copies of a table whose law is "
+            "declared; or, of one attack, by a theorem on it.",
+            "low",
+        ),
+        Metric("error_ceiling", "share of variance", "Normalized error that a theorem says an attack does not exceed.", "low"),
         Metric(
             "reconstruction_probability",
             "probability",
@@ -222,6 +237,15 @@ METRICS = {
         Metric("anonymity_entropy", "values", "exp of the least entropy of the sensitive values in such a class: entropy ℓ.", "low"),
         Metric("anonymity_alpha", "share", "Largest share of one sensitive value in such a class: α.", "high"),
         Metric("anonymity_t", "share", "Largest earth mover's distance of such a class's sensitive values from the table's: t.", "high"),
+        Metric(
+            "anonymity_recursive",
+            "ratio",
+            "Least (r_ℓ + r_{ℓ+1} + …)/r_1 of the counts of sensitive values in such a class, as anonymity_recursive(2): recursive "
+            "(c, ℓ)-diversity for every c above its inverse; 0: for none.",
+            "low",
+        ),
+        Metric("anonymity_confidence", "share", "Largest share of one confidential value in such a class: h of privacy templates.", "high"),
+        Metric("anonymity_range", "share", "Least range of the sensitive values in such a class, over the table's: e of (k, e).", "low"),
         Metric("anonymity_size", "records", "Mean number of records that a record cannot be told from, itself among them.", "low"),
         Metric("geometry_distances", "share", "Spread of the copy's distances over the original's: std over mean; 0 is none.", "neither"),
         Metric("geometry_neighbours", "share of records", "Share of the records that keep their nearest neighbour in the copy.", "neither"),
@@ -287,6 +311,8 @@ MEASURED_BY = {
     "candidates_left": "candidates-left",
     "entropy_privacy": "entropy-privacy",
     "privacy_loss": "entropy-privacy",
+    "error_floor": "error-bounds",
+    "error_ceiling": "error-bounds",
     "dissimilarity": "dissimilarity",
     "anonymity_k": "anonymity",
     "anonymity_distinct": "anonymity",
@@ -294,6 +320,9 @@ MEASURED_BY = {
     "anonymity_alpha": "anonymity",
     "anonymity_t": "anonymity",
     "anonymity_size": "anonymity",
+    "anonymity_recursive": "anonymity",
+    "anonymity_confidence": "anonymity",
+    "anonymity_range": "anonymity",
     "geometry_distances": "geometry",
     "geometry_neighbours": "geometry",
     "geometry_clusters": "geometry",

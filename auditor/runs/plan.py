@@ -16,8 +16,6 @@ from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point
 from auditor.text.durations import duration
 
-INTERPRETER = 270 * 2**20
-"""Resident memory of one process with numpy, scipy, pandas, scikit-learn and pyarrow loaded, and of the smallest audit (measured: 255)."""
 SECONDS_PER_RUN, SECONDS_PER_CELL = 0.5, 1e-4
 """To start, read the scenario and write results; and for the records of one cell."""
 MOST_SCHEMES = 40
@@ -117,6 +115,6 @@ def plan_lines(scenario: Scenario) -> list[Line]:
             lines.append(Line(
                 scheme=use.id, rows=table.rows, width=work.width, copies=copies,
                 replicates=replicates, coalitions=coalitions, cells=cells,
-                values=work.values * replicates, memory=INTERPRETER + work.memory, work=work.seconds * replicates + work.once,
+                values=work.values * replicates, memory=work.memory, work=work.seconds * replicates + work.once,
             ))  # fmt: skip
     return lines

@@ -20,6 +20,7 @@ MEASURES: dict[str, tuple[str, ...]] = {
     "error-quantiles": ("probabilities",),
     "interval-privacy": ("confidence",),
     "entropy-privacy": (),
+    "error-bounds": (),
     "candidates-left": (),
     "dissimilarity": (),
     "geometry": (),

@@ -4,7 +4,7 @@
 | --- | --- | --- | --- |
 | ``σ_i²`` | level of copy i | scalar | |
 | ``Sigma`` | ``diag(σ_1² … σ_M²)`` | (M, M) | li2012, Theorem 3 |
-| ``K_0`` | ``(tr K_X / N)·I`` by default: white noise | (N, N) | huang2005, section 3 |
+| ``K_0`` | ``(tr K_X / N)·I`` by default: white noise | (N, N) | huang2005, sections 4 and 6.1 |
 
 ``distribution: uniform`` draws ``Z_i = σ_i K_0^½ u`` with u uniform on ±√3: same covariance, bounded noise (agrawal2000, section 2).
 ``correlated`` is the same with noise shaped like the data, ``K_0 = K_X``, which no filter can tell from them (huang2005, section 8).
@@ -49,6 +49,7 @@ class Independent(FreshNoise):
     """White noise, Gaussian or uniform, fresh in every copy: covariance σ²·(tr K_X / N)·I. Broken under collusion, and by filters."""
 
     name = "independent"
+    reference = "li2012, section 5.1.1; huang2005, sections 4 and 6.1"
     assumes = "Recipients never pool their copies, and the attributes are uncorrelated."
 
     class Parameters(PluginParameters):

@@ -12,7 +12,7 @@ hierarchy under ``data: hierarchies:``, text or numbers, is generalised node by 
 first and last place of a node among the leaves; and t-closeness of a sensitive column that has one goes by it.
 
 Broken on purpose where it promises nothing: k-anonymity hides who a record is, and not what it says. Fails when a class's sensitive values
-are all alike (homogeneity), or lopsided (skewness), or close in meaning (similarity): hence ℓ, α and t, which are options here. A quasi-
+are all alike (homogeneity), or lopsided (skewness), or close in meaning (similarity): hence ℓ, α, h, e and t, options here. A quasi-
 identifier left off the list is a way in. Several copies do not compose: a record's class in one meets its class in another in fewer than
 k records, unless one partition refines the other, as ``k-anonymity-multilevel`` sees to; ``measures: [anonymity]`` tells what is left.
 """
@@ -38,7 +38,7 @@ class KAnonymity(AnonymousScheme):
 
     name = "k-anonymity"
     claims = "Nobody is singled out among fewer than k by the quasi-identifiers of one copy; nothing else."
-    reference = "samarati2001"
+    reference = "samarati2001; liu2008, section 5"
     assumes = "The quasi-identifiers are all that an adversary can know of a record, and recipients never pool their copies."
 
     class Parameters(AnonymousScheme.Parameters):

@@ -37,7 +37,7 @@ class KAnonymityMultilevel(AnonymousScheme):
     name = "k-anonymity-multilevel"
     nested = True
     claims = "Any copies held show the classes of the finest among them, which keep its k, ℓ, α and t; nothing else."
-    reference = "lefevre2006"
+    reference = "lefevre2006; xiao2009, Table 1"
     assumes = "The quasi-identifiers are all that an adversary can know of a record."
 
     def partitions(self, levels: Sequence[float], existing: int, table: Table) -> list[Partition]:

@@ -39,7 +39,7 @@ class RandomProjection(TransformScheme):
     name = "random-projection"
     family = "random-projection"
     claims = "Nothing under collusion: copies stack into one projection with more rows."
-    reference = "liu2008, section 4"
+    reference = "liu2008, section 4, eq. 12.4"
     assumes = "Nobody outside knows as many records as there are dimensions, and recipients never pool their copies."
     trial = MappingProxyType({"dimensions": 2, "copies": 3})
     other_trials = (MappingProxyType({"dimensions": 2, "copies": 3, "matrix": "dct"}),)

@@ -38,7 +38,7 @@ class Rotation(TransformScheme):
     name = "rotation"
     family = "rotation"
     claims = "Pooled copies say what one of them says; one says all to whoever knows N independent records."
-    reference = "liu2008, section 4"
+    reference = "liu2008, section 4, eq. 12.4"
     assumes = "Nobody outside knows a record's position, nor how the population is distributed."
     trial = MappingProxyType({"copies": 3})
 

@@ -39,7 +39,7 @@ class RotationNoise(TransformScheme):
     name = "rotation-noise"
     family = "rotation-noise"
     claims = "With corner-wave noise pooled copies say what the least noisy one says; with fresh noise nothing under collusion."
-    reference = "chen2007"
+    reference = "chen2007; liu2008, section 4.4"
     assumes = "Nobody outside knows more than a few records, nor how the population is distributed."
     needs_levels = True
 

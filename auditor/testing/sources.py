@@ -7,11 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from auditor.data.record_law import NORMAL, RecordLaw
 from auditor.data.source import Source
 from auditor.process.deferred import pd
 from auditor.testing.contract import SEED, check_plugin, made, nothing_else_raised, require
+from auditor.types import Array
 
 ROWS = 60
+LAW_ROWS = 4000
+FURTHEST = 2.7
+"""``√n`` times the distance of an empirical distribution from the true one is larger with a chance of ``2 e^{−2·2.7²}``, a millionth."""
+MOST_DEVIATIONS = 5.0
+"""Of a correlation of nothing, whose deviation is 1/√n."""
 
 
 def check_source(cls: type[Source], parameters: Mapping[str, Any] | None = None) -> None:
@@ -28,7 +35,7 @@ def check_source(cls: type[Source], parameters: Mapping[str, Any] | None = None)
     ------
     ContractError
         Naming the check. Beside those of ``check_plugin``: ``describes its data``, ``a table``, ``unique names``, ``as many rows as
-        asked``, ``same seed, same table``, ``finite``, ``labels and domains``.
+        asked``, ``same seed, same table``, ``finite``, ``labels and domains``, ``a law``, ``follows its law``.
 
     Notes
     -----
@@ -52,11 +59,43 @@ def check_source(cls: type[Source], parameters: Mapping[str, Any] | None = None)
     again = _frame(cls, parameters, SEED)
     require(cls, "same seed, same table", frame.equals(again), "expected the same table from the same seed, found another")
     _labels(cls, made(cls, parameters), frame)
+    _law(cls, parameters)
 
 
-def _frame(cls: type[Source], parameters: Mapping[str, Any] | None, seed: int) -> Any:
+def _frame(cls: type[Source], parameters: Mapping[str, Any] | None, seed: int, rows: int = ROWS) -> Any:
     with nothing_else_raised(cls, "a table"):
-        return made(cls, parameters).frame(ROWS, np.random.default_rng(seed))
+        return made(cls, parameters).frame(rows, np.random.default_rng(seed))
+
+
+def _law(cls: type[Source], parameters: Mapping[str, Any] | None) -> None:
+    """Hold records against the law that is stated of them, at a millionth a test: shapes, independence of attributes and of neighbours."""
+    with nothing_else_raised(cls, "a law"):
+        law = made(cls, parameters).law()
+    if law is None:
+        return
+    require(cls, "a law", isinstance(law, RecordLaw), f"expected `law` to return a RecordLaw or None, found a {type(law).__name__}")
+    frame = _frame(cls, parameters, SEED, LAW_ROWS)
+    names, n = [str(name) for name in frame.columns], len(frame)
+    lacking = [] if law.normal else [name for name in names if name not in law.shapes]
+    require(cls, "a law", not lacking, f"expected a shape of every attribute, or of none if jointly normal; found none of {lacking}")
+    values = _standardised(frame.to_numpy(dtype=np.float64))
+    shapes = [NORMAL] * len(names) if law.normal else [law.shapes[name] for name in names]
+    if law.normal:  # so is every sum of attributes then
+        values, shapes, names = np.column_stack([values, _standardised(values.sum(axis=1))]), [*shapes, NORMAL], [*names, "their sum"]
+    for name, shape, column in zip(names, shapes, values.T, strict=True):
+        x, share = np.sort(column), np.arange(n + 1) / n
+        reach = MOST_DEVIATIONS * (1.0 + np.abs(x)) / np.sqrt(n)  # mean and deviation are the sample's, and move a steep law a lot
+        off = float(np.sqrt(n) * np.maximum(share[1:] - shape.cdf(x + reach), shape.cdf(x - reach) - share[:-1]).max())
+        require(cls, "follows its law", off < FURTHEST, f"expected {name!r} to have its shape, found it {off:.1f}/√n off at n = {n:,}")
+    apart = 0.0 if law.normal else float(np.abs(values.T @ values / np.sqrt(n) - np.sqrt(n) * np.eye(len(names))).max())
+    after = float(np.abs((values[1:] * values[:-1]).sum(axis=0)).max() / np.sqrt(n))
+    for what, found in (("attributes", apart), ("records", after)):
+        require(cls, "follows its law", found < MOST_DEVIATIONS, f"expected independent {what}, found a correlation of {found:.1f}/√n")
+
+
+def _standardised(values: Array) -> Array:
+    spread = values.std(axis=0)
+    return np.asarray((values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
 
 def _labels(cls: type[Source], source: Source, frame: pd.DataFrame) -> None:

@@ -205,6 +205,57 @@ def test_what_has_no_density_is_refused_with_a_reason():
         auditor.attack("record-linkage", auditor.perturb(np.random.default_rng(1).normal(size=(9, 1)), "independent", [1.0], seed=1))
 
 
+def test_the_audit_s_figures_are_distance_based_linkage_of_a_masked_file(tmp_path):
+    """The survey's section 3.5: external originals with names beside a masked file; each is linked to its nearest masked record.
+
+    Written out record by record, with fresh noise of two sizes and two people of one age and pay; chance is one of n.
+    """
+    n, std, rng = 120, np.array([0.1, 0.2, 0.5]), np.random.default_rng(35)
+    original = rng.normal(size=(n, 3))
+    original[1, :2] = original[0, :2]
+    masked = original + std * rng.normal(size=original.shape)
+    for name, table in (("original", original), ("masked", masked)):
+        np.savetxt(tmp_path / f"{name}.csv", table, delimiter=",", header="age,pay,tax", comments="", fmt="%.17g")
+    np.savetxt(tmp_path / "noise.csv", np.diag(std**2), delimiter=",")
+    result = auditor.run({
+        "data": str(tmp_path / "original.csv"), "knowledge": [{"known-attributes": ["age", "pay"]}], "attacks": [{"name": "record-linkage", "by": "distance"}],
+        "schemes": [{"name": "published", "copies": [str(tmp_path / "masked.csv")], "law": {"covariance": str(tmp_path / "noise.csv")}}],
+    })  # fmt: skip
+    found = {record.metric: record.value for record in result.measurements if record.metric.startswith("named")}
+    linked, among_ten = 0, 0
+    for person in range(n):
+        distances = [sum(((original[person, a] - row[a]) / std[a]) ** 2 for a in (0, 1)) for row in masked]
+        nearest = sorted(range(n), key=distances.__getitem__)
+        linked, among_ten = linked + (nearest[0] == person), among_ten + (person in nearest[:10])
+    assert 0.2 < linked / n < 0.9
+    assert found["named"] == linked / n
+    assert found["named(10)"] == among_ten / n
+    assert found["named"] - found["named_gain"] == pytest.approx(1 / n)
+
+
+# -- copies without a law ----------------------------------------------------------------------------------------------
+
+
+def test_without_a_law_distance_is_to_the_mean_of_the_copies_in_deviations():
+    """Variances 4 and 1; a row whose copies' mean is 2 and 1 off: ½·(2²/4 + 1²/1) = 1 less than the value itself."""
+    attack = fitted(np.diag([4.0, 1.0]), np.zeros(2), None, [0, 1], copies=2, by="distance")
+    rows = [np.array([[1.0, 5.0], [4.0, 8.0]]), np.array([[1.0, 5.0], [2.0, 4.0]])]
+    found = attack.likeness(np.array([[1.0, 5.0]]), rows)
+    assert found[0, 0] - found[0, 1] == pytest.approx(1.0)
+    np.testing.assert_allclose(attack.rows(rows), [[1.0, 5.0], [3.0, 6.0]])  # a row's values are taken as they are
+
+
+def test_groups_of_ten_name_one_in_ten_at_most_and_columns_alone_in_threes_nearly_everybody():
+    grouped = linked([10], scheme="micro-aggregation", by="distance", rows=600)[("named", (1,))]
+    assert grouped.value <= 0.1
+    release = {"method": "univariate"}
+    result = auditor.run({
+        "seed": 3, "data": NORMAL | {"rows": 600}, "knowledge": [{"known-attributes": ["x1", "x2"]}], "coalitions": ["singles"],
+        "schemes": [{"name": "micro-aggregation", "levels": [3]} | release], "attacks": [{"name": "record-linkage", "by": "distance"}],
+    })  # fmt: skip
+    assert next(record.value for record in result.measurements if record.metric == "named") > 0.9
+
+
 # -- noise in what is known ---------------------------------------------------------------------------------------------
 
 

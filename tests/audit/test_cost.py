@@ -52,6 +52,17 @@ def test_rows_beyond_those_learnt_from_are_only_estimated() -> None:
     assert most - more == pytest.approx(WIDTH * cost.APPLIED * 2 * LEARNT)
 
 
+def test_a_mixture_takes_longer_where_noise_is_not_gaussian() -> None:
+    def estimated(scheme: str) -> float:
+        return seconds(attacks=["llse", "mixture-estimate"], schemes=[{"name": scheme, "levels": [0.3, 0.6, 1.0]}])
+
+    stated = registry.get("attack", "mixture-estimate")()
+    gap = stated.cost_under("laplace").row - stated.cost_under("gaussian").row
+    fit = stated.cost_under("laplace").fit - stated.cost_under("gaussian").fit
+    assert estimated("laplace-multilevel") - estimated("corner-wave") == pytest.approx(4 * WIDTH * (fit + gap * ROWS))
+    assert gap > 0
+
+
 def test_weights_that_were_estimated_are_solved_for_in_every_draw() -> None:
     known, estimated = seconds(replicates=1), seconds(replicates=1, knowledge=[{"estimated": {"rows": 100}}])
     assert estimated - known == pytest.approx(REDRAWS * 4 * (cost.COALITION + cost.SOLVE * WIDTH**3))

@@ -53,6 +53,8 @@ def test_what_is_advised_is_printed_and_written(folder, command, monkeypatch):
     assert head[1] == "#   auditor perturb 'a\\nb'"  # a comment ends with its line
     assert head[2:] == ["title: t"]
     assert Path("out/advice.html").read_text(encoding="utf-8") == "html of 0.5"
+    assert "on paper" not in command("advise", "staff.csv", "--copies", "1", "--unknown", "0.5", "-q", "-o", "quiet")[2]
+    assert Path("quiet/advice.html").exists()
 
 
 @pytest.mark.slow

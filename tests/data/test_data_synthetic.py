@@ -10,8 +10,11 @@ from scipy import stats
 
 from auditor.data.load import load_table
 from auditor.data.sources import census_like, gaussian
+from auditor.data.sources.components import SHAPES, Components
+from auditor.data.sources.intervals import Intervals
 from auditor.data.table import Table
 from auditor.errors import DataError
+from auditor.testing import check_source
 
 
 def load(source: str, seed: int = 0, rows: int | None = None, **parameters: object) -> Table:
@@ -206,3 +209,14 @@ def test_exact_needs_more_rows_than_rank():
 
 def test_an_attribute_without_variance_is_constant():
     assert refusal("gaussian", covariance=[[1, 0], [0, 0]]).startswith("column 'x2' is constant")
+
+
+# -- laws --------------------------------------------------------------------------------------------------------------
+
+
+def test_every_shape_of_components_is_drawn_from_the_law_that_is_stated():
+    """Which ``check_source`` holds, of its ``trial`` alone; two ranges of ``intervals`` of unlike lengths, too."""
+    check_source(Components, {"shapes": list(SHAPES), "ratio": 1.2, "mean": 3.0})
+    check_source(Intervals, {"intervals": [[-3.0, -1.0], [0.0, 0.5], [7.0, 7.2]]})
+    for shape in SHAPES.values():
+        assert shape.cdf(np.array([shape.low, shape.high])) == pytest.approx([0.0, 1.0], abs=1e-11)

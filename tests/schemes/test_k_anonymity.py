@@ -183,6 +183,102 @@ def test_agreement_with_pycanon_on_real_data(table, quasi, sensitive, k, distinc
     assert found[3:] == pytest.approx([alpha, t], abs=1e-9)
 
 
+# -- recursive (c, ℓ), confidence in a template's values, and (k, e) ----------------------------------------------------
+
+
+def test_rarer_values_confidence_and_range_by_hand():
+    """Classes {1, 1, 1, 2, 3} and {2, 2, 3, 3, 9} of a table from 1 to 9; 3 and 9 are confidential, and 4, which nobody has."""
+    members, s = np.repeat([0, 1], 5)[:, None], np.array([1.0, 1, 1, 2, 3, 2, 2, 3, 3, 9])
+    kept = promises(members, s, s, "ordered", [3.0, 4.0, 9.0])
+    assert kept["anonymity_recursive(2)"] == pytest.approx(2 / 3)  # (1 + 1)/3; of the other (2 + 1)/2
+    assert kept["anonymity_recursive(3)"] == pytest.approx(1 / 3)
+    assert kept["anonymity_confidence"] == pytest.approx(2 / 5)
+    assert kept["anonymity_range"] == pytest.approx(2 / 8)
+    assert promises(members, s, s, "ordered", [4.0])["anonymity_confidence"] == 0.0
+    assert "anonymity_confidence" not in promises(members, s, s, "ordered")
+    assert "anonymity_range" not in promises(members, s, s, "equal")  # nothing says which value is the larger
+    assert promises(members, s * 0, s * 0, "ordered")["anonymity_range"] == 0.0
+
+
+@given(st.integers(1, 30), st.integers(1, 5), st.floats(0.1, 20), st.integers(0, 2**32 - 1))
+def test_they_are_the_papers_definitions_class_by_class(n, values, c, seed):
+    """Definition 4.3 of machanavajjhala2007; conf(ic → π) ≤ h of wang2007, whichever quasi-identifiers are known; zhang2007's ranges."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"zip": rng.integers(0, 2, n), "age": rng.integers(0, 3, n), "s": rng.integers(0, values, n).astype(float)})
+    kept = promises(classes_of(frame, ["zip", "age"])[:, None], frame.s.to_numpy(), frame.s.to_numpy(), "ordered", [0.0, 2.0])
+    for ell in (2, 3):
+        diverse = True
+        for _, part in frame.groupby(["zip", "age"]):
+            r = sorted(part.s.value_counts(), reverse=True)
+            diverse = diverse and r[0] < c * sum(r[ell - 1 :])
+        assert (c * kept[f"anonymity_recursive({ell})"] > 1) == diverse
+    for known in (["zip", "age"], ["zip"], ["age"]):
+        confidence = max((part.s == pi).mean() for _, part in frame.groupby(known) for pi in (0.0, 2.0))
+        assert confidence <= kept["anonymity_confidence"] + 1e-12
+        assert known != ["zip", "age"] or confidence == pytest.approx(kept["anonymity_confidence"])
+    e = min(part.s.max() - part.s.min() for _, part in frame.groupby(["zip", "age"]))
+    assert kept["anonymity_range"] * np.ptp(frame.s) == pytest.approx(e)
+
+
+def test_two_copies_made_apart_keep_none_of_them():
+    """Four records, values 1 and 2: paired by rows in one copy and by columns in the other, each is alone in both together."""
+    s, rows, columns = np.array([1.0, 2, 2, 1]), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    for members in (rows, columns):
+        kept = promises(members[:, None], s, s, "ordered", [2.0])
+        assert [kept[f"anonymity_{name}"] for name in ("recursive(2)", "confidence", "range")] == [1.0, 0.5, 1.0]
+    kept = promises(np.stack([rows, columns], axis=1), s, s, "ordered", [2.0])
+    assert [kept[f"anonymity_{name}"] for name in ("recursive(2)", "confidence", "range")] == [0.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize(("rule", "holds"), [
+    ({"recursive": [2.0, 2]}, lambda kept: kept["anonymity_recursive(2)"] > 0.5),
+    ({"confidential": [9], "confidence": 0.5}, lambda kept: kept["anonymity_confidence"] <= 0.5),
+    ({"range": 0.5}, lambda kept: kept["anonymity_range"] >= 0.5),
+])  # fmt: skip
+@pytest.mark.parametrize("method", [{}, {"method": "full-domain", "rungs": {"age": [2.0, 4.0, 8.0]}, "suppress": 0.0}])
+def test_copies_are_made_to_keep_them(rule, holds, method):
+    """Each rule is broken without it, and kept with it by more classes than one: two by two people earn 1 or 2, and 9, of the older 3 as well."""
+    age = np.arange(64.0)
+    frame = pd.DataFrame({"age": age, "pay": np.where(age % 4 < 2, 1.0 + age % 2, np.where((age < 32) | (age % 8 < 4), 9.0, 3.0))})
+
+    def kept(**rules):
+        copy = perturb(frame, "k-anonymity", [2], quasi=["age"], sensitive="pay", **method, **rules).copies[0].to_numpy()
+        classes = from_columns(copy, [0])["class"]
+        return promises(classes[:, None], frame.pay.to_numpy(), frame.pay.to_numpy(), "ordered", [9.0]), len(set(classes))
+
+    assert not holds(kept()[0])
+    found, classes = kept(**rule)
+    assert holds(found)
+    assert classes > 1
+
+
+@pytest.mark.parametrize(("rule", "said"), [
+    ({"confidence": 0.5}, "list the sensitive values"), ({"recursive": [2.0, 1.5]}, "a whole number of at least 1"), ({"recursive": [0.0, 2]}, "number above 0"),
+    ({"recursive": [2.0]}, "recursive"), ({"confidential": ["flu"]}, "'pay' holds numbers; got 'flu'"), ({"range": 1.5}, "range"),
+    ({"recursive": [1.0, 3]}, "does not satisfy the rules"),
+])  # fmt: skip
+def test_rules_that_cannot_be_are_refused(rule, said):
+    with pytest.raises(AuditorError, match=said):
+        perturb(small(), "k-anonymity", [2], quasi=["age"], sensitive="pay", **rule)
+
+
+def test_confidential_values_of_a_hierarchy_are_its_leaves(tmp_path):
+    """Flu is one of three in the first class and none in the second; a word that is no leaf is refused, and so is a range of words."""
+    frame = pd.DataFrame({"age": [20, 21, 22, 60, 61, 62], "ill": ["flu", "cough", "ulcer", "cough", "ulcer", "ulcer"]})
+    pd.concat([frame, frame]).to_csv(tmp_path / "ill.csv", index=False)
+    document = {
+        "data": {"source": str(tmp_path / "ill.csv"), "hierarchies": {"ill": {"lungs": ["flu", "cough"], "stomach": ["ulcer"]}}},
+        "schemes": [{"name": "k-anonymity", "quasi": ["age"], "sensitive": "ill", "levels": [6], "confidential": ["flu"]}],
+        "knowledge": [{"known-attributes": ["age"]}], "attacks": ["linkage"], "measures": ["anonymity"],
+    }  # fmt: skip
+    found = {record.metric: record.value for record in run_scenario(read_scenario(document)).measurements}
+    assert found["anonymity_confidence"] == pytest.approx(1 / 3)
+    assert "anonymity_range" not in found
+    for wrong, said in (({"confidential": ["flue"]}, "no value 'flue'; did you mean 'flu'"), ({"range": 0.5}, "has a hierarchy")):
+        (refused,) = run_scenario(read_scenario(document | {"schemes": [document["schemes"][0] | wrong]})).measurements
+        assert said in refused.reason
+
+
 @given(st.integers(2, 60), st.integers(1, 3), st.integers(1, 8), st.integers(1, 3), st.floats(0.3, 1), st.integers(0, 2**32 - 1))
 def test_mondrian_keeps_its_rules_and_partitions_the_rows(n, q, k, distinct, t, seed):
     rng = np.random.default_rng(seed)

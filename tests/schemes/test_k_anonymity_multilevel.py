@@ -45,12 +45,6 @@ def members(*copies) -> set[frozenset[int]]:
 # -- what unions of classes keep ---------------------------------------------------------------------------------------
 
 
-def recursive(counts: np.ndarray, ell: int) -> float:
-    """Least c for which ``r_1 < c (r_ℓ + … + r_m)`` holds with ≤ (machanavajjhala2007, Definition 4.3)."""
-    r = np.sort(counts)[::-1]
-    return r[0] / r[ell - 1 :].sum() if r[ell - 1 :].sum() else np.inf
-
-
 @given(st.integers(1, 40), st.integers(1, 6), st.integers(1, 4), st.sampled_from(["equal", "ordered", "tree"]), st.integers(0, 2**32 - 1))
 def test_every_union_of_classes_keeps_what_all_of_them_promise(n, classes, values, ground, seed):
     """Sums, unions, a concave entropy, a mean of shares and a convex distance: docs/method.md."""
@@ -58,16 +52,17 @@ def test_every_union_of_classes_keeps_what_all_of_them_promise(n, classes, value
     finer, sensitive = rng.integers(0, classes, n), rng.integers(0, values, n).astype(float)
     coarser = rng.integers(0, classes, classes)[finer]
     tree = {place: (("low" if place < 2 else "high"), "all") for place in range(values)}
-    kept, more = (promises(part[:, None], sensitive, sensitive, tree if ground == "tree" else ground) for part in (finer, coarser))
+    kept, more = (promises(part[:, None], sensitive, sensitive, tree if ground == "tree" else ground, [1.0, 3.0]) for part in (finer, coarser))
     assert more["anonymity_k"] >= kept["anonymity_k"]
     assert more["anonymity_distinct"] >= kept["anonymity_distinct"]
     assert more["anonymity_entropy"] >= kept["anonymity_entropy"] - 1e-12
     assert more["anonymity_alpha"] <= kept["anonymity_alpha"] + 1e-12
     assert more["anonymity_t"] <= kept["anonymity_t"] + 1e-12
     assert more["anonymity_size"] >= kept["anonymity_size"] - 1e-9
-    for ell in (1, 2, 3):  # recursive (c, ℓ) is no option here, but it is kept as well
-        worst = [max(recursive(np.bincount(sensitive[part == c].astype(int)), ell) for c in np.unique(part)) for part in (finer, coarser)]
-        assert worst[1] <= worst[0] + 1e-12
+    assert more["anonymity_recursive(2)"] >= kept["anonymity_recursive(2)"] - 1e-12
+    assert more["anonymity_recursive(3)"] >= kept["anonymity_recursive(3)"] - 1e-12
+    assert more["anonymity_confidence"] <= kept["anonymity_confidence"] + 1e-12
+    assert more.get("anonymity_range", 0.0) >= kept.get("anonymity_range", 0.0)
 
 
 # -- classes are nested, in every order --------------------------------------------------------------------------------
@@ -123,9 +118,13 @@ def test_a_copy_made_after_a_finer_one_is_a_function_of_what_recipients_have(res
 def test_rules_beside_k_are_kept_by_every_copy():
     table = load_table("wisconsin", missing="drop", columns=("clump_thickness", "bare_nuclei", "mitoses"), rng=np.random.default_rng(0))
     frame = pd.DataFrame(table.values, columns=["a", "b", "s"])
-    release = perturb(frame, NAME, [40, 4, 12], quasi=["a", "b"], sensitive="s", distinct=3, entropy=1.1, alpha=0.98, t=0.3)
+    release = perturb(frame, NAME, [40, 4, 12], quasi=["a", "b"], sensitive="s", distinct=3, entropy=1.1, alpha=0.98, t=0.3, recursive=[80, 2],
+                      confidential=[7, 10], confidence=0.15, range=0.2)  # fmt: skip
     for copy in copies_of(release):
-        kept = promises(copy["class"][:, None], frame.s.to_numpy(), frame.s.to_numpy(), "ordered")
+        kept = promises(copy["class"][:, None], frame.s.to_numpy(), frame.s.to_numpy(), "ordered", [7, 10])
+        assert kept["anonymity_recursive(2)"] > 1 / 80
+        assert kept["anonymity_confidence"] <= 0.15
+        assert kept["anonymity_range"] >= 0.2
         assert kept["anonymity_distinct"] >= 3
         assert kept["anonymity_entropy"] >= 1.1
         assert kept["anonymity_alpha"] <= 0.98

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from pydantic import ConfigDict
 
+from auditor.data.record_law import NORMAL, RecordLaw
 from auditor.plugin import (
     AdditiveScheme,
     Affine,
@@ -510,3 +511,25 @@ def test_a_source_that_breaks_its_contract_is_caught(frame, name):
 def test_domains_that_are_not_its_columns_are_caught(domain):
     broken = type("Broken", (Normals,), {"__doc__": Normals.__doc__, "domains": lambda self: domain})
     caught(check_source, broken, "labels and domains")
+
+
+@pytest.mark.parametrize(
+    ("law", "draw", "name"),
+    [
+        (7, None, "a law"),
+        (RecordLaw({"a": NORMAL}), None, "a law"),
+        (RecordLaw(), lambda n, rng: rng.exponential(size=(n, 2)), "follows its law"),
+        (RecordLaw(), lambda n, rng: rng.normal(size=(n, 1)) * np.column_stack([np.ones(n), rng.choice([-1, 1], n)]), "follows its law"),
+        (RecordLaw({"a": NORMAL, "b": NORMAL}), lambda n, rng: rng.normal(size=(n, 2)) @ [[1.0, 0.2], [0.0, 1.0]], "follows its law"),
+        (RecordLaw(), lambda n, rng: np.sort(rng.normal(size=(n, 2)), axis=0), "follows its law"),
+    ],
+)
+def test_a_source_that_does_not_draw_from_the_law_it_states_is_caught(law, draw, name):
+    """No law; a shape too few; skewed; two normals of one size, not jointly normal; correlated where independent; in order of size."""
+    methods = {} if draw is None else {"frame": lambda self, rows, rng: pd.DataFrame(draw(rows or 100, rng), columns=["a", "b"])}
+    caught(check_source, type("Broken", (Normals,), {"__doc__": Normals.__doc__, "law": lambda self: law, **methods}), name)
+
+
+@pytest.mark.parametrize("law", [RecordLaw(), RecordLaw({"a": NORMAL, "b": NORMAL})])
+def test_a_source_that_states_its_law_passes(law):
+    check_source(type("Stated", (Normals,), {"__doc__": Normals.__doc__, "law": lambda self: law}))

@@ -1,8 +1,8 @@
 """Categorical sources of any size: stand-ins for the Salary and Occupation of xiao2009, and two synthetic priors on 50 values.
 
-The paper's extract of the American Community Survey (600,000 people) cannot be redistributed; its results depend on the data only through
-the distribution of one attribute, which Fig. 4 shows. Ours have its sizes (50 and 27 values) and its look: salaries fall off from a
-hump near the low end with a last class that collects the rest, occupations are uneven without order.
+The paper's extract of IPUMS (600,000 Americans; it calls it Adult, which is not the UCI set of that name) cannot be redistributed; its
+results depend on the data only through the distribution of one attribute, which Fig. 4 shows. Ours have its sizes (50 and 27 values) and
+its look: salaries fall off from a hump near the low end with a last class that collects the rest, occupations are uneven without order.
 
 | source | weights |
 | --- | --- |

@@ -17,8 +17,10 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from pydantic import Field, model_validator
 
+from auditor.data.record_law import NORMAL, RecordLaw, RecordShape, normal_cdf
 from auditor.data.source import Source
 from auditor.process.deferred import pd
 from auditor.registry import PluginParameters, register
@@ -36,6 +38,20 @@ DRAW: dict[str, Callable[[int, np.random.Generator], Array]] = {
     "laplace": lambda n, rng: rng.laplace(scale=np.sqrt(0.5), size=n),
     "bimodal": lambda n, rng: (rng.choice([-1.0, 1.0], n) + 0.3 * rng.standard_normal(n)) / np.sqrt(1.09),
 }
+
+ROOT_3, BIMODAL = float(np.sqrt(3.0)), float(np.sqrt(1.09))
+
+SHAPES: dict[str, RecordShape] = {
+    "normal": NORMAL,
+    "exponential": RecordShape(lambda t: np.asarray(-np.expm1(-np.clip(t + 1.0, 0.0, None))), -1.0, 27.0),
+    "gamma": RecordShape(lambda t: np.asarray(scipy.special.gammainc(4.0, np.clip(2.0 * t + 4.0, 0.0, None))), -2.0, 18.0),
+    "uniform": RecordShape(lambda t: np.asarray(np.clip(0.5 + 0.5 * t / ROOT_3, 0.0, 1.0)), -ROOT_3, ROOT_3),
+    "laplace": RecordShape(lambda t: np.asarray(0.5 + 0.5 * np.sign(t) * -np.expm1(-np.sqrt(2.0) * np.abs(t))), -20.0, 20.0),
+    "bimodal": RecordShape(
+        lambda t: 0.5 * (normal_cdf((BIMODAL * t - 1.0) / 0.3) + normal_cdf((BIMODAL * t + 1.0) / 0.3)), -3.2, 3.2
+    ),
+}  # fmt: skip
+"""The laws of what ``DRAW`` draws."""
 
 
 @register
@@ -70,6 +86,15 @@ class Components(Source):
     def width(self) -> int:
         """Return how many attributes are drawn."""
         return self.parameters.attributes or len(self.parameters.shapes)
+
+    def law(self) -> RecordLaw | None:
+        """Return that of independent attributes, or of normal ones however they are mixed; of other mixtures there is none to state."""
+        given = self.parameters
+        if set(given.shapes) == {"normal"}:
+            return RecordLaw()
+        if given.mixing is not None:
+            return None
+        return RecordLaw({f"x{j + 1}": SHAPES[given.shapes[j % len(given.shapes)]] for j in range(self.width())})
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
         """Draw ``rows`` records."""

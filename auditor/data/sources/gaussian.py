@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from auditor.data.record_law import RecordLaw
 from auditor.data.source import Source
 from auditor.errors import DataError
 from auditor.numerics.linear_algebra import in_own_units, widely_scaled
@@ -136,6 +137,10 @@ class Gaussian(Source):
     def width(self) -> int:
         """Return how many attributes are drawn."""
         return len(self.parameters.covariance or eigenvalues(self.parameters.spectrum))
+
+    def law(self) -> RecordLaw:
+        """Return that of jointly normal records."""
+        return RecordLaw()
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
         """Draw ``rows`` records of ``x1`` to ``xN``; unless ``exact``, more rows only add to the table."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field, field_validator
 
+from auditor.data.record_law import RecordLaw, RecordShape
 from auditor.data.source import Source
 from auditor.process.deferred import pd
 from auditor.registry import PluginParameters, register
@@ -46,6 +47,16 @@ class Intervals(Source):
     def width(self) -> int:
         """Return how many attributes are drawn."""
         return 1
+
+    def law(self) -> RecordLaw:
+        """Return the law: a distribution function that rises evenly over each interval."""
+        ends = np.array(self.parameters.intervals, dtype=np.float64)
+        length = np.diff(ends, axis=1)[:, 0]
+        share = length / length.sum()
+        mean = float(share @ ends.mean(axis=1))
+        std = float(np.sqrt(share @ (length**2 / 12.0 + (ends.mean(axis=1) - mean) ** 2)))
+        at, reached = (ends.ravel() - mean) / std, np.repeat(np.cumsum([0.0, *share]), 2)[1:-1]
+        return RecordLaw({"x": RecordShape(lambda t: np.asarray(np.interp(t, at, reached)), float(at[0]), float(at[-1]))})
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
         """Return ``rows`` records."""

@@ -46,11 +46,24 @@ class AnonymousScheme(Scheme):
         entropy: Annotated[float, Field(ge=1)] = Field(1.0, description="least entropy ℓ of a class")
         alpha: Annotated[float, Field(gt=0, le=1)] = Field(1.0, description="largest share of one sensitive value in a class")
         t: Annotated[float, Field(ge=0, le=1)] = Field(1.0, description="largest earth mover's distance of a class from the table")
+        recursive: list[float] | None = Field(
+            None, min_length=2, max_length=2,
+            description="[c, ℓ]: a class's commonest value has fewer records than c times the ℓ-th and all rarer ones",
+        )  # fmt: skip
+        confidential: list[float | str] = Field([], description="sensitive values that nobody may infer")
+        confidence: Annotated[float, Field(gt=0, le=1)] = Field(1.0, description="largest share of one confidential value in a class")
+        range: Annotated[float, Field(ge=0, le=1)] = Field(
+            0.0, description="least range of a class's sensitive values, over the table's: e of (k, e), whose k is `distinct`"
+        )
 
         @model_validator(mode="after")
         def _told_apart(self) -> Any:
             if len(set(self.quasi)) != len(self.quasi) or self.sensitive in self.quasi:
                 raise ValueError("must list each quasi-identifier once, and not the sensitive attribute among them")
+            if self.recursive is not None and not (self.recursive[0] > 0 and self.recursive[1] >= 1 and self.recursive[1].is_integer()):
+                raise ValueError("must have as recursive [c, ℓ] a number above 0 and a whole number of at least 1")
+            if self.confidence < 1.0 and not self.confidential:
+                raise ValueError("bounds the confidence in no value: list the sensitive values that nobody may infer under `confidential`")
             return self
 
     @property
@@ -78,6 +91,9 @@ class AnonymousScheme(Scheme):
         for name in (*self.parameters.quasi, self.parameters.sensitive):
             if name not in table.attributes:
                 raise AuditorError(f"there is no attribute {name!r}{did_you_mean(name, table.attributes)}")
+        self._confidential(table)
+        if self.parameters.range > 0 and self.parameters.sensitive in table.hierarchies:
+            raise AuditorError(f"range: {self.parameters.sensitive!r} has a hierarchy, and its values no range; use `distinct` or `t`")
 
     def check_levels(self, levels: Sequence[float]) -> None:
         """Refuse a level that is no k."""
@@ -124,10 +140,11 @@ class AnonymousScheme(Scheme):
         return compose(np.where(numbers[:, None] < 0, X.mean(axis=0), X), self._quasi(table.attributes), *partition)
 
     def promises(self, blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, dict[str, float]]:
-        """Return what the copies keep of k, ℓ, α and t, for each coalition that holds some of them."""
+        """Return what the copies keep of k, ℓ, α, h, e and t, for each coalition that holds some of them."""
         assert self.table is not None
         sensitive = self.table.attributes.index(self.parameters.sensitive)
-        return by_coalition(blocks, coalitions, sensitive, self._ground(np.unique(self.table.values[:, sensitive]), self.table))
+        ground = self._ground(np.unique(self.table.values[:, sensitive]), self.table)
+        return by_coalition(blocks, coalitions, sensitive, ground, self._confidential(self.table))
 
     def sufficient(self, blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, bool]:
         """Return whether one copy of each coalition tells all that its others do: see ``auditor.schemes.generalisation.copies.tells``."""
@@ -144,13 +161,39 @@ class AnonymousScheme(Scheme):
         given = self.parameters
         values, codes = np.unique(table.values[:, table.attributes.index(given.sensitive)], return_inverse=True)
         codes = codes.ravel()
-        rules = Rules(int(k), given.distinct, given.entropy, given.alpha, given.t, self._ground(values, table))
+        c, ell = given.recursive or (np.inf, 1)
+        rules = Rules(
+            int(k), given.distinct, given.entropy, given.alpha, given.t, (c, int(ell)),
+            given.confidence, tuple(np.flatnonzero(np.isin(values, self._confidential(table))).tolist()),
+            given.range, tuple(values.tolist()), self._ground(values, table),
+        )  # fmt: skip
         if not rules.hold(codes, np.bincount(codes) / len(codes)):
             raise AuditorError(f"{self.name}: the whole table as one class does not satisfy the rules with k = {int(k)}")
         return table.values[:, self._quasi(table.attributes)], codes, rules
 
     def _quasi(self, attributes: Sequence[str]) -> list[int]:
         return [attributes.index(name) for name in self.parameters.quasi]
+
+    def _confidential(self, table: Table) -> list[float]:
+        """Return the confidential values as the table holds them: of a column with a hierarchy as places among its leaves.
+
+        Raises
+        ------
+        AuditorError
+            One is no number, or not among the leaves that were declared. Whether anybody has it is the table's secret.
+        """
+        name, wanted = self.parameters.sensitive, self.parameters.confidential
+        if name in table.hierarchies:
+            leaves = table.hierarchies[name].leaves
+            for value in wanted:
+                if value not in leaves:
+                    known = did_you_mean(str(value), map(str, leaves))
+                    raise AuditorError(f"confidential: the hierarchy of {name!r} has no value {value!r}{known}")
+            return [float(leaves.index(value)) for value in wanted]
+        for value in wanted:
+            if isinstance(value, str):
+                raise AuditorError(f"confidential: {name!r} holds numbers; got {value!r}")
+        return [float(value) for value in wanted]
 
     def _ground(self, values: Array, table: Table) -> Ground:
         """Return how far the sensitive values found are apart: by their hierarchy, or else by rank."""

@@ -1,4 +1,4 @@
-"""What equivalence classes promise, by definition: k, distinct and entropy ℓ, α and t; ``promises`` finds them for copies.
+"""What equivalence classes promise, by definition: k, ℓ of three kinds, α, h, e and t; ``promises`` finds them for copies.
 
 | symbol | meaning | source |
 | --- | --- | --- |
@@ -7,7 +7,11 @@
 | ``k`` | size of the smallest class | samarati2001 |
 | distinct ``ℓ`` | fewest distinct sensitive values in a class | machanavajjhala2007 |
 | entropy ``ℓ`` | ``min_E exp(−Σ_v P_E(v) ln P_E(v))`` | machanavajjhala2007 |
+| ``r_1 ≥ r_2 ≥ …`` | how many records of a class have its commonest sensitive value, its next, … | |
+| recursive ``(c, ℓ)`` | ``r_1 < c (r_ℓ + r_{ℓ+1} + …)`` in every class | machanavajjhala2007, Definition 4.3 |
 | ``α`` | ``max_E max_v P_E(v)`` | wong2006 |
+| ``h`` | ``max_E max_{v confidential} P_E(v)``: how sure anybody can be of one of the values that nobody may infer | wang2007 |
+| ``e`` | least range of the sensitive values in a class; (k, e) asks for k distinct ones besides | zhang2007 |
 | ``t`` | largest earth mover's distance between a class's and the table's sensitive values | li2007 |
 
 Earth mover's distance: for unordered values all are 1 apart, ``½ Σ |P_E − P|``; for numbers, ranked 1 … m, neighbours are 1/(m−1) apart,
@@ -38,6 +42,26 @@ def counted(classes: Indices, codes: Indices, shape: tuple[int, int]) -> Array:
 def entropies(P: Array) -> Array:
     """Return ``−Σ P ln P`` of each row, shape (rows,)."""
     return np.asarray(-(P * np.log(np.where(P > 0, P, 1.0))).sum(axis=1))
+
+
+def rarer_over_commonest(counts: Array, ell: int) -> Array:
+    """Return ``(r_ℓ + r_{ℓ+1} + …)/r_1`` of each class, shape (classes,), from counts of shape (classes, V).
+
+    Recursive (c, ℓ) holds for every c above its inverse; for none where it is 0, as a class has fewer than ℓ values.
+
+    Examples
+    --------
+    >>> rarer_over_commonest(np.array([[2, 4, 1, 1], [0, 3, 0, 0]]), 2)
+    array([1., 0.])
+    """
+    r = -np.sort(-counts, axis=1)
+    return np.asarray(r[:, ell - 1 :].sum(axis=1) / r[:, 0])
+
+
+def spans(counts: Array, values: Array) -> Array:
+    """Return the range of each class's sensitive values, shape (classes,); ``values`` rising, of shape (V,)."""
+    held = counts > 0
+    return np.asarray(values[::-1][held[:, ::-1].argmax(axis=1)] - values[held.argmax(axis=1)])
 
 
 def earth_mover(P_E: Array, P: Array, values: Sequence[Hashable], distance: Ground) -> Array:

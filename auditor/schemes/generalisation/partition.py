@@ -3,7 +3,7 @@
 | symbol | meaning | source |
 | --- | --- | --- |
 | cut | a part split at the median of the quasi-identifier with the widest range, in shares of its domain | lefevre2006 |
-| rules | what every part must satisfy, or the cut is not made: size ≥ k, and ℓ, α, t if asked for | |
+| rules | what every part must satisfy, or the cut is not made: size ≥ k, and ℓ, α, h, e, t if asked for | |
 | rung | how coarse a quasi-identifier is made: bins of one width, or its hierarchy's nodes of one height; last, the domain | samarati2001 |
 | lattice | all combinations of rungs, by total height; the lowest that satisfies the rules, suppression allowed | samarati2001 |
 
@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.schemes.generalisation.classes import Ground, earth_mover, entropies
+from auditor.schemes.generalisation.classes import Ground, earth_mover, entropies, rarer_over_commonest, spans
 from auditor.types import Array, Indices
 
 Rung = float | Array
@@ -44,6 +44,16 @@ class Rules:
         Largest share of one sensitive value.
     t : float
         Largest earth mover's distance from the table.
+    recursive : (float, int)
+        c and ℓ of recursive diversity; ``ℓ = 1`` and an infinite c ask for nothing.
+    confidence : float
+        Largest share of one confidential value.
+    confidential : tuple of int
+        Their places among the table's.
+    spread : float
+        Least range of the sensitive values, over the table's.
+    values : tuple of float
+        The table's sensitive values, rising; needed where there is a least range.
     ground : Ground
         How far sensitive values are apart: by rank, or for each place the ancestors in a hierarchy.
     """
@@ -53,18 +63,27 @@ class Rules:
     entropy: float = 1.0
     alpha: float = 1.0
     t: float = 1.0
+    recursive: tuple[float, int] = (np.inf, 1)
+    confidence: float = 1.0
+    confidential: tuple[int, ...] = ()
+    spread: float = 0.0
+    values: tuple[float, ...] = field(default=(), repr=False)
     ground: Ground = field(default="ordered", repr=False)
 
     def hold(self, codes: Indices, P: Array) -> bool:
         """Whether a class with these sensitive values, as places among the table's, satisfies them; ``P`` is the table's shares."""
         if codes.size < self.k:
             return False
-        P_E = np.bincount(codes, minlength=P.size)[None] / codes.size
+        counts = np.bincount(codes, minlength=P.size)[None].astype(np.float64)
+        P_E, (c, ell) = counts / codes.size, self.recursive
         return bool(
             (P_E > 0).sum() >= self.distinct
             and np.exp(entropies(P_E)[0]) >= self.entropy - 1e-12
             and P_E.max() <= self.alpha + 1e-12
             and earth_mover(P_E, P, range(P.size), self.ground)[0] <= self.t + 1e-12
+            and (np.isinf(c) or c * rarer_over_commonest(counts, ell)[0] > 1.0 + 1e-12)
+            and P_E[0, list(self.confidential)].max(initial=0.0) <= self.confidence + 1e-12
+            and (self.spread == 0.0 or spans(counts, np.asarray(self.values))[0] >= self.spread * np.ptp(self.values) * (1.0 - 1e-12))
         )
 
 

@@ -1,4 +1,4 @@
-"""What k-anonymous copies keep of their promises, alone and pooled: k, ℓ, α and t of the classes that a coalition sees.
+"""What k-anonymous copies keep of their promises, alone and pooled: k, ℓ, α, h, e and t of the classes that a coalition sees.
 
 | metric | meaning |
 | --- | --- |
@@ -6,10 +6,15 @@
 | ``anonymity_distinct`` | fewest distinct sensitive values in a class |
 | ``anonymity_entropy`` | least entropy ℓ of a class |
 | ``anonymity_alpha`` | largest share of one sensitive value in a class |
+| ``anonymity_recursive(ℓ)`` | least ``(r_ℓ + r_{ℓ+1} + …)/r_1`` of a class, for ℓ = 2 and 3: recursive (c, ℓ) for c above its inverse |
+| ``anonymity_confidence`` | largest share of a confidential value in a class; only where the scheme names such values |
+| ``anonymity_range`` | least range of the sensitive values in a class, over the table's; none of values with a hierarchy |
 | ``anonymity_t`` | largest earth mover's distance of a class from the table |
 | ``anonymity_size`` | records that a record cannot be told from, itself among them, on average (discernibility, over n): a loss of use |
 
-The definitions are those of ``auditor.schemes.generalisation.classes``. Records that every copy held suppresses are in no class.
+The definitions are those of ``auditor.schemes.generalisation.classes``. Who knows fewer quasi-identifiers of a target than all is left with
+several classes, and a confidence that is a mean of theirs: ``anonymity_confidence`` bounds it too. Records that every copy held suppresses
+are in no class.
 """
 
 from __future__ import annotations
@@ -20,12 +25,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.schemes.generalisation.classes import Ground, counted, earth_mover, entropies
+from auditor.schemes.generalisation.classes import Ground, counted, earth_mover, entropies, rarer_over_commonest, spans
 from auditor.schemes.generalisation.copies import classes, released
 from auditor.types import Array, Block, Coalition, Indices
 
 
-def promises(members: Indices, sensitive: Array, whole: Array, ground: Ground) -> dict[str, float]:
+def promises(members: Indices, sensitive: Array, whole: Array, ground: Ground, confidential: Sequence[float] = ()) -> dict[str, float]:
     """Return every metric.
 
     Parameters
@@ -38,6 +43,8 @@ def promises(members: Indices, sensitive: Array, whole: Array, ground: Ground) -
         The original's sensitive values: what classes are compared with.
     ground : Ground
         How far sensitive values, as places among the original's distinct ones, are apart.
+    confidential : sequence of float
+        Sensitive values that nobody may infer; whether anybody has one does not matter.
 
     Examples
     --------
@@ -50,18 +57,25 @@ def promises(members: Indices, sensitive: Array, whole: Array, ground: Ground) -
     counts = counted(number.ravel(), np.searchsorted(values, sensitive), (len(found), len(values)))
     sizes = counts.sum(axis=1)
     P_E = counts / sizes[:, None]
-    return {
+    kept = {
         "anonymity_k": float(sizes.min()),
         "anonymity_distinct": float((counts > 0).sum(axis=1).min()),
         "anonymity_entropy": float(np.exp(entropies(P_E).min())),
         "anonymity_alpha": float(P_E.max()),
         "anonymity_t": float(earth_mover(P_E, P, range(len(values)), ground).max()),
         "anonymity_size": float(sizes @ sizes / sizes.sum()),
+        "anonymity_recursive(2)": float(rarer_over_commonest(counts, 2).min()),
+        "anonymity_recursive(3)": float(rarer_over_commonest(counts, 3).min()),
     }
+    if confidential:
+        kept["anonymity_confidence"] = float(P_E[:, np.isin(values, confidential)].max(initial=0.0))
+    if ground == "ordered":
+        kept["anonymity_range"] = float(spans(counts, values).min() / (np.ptp(values) or 1.0))
+    return kept
 
 
 def by_coalition(
-    blocks: Iterable[Block], coalitions: Sequence[Coalition], sensitive: int, ground: Ground
+    blocks: Iterable[Block], coalitions: Sequence[Coalition], sensitive: int, ground: Ground, confidential: Sequence[float] = ()
 ) -> dict[Coalition, dict[str, float]]:
     """Return every metric of every coalition; none of a coalition to which nothing is released.
 
@@ -78,5 +92,5 @@ def by_coalition(
     for coalition, parts in zip(coalitions, seen, strict=True):
         members, value, there = (np.concatenate(each) for each in zip(*parts, strict=True))
         if there.any():
-            kept[coalition] = promises(members[there], value[there], np.concatenate(whole), ground)
+            kept[coalition] = promises(members[there], value[there], np.concatenate(whole), ground, confidential)
     return kept
