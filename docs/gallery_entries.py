@@ -126,6 +126,7 @@ HUANG2005 = tuple(
             Picture("sweep", f"Root mean squared error of each attack, {known}", of("rmse")),
             *(Picture("sweep", f"{axis}, the figure's own axis", of("dissimilarity")) for axis in DISSIMILARITY if number == 4),
         ),
+        source="The formulas" if suffix else "The paper",
     )
     for number, title, claims, exact in (
         (
@@ -135,14 +136,14 @@ HUANG2005 = tuple(
                 "All correlation-based reconstructions have lower errors when the number of attributes increases.",
                 "UDR is not sensitive to the change of correlations; BE-DR performs better than PCA-DR and SF.",
             ),
-            ("The same curves with covariances known: BE-DR is better than UDR at every point, too.",),
+            ("Where covariances are known BE-DR is better than UDR, too, at every point.",),
         ),
         (
             2,
             "number of principal components",
             (
                 "SF, PCA-DR and BE-DR achieve better accuracy when the number of principal components becomes less.",
-                "BE-DR is always better: not than UDR where nothing is correlated, with everything estimated.",
+                "BE-DR is always better.",
             ),
             ("BE-DR is always better, where covariances are known.",),
         ),

@@ -25,6 +25,8 @@ from auditor.schemes.base.scheme import Scheme
 
 RELEASE = 2e-3
 """Of a release: its law, its tests, its evidence."""
+COPY = 1.5e-3
+"""Of a copy of categories that somebody holds: its tests against the law and against those of its neighbours, however few the records."""
 NORMAL = 1.2e-8
 """To draw and add one normal variate (NUMBERS: 7.5 ns to draw, 1.1 to 1.2 times that in all)."""
 READ, PRODUCT = 9e-8, 1e-9
@@ -102,7 +104,7 @@ def categorical_seconds(here: Scenario, use: SchemeUse, rows: int, size: int, co
     draws = 1 if here.replicates >= FEWEST_REPLICATES else 1 + ROW_REDRAWS
     held = {copy for coalition in expand_all(here.coalitions, copies, here.seed) for copy in coalition}
     made = len(held) if getattr(use.parameters, "implementation", "process") == "process" else copies
-    seconds = RELEASE + CODE * rows * (made + 1) + HISTORY * rows * copies * (here.measure("history-size") is not None)
+    seconds = RELEASE + COPY * len(held) + CODE * rows * (made + 1) + HISTORY * rows * copies * (here.measure("history-size") is not None)
     for attack, _, coalitions in tries(here, use, copies):
         each = draws * fit_seconds(attack, rows, 1) if attack.serial else rows * (RECORD + CHANCE * size)
         seconds += ATTEMPT + coalitions * each
