@@ -77,7 +77,7 @@ LEAST = 1e-250
 """Likelihood below which nothing can have led to a cell of released values."""
 CHUNK_ROWS = 1024
 COARSE = 8
-"""Points to each deviation of Gaussian noise between which posterior means are interpolated: right to a hundredth of a deviation at the worst (clipped, heaped columns)."""
+"""Points to each deviation of Gaussian noise between which posterior means are interpolated: right to a hundredth of one."""
 FINE, MOST_TABLED = 128, 2**15
 """Points of a table of likelihoods for each deviation of Gaussian noise, and at most: a record is taken for the point nearest to it, which
 moves its estimate by less than a 250th of a deviation."""
