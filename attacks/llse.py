@@ -36,6 +36,7 @@ from auditor.plugin import (
     LinearAttack,
     NoiseLaw,
     Perfect,
+    PublishedModel,
     View,
     register,
 )
@@ -48,7 +49,7 @@ class JointLLSE(LinearAttack):
     name = "llse"
     best_linear = True
     reference = "li2012, eq. 6"
-    knowledge = (Perfect.name, Estimated.name)
+    knowledge = (Perfect.name, Estimated.name, PublishedModel.name)
     assumes = "The adversary knows the law of the noise, and the data's mean and covariance or rows to estimate them from."
     wins = (
         "Optimal for Gaussian data; gains with every copy of fresh noise, recovers the table from linearly dependent ones; gains nothing "

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from attacks.llse import llse_weights
 from auditor.numerics.linear_algebra import clip_to_psd, regression
-from auditor.plugin import Affine, Array, KnownAttributes, LinearAttack, View, register
+from auditor.plugin import Affine, Array, ExactMoments, KnownAttributes, LinearAttack, NotApplicable, PublishedModel, View, register
 
 
 @register
@@ -37,12 +37,17 @@ class PartialDisclosure(LinearAttack):
     name = "partial-disclosure"
     attack_kind = "with attributes"
     reference = "huang2005, section 3; li2012, eq. 6"
-    knowledge = (KnownAttributes.name,)
-    assumes = "The adversary knows the law of the noise, the data's mean and covariance, and some attributes of every record."
+    knowledge = (KnownAttributes.name, PublishedModel.name)
+    assumes = (
+        "The adversary knows the law of the noise, some attributes of every record, and the data's mean and covariance, or rows to "
+        "estimate them from and a regression on these attributes."
+    )
     wins = "Wins over llse wherever a known attribute is correlated with an unknown one; equals it where none is."
 
     def affine(self, view: View) -> Affine:
-        """Return the conditional LLSE for one coalition; the true mean is known, so there is no offset beyond centring on it."""
+        """Return the conditional LLSE for one coalition: where the true mean is known, with no offset beyond centring on it."""
+        if not view.known_columns.size:
+            raise NotApplicable("needs the true values of some attributes of every record")
         mu_X, K_X = view.data_moments
         B, conditional = given(K_X, view.known_columns)
         W = llse_weights(conditional, view.known_law, view.grain)
@@ -50,7 +55,7 @@ class PartialDisclosure(LinearAttack):
         V = np.zeros_like(K_X)
         V[:, view.known_columns] = kept @ B
         mu = mu_X - view.centre
-        return Affine(W, (kept - V) @ mu, known=V)
+        return Affine(W, (kept - V) @ mu, fixed=isinstance(view.given, ExactMoments), known=V)
 
 
 def given(K_X: Array, known: NDArray[np.intp], noise: Array | None = None) -> tuple[Array, Array]:

@@ -41,13 +41,14 @@ from auditor.plugin import (
     Perfect,
     PluginParameters,
     Prior,
+    PublishedRules,
     SampleCounts,
     UniformLaw,
     UniformPrior,
     mask,
     register,
 )
-from auditor.schemes.replacement.estimated_law import EstimatedLaw, estimated_retention, learnt
+from auditor.schemes.replacement.estimated_law import estimated_retention, learnt
 from auditor.schemes.replacement.law import fresh_chances, step
 
 MOST_LOG = 600.0
@@ -65,7 +66,7 @@ class Posterior(CategoricalAttack):
 
     name = "posterior"
     reference = "xiao2009, Appendix 2"
-    knowledge = (Perfect.name, UniformPrior.name, Estimated.name, KnownRecords.name)
+    knowledge = (Perfect.name, UniformPrior.name, Estimated.name, KnownRecords.name, PublishedRules.name)
     assumes = "The adversary knows how copies were made; tuples are independent."
     wins = "With every fresh copy; a multilevel copy adds nothing to a less perturbed one."
 
@@ -85,7 +86,7 @@ class Posterior(CategoricalAttack):
             return Bayes(np.full(view.size, 1.0 / view.size), view.law)
         if isinstance(view.knowledge, Estimated):
             return Bayes(self._estimated(view), view.law, fixed=False)
-        return Bayes(view.need(Prior).probabilities, view.law)
+        return Bayes(view.need(Prior).probabilities, view.law, own_prior=isinstance(view.knowledge, Perfect))
 
     def predicates(self, labels: Sequence[Any]) -> Mapping[str, NDArray[np.bool_]]:
         """Return the statements asked for."""
@@ -94,7 +95,7 @@ class Posterior(CategoricalAttack):
     def _estimated(self, view: CategoricalView) -> Array:
         """The prior from the least perturbed copy, which holds most of what is known of it."""
         best = view.law.best - 1
-        if isinstance(view.law, EstimatedLaw):
+        if not view.law.by_retention:
             T = view.law.transition_matrix(None, best + 1)
             return prior_of_chances(view.need(SampleCounts).counts[best], T, self.parameters.prior == "em")
         counts, level = view.need(SampleCounts).counts[best], view.law.levels[best]
@@ -108,7 +109,7 @@ class Posterior(CategoricalAttack):
         pairs = view.need(KnownPairs)
         x = pairs.original
         prior = (np.bincount(x, minlength=view.size) + 1.0) / (x.size + view.size)
-        if isinstance(view.law, EstimatedLaw):
+        if not view.law.by_retention:
             copies = dict(enumerate(pairs.copies, start=1))
             return Bayes(prior, learnt(x, copies, [view.size], [tuple(copies)]), fixed=False, exact=False)
         levels = tuple(estimated_retention(x, y, view.size, view.law.pi) for y in pairs.copies)
@@ -117,12 +118,13 @@ class Posterior(CategoricalAttack):
 
 @dataclass
 class Bayes(Inference):
-    """Bayes' rule under a prior and a law; ``exact`` is whether the law is the copies' own, so that they cannot contradict it."""
+    """Bayes' rule under a prior and a law; ``own_prior``, ``exact``: whether these are the table's, so that no copy contradicts them."""
 
     prior: Array = field(repr=False)
     law: UniformLaw
     fixed: bool = True
     exact: bool = True
+    own_prior: bool = True
 
     def posterior(self, copies: Sequence[Codes]) -> Array:
         """Return the posterior, shape (b, s).
@@ -134,8 +136,8 @@ class Bayes(Inference):
         """
         joint = self._joint(self.prior, copies)
         evidence = joint.sum(axis=1, keepdims=True)
-        lost = np.flatnonzero(~(evidence > 0)) if not self.fixed else ()
-        if len(lost):  # an estimated prior has ruled out what these copies show: it was wrong there, and says nothing
+        lost = np.flatnonzero(~(evidence > 0)) if not (self.fixed and self.own_prior) else ()
+        if len(lost):  # a prior that was estimated or published has ruled out what these copies show: it was wrong there, and says nothing
             joint[lost] = self._joint(np.full(self.prior.size, 1.0 / self.prior.size), [copy[lost] for copy in copies])
             evidence = joint.sum(axis=1, keepdims=True)
         if not (evidence > 0).all():
@@ -143,7 +145,7 @@ class Bayes(Inference):
         return np.asarray(np.divide(joint, evidence, out=joint))
 
     def _joint(self, prior: Array, copies: Sequence[Codes]) -> Array:
-        if isinstance(self.law, EstimatedLaw):
+        if not self.law.by_retention:
             return prior * self.law.likelihood(copies)
         if self.law.multilevel:
             return chain_joint(prior, self.law, copies, self.exact)

@@ -25,6 +25,9 @@ rows it is next to nothing better than the odds.
 Under noise of another law the known attributes count by their exact log-likelihood, ``Σ_a Σ_i log f_ia(y_ia − x_a)``, and the others by the
 odds above. How likely a row's known attributes are as anybody's has no closed form then and is left out, which an assignment does not feel.
 
+Of copies without a law, as most of official statistics', a distance is all there is: the Euclidean one in deviations of each attribute,
+to the copies' mean (domingo2002, section 5, of micro-aggregation; the usual measure of what such copies disclose).
+
 Wins with little noise on several known attributes; fails under noise as large as the data, be it the copies' or the adversary's own. The
 adversary's values are exact, as ``known-attributes`` has it, unless ``noise`` says otherwise; that noise is normal and independent, as the
 audit draws it.
@@ -76,7 +79,7 @@ class RecordLinkage(RowAttack):
     attack_kind = "naming"
     reference = "fellegi1969, section 2; liu2008, section 3.5"
     knowledge = (KnownAttributes.name,)
-    assumes = "The adversary knows the law of the noise, the data's mean and covariance, and attributes of its targets."
+    assumes = "The adversary knows the law of the noise (not needed by distance), the data's moments, and attributes of its targets."
     wins = (
         "Wins with little noise on several known attributes; under noise as large as the data it names hardly more than chance does, and "
         "gains nothing from a second corner-wave copy."
@@ -102,11 +105,10 @@ class RecordLinkage(RowAttack):
         """Return the comparison of targets with rows; it needs no row of the copies, only the law."""
         if self.parameters.assignment and view.released.count > MOST_ROWS:
             raise NotApplicable("an assignment weighs all rows against all targets at once, at most 20,000 rows of them")
-        W, known = least_noise(view), view.known_columns
-        mu, K_X = view.data_moments
+        known, (mu, K_X) = view.known_columns, view.data_moments
         own = self._own_noise([view.attributes[place] for place in known]) * np.diag(K_X)[known]
-        Sigma_r = W @ view.known_law.covariance @ W.T
-        combination = Combination(W, view.centre, mu, regression(K_X, K_X + Sigma_r))
+        W, Sigma_r, gain = self._least_noise(view, K_X)
+        combination = Combination(W, view.centre, mu, gain)
         if self.parameters.by == "distance":
             R = np.zeros((len(known), view.width))
             R[:, known] = whitening(Sigma_r[np.ix_(known, known)] + np.diag(own), K_X[np.ix_(known, known)])
@@ -118,6 +120,18 @@ class RecordLinkage(RowAttack):
             comparison = self._by_likelihood(view, combination, K_X, Sigma_r, own)
         comparison.known_noise, comparison.assigns = np.sqrt(own) if own.any() else None, self.parameters.assignment
         return comparison
+
+    def _least_noise(self, view: View, K_X: Array) -> tuple[Array, Array, Array]:
+        """Return ``W``, ``Sigma_r`` and the gain of the best linear estimate; by distance a law can be done without.
+
+        Copies then count alike, an error is as likely in any attribute, in its deviations, and a row's values are taken as they are.
+        """
+        if view.law is None and self.parameters.by == "distance":
+            N = view.width
+            return np.asarray(np.kron(view.weights, np.eye(N))), np.diag(np.diag(K_X)), np.eye(N)
+        W = least_noise(view)
+        Sigma_r = np.asarray(W @ view.known_law.covariance @ W.T)
+        return W, Sigma_r, regression(K_X, K_X + Sigma_r)
 
     def _by_likelihood(self, view: View, combination: Combination, K_X: Array, Sigma_r: Array, own: Array) -> Comparison:
         """Return the comparison under noise that is not Gaussian: exact densities of the known attributes, odds of the others."""

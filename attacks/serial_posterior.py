@@ -48,7 +48,6 @@ from auditor.plugin import (
     UniformPrior,
     register,
 )
-from auditor.schemes.replacement.estimated_law import EstimatedLaw
 
 MOST_VALUES = 128
 """Values of a domain whose chain is learnt: a step takes the square of them."""
@@ -113,7 +112,7 @@ class SerialBayes(Inference):
 
 def likelihood(law: UniformLaw, copies: Sequence[Codes]) -> Array:
     """Return ``B``, shape (b, s): the chance of each record's copies by its true value, over the largest; 0 for impossible copies."""
-    if isinstance(law, EstimatedLaw):
+    if not law.by_retention:
         joint = law.likelihood(copies)
     else:
         joint = (chain_joint if law.multilevel else fresh_joint)(np.ones(law.size), law, copies)

@@ -49,7 +49,8 @@ class AuditorError(Exception):
 class DataError(AuditorError):
     """The table cannot be audited as it is (text column, missing or infinite values, constant column …).
 
-    ``path`` is the field of a scenario's ``data`` that asks for what cannot be had, as ``("columns", 1)``; empty for the data as a whole.
+    ``path`` is the field of a scenario's ``data``, or of a state of knowledge, that asks for what cannot be had, as ``("columns", 1)``;
+    empty for the whole of it.
     """
 
     def __init__(self, message: str, path: tuple[str | int, ...] = ()) -> None:

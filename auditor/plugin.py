@@ -33,6 +33,8 @@ from auditor.adversary.knowledge import (
     KnownRecords,
     KnownSample,
     Perfect,
+    PublishedModel,
+    PublishedRules,
     UniformPrior,
     UnmatchedRecords,
 )
@@ -63,7 +65,8 @@ __all__ = [
     "ClassRecords", "Coalition", "Codes", "Copies", "Cost", "DataError", "DenseNoise", "Estimated", "Evidence", "ExactMoments",
     "Expectation", "Filter", "Indices", "Inference", "Inferred", "Judgement", "Key", "Knowledge", "KnownAttributes", "KnownPairs",
     "KnownRecords", "KnownSample", "KroneckerNoise", "LinearAttack", "Moments", "NoiseDensity", "NoiseLaw", "NotApplicable", "Perfect",
-    "Plugin", "PluginError", "PluginParameters", "Prior", "Reconstruction", "RecordLaw", "RecordShape", "Records", "Renderer",
+    "Plugin", "PluginError", "PluginParameters", "Prior", "PublishedModel", "PublishedRules", "Reconstruction", "RecordLaw", "RecordShape",
+    "Records", "Renderer",
     "RowAttack", "SampleCounts", "SampleMoments", "Sampler", "Scheme", "Source", "Step", "Table", "TableMoments", "Transform",
     "TransformScheme", "UniformLaw", "UniformPrior", "UniformScheme", "UnmatchedRecords", "UnpairedRecords", "View", "mask", "register",
     "stream",

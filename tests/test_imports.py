@@ -31,7 +31,7 @@ ROOMS: list[tuple[str, ...]] = [
 AUDIT_ROOMS: list[tuple[str, ...]] = [("numeric", "counts"), ("base",), ("measures", "anonymity", "pooling", "drawn_law"), ("categorical", "attempts"), ("",)]
 """Those of `auditor/audit/`; on top the engines, which put them together."""
 DATA_ROOMS: list[tuple[str, ...]] = [("columns",), ("formats",), ("streamed",), ("",), ("sources",)]
-SCHEME_ROOMS: list[tuple[str, ...]] = [("base",), ("generalisation", "replacement", "increments"), ("",), ("planted",)]
+SCHEME_ROOMS: list[tuple[str, ...]] = [("base",), ("generalisation", "replacement", "increments"), ("masking",), ("",), ("planted",)]
 """Below the top the schemes themselves, which are plugins; on top those of the self-test."""
 REPORT_ROOMS: list[tuple[str, ...]] = [("figures",), ("wording",), ("charts",), ("layout",), ("",)]
 """Those of `reports/`; on top the writers, which are plugins."""

@@ -90,7 +90,7 @@ def test_a_plugin_s_paper_is_in_the_bibliography(kind, name):
         assert re.findall(r"[a-z]+\d{4}", reference) == bibliography.keys_in(reference) != []
 
 
-PLACE = re.compile(r"(sections?|eqs?\.|[Aa]lgorithm|Protocol|Theorem|Lemma|Table|Figure|Appendix) ([IVX]+\b|[A-Z]?\d)")
+PLACE = re.compile(r"(chapter|sections?|eqs?\.|[Aa]lgorithm|Protocol|Theorem|Lemma|Table|Figure|Appendix) ([IVX]+\b|[A-Z]?\d)")
 
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, name in PLUGINS if kind in ("attack", "scheme") and name != "published"])
@@ -117,10 +117,12 @@ SCHEMES = [name for name in registry.names("scheme") if name != "published" and 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_extending_a_release_leaves_the_copies_that_are_out_alone(scheme):
-    X = people(50).round() if registry.get("scheme", scheme).on_lattice else people(50)
-    release = auditor.perturb(X, scheme, [1.0, 0.25], seed=7)
+    cls = registry.get("scheme", scheme)
+    X = people(50).round() if cls.on_lattice else people(50)
+    low, high, between = cls.trial_levels
+    release = auditor.perturb(X, scheme, [high, low], seed=7)
     before = [copy.copy() for copy in release.copies]
-    longer = release.extend([0.5], seed=8)
+    longer = release.extend([between], seed=8)
     assert len(longer.copies) == 3
     for old, kept, new in zip(before, release.copies, longer.copies, strict=False):
         pd.testing.assert_frame_equal(old, kept)

@@ -4,16 +4,18 @@
 | --- | --- |
 | ``perfect``, ``known-attributes`` | ``ExactMoments`` of the table, and each attribute's distribution |
 | ``estimated`` | ``SampleMoments`` of the copies |
+| ``model`` | these and the regression that was published: ``ModelledMoments`` of ``auditor.adversary.published_model`` |
 | ``known-records`` | ``Records`` in clear with their copies' rows |
 | ``unmatched-records``, ``known-sample`` | ``UnpairedRecords`` in clear |
 
-Of categories: the exact ``Prior``, ``SampleCounts`` of the copies' values, or ``KnownPairs`` of codes; nothing with ``uniform-prior``.
+Of categories: the ``Prior``, exact or with ``rules`` what was published makes of it; ``SampleCounts`` of the copies' values, or
+``KnownPairs`` of codes; nothing with ``uniform-prior``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeVar
 
 from auditor.errors import NotApplicable
@@ -91,7 +93,11 @@ class SampleMoments(Given):
 
     def of(self, places: Sequence[int], width: int) -> SampleMoments:
         """Return those of some of the copies."""
-        return SampleMoments(self.copies.parts(places, width))
+        return replace(self, copies=self.copies.parts(places, width))
+
+    def completed(self, mean: Array, covariance: Array) -> tuple[Array, Array]:
+        """Return the data's moments as estimated from these, with what else is known of the data put into them; nothing is here."""
+        return mean, covariance
 
 
 @dataclass(frozen=True)
@@ -135,7 +141,7 @@ class UnpairedRecords(Given):
 
 @dataclass(frozen=True)
 class Prior(Given):
-    """The exact prior of the domain's values, shape (s,)."""
+    """The prior of the domain's values, shape (s,): the table's own, or the one of most entropy under what was published of it."""
 
     what = "the prior, which this knowledge does not give"
     probabilities: Array = field(repr=False)

@@ -17,6 +17,11 @@ class Knowledge:
         """How results, reports and filters write it."""
         return self.name
 
+    @property
+    def in_clear(self) -> tuple[str, ...]:
+        """Attributes whose true values it gives, of every record."""
+        return ()
+
     def spec(self) -> Any:
         """Return it as a scenario would spell it."""
         return self.name
@@ -108,6 +113,11 @@ class KnownAttributes(Knowledge):
     attributes: tuple[str, ...]
 
     @property
+    def in_clear(self) -> tuple[str, ...]:
+        """Those attributes."""
+        return self.attributes
+
+    @property
     def label(self) -> str:
         """``known-attributes(age, income)``."""
         return f"{self.name}({', '.join(self.attributes)})"
@@ -117,11 +127,139 @@ class KnownAttributes(Knowledge):
         return {self.name: list(self.attributes)}
 
 
+@dataclass(frozen=True)
+class Regression:
+    """The figures of a linear regression as they were published: coefficients by attribute, intercept and residual variance (≥ 0)."""
+
+    coefficients: tuple[float, ...]
+    intercept: float
+    variance: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedModel(Estimated):
+    """What ``estimated`` knowledge gives, and a regression of one attribute on others that the owner published beside the copies.
+
+    Attributes
+    ----------
+    target : str
+    on : tuple of str
+        The predictors.
+    known : bool
+        Whether the adversary has the predictors' true values, of every record.
+    regression : Regression or None
+        The figures published; None: those of the table itself, which the audit works out.
+    """
+
+    name = "model"
+    target: str
+    on: tuple[str, ...]
+    known: bool = False
+    regression: Regression | None = None
+
+    @property
+    def in_clear(self) -> tuple[str, ...]:
+        """The predictors, where they are known."""
+        return self.on if self.known else ()
+
+    @property
+    def label(self) -> str:
+        """``model(salary on age, years, rows=50)``; with ``by 2, 3, 10, 0.5`` where figures are stated, and ``; known: age, years``."""
+        figures = ""
+        if self.regression is not None:
+            numbers = *self.regression.coefficients, self.regression.intercept, self.regression.variance
+            figures = f" by {', '.join(f'{number:g}' for number in numbers)}"
+        known = f"; known: {', '.join(self.on)}" if self.known else ""
+        return f"{self.name}({self.target} on {', '.join(self.on)}{figures}, rows={self.rows}{known})"
+
+    def spec(self) -> Any:
+        """Return it as a scenario would spell it."""
+        spec: dict[str, Any] = {"target": self.target, "on": list(self.on), "rows": self.rows, "known": self.known}
+        if self.regression is not None:
+            del spec["on"]
+            spec["coefficients"] = dict(zip(self.on, self.regression.coefficients, strict=True))
+            spec |= {"intercept": self.regression.intercept, "residual-variance": self.regression.variance}
+        return {self.name: spec}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An association rule, ``when ⇒ then``: both some attributes with a value each.
+
+    Attributes
+    ----------
+    when, then : tuples of (str, value)
+        ``when`` may be empty: the rule then states how many have ``then``.
+    confidence : float or None
+        Share of those with ``when`` that have ``then``, in (0, 1]; None, as support: the table's own.
+    support : float or None
+        Share of all records that have both, in (0, confidence].
+    """
+
+    when: tuple[tuple[str, Any], ...]
+    then: tuple[tuple[str, Any], ...]
+    confidence: float | None = None
+    support: float | None = None
+
+    def __str__(self) -> str:
+        """``if age = old then pay = high``, with ``(0.9, 0.1)`` where its figures are stated."""
+        when, then = (" and ".join(f"{name} = {value}" for name, value in part) for part in (self.when, self.then))
+        figures = "" if self.confidence is None else f" ({self.confidence:g}, {self.support:g})"
+        return f"{f'if {when} then ' if when else ''}{then}{figures}"
+
+
+@dataclass(frozen=True)
+class PublishedRules(Knowledge):
+    """Marginal tables and association rules of categories that the owner published beside the copies; nothing else of the data.
+
+    Attributes
+    ----------
+    margins : tuple of tuples of str
+        The attributes of each marginal table of the table's own shares.
+    rules : tuple of Rule
+    known : tuple of str
+        Attributes whose true values the adversary has, of every record.
+    """
+
+    name = "rules"
+    margins: tuple[tuple[str, ...], ...] = ()
+    rules: tuple[Rule, ...] = ()
+    known: tuple[str, ...] = ()
+
+    @property
+    def in_clear(self) -> tuple[str, ...]:
+        """Those that are known."""
+        return self.known
+
+    @property
+    def label(self) -> str:
+        """``rules(age × sex, sex × pay; known: age)``."""
+        published = ", ".join([*(" × ".join(names) for names in self.margins), *map(str, self.rules)])
+        known = f"; known: {', '.join(self.known)}" if self.known else ""
+        return f"{self.name}({published}{known})"
+
+    def spec(self) -> Any:
+        """Return it as a scenario would spell it."""
+        spec: dict[str, Any] = {}
+        if self.margins:
+            spec["margins"] = [list(names) for names in self.margins]
+        if self.rules:
+            spec["if-then"] = [
+                {"if": dict(rule.when), "then": dict(rule.then)}
+                | ({} if rule.confidence is None else {"confidence": rule.confidence, "support": rule.support})
+                for rule in self.rules
+            ]
+        return {self.name: spec | ({"known": list(self.known)} if self.known else {})}
+
+
 KINDS: dict[str, type[Knowledge]] = {
-    cls.name: cls for cls in (Perfect, UniformPrior, Estimated, KnownRecords, UnmatchedRecords, KnownSample, KnownAttributes)
-}
+    cls.name: cls
+    for cls in (
+        Perfect, UniformPrior, Estimated, KnownRecords, UnmatchedRecords, KnownSample, KnownAttributes, PublishedModel, PublishedRules,
+    )
+}  # fmt: skip
 
 EXPECTED = (
-    "'perfect', 'uniform-prior', {estimated: {rows: r}}, {known-records: p}, {unmatched-records: p}, {known-sample: size} "
-    "or {known-attributes: [names]}"
+    "'perfect', 'uniform-prior', {estimated: {rows: r}}, {known-records: p}, {unmatched-records: p}, {known-sample: size}, "
+    "{known-attributes: [names]}, {model: {target: name, on: [names], rows: r}} or {rules: {margins: [[names]]}}"
 )

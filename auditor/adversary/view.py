@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.adversary.given import NOTHING, ExactMoments, Given, Informed, SampleMoments
-from auditor.adversary.knowledge import Knowledge, KnownAttributes
+from auditor.adversary.knowledge import Knowledge
 from auditor.errors import NotApplicable
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd, descending_eigen
@@ -119,9 +119,7 @@ class View(Informed):
     @property
     def known_columns(self) -> NDArray[np.intp]:
         """Places of the attributes whose true values the adversary has for every record."""
-        if not isinstance(self.knowledge, KnownAttributes):
-            return np.empty(0, dtype=np.intp)
-        return np.array(sorted(self.attributes.index(name) for name in self.knowledge.attributes), dtype=np.intp)
+        return np.flatnonzero(np.isin(self.attributes, self.knowledge.in_clear))
 
     @cached_property
     def weights(self) -> Array:
@@ -194,7 +192,8 @@ class View(Informed):
         """``mu_X``, shape (N,), and ``K_X``, shape (N, N), as this adversary knows or estimates them.
 
         With ``Estimated`` knowledge the covariance of the copies' best combination less its noise, ``Cov − v·K_0`` (clipped to be
-        positive semi-definite), or ``Cov / (1 + v)`` when the noise follows the data (li2012, section 6.1).
+        positive semi-definite), or ``Cov / (1 + v)`` when the noise follows the data (li2012, section 6.1); then with the regression
+        that was published, if one was.
 
         Raises
         ------
@@ -209,8 +208,8 @@ class View(Informed):
         v = self.combined_variance
         assert isinstance(self.law, KroneckerNoise)
         if self.law.follows_data:
-            return mean, covariance / (1.0 + v)
-        return mean, clip_to_psd(covariance - v * self.law.shape, covariance)
+            return self.given.completed(mean, covariance / (1.0 + v))
+        return self.given.completed(mean, clip_to_psd(covariance - v * self.law.shape, covariance))
 
     @cached_property
     def pencil(self) -> Pencil:

@@ -13,7 +13,8 @@ from auditor import registry
 from auditor.adversary.attack import Attack
 from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalView, Inference, probabilities
 from auditor.adversary.given import NOTHING, Given, Prior, SampleCounts
-from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect
+from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect, PublishedRules
+from auditor.adversary.published_rules import cells_of, published_prior
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical.belief_gap import Gap, GapJob, belief_gap
@@ -111,7 +112,7 @@ class AttackSession:
         self.draws = draws_of(scenario.knowledge, release.data.rows, scenario.seed, release.key.replicate)
         history = release.law.multilevel and scenario.measure("history-size") is not None
         self._fits: dict[Try, Fit] = {}
-        drawn = () if release.estimated else tuple(chain(release.law, release.singles))
+        drawn = () if not release.law.by_retention else tuple(chain(release.law, release.singles))
         self.law = LawJob(release.data.size, drawn, release.data.rows, release.law.pi)
         job = CountJob(release.data.size, tuple(release.singles), tuple(self.between), self.draws, history, self.law)
         self.counted = release.go_through(job)
@@ -171,12 +172,13 @@ class AttackSession:
         view = view if half is None else replace(view, law=half.law)
         bounds = None if rho is None else (float(rho.options["rho1"]), float(rho.options["rho2"]))
         predicates = attack.predicates(data.labels)
+        known = cells_of(knowledge.in_clear, data.attributes) if knowledge.in_clear else None
 
         def fit(seen: CategoricalView, coalition: Coalition) -> tuple[Inference, Frame]:
             inference = attack.infer(seen.coalition(coalition))
             check_inferences([inference], predicates, data.size)
             exact = inference.fixed and np.array_equal(inference.prior, data.prior)
-            return inference, Frame(inference.prior, exact, data.scores, bounds, predicates)
+            return inference, Frame(inference.prior, exact, data.scores, bounds, predicates, known)
 
         needed, M = self.release.needed, self.release.context.copies
         if attack.serial:  # each coalition takes passes of its own: those that nobody asks about are left out
@@ -233,9 +235,11 @@ class AttackSession:
         why = ONE_RELEASE if self.release.scheme.makes_copies else FILES
         cell, measured = Cell(self.release.context, attack, knowledge.label, coalition, why), found[coalition]
         data = self.release.data
-        stated = isinstance(knowledge, Perfect) and not self.release.estimated
+        stated = isinstance(knowledge, Perfect) and self.release.law.by_retention
         odds = self.release.law.of(coalition).odds_by_value() if stated else None
-        cell_records(cell, measured.sums, measured.closed, measured.bars, data.prior, data.scores, odds)
+        hidden = [attribute.name for attribute in data.attributes if attribute.name not in knowledge.in_clear]
+        unknown = data.prior if not knowledge.in_clear else np.bincount(cells_of(hidden, data.attributes), data.prior)
+        cell_records(cell, measured.sums, measured.closed, measured.bars, unknown, data.scores, odds)
         best = min(coalition, key=lambda copy: found[(copy,)].sums.groups.sum())
         if measured.gap is not None:
             if measured.gap.measured is not None:
@@ -250,6 +254,8 @@ class AttackSession:
         """Return the view of an adversary that holds every copy that some coalition does."""
         members, data = tuple(self.release.singles), self.release.data
         given: Given = Prior(data.prior) if isinstance(knowledge, Perfect) else NOTHING
+        if isinstance(knowledge, PublishedRules):
+            given = Prior(published_prior(knowledge, data.attributes, data.prior))
         if isinstance(knowledge, Estimated):
             given = SampleCounts(tuple(self.counted.samples[key_of(knowledge)].astype(np.float64)))
         if isinstance(knowledge, KnownRecords):

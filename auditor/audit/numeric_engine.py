@@ -190,7 +190,7 @@ class Session:
         cell, wanted = (use.id, knowledge.label), opened.wanted
         self._note_pairs(cell, [(place, needed[place]) for place in wanted], errors.paired)
         table = error_records(context, *cell, needed, wanted, errors)
-        fresh = opened.law is None or opened.law.serial is None
+        fresh = opened.law is None or opened.law.tells_spread
         if fresh and isinstance(attack, LinearAttack) and errors.bar == "redraws" and not np.isnan(errors.distortion.theory).all():
             # It counts all draws there are theory of, record by record; where there is no bar, replicates are asked for as ever.
             bars = table.columns["error_bar"]

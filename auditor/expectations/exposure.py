@@ -22,6 +22,7 @@ from auditor.expectations.base import Expectation, Filter, Judgement, copies_rel
 from auditor.expectations.metric import judge_bounds
 from auditor.registry import PluginParameters, register
 from auditor.results.evidence import Evidence
+from auditor.results.in_clear import in_clear
 from auditor.results.records import Measurement, cells
 
 METRIC = "normalized_error"
@@ -62,7 +63,7 @@ class Exposure(Expectation):
         copies = copies_released(evidence)
         errors, away = (selector(self.parameters, metric, copies, each_attribute=True) for metric in (METRIC, GIVEN_AWAY))
         measured = [r for r in evidence.measurements if r.status == "ok" and r.attack and (whole or r.attribute != "*")]
-        measured = [r for r in measured if not given_in_clear(r.knowledge, r.attribute)]
+        measured = [r for r in measured if r.attribute not in in_clear(r.knowledge)]
         found = [*filter(errors, measured), *map(_kept, filter(away, measured))]
         asked = self.parameters.unknown
         bound = asked.at_least if asked.at_least is not None else asked.at_most
@@ -88,9 +89,3 @@ def _kept(record: Measurement) -> Measurement:
     """Return the share of records whose sensitive value is not given away."""
     value, low, high, theory = (None if each is None else 1 - each for each in (record.value, record.ci_high, record.ci_low, record.theory))
     return record._replace(value=value, ci_low=low, ci_high=high, theory=theory)
-
-
-def given_in_clear(knowledge: str | None, attribute: str) -> bool:
-    """Return whether an attribute's true values were given to the adversary: ``known-attributes(age, salary)``."""
-    kind, _, names = str(knowledge).partition("(")
-    return kind == "known-attributes" and attribute in names.removesuffix(")").split(", ")

@@ -57,6 +57,18 @@ _WORKS = {
         "K. Liu, C. Giannella and H. Kargupta. A survey of attack techniques on privacy-preserving data perturbation methods. "
         "In C. C. Aggarwal and P. S. Yu (eds.), Privacy-Preserving Data Mining: Models and Algorithms, Springer, 2008."
     ),
+    "kantarcioglu2004": (
+        "M. Kantarcıoğlu, J. Jin and C. Clifton. When do data mining results violate privacy? Proceedings of the 10th ACM SIGKDD "
+        "International Conference on Knowledge Discovery and Data Mining, 599–604, 2004."
+    ),
+    "deming1940": (
+        "W. E. Deming and F. F. Stephan. On a least squares adjustment of a sampled frequency table when the expected marginal totals are "
+        "known. The Annals of Mathematical Statistics 11(4), 427–444, 1940."
+    ),
+    "csiszar1975": (
+        "I. Csiszár. I-divergence geometry of probability distributions and minimization problems. The Annals of Probability 3(1), "
+        "146–158, 1975."
+    ),
     "xiao2009": (
         "X. Xiao, Y. Tao and M. Chen. Optimal random perturbation at multiple privacy levels. "
         "Proceedings of the VLDB Endowment 2(1), 814–825, 2009."
@@ -125,6 +137,43 @@ _WORKS = {
     "koufogiannis2015": (
         "F. Koufogiannis, S. Han and G. J. Pappas. Gradual release of sensitive data under differential privacy. arXiv 1504.00429, 2015; "
         "Journal of Privacy and Confidentiality 7(2), 2017."
+    ),
+    "dalenius1981": "T. Dalenius. A simple procedure for controlled rounding. Statistisk Tidskrift 19(3), 202–208, 1981.",
+    "dalenius1982": (
+        "T. Dalenius and S. P. Reiss. Data-swapping: a technique for disclosure control. Journal of Statistical Planning and Inference "
+        "6(1), 73–85, 1982."
+    ),
+    "heer1993": (
+        "G. R. Heer. A bootstrap procedure to preserve statistical confidentiality in contingency tables. International Seminar on "
+        "Statistical Confidentiality, Eurostat, 261–271, 1993."
+    ),
+    "skinner1994": (
+        "C. Skinner, C. Marsh, S. Openshaw and C. Wymer. Disclosure control for census microdata. Journal of Official Statistics 10(1), "
+        "31–51, 1994."
+    ),
+    "moore1996": (
+        "R. A. Moore. Controlled data-swapping techniques for masking public use microdata sets. Statistical Research Division Report RR "
+        "96-04, U.S. Bureau of the Census, 1996."
+    ),
+    "gouweleeuw1998": (
+        "J. M. Gouweleeuw, P. Kooiman, L. C. R. J. Willenborg and P.-P. de Wolf. Post randomisation for statistical disclosure control: "
+        "theory and implementation. Journal of Official Statistics 14(4), 463–478, 1998."
+    ),
+    "domingo2002": (
+        "J. Domingo-Ferrer and J. M. Mateo-Sanz. Practical data-oriented microaggregation for statistical disclosure control. IEEE "
+        "Transactions on Knowledge and Data Engineering 14(1), 189–201, 2002."
+    ),
+    "kim2003": (
+        "J. J. Kim and W. E. Winkler. Multiplicative noise for masking continuous data. Research Report Series, Statistics 2003-01, U.S. "
+        "Bureau of the Census, 2003."
+    ),
+    "aggarwal2004": (
+        "C. C. Aggarwal and P. S. Yu. A condensation approach to privacy preserving data mining. In Advances in Database Technology, EDBT "
+        "2004, LNCS 2992, 183–199."
+    ),
+    "hundepool2012": (
+        "A. Hundepool, J. Domingo-Ferrer, L. Franconi, S. Giessing, E. Schulte Nordholt, K. Spicer and P.-P. de Wolf. Statistical "
+        "Disclosure Control. Wiley, 2012."
     ),
     "samarati2001": (
         "P. Samarati. Protecting respondents' identities in microdata release. IEEE Transactions on Knowledge and Data Engineering "

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from auditor.numerics.statistics import Z_95, holm, two_sided
+from auditor.results.in_clear import in_clear
 from auditor.results.metrics import METRICS, base
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement, cells, pooled, uncertainty
@@ -212,7 +213,7 @@ def _strongest(measured: Cells) -> dict[tuple[Any, ...], list[Measurement]]:
     found: dict[tuple[Any, ...], list[Measurement]] = {}
     for key, group in measured.items():
         record = group[0]
-        if record.metric == "normalized_error" and record.attribute != "*" and not str(record.knowledge).startswith("known-attributes"):
+        if record.metric == "normalized_error" and record.attribute != "*" and not in_clear(record.knowledge):
             place = key[0], record.scheme
             if place not in found or pooled(group)[0] < pooled(found[place])[0]:
                 found[place] = group

@@ -10,7 +10,6 @@ import numpy as np
 from auditor import registry
 from auditor.adversary.attack import Attack
 from auditor.adversary.coalitions import expand_all
-from auditor.adversary.knowledge import Estimated
 from auditor.audit.base.release import make_scheme, release_copies, release_levels
 from auditor.audit.engine import engine_of
 from auditor.audit.measures.utility import utility_problems
@@ -116,7 +115,7 @@ def _check_knowledge(here: Scenario, table: Table, found: Problems, lead: str = 
         try:
             check_knowledge(knowledge, table)
         except AuditorError as error:
-            found.add(("knowledge", place, knowledge.name, *(("rows",) if isinstance(knowledge, Estimated) else ())), f"{lead}{error}")
+            found.add(("knowledge", place, knowledge.name, *(error.path if isinstance(error, DataError) else ())), f"{lead}{error}")
 
 
 def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, moments: TableMoments, found: Problems) -> None:

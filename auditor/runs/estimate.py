@@ -210,7 +210,7 @@ def rebuilt(plugin: Attack, held: Held, knows: Knowledge, seed: int) -> tuple[Ar
         table=table, moments=moments, levels=levels, law=law, blocks=blocks, joint=joint, public=scheme.public, numbers=copies
     )
     gathered = Gathered(released, rows, late=True)
-    if isinstance(plugin, LinearAttack) and not (joint and scheme.adds_noise):
+    if isinstance(plugin, LinearAttack) and (scheme.has_matrices or not joint):
         plugin = plugin.over_rows()  # of copies that were transformed moments about the original's mean are rounding, far from the origin
     seen = CopyBlocks(rows.seen(knows, blocks), tuple(range(1, len(copies) + 1)))
     values, theory, fitted = _reconstruct(plugin, gathered.view(knows), table, moments, arrays, seen, rows.originals(knows))

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalView
 from auditor.adversary.given import NOTHING, Given, KnownPairs, Prior, SampleCounts
-from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect
+from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect, PublishedRules
+from auditor.adversary.published_rules import cells_of, published_prior
+from auditor.audit.categorical.told import Told
 from auditor.data.columns.categorical_table import CategoricalTable, of_column, product
 from auditor.data.microdata_categories import as_categories, like, sensitive_columns
 from auditor.errors import AuditorError, AuditorWarning, NotApplicable
@@ -126,12 +128,19 @@ def estimate(
     law = scheme.over(table).channel([levels[copy - 1] for copy in coalition], table.size)
     inference = attack.infer(_view(table, law, held, coalition, knowledge, seed))
     P = inference.checked(held)
+    if knowledge.in_clear:
+        P = told(P, cells_of(knowledge.in_clear, table.attributes), table.codes)
     best = P.argmax(axis=1).astype(table.codes.dtype)
     truth = P[np.arange(table.rows), table.codes]
     return CategoricalEstimate(
         values=like(X, table, best), posterior=P, domain=tuple(a.labels for a in table.attributes),
         accuracy=float(np.mean(best == table.codes)), reconstruction_probability=float(truth.mean()), coalition=coalition,
     )  # fmt: skip
+
+
+def told(P: Array, known: NDArray[np.intp], codes: Codes) -> Array:
+    """Return posteriors, shape (n, s), of who is told which combination of known attributes' values each record has."""
+    return np.where(known == known[codes][:, None], Told(known).posterior(P), 0.0)
 
 
 def _view(table: CategoricalTable, law: Any, held: list[Codes], coalition: Coalition, knowledge: Knowledge, seed: int) -> CategoricalView:
@@ -141,6 +150,8 @@ def _view(table: CategoricalTable, law: Any, held: list[Codes], coalition: Coali
         return np.sort(stream(seed, what, 1).permutation(table.rows)[:count])
 
     given: Given = Prior(table.prior) if isinstance(knowledge, Perfect) else NOTHING
+    if isinstance(knowledge, PublishedRules):
+        given = Prior(published_prior(knowledge, table.attributes, table.prior))
     if isinstance(knowledge, Estimated):
         chosen = rows("estimated", knowledge.rows)
         given = SampleCounts(tuple(np.bincount(copy[chosen], minlength=table.size).astype(np.float64) for copy in held))

@@ -15,14 +15,15 @@ retention the same with exact Bayes in the place of the best linear attack, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 import scipy  # its parts are imported when they are first used
 
 from auditor.data.table import Table
-from auditor.expectations.exposure import given_in_clear
 from auditor.numerics.combination import best_unbiased_combination
-from auditor.numerics.linear_algebra import Pencil
+from auditor.numerics.linear_algebra import Pencil, clip_to_psd, regression
+from auditor.results.in_clear import in_clear
 from auditor.results.measurements import Measurements
 from auditor.results.records import Measurement, mean_theory, pooled
 from auditor.results.remedies import Remedy
@@ -55,10 +56,15 @@ def remedy_of(
     if not exposed:
         return None
     if isinstance(scheme, UniformScheme):
-        return _replaced(exposed[0], scheme, levels, table)
-    pencil = None
-    if isinstance(scheme, AdditiveScheme):  # decomposed once for all attributes
-        pencil = Pencil.of(moments.covariance, scheme.law(levels, moments.scale).shape)
+        # what who knows some columns is left with depends on what else was published of the others, and retention does not change that
+        open_ = [cell for cell in exposed if not in_clear(cell[0].knowledge)]
+        return _replaced(open_[0], scheme, levels, table) if open_ else None
+
+    @cache  # decomposed once for all attributes beside which the same others are known
+    def pencil(known: tuple[int, ...]) -> Pencil | None:
+        K_X = moments.covariance
+        return Pencil.of(_beyond(K_X, known), scheme.law(levels, moments.scale).shape) if isinstance(scheme, AdditiveScheme) else None
+
     found = [_added(cell, scheme, levels, table.attributes, moments.covariance, pencil) for cell in exposed]
     return max(found, key=lambda one: (not one.levels, one.levels or [1.0 - one.unknown]))  # what the worst attribute needs
 
@@ -70,7 +76,7 @@ def _strongest(measurements: Measurements) -> list[Sequence[Measurement]]:
     """
     errors = measurements.taken(measurements.where(metric="normalized_error", status="ok") & ~measurements.where(attack=None))
     knowledge, attribute = errors.columns["knowledge"], errors.columns["attribute"]
-    clear = np.array([[given_in_clear(known, name) for name in attribute.values] for known in knowledge.values], dtype=bool)
+    clear = np.array([[name in names for name in attribute.values] for names in map(in_clear, knowledge.values)], dtype=bool)
     measured = ~np.isnan(errors.columns["value"]) & ~clear[knowledge.places, attribute.places]
     errors = errors.taken(measured)
     cell, name = errors.cells(), errors.columns["attribute"].places
@@ -88,21 +94,37 @@ def _left(cell: Sequence[Measurement]) -> float:
 
 
 def _added(
-    cell: Sequence[Measurement], scheme: Scheme, levels: Sequence[float], attributes: Sequence[str], K_X: Array, pencil: Pencil | None
-) -> Remedy:
+    cell: Sequence[Measurement], scheme: Scheme, levels: Sequence[float], attributes: Sequence[str], K_X: Array,
+    pencil: Callable[[tuple[int, ...]], Pencil | None],
+) -> Remedy:  # fmt: skip
     """Return what would change the exposure of one attribute to one attack by numbers with something added."""
     one, left = cell[0], _left(cell)
     remedy = Remedy(attack=str(one.attack), attribute=one.attribute, unknown=left, lossless=1.0, estimated=mean_theory(cell) is None)
-    if not isinstance(scheme, AdditiveScheme) or pencil is None or one.attribute not in attributes or left < NOTHING:
+    if not isinstance(scheme, AdditiveScheme) or one.attribute not in attributes or left < NOTHING:
         return remedy
-    curve = _curve(pencil, K_X, attributes.index(one.attribute))
+    clear = in_clear(one.knowledge)
+    known = tuple(j for j, name in enumerate(attributes) if name in clear)
+    decomposed = pencil(known)
+    if decomposed is None:
+        return remedy
+    curve = _curve(decomposed, K_X, attributes.index(one.attribute))
+    if curve(FURTHEST) <= HALF:  # what is known of the record without any copy: no noise takes that back
+        return remedy.model_copy(update={"lossless": None})
     held, every = (_told(scheme, levels, copies) for copies in (one.coalition, tuple(range(1, len(levels) + 1))))
     worth, half = _where(curve, left), _where(curve, HALF)
     if worth is None or half is None or held <= 0.0:
         return remedy
-    lossless = every >= min(levels) * (1.0 - 1e-9)
+    lossless = bool(known) or every >= min(levels) * (1.0 - 1e-9)  # what data-shaped noise leaves beside known attributes is not told
     needed = [float(f"{level * half / worth:.3g}") for level in levels]
     return remedy.model_copy(update={"levels": needed, "lossless": None if lossless else float(f"{max(1.0, held / worth):.3g}")})
+
+
+def _beyond(K_X: Array, known: Sequence[int]) -> Array:
+    """Return the covariance of what known attributes leave of all, shape (N, N)."""
+    if not known:
+        return K_X
+    told = np.array(known)
+    return clip_to_psd(K_X - regression(K_X[:, told], K_X[np.ix_(told, told)]) @ K_X[told], K_X)
 
 
 def _told(scheme: AdditiveScheme, levels: Sequence[float], copies: Coalition) -> float:

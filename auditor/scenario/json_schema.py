@@ -169,6 +169,39 @@ def _bins() -> JSON:
                       for rule, argument in (("equal-width", count), ("quantile", count), ("edges", edges))]}  # fmt: skip
 
 
+def _model() -> list[JSON]:
+    """A published regression, to be fitted to the table or with its figures."""
+    common: JSON = {
+        "target": {"type": "string"},
+        "rows": {"type": "integer", "minimum": 2},
+        "known": {"type": "boolean"},
+    }
+    number, names = {"type": "number"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}
+    stated: JSON = {
+        "coefficients": {"type": "object", "additionalProperties": number, "minProperties": 1},
+        "intercept": number,
+        "residual-variance": {"type": "number", "minimum": 0},
+    }
+    return [{"type": "object", "required": ["target", "rows", *own], "additionalProperties": False, "properties": {**common, **own}}
+            for own in ({"on": {"anyOf": [{"type": "string"}, names]}}, stated)]  # fmt: skip
+
+
+def _rules() -> JSON:
+    """Published margins and association rules; one of them at least."""
+    name, share = {"type": "string"}, {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+    names = {"anyOf": [name, {"type": "array", "items": name, "minItems": 1}]}
+    values = {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}
+    rule = {
+        "type": "object",
+        "required": ["then"],
+        "additionalProperties": False,
+        "properties": {"if": values, "then": {**values, "minProperties": 1}, "confidence": share, "support": share},
+        "dependentRequired": {"confidence": ["support"], "support": ["confidence"]},
+    }
+    return {"margins": {"type": "array", "items": names, "minItems": 1}, "if-then": {"type": "array", "items": rule, "minItems": 1},
+            "known": names}  # fmt: skip
+
+
 def _knowledge() -> JSON:
     count: JSON = {"type": "integer", "minimum": 1}
     estimated: JSON = {
@@ -181,7 +214,16 @@ def _knowledge() -> JSON:
     arguments: dict[str, JSON] = {"estimated": estimated, "known-attributes": names}
     choices: list[JSON] = [{"enum": ["perfect", "uniform-prior"]}]
     for kind in KINDS:
-        if kind not in ("perfect", "uniform-prior"):
+        if kind == "model":
+            for form in _model():
+                choices.append({"type": "object", "required": [kind], "additionalProperties": False, "properties": {kind: form}})
+                choices.append(_named(kind, form["properties"], form["required"]))
+        elif kind == "rules":
+            either = {"anyOf": [{"required": ["margins"]}, {"required": ["if-then"]}]}
+            inside = {"type": "object", "additionalProperties": False, "properties": _rules(), **either}
+            choices.append({"type": "object", "required": [kind], "additionalProperties": False, "properties": {kind: inside}})
+            choices.append({**_named(kind, _rules(), []), **either})
+        elif kind not in ("perfect", "uniform-prior"):
             argument = arguments.get(kind, count)
             choices.append({"type": "object", "required": [kind], "additionalProperties": False, "properties": {kind: argument}})
             named = "attributes" if kind == "known-attributes" else "count"

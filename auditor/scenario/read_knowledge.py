@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
-from auditor.adversary.knowledge import EXPECTED, KINDS, Estimated, Knowledge, KnownAttributes, KnownRecords, Perfect, UniformPrior
+from auditor.adversary.knowledge import (
+    EXPECTED,
+    KINDS,
+    Estimated,
+    Knowledge,
+    KnownAttributes,
+    KnownRecords,
+    Perfect,
+    PublishedModel,
+    PublishedRules,
+    Regression,
+    Rule,
+    UniformPrior,
+)
 from auditor.errors import did_you_mean
 from auditor.field_paths import Path, format_path
 from auditor.parameters import shown, whole
@@ -57,6 +71,10 @@ def parse_knowledge(value: Any) -> Knowledge:
     path: Path = () if isinstance(value, dict) and "name" in value else (name,)
     if name == Estimated.name:
         return _parse_estimated(argument, path)
+    if name == PublishedRules.name:
+        return parse_rules(argument, path)
+    if name == PublishedModel.name:
+        return parse_model(argument, path)
     kind = KINDS[name]
     if isinstance(argument, dict) and len(argument) == 1 and not path:
         argument = next(iter(argument.values()))
@@ -86,6 +104,129 @@ def _parse_estimated(argument: Any, path: Path) -> Estimated:
     if wrong:
         raise KnowledgeError(wrong)
     return Estimated(int(rows), structure)
+
+
+MODEL_FIELDS = ("target", "on", "rows", "known", "coefficients", "intercept", "residual-variance")
+
+
+def parse_model(argument: Any, path: Path) -> PublishedModel:
+    """Read a published regression, with its figures or to be fitted to the table.
+
+    Raises
+    ------
+    KnowledgeError
+        Saying what was expected, and where.
+    """
+    if not isinstance(argument, dict):
+        raise KnowledgeError([(path, f"must be {{target: name, on: [names], rows: r}}; got {shown(argument)}")])
+    wrong: list[tuple[Path, str]] = [
+        ((*path, key), f"is not a known field{did_you_mean(key, MODEL_FIELDS)}") for key in argument if key not in MODEL_FIELDS
+    ]
+    target, on, rows, known = argument.get("target"), argument.get("on"), whole(argument.get("rows")), argument.get("known", False)
+    stated = {"coefficients", "intercept", "residual-variance"} & argument.keys()
+    wrong += [((*path, key), "is required") for key in ("target", "rows", *(() if stated else ("on",))) if key not in argument]
+    figures: Regression | None = None
+    if stated and "on" in argument:
+        wrong.append(((*path, "on"), "is said by the coefficients that are stated; leave it out"))
+    elif stated:
+        on, figures = _parse_figures(argument, path, wrong)
+    on = [on] if isinstance(on, str) else on
+    if "target" in argument and not isinstance(target, str):
+        wrong.append(((*path, "target"), f"must be a column name; got {shown(target)}"))
+    if "on" in argument and not stated and not (isinstance(on, list) and on and all(isinstance(name, str) for name in on)):
+        wrong.append(((*path, "on"), f"must be a list of column names; got {shown(on)}"))
+    elif isinstance(on, list) and (len(set(on)) < len(on) or target in on):
+        twice = "the target" if target in on else "a column twice"
+        wrong.append(((*path, "coefficients" if stated else "on"), f"names {twice}; got {shown(on)}"))
+    if "rows" in argument and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 2):
+        wrong.append(((*path, "rows"), f"must be a number of released rows, at least 2; got {shown(rows)}"))
+    if not isinstance(known, bool):
+        wrong.append(((*path, "known"), f"must be true or false; got {shown(known)}"))
+    if wrong:
+        raise KnowledgeError(wrong)
+    return PublishedModel(int(rows), target=str(target), on=tuple(map(str, on or ())), known=known, regression=figures)
+
+
+def _parse_figures(argument: dict[str, Any], path: Path, wrong: list[tuple[Path, str]]) -> tuple[list[str], Regression | None]:
+    """Return the predictors of a regression whose figures are stated, and the figures; None if one is missing or wrong."""
+    before, coefficients = len(wrong), argument.get("coefficients")
+    if not isinstance(coefficients, dict) or not coefficients:
+        wrong.append(((*path, "coefficients"), f"must be {{column: number}}; got {shown(coefficients)}"))
+        coefficients = {}
+    figures: dict[Path, Any] = {("coefficients", name): value for name, value in coefficients.items()}
+    figures |= {(key,): argument.get(key) for key in ("intercept", "residual-variance")}
+    for place, value in figures.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            wrong.append(((*path, *place), f"must be a number; got {shown(value)}"))
+        elif place == ("residual-variance",) and value < 0:
+            wrong.append(((*path, *place), f"must be at least 0; got {shown(value)}"))
+    *b, intercept, variance = figures.values()
+    return list(coefficients), None if len(wrong) > before else Regression(tuple(map(float, b)), float(intercept), float(variance))
+
+
+def parse_rules(argument: Any, path: Path) -> PublishedRules:
+    """Read published margins and association rules.
+
+    Raises
+    ------
+    KnowledgeError
+        Saying what was expected, and where.
+    """
+    fields = ("margins", "if-then", "known")
+    if not isinstance(argument, dict):
+        raise KnowledgeError([(path, f"must be {{margins: [[names]]}} or {{if-then: [rules]}}; got {shown(argument)}")])
+    wrong: list[tuple[Path, str]] = [
+        ((*path, key), f"is not a known field{did_you_mean(key, fields)}") for key in argument if key not in fields
+    ]
+    if not argument.keys() & {"margins", "if-then"}:
+        wrong.append((path, "must name what was published: margins, or rules under if-then"))
+    margins, stated, known = (argument.get(key, []) for key in fields)
+    for key, value in (("margins", margins), ("if-then", stated)):
+        if key in argument and not (isinstance(value, list) and value):
+            wrong.append(((*path, key), f"must be a list of at least one; got {shown(value)}"))
+    margins = [[names] if isinstance(names, str) else names for names in margins] if isinstance(margins, list) else []
+    known = [known] if isinstance(known, str) else known
+    named = [(("margins", place), names) for place, names in enumerate(margins)] + ([(("known",), known)] if "known" in argument else [])
+    for place, names in named:
+        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            wrong.append(((*path, *place), f"must be a list of column names, none of them twice; got {shown(names)}"))
+    rules = [_parse_rule(rule, (*path, "if-then", place), wrong) for place, rule in enumerate(stated if isinstance(stated, list) else [])]
+    if wrong:
+        raise KnowledgeError(wrong)
+    return PublishedRules(tuple(map(tuple, margins)), tuple(rule for rule in rules if rule is not None), tuple(known))
+
+
+def _parse_rule(rule: Any, path: Path, wrong: list[tuple[Path, str]]) -> Rule | None:
+    """Return a rule, noting what is wrong with it; None then."""
+    before, fields = len(wrong), ("if", "then", "confidence", "support")
+    if not isinstance(rule, dict):
+        wrong.append((path, f"must be {{if: {{column: value}}, then: {{column: value}}}}; got {shown(rule)}"))
+        return None
+    wrong += [((*path, key), f"is not a known field{did_you_mean(key, fields)}") for key in rule if key not in fields]
+    when, then = rule.get("if", {}), rule.get("then", {})
+    for key, part in (("if", when), ("then", then)):
+        stated = isinstance(part, dict) and all(isinstance(value, str | int | float) for value in part.values())
+        if not stated or (key == "then" and not part):
+            wrong.append(((*path, key), f"must be {{column: value}}; got {shown(part)}"))
+    if len(wrong) > before:
+        return None
+    wrong += [((*path, "then", name), "stands under if, too") for name in then if name in when]
+    confidence, support = (_share(rule, key, path, wrong) for key in ("confidence", "support"))
+    if ("confidence" in rule) != ("support" in rule):
+        missing = "support" if "confidence" in rule else "confidence"
+        wrong.append(((*path, missing), "is required beside the other of confidence and support"))
+    elif confidence is not None and support is not None and support > confidence:
+        wrong.append(((*path, "support"), f"must be at most the confidence, {confidence:g}; got {support:g}"))
+    return None if len(wrong) > before else Rule(tuple(when.items()), tuple(then.items()), confidence, support)
+
+
+def _share(rule: dict[str, Any], key: str, path: Path, wrong: list[tuple[Path, str]]) -> float | None:
+    """Return a figure of a rule; None where it is not stated, or where it is no share, which is noted."""
+    value = rule.get(key)
+    if key in rule and (isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1):
+        wrong.append(((*path, key), f"must be a share, above 0 and at most 1; got {shown(value)}"))
+        return None
+    return None if value is None else float(value)
 
 
 def _parse_known_attributes(argument: Any, path: Path) -> KnownAttributes:

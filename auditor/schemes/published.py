@@ -236,7 +236,7 @@ def _check_law(law: dict[str, Any]) -> None:
         found = explain(error, model, {key: value for key, value in law.items() if key != "scheme"})
         raise ValueError("is wrong: " + "; ".join(f"{format_path(path)} {message}" for path, message, _ in found)) from None
     if not scheme.adds_noise:
-        raise ValueError(f"must name an additive scheme; {law['scheme']} is {scheme.family}")
+        raise ValueError(f"must name a scheme that adds noise, which {law['scheme']} does not")
 
 
 class _Files:

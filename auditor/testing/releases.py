@@ -18,6 +18,8 @@ from auditor.adversary.knowledge import (
     KnownRecords,
     KnownSample,
     Perfect,
+    PublishedModel,
+    PublishedRules,
     UniformPrior,
     UnmatchedRecords,
 )
@@ -49,7 +51,8 @@ def states(rows: int) -> list[Knowledge]:
     """Return every state of knowledge that so many records can give."""
     half = rows // 2
     known: list[Knowledge] = [Estimated(max(2, rows - rows // 4)), KnownRecords(half), UnmatchedRecords(half), KnownSample(half)]
-    return [Perfect(), UniformPrior(), KnownAttributes(("a",)), KnownAttributes(("a", "b")), *(known if half else known[:1])]
+    modelled = PublishedModel(max(2, rows - rows // 4), target="b", on=("a",), known=True)
+    return [Perfect(), UniformPrior(), KnownAttributes(("a",)), KnownAttributes(("a", "b")), modelled, *(known if half else known[:1])]
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,8 @@ class Categories(Case):
         """Return what can be known of categories."""
         most = len(self.original)
         possible = [state for state in states(most) if not isinstance(state, KnownAttributes)]
-        return [state for state in possible if not isinstance(state, Estimated) or state.rows <= most]
+        margins = PublishedRules(((str(self.original.name),),))
+        return [margins, *(state for state in possible if not isinstance(state, Estimated) or state.rows <= most)]
 
 
 def cases(scheme: Scheme) -> Iterator[Case]:

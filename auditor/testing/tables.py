@@ -39,11 +39,12 @@ def answers(rows: int, values: int = 3) -> pd.Series[Any]:
 def schemes_of(families: Sequence[str]) -> list[Scheme]:
     """Return a scheme of each family that makes copies, with each of its trials' parameters.
 
-    It is the first by name, of those that come with the program if there are any.
+    It is the first by name, of those that come with the program if there are any, and of these one that states its noise.
     """
     found: dict[str, type[Scheme]] = {}
     known: list[type[Scheme]] = [registry.get("scheme", name) for name in registry.names("scheme")]
-    for cls in sorted(known, key=lambda cls: not cls.__module__.startswith("auditor.")):  # a third party's may break its law
+    # A third party's may break its law.
+    for cls in sorted(known, key=lambda cls: (not cls.__module__.startswith("auditor."), not cls.adds_noise)):
         if cls.makes_copies and cls.family in families:
             found.setdefault(cls.family, cls)
     return [cls(cls.Parameters.model_validate(dict(trial))) for cls in found.values() for trial in (cls.trial, *cls.other_trials)]

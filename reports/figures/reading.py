@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from auditor.results.in_clear import in_clear
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement, cells
 from reports.figures.figures import Figure, figure
@@ -115,6 +116,8 @@ class Reading:
                     found[coalition] = alone[coalition]
                 elif share > 0:
                     errors = [(variances[name], self.figures(setting, ERROR, name).get(coalition)) for name in given if name in variances]
+                    if all(one is None for _, one in errors):
+                        continue  # of categories there are no errors of single attributes: those of records are of what was not given
                     theirs = sum(v * one.value for v, one in errors if one is not None) / sum(variances.values())
                     found[coalition] = shown.map(lambda value, theirs=theirs, share=share: (value - theirs) / share)  # type: ignore[misc]
 
@@ -159,7 +162,7 @@ class Reading:
     def given(self, knowledge: str | None) -> set[str]:
         """Return the attributes whose true values a state of knowledge holds already: nobody rebuilds those."""
         stated = self.result.scenario.get("knowledge")
-        found: set[str] = set()
+        found = {*in_clear(knowledge)}
         for use in stated if isinstance(stated, list) else []:
             known = use.get("known-attributes") if isinstance(use, dict) else None
             if isinstance(known, list) and knowledge == f"known-attributes({', '.join(map(str, known))})":

@@ -161,6 +161,8 @@ KNOWN = {
     "unmatched-records": "What it knows of the data is estimated here from unmatched records known to it, and holds as far as they tell.",
     "known-sample": "What it knows of the data is estimated here from a sample of the population, and holds as far as the sample tells.",
     "known-attributes": "What it knows of the data is exact here, and so are the attributes it was given.",
+    "model": "What it knows of the data is estimated here, from the rows released, but for the regression that was published.",
+    "rules": "What it knows of the data was published here, and it takes all else to be as likely as that allows.",
     "uniform-prior": "It takes all values for alike here, which holds only for data that are.",
 }
 """How far each state of knowledge grants what an attack assumes to know."""

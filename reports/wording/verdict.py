@@ -55,7 +55,7 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
         scheme, "alone", "", setting, errors.get(worst.coalition), _same_copy(errors, best_single(found, worst.coalition)),
         gain_of(reading, setting, worst.coalition), _exposed(reading, setting, worst.coalition),
         adversary_text(setting.knowledge, setting.attack), reading.point_text(setting.point),
-        guesses(reading, setting, worst.coalition), _given_more(reading, setting, worst), _disclosed(reading, setting),
+        guesses(reading, setting, worst.coalition), _given_more(reading, setting), _disclosed(reading, setting),
     )  # fmt: skip
     gains = [gain_of(reading, setting, coalition) for coalition in found if len(coalition) > 1]
     decided = _decided(base, found, worst, [gain for gain in gains if gain is not None], numbers)
@@ -90,14 +90,15 @@ def _same_copy(errors: dict[tuple[int, ...], Figure], alone: Figure | None) -> F
     return None if alone is None else errors.get(alone.coalition)
 
 
-def _given_more(reading: Reading, setting: Setting, worst: Figure) -> tuple[tuple[str, bool], ...]:
+def _given_more(reading: Reading, setting: Setting) -> tuple[tuple[str, bool], ...]:
     """Tell of an adversary who was given attributes in clear, where that leaves less than the strongest of those who were not."""
-    if reading.given(setting.knowledge) or guesses_categories(reading, setting):
+    if reading.given(setting.knowledge):
         return ()
     others = [one for one in reading.settings(ERROR) if one.scheme == setting.scheme and reading.given(one.knowledge)]
     more = least(reading, others)
     shown = None if more is None else lowest(reading.figures(more).values())
-    if more is None or shown is None or ceiling(shown) >= ceiling(worst):
+    worst = lowest(reading.figures(setting).values())
+    if more is None or shown is None or worst is None or ceiling(shown) >= ceiling(worst):
         return ()
     return tuple(say.beside(shown, clipped(more.attack, 60), [clipped(name, 60) for name in sorted(reading.given(more.knowledge))]))
 

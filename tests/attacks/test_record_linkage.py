@@ -233,6 +233,29 @@ def test_the_audit_s_figures_are_distance_based_linkage_of_a_masked_file(tmp_pat
     assert found["named"] - found["named_gain"] == pytest.approx(1 / n)
 
 
+# -- copies without a law ----------------------------------------------------------------------------------------------
+
+
+def test_without_a_law_distance_is_to_the_mean_of_the_copies_in_deviations():
+    """Variances 4 and 1; a row whose copies' mean is 2 and 1 off: ½·(2²/4 + 1²/1) = 1 less than the value itself."""
+    attack = fitted(np.diag([4.0, 1.0]), np.zeros(2), None, [0, 1], copies=2, by="distance")
+    rows = [np.array([[1.0, 5.0], [4.0, 8.0]]), np.array([[1.0, 5.0], [2.0, 4.0]])]
+    found = attack.likeness(np.array([[1.0, 5.0]]), rows)
+    assert found[0, 0] - found[0, 1] == pytest.approx(1.0)
+    np.testing.assert_allclose(attack.rows(rows), [[1.0, 5.0], [3.0, 6.0]])  # a row's values are taken as they are
+
+
+def test_groups_of_ten_name_one_in_ten_at_most_and_columns_alone_in_threes_nearly_everybody():
+    grouped = linked([10], scheme="micro-aggregation", by="distance", rows=600)[("named", (1,))]
+    assert grouped.value <= 0.1
+    release = {"method": "univariate"}
+    result = auditor.run({
+        "seed": 3, "data": NORMAL | {"rows": 600}, "knowledge": [{"known-attributes": ["x1", "x2"]}], "coalitions": ["singles"],
+        "schemes": [{"name": "micro-aggregation", "levels": [3]} | release], "attacks": [{"name": "record-linkage", "by": "distance"}],
+    })  # fmt: skip
+    assert next(record.value for record in result.measurements if record.metric == "named") > 0.9
+
+
 # -- noise in what is known ---------------------------------------------------------------------------------------------
 
 

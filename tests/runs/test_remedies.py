@@ -8,6 +8,7 @@ import pytest
 import auditor
 from auditor.results.model import AuditResult
 from auditor.schemes.replacement.law import left_by_retention, transition_matrix
+from reports.wording.remedies import remedy_text
 
 
 def audit(schemes, attacks, coalitions=("subsets",), **data):
@@ -57,6 +58,18 @@ def test_attributes_given_in_clear_are_nobodys_exposure():
         "knowledge": [{"known-attributes": ["age"]}], "attacks": ["partial-disclosure"], "seed": 1,
     })  # fmt: skip
     assert remedies(result)["corner-wave"] is None
+
+
+def test_what_known_attributes_say_of_another_no_noise_takes_back():
+    """Of state_tax salary leaves 1 − R² = 0.22, which is less than half: no level is named, and the report says why."""
+    result = auditor.run({
+        "data": {"source": "cps", "columns": ["salary", "state_tax"], "rows": 30000, "standardize": True}, "seed": 1,
+        "schemes": [{"name": "independent", "levels": [0.5]}], "attacks": ["partial-disclosure"],
+        "knowledge": [{"model": {"target": "state_tax", "on": ["salary"], "rows": 400, "known": True}}],
+    })  # fmt: skip
+    found = remedies(result)["independent"]
+    assert (found.attribute, found.levels, found.lossless) == ("state_tax", [], None)
+    assert "no level leaves half of state_tax unknown" in remedy_text(result.releases[0], found)
 
 
 def test_of_retention_exact_bayes_is_answered_exactly_and_survives_saving(here):

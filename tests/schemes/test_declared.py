@@ -35,7 +35,7 @@ def test_a_scheme_names_an_engine_that_there_is(scheme):
 @pytest.mark.parametrize("scheme", [name for name, cls in SCHEMES.items() if cls.makes_copies and cls.level_of_original is not None])
 def test_a_copy_at_the_level_of_the_original_is_the_original(scheme):
     original = original_of(scheme)
-    (copy,) = auditor.perturb(original, scheme, [SCHEMES[scheme].level_of_original], seed=1).copies
+    (copy,) = auditor.perturb(original, scheme, [SCHEMES[scheme].level_of_original], seed=1, **SCHEMES[scheme].trial).copies
     pd.testing.assert_frame_equal(copy, original)
 
 

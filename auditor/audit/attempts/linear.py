@@ -39,11 +39,14 @@ def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, ta
     check_finite_maps(maps.weights, maps.offsets)
     K_X, judged = release.moments.covariance, opened.gathered.judged(knowledge)
     _count(opened, maps, knowledge, tally)
-    follows_on = law is not None and law.serial is not None
     again = None
-    if law is not None and not opened.replicated and (follows_on or not maps.fixed):
-        again = (_released_again if follows_on else _redrawn)(opened, attack, knowledge, law)
-    alone = law is None or (follows_on and not release.scheme.makes_copies)  # nobody can draw such copies again
+    if opened.replicated:
+        pass
+    elif law is None or not law.tells_spread:
+        again = _released_again(opened, attack, knowledge)
+    elif not maps.fixed:
+        again = _redrawn(opened, attack, knowledge, law)
+    alone = not release.scheme.makes_copies and (law is None or not law.tells_spread)  # nobody can draw such copies again
     why: ErrorBar = "jackknife" if alone else "replicates-needed"
 
     def by_rows(places: NDArray[np.intp]) -> OnRows:
@@ -121,12 +124,15 @@ def _redrawn(opened: Opened, attack: LinearAttack, knowledge: Knowledge, law: No
     return np.array(found)
 
 
-def _released_again(opened: Opened, attack: LinearAttack, knowledge: Knowledge, law: NoiseLaw) -> Array | None:
-    """Return the same from whole releases, in which noise follows on as it does; of tables of more than a block replicates tell."""
+def _released_again(opened: Opened, attack: LinearAttack, knowledge: Knowledge) -> Array | None:
+    """Return the same from whole releases, in which noise follows on, or goes with the values, as it does.
+
+    Of tables of more than a block replicates tell.
+    """
     found = []
     for other in opened.released_again(ROW_REDRAWS):
         try:
-            maps = Maps.pad(fitted_maps(attack, other.gathered.view(knowledge), opened.needed, None), opened.needed, law.copies)
+            maps = Maps.pad(fitted_maps(attack, other.gathered.view(knowledge), opened.needed, None), opened.needed, opened.release.copies)
         except NotApplicable:
             return None
         judged = Moments.merge(other.gathered.judged(knowledge))

@@ -50,6 +50,7 @@ class Opened:
     coalitions: Sequence[Coalition]
     pooling: bool = False
     redraws: dict[str, Redraws] = field(default_factory=dict, repr=False)
+    _again: dict[int, Opened] = field(init=False, default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -92,12 +93,20 @@ class Opened:
     def released_again(self, draws: int) -> Iterator[Opened]:
         """Yield so many other draws of this release; none where one takes long (several blocks), or copies are not ours to draw."""
         release, key = self.release, self.release.key
-        if release.table.rows * release.table.width > BLOCK_VALUES or not release.scheme.makes_copies:
+        table_values = release.table.rows * release.table.width
+        if table_values > BLOCK_VALUES or not release.scheme.makes_copies:
             return
+        few = table_values * release.copies * draws <= BLOCK_VALUES  # small ones are kept for the next attack
         for number in range(draws):
+            if number in self._again:
+                yield self._again[number]
+                continue
             other = replace(self.scenario, seed=seed_of(key.audit_seed, key.scheme, key.replicate, number))
             drawn = open_release(other, release.table, release.moments, release.use, release.levels, key.replicate)
-            yield Opened.of(other, drawn, self.coalitions)
+            made = Opened.of(other, drawn, self.coalitions)
+            if few:
+                self._again[number] = made
+            yield made
 
     @cached_property
     def needed(self) -> list[Coalition]:

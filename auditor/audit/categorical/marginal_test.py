@@ -37,7 +37,11 @@ def marginal_test(counts: NDArray[np.integer[Any]], level: float, pi: Array | No
     Counts of (x, y) against ``n_x T(p)[x, y]``; cells that expect fewer than five records are pooled, the diagonal ones and the others
     apart. An outcome that the law makes impossible gives p = 0; too few records to test anything give p = 1 and 0 degrees.
     """
-    share = transition_matrix(level, len(counts), pi)
+    return test_of_chances(counts, transition_matrix(level, len(counts), pi))
+
+
+def test_of_chances(counts: NDArray[np.integer[Any]], share: Array) -> tuple[float, int]:
+    """Return the same of any transition matrix, shape (s, s)."""
     if (counts[share <= 0] > 0).any():
         return 0.0, 1
     expected = counts.sum(axis=1, keepdims=True) * share
@@ -58,12 +62,16 @@ def marginal_gap(counts: NDArray[np.integer[Any]], level: float, pi: Array | Non
     ``Σ_y c(c − 1)/(n(n − 1)) − 2 Σ_y (c/n) T[x, y] + Σ_y T[x, y]²`` for the n records of value x, c of which show y. Its variance is then
     ``2 tr Σ² / (n(n − 1))`` with ``Σ = diag(t) − t tᵀ``. Values of one record tell nothing; (0, 0) when all are such.
     """
+    return gap_of_chances(counts, transition_matrix(level, len(counts), pi))
+
+
+def gap_of_chances(counts: NDArray[np.integer[Any]], t: Array) -> tuple[float, float]:
+    """Return the same of any transition matrix, shape (s, s)."""
     counts = counts.astype(np.float64)
     n = counts.sum(axis=1)
     met = np.where(n >= 2, n, 0.0)
     if not met.any():
         return 0.0, 0.0
-    t = transition_matrix(level, len(counts), pi)
     pairs = np.maximum(n * (n - 1), 1.0)
     squares = (t**2).sum(axis=1)
     G = (counts * (counts - 1)).sum(axis=1) / pairs - 2 * (counts * t).sum(axis=1) / np.maximum(n, 1.0) + squares

@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.audit.categorical.told import Told
 from auditor.types import Array
 
 Mask = NDArray[np.bool_]
@@ -46,6 +47,9 @@ class Frame:
         ``(ρ1, ρ2)``.
     predicates : dict
         Statements, masks of shape (s,) by name.
+    known : ndarray of shape (s,) or None
+        Which combination of the known attributes' values each value of the domain has, where the adversary knows some of every record: it
+        then tells apart only values that have the true ones, and is measured by how well it does that.
     """
 
     prior: Array
@@ -53,52 +57,64 @@ class Frame:
     scores: Array | None = None
     rho: tuple[float, float] | None = None
     predicates: Mapping[str, Mask] = field(default_factory=dict)
+    known: NDArray[np.intp] | None = field(default=None, repr=False)
+
+
+Lookup = Callable[[NDArray[np.intp], NDArray[np.intp]], Array]
 
 
 class Quantities(NamedTuple):
     """Quantities of posteriors, some as a function of the truth: ``of(name, places, x)`` looks them up."""
 
-    lookups: dict[str, Callable[[NDArray[np.intp], NDArray[np.intp]], Array]]
+    lookups: dict[str, Lookup]
     growth: dict[str, Array]
 
 
 def quantities(P: Array, frame: Frame) -> Quantities:
-    """Return what is measured of posteriors ``P``, shape (u, s): look-ups by (row of P, true value), and δ-growth by row."""
-    best, highest = P.argmax(axis=1), P.max(axis=1)
-    lookups: dict[str, Callable[[NDArray[np.intp], NDArray[np.intp]], Array]] = {
+    """Return what is measured of posteriors ``P``, shape (u, s): look-ups by (row of P, true value), and δ-growth by row.
+
+    What an adversary knows of a record is its true value's combination of known attributes, so a look-up finds that by the truth, too.
+    """
+    told = Told(frame.known)
+    P, prior = told.posterior(P), told.posterior(frame.prior[None])[0]
+    best, highest = told.best(P), told.reduced(np.maximum, P)
+    lookups: dict[str, Lookup] = {
         "reconstruction_probability": lambda u, x: P[u, x],
-        "posterior_max": lambda u, x: highest[u],
-        "accuracy": lambda u, x: (best[u] == x).astype(np.float64),
+        "posterior_max": lambda u, x: highest[u, told.of(x)],
+        "accuracy": lambda u, x: (best[u, told.of(x)] == x).astype(np.float64),
     }
     if frame.prior_is_exact:
-        lookups["mutual_information"] = lambda u, x: _information(P[u, x], frame.prior[x])
+        lookups["mutual_information"] = lambda u, x: _information(P[u, x], prior[x])
     if frame.scores is not None:
         scores = frame.scores
         guess: Array = np.asarray(P @ frame.scores, dtype=np.float64)
         lookups["squared_error"] = lambda u, x: (guess[u] - scores[x]) ** 2
     else:
-        squares = (P * P).sum(axis=1)
-        lookups["squared_error"] = lambda u, x: np.maximum(squares[u] - 2.0 * P[u, x] + 1.0, 0.0)
-    growth = {"*": (P - frame.prior).max(axis=1)}
+        squares = told.reduced(np.add, P * P)
+        lookups["squared_error"] = lambda u, x: np.maximum(squares[u, told.of(x)] - 2.0 * P[u, x] + 1.0, 0.0)
+    growth = {"*": (P - prior).max(axis=1)}
     if frame.rho is not None:
-        breach: Array = np.asarray(breaches(P, frame.prior, *frame.rho).any(axis=1), dtype=np.float64)
-        lookups["rho_breach"] = lambda u, x: breach[u]
+        breach: Array = told.reduced(np.logical_or, breaches(P, prior, *frame.rho)).astype(np.float64)
+        lookups["rho_breach"] = lambda u, x: breach[u, told.of(x)]
     for name, holds in frame.predicates.items():
-        _add_predicate(lookups, growth, name, holds, P, frame)
+        _add_predicate(lookups, growth, name, holds, P, prior, frame.rho, told)
     return Quantities(lookups, growth)
 
 
 def _add_predicate(
-    lookups: dict[str, Callable[[NDArray[np.intp], NDArray[np.intp]], Array]], growth: dict[str, Array], name: str, holds: Mask,
-    P: Array, frame: Frame,
+    lookups: dict[str, Lookup], growth: dict[str, Array], name: str, holds: Mask,
+    P: Array, prior: Array, rho: tuple[float, float] | None, told: Told,
 ) -> None:  # fmt: skip
     """A statement Q(X): belief in what is true of the record, growth of belief in Q, and breaches of Q."""
-    belief, prior = P[:, holds].sum(axis=1), float(frame.prior[holds].sum())
-    lookups[f"reconstruction_probability/{name}"] = lambda u, x: np.where(holds[x], belief[u], 1.0 - belief[u])
-    growth[name] = belief - prior
-    if frame.rho is not None:
-        breach = breaches(belief[:, None], np.array([prior]), *frame.rho)[:, 0].astype(np.float64)
-        lookups[f"rho_breach/{name}"] = lambda u, x: breach[u]
+    if told.known is None:
+        belief, before = P[:, holds].sum(axis=1, keepdims=True), prior[holds].sum(keepdims=True)[None]
+    else:
+        belief, before = (told.reduced(np.add, np.where(holds, chances, 0.0)) for chances in (P, prior[None]))
+    lookups[f"reconstruction_probability/{name}"] = lambda u, x: np.where(holds[x], belief[u, told.of(x)], 1.0 - belief[u, told.of(x)])
+    growth[name] = (belief - before).max(axis=1)
+    if rho is not None:
+        breach = breaches(belief, before, *rho).astype(np.float64)
+        lookups[f"rho_breach/{name}"] = lambda u, x: breach[u, told.of(x)]
 
 
 def _information(posterior: Array, prior: Array) -> Array:

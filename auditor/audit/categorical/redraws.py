@@ -46,7 +46,8 @@ from auditor.audit.categorical.cell_records import Bar, Bars
 from auditor.audit.categorical.posterior_measures import Frame, quantities
 from auditor.audit.counts.outcome_counts import Packing
 from auditor.data.columns.categorical_table import CategoricalTable
-from auditor.schemes.replacement.draws import code_type, replacements
+from auditor.errors import NotApplicable
+from auditor.schemes.replacement.draws import code_type, replacements, sent_through
 from auditor.schemes.replacement.law import UniformLaw, fresh_chances, step
 from auditor.types import Array, Coalition, Codes
 
@@ -91,6 +92,8 @@ def redrawn(view: CategoricalView, data: CategoricalTable, rng: np.random.Genera
 
 def simulated(law: UniformLaw, x: Codes, rng: np.random.Generator) -> list[Codes]:
     """Return copies of values x, shape (b,), drawn by a law, in its order."""
+    if not law.by_retention:  # fresh copies, each by its own matrix
+        return [sent_through(x, law.transition_matrix(None, copy), rng) for copy in range(1, len(law.levels) + 1)]
     copies, before, high = [x] * len(law.levels), x, 1.0
     for place in law.descending:
         kept = rng.random(x.size) < (step(high, law.levels[place]) if law.multilevel else law.levels[place])
@@ -203,6 +206,8 @@ class Redraws:
         sample = redraw.view.given
         if not redraw.rows or not isinstance(sample, SampleCounts):
             return m, w
+        if not redraw.view.law.by_retention:
+            raise NotApplicable("how a sample of copies foretells the others is known of retention-replacement alone")
         best = redraw.view.coalition(coalition).law.best - 1
         place = redraw.view.copies.index(coalition[best])
         a = seen.by_value(off, best)

@@ -12,7 +12,7 @@ from auditor.audit.base.records import scheme_record
 from auditor.audit.categorical.cell_records import Bar, Cell
 from auditor.audit.categorical.estimated_records import estimated_records
 from auditor.audit.categorical.first_pass import Counted
-from auditor.audit.categorical.marginal_test import marginal_gap, marginal_test
+from auditor.audit.categorical.marginal_test import gap_of_chances, test_of_chances
 from auditor.audit.categorical.posterior_measures import (
     growth_bound,
     largest_retention_for_breach,
@@ -24,8 +24,8 @@ from auditor.audit.pooling.categorical import CoalitionMatching
 from auditor.results.evidence import Pooling
 from auditor.results.records import Measurement
 from auditor.schemes.published_categories import PublishedCategories
-from auditor.schemes.replacement.law import history_size
-from auditor.types import Coalition
+from auditor.schemes.replacement.law import history_size, transition_matrix
+from auditor.types import Array, Coalition
 
 
 def release_records(release: UniformRelease, counted: Counted) -> list[Measurement]:
@@ -37,7 +37,7 @@ def release_records(release: UniformRelease, counted: Counted) -> list[Measureme
         records.append(_history(release, counted.history))
     if scenario.measure("marginal-gap"):
         records += [_marginal_gap(release, counted, number) for number in release.singles]
-    if scenario.measure("share-gap"):
+    if scenario.measure("share-gap") and release.scheme.by_retention:
         records += [_share_gap(release, counted, number) for number in release.singles]
     for coalition in release.coalitions if not release.estimated else ():
         records += _bounds(release, coalition)
@@ -45,7 +45,7 @@ def release_records(release: UniformRelease, counted: Counted) -> list[Measureme
         records += _empirical_epsilons(release)
     if isinstance(release.scheme, PublishedCategories):
         records += estimated_records(release, release.data.codes, release.scheme.held())
-    return [*records, *_admissible(release)]
+    return [*records, *(_admissible(release) if release.scheme.by_retention else ())]
 
 
 def _bounds(release: UniformRelease, coalition: Coalition) -> list[Measurement]:
@@ -108,9 +108,17 @@ def _pairs(release: UniformRelease, counted: Counted, number: int) -> NDArray[np
     return counted.pairs[number].dense(size * size).reshape(size, size)
 
 
+def _chances(release: UniformRelease, number: int) -> Array:
+    """What the law says one copy shows of each value, shape (s, s); of copies from files the nearest law of retention."""
+    law = release.law
+    if release.scheme.by_retention:
+        return transition_matrix(law.levels[number - 1], law.size, law.pi)
+    return law.transition_matrix(None, number)
+
+
 def _marginal_gap(release: UniformRelease, counted: Counted, number: int) -> Measurement:
     cell = Cell(release.context, None, None, (number,))
-    gap, error = marginal_gap(_pairs(release, counted, number), release.law.levels[number - 1], release.law.pi)
+    gap, error = gap_of_chances(_pairs(release, counted, number), _chances(release, number))
     cell.add("marginal_gap", gap, Bar.normal(error, "closed-form"), 0.0)
     return cell.records[0]
 
@@ -128,13 +136,13 @@ def marginal_tests(release: UniformRelease, counted: Counted) -> list[tuple[int,
     tests = []
     for number in release.singles if not release.estimated else ():
         level = release.law.levels[number - 1]
-        tests.append((number, level, *marginal_test(_pairs(release, counted, number), level, release.law.pi)))
+        tests.append((number, level, *test_of_chances(_pairs(release, counted, number), _chances(release, number))))
     return tests
 
 
 def pooling_evidence(release: UniformRelease) -> dict[Coalition, Pooling]:
     """Return the evidence on what pooling buys each coalition of two copies or more."""
-    alike = release.law.pi is None
+    alike = release.law.pi is None and release.scheme.by_retention
     matching = CoalitionMatching(release.data.rows, release.data.size, release.law.levels, release.go_through, alike)
     several = [c for c in release.needed if len(c) > 1]
     says = {c: None if release.estimated else release.law.of(c).best_is_sufficient() for c in several}

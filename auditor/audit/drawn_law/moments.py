@@ -103,7 +103,7 @@ def moment_tests(law: NoiseLaw, groups: Sequence[Moments], names: Sequence[str])
     """
     N, total = len(names), Moments.merge(groups)
     n, chosen = total.count, some_copies(law.copies, len(names))
-    if n < 3 or (law.distribution != "gaussian" and n < FEWEST_ROWS):
+    if n < 3 or law.distribution == "unstated" or (law.distribution != "gaussian" and n < FEWEST_ROWS):
         return []
     law = law.of(chosen)
     A, B = factors(law)

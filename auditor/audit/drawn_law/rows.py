@@ -82,7 +82,7 @@ def row_tests(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[
         Numbers of the copies, M of them.
     """
     n, M, N = rows.noise.shape
-    if n < 3:
+    if n < 3 or law.distribution == "unstated":
         return []
     tests = [_no_noise(law, rows)]
     places = [f"{name!r} in copy {copy}" for copy in chosen for name in names]

@@ -198,7 +198,7 @@ def from_redraws(
     best = [members.best(errors) for errors in again]
     gain, other = gains(distortion, members.best(distortion)), np.array(list(map(gains, again, best)))
     alone = np.array([np.take_along_axis(*pair, axis=0) for pair in zip(again, best, strict=True)])
-    spread, (below, above) = np.hypot(again.std(axis=0, ddof=1), rounding), reaches(distortion, again)
+    spread, (below, above) = np.hypot(_deviation(again), rounding), reaches(distortion, again)
     gain_error = steady(alone, other.std(axis=0, ddof=1))
     nothing, paired = np.full_like(distortion, np.nan), None
     if compared is not None:
@@ -234,9 +234,16 @@ def reaches(figure: Array, again: Array) -> tuple[Array, Array]:
     direction, now two, the figure of the common cluster is near the mean, and that of the rarer one is held three times in four; a
     symmetric interval of ``t_{0.975} s`` would miss the mean every time the figure fell into the rarer one.
     """
-    R, mean, spread = len(again), again.mean(axis=0), again.std(axis=0, ddof=1)
+    R, mean, spread = len(again), again.mean(axis=0), _deviation(again)
     reach, mean_reach = quantile(0.925, R - 1) * spread, quantile(0.75, R - 1) * spread / np.sqrt(R)
-    return np.maximum(reach, figure - mean + mean_reach), np.maximum(reach, mean - figure + mean_reach)
+    same = (spread == 0) & (again[0] == figure)  # their mean is so but for its own rounding
+    low, high = np.maximum(reach, figure - mean + mean_reach), np.maximum(reach, mean - figure + mean_reach)
+    return np.where(same, 0.0, low), np.where(same, 0.0, high)
+
+
+def _deviation(again: Array) -> Array:
+    """Return standard deviations over draws, shape (…); 0 of draws that are all the same, whose mean may be rounded."""
+    return np.where(np.ptp(again, axis=0) > 0, again.std(axis=0, ddof=1), 0.0)
 
 
 EXACT = 1e-12

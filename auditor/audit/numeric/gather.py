@@ -81,7 +81,7 @@ class Draw:
 
 def key_of(knowledge: Knowledge) -> str:
     """Return what names a choice of rows: two states of knowledge may share one."""
-    return f"{knowledge.name} {knowledge.rows}" if isinstance(knowledge, Estimated) else knowledge.label
+    return f"{Estimated.name} {knowledge.rows}" if isinstance(knowledge, Estimated) else knowledge.label
 
 
 def draws_of(knowledge: Iterable[Knowledge], rows: int, seed: int, replicate: int) -> dict[str, Draw]:

@@ -99,7 +99,7 @@ def audit_linear(
     law : NoiseLaw or None
         Law of the noise in all copies; without it there is no closed form, and errors come from a jackknife over the groups.
     again : ndarray of shape (R, B, N) or None
-        For maps that are not fixed, and noise that follows on from record to record: mean squared errors in other draws.
+        For maps that are not fixed, and noise whose law does not tell the spread of errors: mean squared errors in other draws.
     compared : ndarray of shape (B,) or None
         Places of the single copies that each coalition is compared with (``least_noise``), for ``Errors.paired``.
     why : ErrorBar
@@ -113,7 +113,7 @@ def audit_linear(
     by_law = None
     if law is not None and maps.fixed:
         by_law = _under_law(coalitions, maps, total, K_X, law, compared, None if measured is None else (coarse, measured))
-        if law.serial is None:
+        if law.tells_spread:
             return by_law
     if again is not None:
         error, rounding = with_total(squared_errors(maps, total) / total.count), with_total(resolution(maps, total) / total.count)

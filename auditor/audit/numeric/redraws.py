@@ -139,7 +139,7 @@ class Redraws:
         released = rest if isinstance(knowledge, KnownSample) else both
         view = replace(view, released=seen(transformed, released).of_copies(view.copies, N), seed=seed)
         if isinstance(view.given, SampleMoments):
-            view = replace(view, given=SampleMoments(seen(transformed, chosen).of_copies(view.copies, N)))
+            view = replace(view, given=replace(view.given, copies=seen(transformed, chosen).of_copies(view.copies, N)))
         elif isinstance(view.given, Records):
             view = replace(view, given=replace(view.given, moments=seen(transformed, chosen)))
         return view, rest if self._draw.clear else both

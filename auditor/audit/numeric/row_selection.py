@@ -5,6 +5,8 @@
 | ``perfect`` | the table's mean and covariance | all rows |
 | ``known-attributes`` | the same, and the true values of some columns | all rows; a known column's error is 0 |
 | ``estimated`` | moments of the copies over some released rows | all rows |
+| ``model`` | these, a published regression, and the predictors' true values if they are known | all rows; a known column's error is 0 |
+| ``rules`` | published margins and rules, and the true values of some columns | all records; what is known of them is not counted |
 | ``known-records`` | some rows in clear with their copies' rows | **the other rows**: what it was given is no discovery |
 | ``unmatched-records`` | some rows in clear, in no order | the other rows |
 | ``known-sample`` | some rows in clear, **held back from its copies** | the other rows |
@@ -22,11 +24,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from auditor.adversary.knowledge import Estimated, Knowledge, KnownAttributes, KnownRecords, KnownSample
+from auditor.adversary.knowledge import Estimated, Knowledge, KnownAttributes, KnownRecords, KnownSample, PublishedModel, PublishedRules
+from auditor.adversary.published_rules import published_prior
 from auditor.audit.numeric.gather import Draw, draws_of, key_of
 from auditor.audit.numeric.row_theory import Originals
 from auditor.data.table import Table
-from auditor.errors import AuditorError, did_you_mean
+from auditor.errors import AuditorError, DataError, did_you_mean
 from auditor.numerics.blocks import row_groups
 from auditor.numerics.random_streams import stream
 from auditor.types import Block, Blocks, Indices
@@ -38,20 +41,34 @@ def check_knowledge(knowledge: Knowledge, table: Table) -> None:
     Raises
     ------
     AuditorError
-        It asks for more rows than there are, leaves nothing to attack, or names an attribute that does not exist.
+        It asks for more rows than there are, leaves nothing to attack, or names an attribute that does not exist. A ``DataError`` has the
+        path of the field at fault below the state of knowledge.
     """
     if isinstance(knowledge, Estimated) and knowledge.rows > table.rows:
-        raise AuditorError(f"needs {knowledge.rows:,} released rows; the table has {table.rows:,}")
+        raise DataError(f"needs {knowledge.rows:,} released rows; the table has {table.rows:,}", ("rows",))
     if isinstance(knowledge, KnownRecords) and knowledge.count > table.rows:
         raise AuditorError(f"needs {knowledge.count:,} records; the table has {table.rows:,}")
     if isinstance(knowledge, KnownRecords) and knowledge.count == table.rows:
         raise AuditorError(f"leaves no record to attack: the table has {table.rows:,}, all of them known")
+    if isinstance(knowledge, PublishedModel):
+        predictors = "on" if knowledge.regression is None else "coefficients"
+        for place, name in enumerate(knowledge.on):
+            _check_column(name, table, (predictors, place if knowledge.regression is None else name))
+        _check_column(knowledge.target, table, ("target",))
+    if isinstance(knowledge, PublishedRules):
+        if table.categorical is None:
+            raise DataError("is of categories, and the table has none: name columns under data.categorical or data.bin")
+        published_prior(knowledge, table.categorical.attributes, table.categorical.prior)
     if isinstance(knowledge, KnownAttributes):
         for name in knowledge.attributes:
-            if name not in table.attributes:
-                raise AuditorError(f"names no column that is audited: {name!r}{did_you_mean(name, table.attributes)}")
+            _check_column(name, table)
         if set(knowledge.attributes) == set(table.attributes):
             raise AuditorError("names every column that is audited and leaves none to attack")
+
+
+def _check_column(name: str, table: Table, path: tuple[str | int, ...] = ()) -> None:
+    if name not in table.attributes:
+        raise DataError(f"names no column that is audited: {name!r}{did_you_mean(name, table.attributes)}", path)
 
 
 class RowSelection:

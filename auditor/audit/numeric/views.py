@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from auditor.adversary.given import NOTHING, ExactMoments, Given, SampleMoments, UnpairedRecords
-from auditor.adversary.knowledge import Estimated, Knowledge, KnownAttributes, KnownSample, Perfect, UnmatchedRecords
+from auditor.adversary.knowledge import Estimated, Knowledge, KnownAttributes, KnownSample, Perfect, PublishedModel, UnmatchedRecords
+from auditor.adversary.published_model import LinearModel, ModelledMoments, least_squares
 from auditor.adversary.view import View
 from auditor.audit.numeric.estimated_noise import EstimatedNoise
 from auditor.audit.numeric.gather import Stripe, key_of
@@ -147,9 +148,21 @@ class Gathered:
             original = chosen.records.original
             return UnpairedRecords(original[self.rows.rng("order").permutation(len(original))])
         moments = Moments.merge(chosen.folds)
+        if isinstance(knowledge, PublishedModel):
+            return self._with_model(knowledge, self._of_copies(moments))
         if isinstance(knowledge, Estimated):
             return SampleMoments(self._of_copies(moments))
         return replace(chosen.records, moments=seen(self.copies.transformed, moments) if self.copies.joint else None)
+
+    def _with_model(self, knowledge: PublishedModel, copies: Moments) -> ModelledMoments:
+        """Return what rows to estimate from give beside a published regression, which is the table's own unless its figures are stated."""
+        mean, K_X = self.copies.moments.mean, self.copies.moments.covariance
+        target, *on = (self.copies.table.attributes.index(name) for name in (knowledge.target, *knowledge.on))
+        places, stated = np.array(on, dtype=np.intp), knowledge.regression
+        model = least_squares(mean, K_X, target, places)
+        if stated is not None:
+            model = LinearModel(target, places, np.array(stated.coefficients), stated.intercept, stated.variance)
+        return ModelledMoments(copies, model, (mean[places], K_X[np.ix_(places, places)]) if knowledge.known else None)
 
     def _of_copies(self, moments: Moments) -> Moments:
         """Return the moments of the copies as released, without the original."""

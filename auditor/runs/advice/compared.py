@@ -43,7 +43,8 @@ def schemes_of(request: Request) -> list[AdditiveScheme | UniformScheme]:
     made = [make_plugin("scheme", name, parameters_of(request)) for name in dict.fromkeys(request.schemes or every)]
     for scheme in made:
         gaussian = isinstance(scheme, AdditiveScheme) and scheme.distribution == "gaussian"
-        if not (gaussian or isinstance(scheme, UniformScheme | MultilevelProcess)):
+        retains = isinstance(scheme, UniformScheme) and scheme.by_retention
+        if not (gaussian or retains or isinstance(scheme, MultilevelProcess)):
             known = ", ".join(dict.fromkeys(ADDED + GUARANTEED + LATTICES + REPLACED))
             raise AuditorError(f"scheme {scheme.name!r} has no level that decides what stays unknown; known are {known}")
     if len({isinstance(scheme, UniformScheme) for scheme in made}) > 1:

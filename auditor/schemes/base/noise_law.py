@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.errors import NotApplicable
 from auditor.numerics.autoregression import Autoregression
 from auditor.numerics.combination import level_root
 from auditor.numerics.linear_algebra import EPS, in_own_units, widely_scaled
@@ -46,7 +47,8 @@ class KroneckerNoise:
         One of ``auditor.schemes.base.noise_density.DISTRIBUTIONS``. ``uniform``: ``Z = (Sigma^½ ⊗ K_0^½) u`` with u independent and
         uniform on ±√3, ``Sigma`` diagonal. The others that are not Gaussian: attributes are independent, ``K_0`` diagonal. Expected errors
         of linear attacks are the same, as they need second moments only; their spread is not, and uncorrelated copies say nothing
-        of independence.
+        of independence. ``unstated``: second moments are all that is known; noise is uncorrelated with the data in every row, and its size
+        may go with the values.
     one_process : bool
         Whether copies that are not Gaussian are one process with independent increments, seen at their levels: ``Sigma_ij = min(σ_i²,
         σ_j²)`` then, and the least perturbed copy held makes all others useless. Without it they are independent, ``Sigma`` diagonal.
@@ -60,7 +62,7 @@ class KroneckerNoise:
     level_covariance: Array = field(repr=False)
     shape: Array = field(repr=False)
     follows_data: bool = False
-    distribution: Distribution = "gaussian"
+    distribution: Distribution | Literal["unstated"] = "gaussian"
     one_process: bool = False
     units: Array | None = field(default=None, repr=False)
     serial: Autoregression | None = None
@@ -95,22 +97,36 @@ class KroneckerNoise:
         return self.density_at(float(self.level_covariance[copy - 1, copy - 1]), attribute)
 
     def density_at(self, level: float, attribute: int) -> NoiseDensity:
-        """Return the law of one attribute's noise at any level σ² > 0."""
+        """Return the law of one attribute's noise at any level σ² > 0.
+
+        Raises
+        ------
+        NotApplicable
+            It is unstated.
+        """
+        if self.distribution == "unstated":
+            raise NotApplicable("needs the distribution of the noise, of which only the covariance is stated")
         unit = 1.0 if self.units is None else float(self.units[attribute])
         return NoiseDensity(self.distribution, float(np.sqrt(level * self.shape[attribute, attribute])), unit)
 
     @cached_property
     def excess_kurtosis(self) -> Array | None:
-        """Fourth cumulants of the components of u over their squared variances, shape (MN,); None where all are 0, as of Gaussian noise.
+        """Fourth cumulants of the components of u over their squared variances, shape (MN,); None where all are 0, or unstated.
 
         Cumulants of independent increments add, so that of the increment from level a to b is ``κ₄(b) − κ₄(a)``.
         """
-        if self.distribution == "gaussian":
+        distribution = self.distribution
+        if distribution == "gaussian" or distribution == "unstated":
             return None
         variances = np.clip(np.diag(self.shape), 0.0, None) / (1.0 if self.units is None else self.units**2)
         levels = np.clip(np.diag(self.level_covariance), 0.0, None)
         low, high = _increments(levels) if self.one_process else (np.zeros_like(levels), levels)
-        return np.concatenate([_excess(self.distribution, a * variances, b * variances) for a, b in zip(low, high, strict=True)])
+        return np.concatenate([_excess(distribution, a * variances, b * variances) for a, b in zip(low, high, strict=True)])
+
+    @property
+    def tells_spread(self) -> bool:
+        """Whether the spread of squared errors follows from it in closed form: each record's noise is drawn alone, whatever the record."""
+        return self.serial is None and self.distribution != "unstated"
 
     @cached_property
     def passed_root(self) -> Array:
@@ -148,6 +164,7 @@ class DenseNoise:
     distribution: ClassVar[Distribution] = "gaussian"
     excess_kurtosis: ClassVar[None] = None
     serial: ClassVar[None] = None
+    tells_spread: ClassVar[bool] = True
 
     @cached_property
     def passed_root(self) -> Array:

@@ -121,8 +121,10 @@ class FreshCopies(Copies):
 
     def copy(self, number: int) -> Codes:
         """Return copy ``number`` again."""
-        key, level = self._keys[number - 1], self.levels[number - 1]
-        draws = Draws(_stream(key, number), self.size, self.pi)
+        return self._drawn(self.levels[number - 1], _stream(self._keys[number - 1], number))
+
+    def _drawn(self, level: float, rng: Rng) -> Codes:
+        draws = Draws(rng, self.size, self.pi)
         fresh = np.flatnonzero(draws.uniforms(self.original.size) >= level)
         values = self.original.copy()
         values[fresh] = draws.values(fresh.size)
@@ -183,10 +185,8 @@ class BridgedCopies(Copies):
 class SingleFresh(FreshCopies):
     """Conventional retention-replacement by one number a tuple, for a release that starts with one copy."""
 
-    def copy(self, number: int) -> Codes:
-        """Return copy ``number`` again."""
-        rng = _stream(self._keys[number - 1], number)
-        return kept_or_replaced(self.original, self.levels[number - 1], rng, self.size, self.pi)
+    def _drawn(self, level: float, rng: Rng) -> Codes:
+        return kept_or_replaced(self.original, level, rng, self.size, self.pi)
 
 
 class SingleBridged(BridgedCopies):
@@ -275,6 +275,8 @@ class UniformScheme(Scheme):
     engine = "categorical"
     level_of_original = 1.0
     multilevel: ClassVar[bool]
+    by_retention: ClassVar[bool] = True
+    """Whether a level is the chance to keep a value, and what is not kept is drawn from one distribution."""
 
     def check_levels(self, levels: Sequence[float]) -> None:
         """Refuse levels that are no probabilities.

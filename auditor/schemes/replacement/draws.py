@@ -30,7 +30,7 @@ from auditor.numerics.random_streams import Rng
 from auditor.schemes.replacement.law import step
 from auditor.types import Array, Codes
 
-__all__ = ["Codes", "Coin", "Draws", "code_type", "coins", "kept_or_replaced", "replacements"]
+__all__ = ["Codes", "Coin", "Draws", "code_type", "coins", "kept_or_replaced", "replacements", "sent_through"]
 
 
 class Coin(NamedTuple):
@@ -165,3 +165,13 @@ class Draws:
             stands = np.flatnonzero(coin >= np.where(same, kept[left] if kept.ndim else kept, differ.left + differ.right))
         out[stands] = self.values(stands.size)
         return out
+
+
+def sent_through(x: Codes, T: Array, rng: Rng) -> Codes:
+    """Return categories drawn by their rows of a matrix, shape (n,): of one number a record, by inversion."""
+    u, y = rng.random(x.size), np.empty_like(x)
+    for value, chances in enumerate(T):
+        rows = np.flatnonzero(x == value)
+        if rows.size:
+            y[rows] = np.minimum(np.searchsorted(np.cumsum(chances), u[rows], side="right"), np.flatnonzero(chances)[-1])
+    return y

@@ -26,7 +26,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,7 @@ class EstimatedLaw(UniformLaw):
     members: Coalition = ()
     transitions: Mapping[int, Array] = field(default_factory=dict, repr=False)
     pairs: Mapping[Pair, PairLaw] = field(default_factory=dict, repr=False)
+    by_retention: ClassVar[bool] = False
 
     def of(self, copies: Sequence[int]) -> EstimatedLaw:
         """Return the law of a coalition, by places from 1 among these copies."""

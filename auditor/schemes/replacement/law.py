@@ -21,12 +21,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.types import Array
+from auditor.types import Array, Codes
 
 CHECK_SIZE = 3
 """Values that tell every case of a pair of copies and an original apart: equal, or one of two different others."""
@@ -83,6 +83,8 @@ class UniformLaw:
     size: int
     multilevel: bool
     replacement: tuple[float, ...] | None = None
+    by_retention: ClassVar[bool] = True
+    """Whether every copy keeps a value with its level's chance, or draws from ``π``; other laws have transitions of their own."""
 
     def of(self, copies: Sequence[int]) -> UniformLaw:
         """Return the law of a coalition, by copy numbers from 1."""
@@ -154,6 +156,10 @@ class UniformLaw:
             high = self.levels[place]
         order = [0, *(place + 1 for place in self.descending)]
         return np.asarray(np.transpose(joint, np.argsort(order))) if k else joint
+
+    def likelihood(self, copies: Sequence[Codes]) -> Array:
+        """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s), from each copy's values, shape (b,); looked up among all outcomes."""
+        return np.asarray(np.moveaxis(self.given_original(), 0, -1)[tuple(copies)])
 
     def joint(self, prior: Array) -> Array:
         """Return the exact joint law ``P(x, y_1, …, y_k)`` under a prior of shape (s,)."""

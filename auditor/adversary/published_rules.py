@@ -1,0 +1,144 @@
+"""Margins and association rules that were published of categories, and the prior that they make.
+
+Each says what share of the records is in each cell of some partition of the domain. Of all priors that agree with them the adversary takes
+the one of most entropy, which assumes nothing else. Iterative proportional fitting finds it: it starts from alike chances, and scales them
+to one published table after the other.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``q`` | the prior | (s,) |
+| ``c_j(x), m_j`` | the cell that value x is in, in the j-th table, and the published shares of its cells | (s,), (cells,) |
+| | ``q(x) ← q(x) · m_j(c_j(x)) / Σ_{x′: c_j(x′) = c_j(x)} q(x′)``, for one j after the other | |
+
+A marginal table has a cell for each combination of its attributes' values. A rule ``A ⇒ C`` of support ``σ = P(A, C)`` and confidence
+``κ = P(C | A)`` has three: both (σ), A alone (``σ/κ − σ``), and no A (``1 − σ/κ``).
+
+Source: deming1940 for the iteration; csiszar1975, that it ends at the I-projection of where it began, whose entropy is largest here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.adversary.knowledge import PublishedRules, Rule
+from auditor.data.columns.categorical_table import Attribute
+from auditor.errors import DataError, did_you_mean
+from auditor.types import Array
+
+CLOSE, SLACK, MOST_SWEEPS = 1e-10, 1e-3, 1000
+"""Shares are met to the first, which ends the iteration; after so many sweeps to the second, as figures are published with three digits."""
+
+
+class PublishedTable(NamedTuple):
+    """The cell of each value of the domain, shape (s,), and the share of each cell; NaN: the table's own."""
+
+    cells: NDArray[np.intp]
+    shares: Array
+
+
+def published_prior(knowledge: PublishedRules, attributes: Sequence[Attribute], own: Array) -> Array:
+    """Return the prior of most entropy under what was published, shape (s,).
+
+    Parameters
+    ----------
+    knowledge : PublishedRules
+    attributes : sequence of Attribute
+        Of the product domain.
+    own : ndarray of shape (s,)
+        The table's shares, of which figures are taken that are not stated.
+
+    Raises
+    ------
+    DataError
+        It names what the table does not have, or what is stated cannot all be true; with the path of the field at fault.
+    """
+    tables = [marginal(names, attributes, ("margins", place)) for place, names in enumerate(knowledge.margins)]
+    tables += [ruled(rule, attributes, ("if-then", place)) for place, rule in enumerate(knowledge.rules)]
+    cells_of(knowledge.known, attributes, ("known",))
+    if set(knowledge.known) == {attribute.name for attribute in attributes}:
+        raise DataError("names every attribute and leaves none to attack", ("known",))
+    return maximum_entropy([filled(table, own) for table in tables], own.size)
+
+
+def filled(table: PublishedTable, own: Array) -> PublishedTable:
+    """Return a published table with the table's own shares where none are stated."""
+    if np.isfinite(table.shares).all():
+        return table
+    return table._replace(shares=np.asarray(np.bincount(table.cells, own, table.shares.size), dtype=np.float64))
+
+
+def maximum_entropy(tables: Sequence[PublishedTable], size: int) -> Array:
+    """Return the chances of s values of most entropy that agree with published tables, shape (s,).
+
+    Raises
+    ------
+    DataError
+        No chances agree with all of them.
+    """
+    q, off = np.full(size, 1.0 / size), np.inf
+    for _ in range(MOST_SWEEPS):
+        for cells, shares in tables:
+            now = np.bincount(cells, q, shares.size)
+            q *= np.divide(shares, now, out=np.zeros_like(shares), where=now > 0)[cells]
+        off = max((float(np.abs(np.bincount(cells, q, shares.size) - shares).max()) for cells, shares in tables), default=0.0)
+        if off <= CLOSE:
+            break
+    if not off <= SLACK:
+        raise DataError("states figures that cannot all be true: no distribution has them")
+    return np.asarray(q / q.sum())
+
+
+def marginal(names: Sequence[str], attributes: Sequence[Attribute], path: tuple[str | int, ...]) -> PublishedTable:
+    """Return the marginal table of some attributes, its shares the table's own."""
+    cells = cells_of(names, attributes, path)
+    return PublishedTable(cells, np.full(int(cells.max()) + 1, np.nan))
+
+
+def ruled(rule: Rule, attributes: Sequence[Attribute], path: tuple[str | int, ...]) -> PublishedTable:
+    """Return a rule's three cells: antecedent and consequent, antecedent alone, neither."""
+    when, then = (_holds(dict(part), attributes, (*path, key)) for key, part in (("if", rule.when), ("then", rule.then)))
+    shares = np.full(3, np.nan)
+    if rule.support is not None and rule.confidence is not None:
+        covered = rule.support / rule.confidence
+        shares = np.array([rule.support, covered - rule.support, 1.0 - covered])
+    return PublishedTable(np.where(when, np.where(then, 0, 1), 2), shares)
+
+
+def cells_of(names: Sequence[str], attributes: Sequence[Attribute], path: tuple[str | int, ...] = ()) -> NDArray[np.intp]:
+    """Return which combination of values of some attributes each value of the product domain has, shape (s,).
+
+    Raises
+    ------
+    DataError
+        There is no such attribute.
+    """
+    known = [attribute.name for attribute in attributes]
+    for place, name in enumerate(names):
+        if name not in known:
+            raise DataError(f"names no attribute of categories: {name!r}{did_you_mean(name, known)}", (*path, place))
+    sizes = tuple(attribute.size for attribute in attributes)
+    parts = np.unravel_index(np.arange(int(np.prod(sizes, dtype=np.int64))), sizes)
+    cells = np.zeros(parts[0].size, dtype=np.intp)
+    for name in names:
+        place = known.index(name)
+        cells = cells * sizes[place] + parts[place]
+    return cells
+
+
+def _holds(values: dict[str, Any], attributes: Sequence[Attribute], path: tuple[str | int, ...]) -> NDArray[np.bool_]:
+    """Return which values of the product domain have some attributes' values, shape (s,)."""
+    holds: NDArray[np.bool_] = np.ones(int(np.prod([attribute.size for attribute in attributes], dtype=np.int64)), dtype=bool)
+    for name, value in values.items():
+        try:
+            cells = cells_of([name], attributes)
+        except DataError as error:
+            raise DataError(str(error), (*path, name)) from None
+        labels = next([str(label) for label in attribute.labels] for attribute in attributes if attribute.name == name)
+        if str(value) not in labels:
+            raise DataError(f"states a value that is not in the column's domain, which has {len(labels)}", (*path, name))
+        holds &= cells == labels.index(str(value))
+    return holds

@@ -1,0 +1,13 @@
+"""Which attributes an adversary was given in clear, from how results write its state of knowledge."""
+
+from __future__ import annotations
+
+WHOLE, PART = "known-attributes(", "; known: "
+"""How a label begins that is nothing but names, and what stands before the names where it says something else, too."""
+
+
+def in_clear(knowledge: str | None) -> list[str]:
+    """Return the names in ``known-attributes(age, salary)`` and ``model(pay on age, rows=50; known: age)``; none in other labels."""
+    label = str(knowledge)
+    names = label.removeprefix(WHOLE) if label.startswith(WHOLE) else label.partition(PART)[2]
+    return names.removesuffix(")").split(", ") if names else []

@@ -1,0 +1,59 @@
+"""Condensation: groups of k records replaced by as many drawn with the group's mean and covariance.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| level | ``k``, least size of a group | scalar | aggarwal2004, section 2 |
+| ``m, C`` | mean and covariance of a group (divisor its size) | (N,), (N, N) | |
+| ``C = P Λ Pᵀ`` | its principal components | | |
+| ``y`` | ``m + P Λ^½ u``, u independent and uniform on ±√3 | (N,) | aggarwal2004, section 2.1 |
+
+A group's records are drawn in its places in the table, which of them in which is of no account. What stays is the covariance of the
+whole, by parts; what is told of a record is its group, whose mean it is off by as much as two draws of the group are. With small k groups
+are small in extent, and that is little. Several copies have groups and draws of their own: pooled, they average out to the means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from auditor.numerics.random_streams import Rng
+from auditor.registry import register
+from auditor.schemes.masking.groups import in_deviations, nearest_to_random
+from auditor.schemes.masking.masked import MaskedScheme, check_sizes
+from auditor.types import Array
+
+
+@register
+class Condensation(MaskedScheme):
+    """Groups of k records (level = k) replaced by draws with the group's mean and covariance, anew in every copy."""
+
+    name = "condensation"
+    claims = "Nothing under collusion: pooled draws average out to their groups' means. No row of a copy is any record's own."
+    reference = "aggarwal2004, section 2"
+    assumes = "Groups are wide enough that knowing somebody's is knowing little, and recipients never pool their copies."
+    trial_levels = (3.0, 10.0, 5.0)
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        """Refuse a level that is no size of a group."""
+        check_sizes(levels, "k, the least size of a group")
+
+    def least_rows(self, levels: Sequence[float]) -> int:
+        """Return k."""
+        return int(max(levels))
+
+    def mask(self, X: Array, level: float, rng: Rng) -> Array:
+        """Return draws in the place of records."""
+        g, Y = nearest_to_random(in_deviations(X), int(level), rng), np.empty_like(X)
+        for number in range(g.max() + 1):
+            rows = np.flatnonzero(g == number)
+            Y[rows] = drawn_alike(X[rows], rng)
+        return Y
+
+
+def drawn_alike(group: Array, rng: Rng) -> Array:
+    """Return as many draws with a group's mean and covariance (divisor its size), shape (k, N), uniform along principal components."""
+    values, P = np.linalg.eigh(np.atleast_2d(np.cov(group.T, ddof=0)))
+    u = np.sqrt(12.0) * (rng.random(group.shape) - 0.5)
+    return np.asarray(group.mean(axis=0) + (u * np.sqrt(np.clip(values, 0.0, None))) @ P.T)

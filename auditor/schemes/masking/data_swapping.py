@@ -1,0 +1,76 @@
+"""Data swapping: in each column a share of the values is exchanged between pairs of records, anyone's with anyone's.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| level | ``s``, share of a column's values that are exchanged | scalar in [0, 1] | dalenius1982 |
+| ``2h`` | ``2⌊s n / 2⌋`` records, drawn anew for every column and paired at random; each gets the other's value | scalar | |
+| ``within`` | column whose value pairs have in common, and which stays as it is | | |
+
+Every column keeps its values exactly, and with ``within`` its values beside those of that column. A share ``1 − s`` of all values is
+released as it is, which squared error hides as it hides top coding: a value that is not its own is a draw from the column, twice its
+variance off. Nobody can tell which values are whose from one copy; of several copies, drawn anew, most agree on the original.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from pydantic import Field
+
+from auditor.data.request import DataUse
+from auditor.data.table import Table
+from auditor.errors import AuditorError, did_you_mean
+from auditor.numerics.random_streams import Rng
+from auditor.registry import PluginParameters, register
+from auditor.schemes.masking.masked import MaskedScheme, check_shares
+from auditor.types import Array, Indices
+
+
+@register
+class DataSwapping(MaskedScheme):
+    """A share of each column's values (level) exchanged between random pairs of records, anew in every copy."""
+
+    name = "data-swapping"
+    claims = "Nothing under collusion: of three copies two agree on most originals. Every column keeps its values."
+    reference = "dalenius1982; hundepool2012, chapter 3"
+    assumes = "That a value may be another's is protection enough, and recipients never pool their copies."
+    level_of_original = 0.0
+    trial_levels = (0.2, 0.6, 0.4)
+
+    class Parameters(PluginParameters):
+        """Between whom values are exchanged."""
+
+        within: str | None = Field(None, description="column whose value both records of a pair have; it is not swapped itself")
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        """Refuse a level that is no share."""
+        check_shares(levels, "the share of values exchanged", zero=True, one=True)
+
+    def check_table(self, table: Table, asked: DataUse) -> None:
+        """Refuse a table without the column that pairs have in common."""
+        super().check_table(table, asked)
+        self._kept(table)
+
+    def _kept(self, table: Table) -> int | None:
+        name = self.parameters.within
+        if name is not None and name not in table.attributes:
+            raise AuditorError(f"within: there is no attribute {name!r}{did_you_mean(name, table.attributes)}")
+        return None if name is None else table.attributes.index(name)
+
+    def mask(self, X: Array, level: float, rng: Rng) -> Array:
+        """Return the table, each column swapped by itself."""
+        Y, kept = X.copy(), None if self.table is None else self._kept(self.table)
+        strata = np.zeros(len(X), dtype=np.intp) if kept is None else np.unique(X[:, kept], return_inverse=True)[1].ravel()
+        for j in (column for column in range(X.shape[1]) if column != kept):
+            for stratum in range(strata.max() + 1):
+                one, other = pairs(np.flatnonzero(strata == stratum), level, rng)
+                Y[one, j], Y[other, j] = X[other, j], X[one, j]
+        return Y
+
+
+def pairs(rows: Indices, share: float, rng: Rng) -> tuple[Indices, Indices]:
+    """Return rows that exchange their values, and those that they do it with, shapes (h,): ``2h`` of all, ``h = ⌊share · n / 2⌋``."""
+    half = int(share * len(rows) / 2)
+    chosen = rng.permutation(rows)[: 2 * half]
+    return chosen[:half], chosen[half:]

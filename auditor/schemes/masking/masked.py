@@ -1,0 +1,104 @@
+"""What schemes of official statistics have in common: a copy is a random function of the whole table, and states no law of noise.
+
+Without a law an attack that needs one does not apply, and no closed form stands beside a figure. What is left to attackers is to take a
+copy for the original, and to learn from records that they have in clear what copies say of the others.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from auditor.data.request import DataUse
+from auditor.data.table import Table
+from auditor.errors import AuditorError
+from auditor.numerics.blocks import row_blocks
+from auditor.numerics.random_streams import Rng, stream
+from auditor.schemes.base.scheme import Key, Scheme, TableMoments
+from auditor.text.column_names import counted
+from auditor.types import Array
+
+
+class MaskedScheme(Scheme):
+    """Base of the schemes ``Y_i = mask(X, level_i)``: each copy has the table's records and columns, and random numbers of its own."""
+
+    family = "additive"  # a copy has the original's columns in their units: whatever takes it for the original plus something may try
+    needs_table = True
+
+    @abstractmethod
+    def mask(self, X: Array, level: float, rng: Rng) -> Array:
+        """Return one copy of a table, shape (n, N); rows stay in place, and ``X`` is only read."""
+
+    def least_rows(self, levels: Sequence[float]) -> int:
+        """Return how many records a table needs at these levels."""
+        return 1
+
+    def law(self, levels: Sequence[float], table: TableMoments) -> None:
+        """Return None: what is done to a value hangs on the values."""
+
+    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> MaskedSampler:
+        """Return what masks the table, and hands out copies ``existing + 1 … M`` block by block.
+
+        Raises
+        ------
+        AuditorError
+            The table is not there, or has too few records.
+        """
+        if self.table is None:
+            raise AuditorError(f"{self.name} needs the table as a whole")
+        self._check_rows(self.table, levels[existing:])
+        streams = [stream(key.seed, "masked", key.scheme, key.replicate, copy) for copy in range(existing + 1, len(levels) + 1)]
+        made = [self.mask(self.table.values, level, rng) for level, rng in zip(levels[existing:], streams, strict=True)]
+        return MaskedSampler(made, row_blocks(self.table.rows, self.table.width))
+
+    def check_table(self, table: Table, asked: DataUse) -> None:
+        """Refuse a table that the scheme cannot mask at any level."""
+        self._check_rows(table, self.default_levels())
+
+    def _check_rows(self, table: Table, levels: Sequence[float]) -> None:
+        least = self.least_rows(levels) if levels else 1
+        if table.rows < least:
+            needed = f"at least {counted(least, 'record')} at level {max(levels):g}"
+            raise AuditorError(f"{self.name} needs {needed}; the table has {table.rows:,}")
+
+
+class MaskedSampler:
+    """Hands out the rows of copies that are in memory; those that are out already are left as they are."""
+
+    def __init__(self, copies: Sequence[Array], bounds: Sequence[tuple[int, int]]) -> None:
+        self._copies, self._bounds = copies, bounds
+
+    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+        """Write the copies of one block of rows; see ``Sampler``."""
+        a, b = self._bounds[index]
+        for number, copy in enumerate(self._copies, start=existing):
+            out[number][...] = copy[a:b]
+
+
+def check_sizes(levels: Sequence[float], what: str, least: int = 2) -> None:
+    """Refuse a level that is no whole number of at least ``least``.
+
+    Raises
+    ------
+    AuditorError
+        Saying which, and what it is.
+    """
+    for number, level in enumerate(levels, start=1):
+        if not (np.isfinite(level) and level >= least and float(level).is_integer()):
+            raise AuditorError(f"level {number} must be {what}, an integer of at least {least}; got {level!r}")
+
+
+def check_shares(levels: Sequence[float], what: str, zero: bool = False, one: bool = False) -> None:
+    """Refuse a level that is no share between 0 and 1, of which ``zero`` and ``one`` are allowed if they are said to be.
+
+    Raises
+    ------
+    AuditorError
+        Saying which, and what it is.
+    """
+    for number, level in enumerate(levels, start=1):
+        if not (0 < level < 1 or (zero and level == 0) or (one and level == 1)):
+            between = f"{'at least' if zero else 'above'} 0 and {'at most' if one else 'below'} 1"
+            raise AuditorError(f"level {number} must be {what}, {between}; got {level!r}")

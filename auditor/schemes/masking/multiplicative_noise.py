@@ -1,0 +1,86 @@
+"""Multiplicative noise: every value times a factor of mean 1, so that large values are hidden as well as small ones, each in its own size.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| level | ``v_i``, variance of the factor of copy i; ``logs``: of its logarithm | scalar | kim2003, section 2 |
+| ``f`` | ``1 + √v g``; ``logs``: ``exp(√v g − v/2)``, whose mean is 1 exactly; g standard normal for every value and copy | (n, N) | |
+| ``y`` | ``x·f`` | (N,) | |
+| ``K_Z`` | ``diag(w_1, …, w_M) ⊗ diag(E[x_j²])``, w the variance of f: v, or ``e^v − 1`` | (MN, MN) | |
+
+Given the table, ``Z = X(f − 1)`` has mean 0 in every row, is uncorrelated with X, and has covariance ``K_Z`` exactly: linear attacks and
+their closed forms need no more. It is not independent of X, since its size goes with the value's, so attacks by densities do not apply,
+and error bars come from releases drawn again. A column far from 0 gets noise out of proportion to its spread, one about 0 hardly any where
+it matters; a zero is released as zero. In logs the sign of every value is released; without them normal factors may be below 0, which
+kim2003 cuts off.
+Fails under collusion, as fresh noise does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from pydantic import Field
+
+from auditor.numerics.random_streams import Rng
+from auditor.registry import PluginParameters, register
+from auditor.schemes.base.additive import noise_stream
+from auditor.schemes.base.grid import snap
+from auditor.schemes.base.noise_law import KroneckerNoise
+from auditor.schemes.base.scheme import Key, Scheme, TableMoments
+from auditor.types import Array
+
+
+@register
+class MultiplicativeNoise(Scheme):
+    """Every value times a random factor of mean 1 (level = the factor's variance), fresh in every copy. Broken under collusion."""
+
+    name = "multiplicative-noise"
+    family = "additive"
+    claims = "Nothing under collusion: the error falls with every copy pooled. One copy knows each value to a share of its size."
+    reference = "kim2003; hundepool2012, chapter 3"
+    assumes = "Values are above 0 and spread over orders of magnitude, and recipients never pool their copies."
+    on_grid = True
+    level_of_original = 0.0
+
+    class Parameters(PluginParameters):
+        """How factors are distributed."""
+
+        logs: bool = Field(False, description="whether normal noise is added to the logarithms, without bias once they are undone")
+
+    def factor_variances(self, levels: Sequence[float]) -> Array:
+        """Return the variance of each copy's factors, shape (M,)."""
+        v = np.asarray(levels, dtype=np.float64)
+        return np.asarray(np.expm1(v) if self.parameters.logs else v)
+
+    def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
+        """Return the exact covariance of ``Y − X``, which is all that is stated of it."""
+        squares = np.diag(table.covariance) + table.mean**2
+        return KroneckerNoise(np.diag(self.factor_variances(levels)), np.diag(squares), distribution="unstated")
+
+    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> FactorSampler:
+        """Return what multiplies the rows."""
+        return FactorSampler(levels, key, self.parameters.logs)
+
+
+class FactorSampler:
+    """Multiplies rows by factors, block by block; on the grid of copies that are released, if there is one."""
+
+    in_order = True
+
+    def __init__(self, levels: Sequence[float], key: Key, logs: bool) -> None:
+        self._levels, self._key, self._logs, self._grid = levels, key, logs, np.array(key.grid)
+
+    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+        """Write the copies of one block of rows; see ``Sampler``."""
+        for copy, level in enumerate(self._levels[existing:], start=existing + 1):
+            y = out[copy - 1]
+            np.multiply(x, factors(level, x.shape, noise_stream(self._key, index, copy, level), self._logs), out=y)
+            if self._grid.size and level > 0:
+                snap(y, self._grid)
+
+
+def factors(level: float, shape: tuple[int, ...], rng: Rng, logs: bool) -> Array:
+    """Return factors of mean 1, ``1 + √v g`` or ``exp(√v g − v/2)``; exactly 1 at level 0."""
+    noise = np.sqrt(level) * rng.standard_normal(shape)
+    return np.asarray(np.exp(noise - level / 2.0) if logs else 1.0 + noise)

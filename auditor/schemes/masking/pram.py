@@ -1,0 +1,161 @@
+"""PRAM, the post-randomisation method: every category sent through a matrix of chances that its publisher states.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``P`` | ``matrix``: chance that x (row) becomes y (column); any, but rows sum to 1 | (s, s) | gouweleeuw1998, section 2 |
+| level | ``p``, share of the records that are spared P | scalar in [0, 1] | |
+| ``T(p)`` | ``p·I + (1 − p)·P``; at level 0 it is P, and with equal rows of P it is retention-replacement | (s, s) | |
+| ``Q`` | ``Q[y, x] = q_x P[x, y] / Σ_x' q_x' P[x', y]``, q the table's shares: what was shown, sent back | (s, s) | |
+| ``PQ`` | ``invariant``: in the place of P: shares stay as they are on average, ``q P Q = q`` | (s, s) | gouweleeuw1998, section 5 |
+
+Several columns have a matrix each, and are sent through them independently. Copies are drawn anew: a value that two copies show was hardly
+ever changed in both. The matrix is public, and who estimates shares needs it; so has whoever attacks, and exact Bayes is what there is.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from functools import reduce
+from types import MappingProxyType
+from typing import Annotated, ClassVar, Self
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from auditor.data.columns.categorical_table import CategoricalTable
+from auditor.data.request import DataUse
+from auditor.data.table import Table
+from auditor.errors import AuditorError, did_you_mean
+from auditor.numerics.random_streams import Rng
+from auditor.registry import PluginParameters, register
+from auditor.schemes.base.scheme import Key
+from auditor.schemes.replacement.base import Copies, FreshCopies, UniformScheme, categories_of
+from auditor.schemes.replacement.draws import sent_through
+from auditor.schemes.replacement.matrix_law import MatrixLaw
+from auditor.text.column_names import counted, quoted
+from auditor.types import Array, Codes
+
+Matrix = Annotated[list[list[float]], Field(min_length=1)]
+ROUNDING = 1e-9
+"""By how much the chances of a row may miss a sum of 1."""
+MOST_VALUES = 1_000
+"""Values in a domain: eight megabytes a copy."""
+
+
+@register
+class Pram(UniformScheme):
+    """Categories sent through a stated matrix of chances (level = share of records that are spared it), anew in every copy."""
+
+    name = "pram"
+    multilevel = False
+    by_retention: ClassVar[bool] = False
+    claims = "Nothing under collusion: copies that show the same value were hardly all changed. One copy keeps the ε of its matrix."
+    reference = "gouweleeuw1998; hundepool2012, chapter 3"
+    assumes = "Recipients never pool their copies, and tuples are independent."
+    trial = MappingProxyType({"matrix": [[0.8, 0.1, 0.1], [0.3, 0.5, 0.2], [0.05, 0.25, 0.7]]})
+    trial_levels = (0.0, 0.6, 0.3)
+
+    class Parameters(PluginParameters):
+        """The matrix, and whether it is to keep shares."""
+
+        matrix: Matrix | dict[str, Matrix] = Field(
+            description="rows of chances: what each category, in order, becomes which one with; {column: [[...]]} for several columns"
+        )
+        invariant: bool = Field(False, description="whether what was shown is sent back by Bayes' rule, so that shares stay on average")
+
+        @field_validator("matrix")
+        @classmethod
+        def _stochastic(cls, stated: Matrix | dict[str, Matrix]) -> Matrix | dict[str, Matrix]:
+            for name, matrix in stated.items() if isinstance(stated, dict) else [("", stated)]:
+                of = f"column {quoted(name)}: " if name else ""
+                for number, row in enumerate(matrix, start=1):
+                    if len(row) != len(matrix):
+                        raise ValueError(f"{of}must have as many chances in each of {len(matrix)} rows; row {number} has {len(row)}")
+                    if min(row) < 0 or abs(sum(row) - 1.0) > ROUNDING:
+                        raise ValueError(f"{of}must have rows of chances of at least 0 that sum to 1; row {number} does not")
+            return stated
+
+    _P: Array | None = None
+
+    def check_table(self, table: Table, asked: DataUse) -> None:
+        """Refuse categories that the matrices are not of."""
+        super().check_table(table, asked)
+        self.over(categories_of(table))
+
+    def over(self, table: CategoricalTable) -> Self:
+        """Return the scheme with the matrix over a table's domain; one that has it, as of a first batch of records, keeps it.
+
+        Raises
+        ------
+        AuditorError
+            A matrix is not of a column's categories, or the domain is too large.
+        """
+        if self._P is not None:
+            return self
+        if table.size > MOST_VALUES:
+            raise AuditorError(f"pram is for at most {MOST_VALUES:,} values; the domain has {table.size:,}: take fewer columns")
+        P = reduce(lambda one, other: np.asarray(np.kron(one, other)), self._by_attribute(table))
+        made = copy.copy(self)
+        made._P = invariant(P, table.prior) if self.parameters.invariant else P
+        return made
+
+    def _by_attribute(self, table: CategoricalTable) -> list[Array]:
+        stated, names = self.parameters.matrix, table.names
+        held = stated if isinstance(stated, dict) else {names[0]: stated}
+        unknown = [name for name in held if name not in names]
+        if unknown:
+            raise AuditorError(f"matrix names column {quoted(unknown[0])}, which is not perturbed{did_you_mean(unknown[0], names)}")
+        lacking = [name for name in names if name not in held]
+        if lacking:
+            raise AuditorError(f"matrix has none for column {quoted(lacking[0])}; {{column: [[...]]}} gives one for each")
+        for attribute in table.attributes:
+            if len(held[attribute.name]) != attribute.size:
+                has = f"{counted(attribute.size, 'value')}; its matrix has {counted(len(held[attribute.name]), 'row')}"
+                raise AuditorError(f"matrix: column {quoted(attribute.name)} has {has}")
+        return [np.array(held[name], dtype=np.float64) for name in names]
+
+    def transition(self, level: float, size: int) -> Array:
+        """Return ``T(p)``, shape (s, s).
+
+        Raises
+        ------
+        AuditorError
+            The scheme was not shown the table's categories (``over``), or other ones.
+        """
+        if self._P is None or len(self._P) != size:
+            raise AuditorError("`matrix` is of a table's categories: ask `scheme.over(table)` for copies and law")
+        return level * np.eye(size) + (1.0 - level) * self._P
+
+    def channel(self, levels: Sequence[float], size: int) -> MatrixLaw:
+        """Return the exact law of the copies at these levels."""
+        return MatrixLaw(tuple(levels), size, False, transitions=tuple(self.transition(level, size) for level in levels))
+
+    def copies(self, original: Codes, size: int, key: Key) -> Copies:
+        """Return what makes fresh copies."""
+        return PramCopies(original, size, key, self)
+
+
+class PramCopies(FreshCopies):
+    """Every copy sent through its matrix anew; drawn again rather than kept."""
+
+    def __init__(self, original: Codes, size: int, key: Key, scheme: Pram) -> None:
+        super().__init__(original, size, key)
+        self._scheme = scheme
+
+    def _drawn(self, level: float, rng: Rng) -> Codes:
+        return sent_through(self.original, self._scheme.transition(level, self.size), rng)
+
+
+def invariant(P: Array, q: Array) -> Array:
+    """Return ``P Q``, shape (s, s), which keeps shares q: ``q P Q = q``; Q sends what P shows back by Bayes' rule.
+
+    Examples
+    --------
+    >>> invariant(np.array([[1.0, 0.0], [0.5, 0.5]]), np.array([0.5, 0.5])).round(3).tolist()
+    [[0.667, 0.333], [0.333, 0.667]]
+    """
+    joint = q[:, None] * P
+    shown = joint.sum(axis=0)
+    Q = np.divide(joint, shown, out=np.zeros_like(joint), where=shown > 0).T
+    return np.asarray(P @ Q + np.outer(1.0 - (P @ Q).sum(axis=1), q))  # what no record's value leads to, goes anywhere

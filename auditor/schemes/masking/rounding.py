@@ -1,0 +1,70 @@
+"""Rounding: every value replaced by a multiple of a base, the nearest one or, with the right chances, one of the two around it.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| level | the base ``b``, in standard deviations of each column | scalar | |
+| ``o`` | origin: 0, or drawn for each copy and column, uniform on [0, b) | (N,) | |
+| ``t`` | ``(x − o) / b`` | | |
+| ``y`` | ``o + b·round(t)``; ``unbiased``: ``o + b·(⌊t⌋ + [u < t − ⌊t⌋])``, u uniform | | dalenius1981 |
+
+Rounding to the nearest multiple tells an interval of width b, and nothing else: error ``b²/12`` where values are spread over it. Fails
+where values lie on a lattice as coarse as the base, whose points come out as they are, and against pooling: copies of different bases or
+origins tell different intervals, and a value lies in all of them. Unbiased rounding keeps totals, errs more, and averages out.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from auditor.numerics.random_streams import Rng
+from auditor.registry import PluginParameters, register
+from auditor.schemes.masking.masked import MaskedScheme
+from auditor.types import Array
+
+
+@register
+class Rounding(MaskedScheme):
+    """Values rounded to multiples of a base (level = base in standard deviations): a copy tells an interval, two tell where they meet."""
+
+    name = "rounding"
+    claims = "Nothing under collusion: a value lies where all its intervals meet. Of one copy each value is known to a base."
+    reference = "dalenius1981; hundepool2012, chapter 3"
+    assumes = "The base is coarse beside what the values are recorded in, and recipients never pool copies of other bases or origins."
+    level_of_original = 0.0
+    trial_levels = (0.5, 1.0, 0.7)
+
+    class Parameters(PluginParameters):
+        """Which multiple, and of what."""
+
+        to: Literal["nearest", "unbiased"] = Field("nearest", description="the nearest multiple, or one of the two around with no bias")
+        origin: Literal["zero", "random"] = Field("zero", description="whether multiples count from 0 or from a secret place in every copy")
+
+    def mask(self, X: Array, level: float, rng: Rng) -> Array:
+        """Return the table, rounded."""
+        base = level * X.std(axis=0)
+        origin = base * rng.random(X.shape[1]) if self.parameters.origin == "random" else np.zeros(X.shape[1])
+        return rounded(X, base, origin, rng if self.parameters.to == "unbiased" else None)
+
+
+def rounded(X: Array, base: Array, origin: Array, rng: Rng | None = None) -> Array:
+    """Return values rounded to multiples of a base about an origin, shape (n, N); to the nearest, or with a generator unbiased.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, N)
+    base, origin : ndarrays of shape (N,)
+        In data units; a column of base 0 stays as it is.
+    rng : Generator, optional
+
+    Examples
+    --------
+    >>> rounded(np.array([[12.0], [18.0]]), np.array([10.0]), np.array([0.0])).ravel().tolist()
+    [10.0, 20.0]
+    """
+    step = np.where(base > 0, base, 1.0)
+    t = (X - origin) / step
+    multiple = np.rint(t) if rng is None else np.floor(t) + (rng.random(X.shape) < t - np.floor(t))
+    return np.where(base > 0, origin + step * multiple, X)

@@ -1,0 +1,64 @@
+"""Top and bottom coding: what lies beyond a quantile is replaced by the quantile, or by the mean of all that lies beyond.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| level | share ``α`` of the records that are coded at each end | scalar in (0, 1) | hundepool2012, chapter 3 |
+| ``c`` | quantile ``1 − α`` of a column (``α`` at the bottom) | (N,) | |
+| ``y`` | ``x`` where ``x ≤ c``, else the code: c, or ``E[X | X > c]``, which keeps the column's mean | | |
+
+Protects the few who stand out, who lose nearly all of a skewed column's variance, and nobody else: a share ``1 − α`` of all values are
+released as they are. Squared error alone takes that for protection; `measures: [exact]` counts what is out. Of several copies the one
+with the smallest share makes all others useless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from auditor.numerics.random_streams import Rng
+from auditor.registry import PluginParameters, register
+from auditor.schemes.masking.masked import MaskedScheme, check_shares
+from auditor.types import Array
+
+
+@register
+class TopCoding(MaskedScheme):
+    """Values beyond a quantile replaced by one code (level = share coded at each end); all others are released as they are."""
+
+    name = "top-coding"
+    claims = "Pooled copies say what the one with the least share coded says; values that are not coded are in clear."
+    reference = "hundepool2012, chapter 3"
+    assumes = "Only those who stand out are to be protected."
+    trial_levels = (0.1, 0.3, 0.2)
+
+    class Parameters(PluginParameters):
+        """Which ends are coded, and how."""
+
+        ends: Literal["top", "bottom", "both"] = Field("top", description="which end of every column is coded")
+        code: Literal["quantile", "mean"] = Field("quantile", description="the quantile, or the mean of what is coded: totals stay")
+
+    def check_levels(self, levels: Sequence[float]) -> None:
+        """Refuse a level that is no share; of both ends half of the records are coded at each at most."""
+        check_shares(levels, "the share of records coded at an end")
+        if self.parameters.ends == "both":
+            check_shares([2 * level for level in levels], "twice the share of records coded at each of both ends", one=True)
+
+    def mask(self, X: Array, level: float, rng: Rng) -> Array:
+        """Return the table, coded."""
+        Y, ends, mean = X, self.parameters.ends, self.parameters.code == "mean"
+        if ends != "bottom":
+            Y = np.where(X > (c := np.quantile(X, 1.0 - level, axis=0)), code_of(X, X > c, c, mean), Y)
+        if ends != "top":
+            Y = np.where(X < (c := np.quantile(X, level, axis=0)), code_of(X, X < c, c, mean), Y)
+        return Y
+
+
+def code_of(X: Array, beyond: NDArray[np.bool_], quantile: Array, mean: bool) -> Array:
+    """Return what stands for the values beyond a quantile, shape (N,): the quantile, or their mean in each column that has any."""
+    count = beyond.sum(axis=0)
+    return np.where(mean & (count > 0), np.where(beyond, X, 0.0).sum(axis=0) / np.maximum(count, 1), quantile)

@@ -1,0 +1,170 @@
+"""A published regression: moments completed by it, what it adds to attacks, and what it gives away whatever the noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import auditor
+from auditor.adversary.published_model import LinearModel, least_squares, with_model
+from auditor.audit.numeric.row_selection import check_knowledge
+from auditor.data.microdata import as_table
+from auditor.errors import DataError
+from auditor.results.in_clear import in_clear
+from auditor.scenario.read_knowledge import parse_knowledge
+
+properties = settings(max_examples=40, deadline=None, derandomize=True)
+
+
+def moments(seed: int, N: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(N, N))
+    return rng.normal(size=N), A @ A.T + 0.1 * np.eye(N)
+
+
+def model(target: int, on: list[int], b: list[float], a: float, s2: float) -> LinearModel:
+    return LinearModel(target, np.array(on), np.array(b), a, s2)
+
+
+def test_hand_value():
+    """x_1 = 1 + 2 x_0 + residual of variance 3, x_0 of mean 5 and variance 4: mean 11, covariance 8, variance 4·4 + 3 = 19."""
+    mu, K = with_model(np.array([5.0, 0.0]), np.diag([4.0, 1.0]), model(1, [0], [2.0], 1.0, 3.0))
+    np.testing.assert_allclose(mu, [5.0, 11.0])
+    np.testing.assert_allclose(K, [[4.0, 8.0], [8.0, 19.0]])
+
+
+def conditional(mu: np.ndarray, K: np.ndarray, of: list[int], on: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Coefficients, intercept and covariance of some attributes of a normal distribution given others, written out."""
+    B = K[np.ix_(of, on)] @ np.linalg.inv(K[np.ix_(on, on)])
+    return B, mu[of] - B @ mu[on], K[np.ix_(of, of)] - B @ K[np.ix_(on, of)]
+
+
+@given(seed=st.integers(0, 2**32 - 1), order=st.permutations(range(4)), m=st.integers(1, 3), known=st.booleans())
+@properties
+def test_the_target_given_the_predictors_is_as_published_and_the_rest_as_estimated(seed, order, m, known):
+    """x_t given x_O by the formula for conditional normal distributions; what it adds is as correlated with others as it was."""
+    (mu, K), rng = moments(seed), np.random.default_rng(seed + 1)
+    on, t, rest = list(order[:m]), order[m], list(order[m + 1 :])
+    b, a, s2 = rng.normal(size=m), float(rng.normal()), float(rng.exponential()) + 0.01
+    exact = moments(seed + 2, m) if known else (mu[on], K[np.ix_(on, on)])
+    mean, covariance = with_model(mu, K, model(t, on, list(b), a, s2), exact if known else None)
+    scale = np.abs(covariance).max()
+    for found, wanted in zip(conditional(mean, covariance, [t], on), (b[None], [a], [[s2]]), strict=True):
+        np.testing.assert_allclose(found, wanted, atol=1e-7 * scale * np.linalg.cond(exact[1]))
+    np.testing.assert_allclose(mean[on], exact[0])
+    np.testing.assert_allclose(covariance[np.ix_(on, on)], exact[1])
+    np.testing.assert_allclose(mean[rest], mu[rest])
+    np.testing.assert_allclose(covariance[np.ix_(rest, rest)], K[np.ix_(rest, rest)])
+    assert np.linalg.eigvalsh(covariance).min() > -1e-9 * scale
+    own = conditional(mu, K, [t], on)
+    before = (K[t, rest] - own[0] @ K[np.ix_(on, rest)]) / np.sqrt(own[2])
+    np.testing.assert_allclose((covariance[t, rest] - b @ covariance[np.ix_(on, rest)]) / np.sqrt(s2), before[0], atol=1e-6 * scale)
+
+
+@given(seed=st.integers(0, 2**32 - 1), rank=st.integers(0, 3), known=st.booleans())
+@properties
+def test_it_is_a_covariance_where_the_estimate_is_singular(seed, rank, known):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(4, rank))
+    published = model(2, [0, 1], [0.7, -0.4], 0.0, 0.5)
+    _, K = with_model(np.zeros(4), A @ A.T, published, moments(seed, 2) if known else None)
+    assert np.linalg.eigvalsh(K).min() > -1e-6 * np.abs(K).max()
+    assert K[2, 2] == pytest.approx(0.5 + np.array([0.7, -0.4]) @ K[:2, :2] @ [0.7, -0.4])
+
+
+@given(seed=st.integers(0, 2**32 - 1), target=st.integers(0, 3))
+@properties
+def test_a_regression_that_the_moments_have_already_changes_nothing(seed, target):
+    mu, K = moments(seed)
+    on = np.array([j for j in range(4) if j != target][:2])
+    mean, covariance = with_model(mu, K, least_squares(mu, K, target, on))
+    np.testing.assert_allclose(mean, mu, atol=1e-9)
+    np.testing.assert_allclose(covariance, K, atol=1e-9 * np.abs(K).max())
+
+
+def linked(rows: int = 400, residual: float = 0.0) -> np.ndarray:
+    """Columns x1, x2 = 3 x1 + 1 + residual, and x3 that has to do with neither."""
+    rng = np.random.default_rng(5)
+    x1, x3 = rng.normal(size=(2, rows))
+    return np.column_stack([x1, 3 * x1 + 1 + residual * rng.normal(size=rows), x3])
+
+
+def known_model(target: str, **more: object) -> dict[str, object]:
+    return {"model": {"target": target, "on": ["x1"], "rows": 50, "known": True, **more}}
+
+
+def test_a_deterministic_model_reveals_exactly_whatever_the_noise():
+    release = auditor.perturb(linked(), "independent", [1e8], seed=1)
+    found = auditor.attack("partial-disclosure", release, knowledge=known_model("x2"))
+    np.testing.assert_allclose(found.values[:, 1], linked()[:, 1], atol=1e-6)
+
+
+def test_figures_that_are_stated_are_taken_as_the_tables_own_are():
+    release = auditor.perturb(linked(), "independent", [1e8], seed=1)
+    stated = {"target": "x2", "coefficients": {"x1": 3}, "intercept": 1.0, "residual-variance": 0, "rows": 50, "known": True}
+    found = auditor.attack("partial-disclosure", release, knowledge={"model": stated})
+    np.testing.assert_allclose(found.values[:, 1], linked()[:, 1], atol=1e-6)
+
+
+def test_llse_of_estimated_moments_with_the_model_put_into_them():
+    """Equation 6 on the unbiased combination of two copies, moments of 50 released rows less the noise, by dense inverses."""
+    X, known = linked(residual=1.0), {"target": "x2", "on": ["x1"], "rows": 400}  # all rows: which they are does not matter
+    release = auditor.perturb(X, "independent", [0.2, 0.3], seed=1)
+    found = auditor.attack("llse", release, knowledge={"model": known})
+    y, K_Z = np.hstack(release.copies), release.noise_covariance()
+    w = np.array([0.3, 0.2]) / 0.5  # inverse to the noise
+    v = w @ np.diag([0.2, 0.3]) @ w
+    combined = w[0] * release.copies[0] + w[1] * release.copies[1]
+    fitted = least_squares(X.mean(axis=0), np.cov(X.T, bias=True), 1, np.array([0]))
+    estimate = np.cov(combined.T) - v * K_Z[:3, :3] / 0.2
+    mu, K = with_model(combined.mean(axis=0), estimate, fitted)
+    H = np.tile(np.eye(3), (2, 1))
+    expected = mu + (y - H @ mu) @ np.linalg.solve(H @ K @ H.T + K_Z, H @ K)
+    np.testing.assert_allclose(found.values, expected, atol=1e-8)
+
+
+def audited(X: np.ndarray, knowledge: list[object]) -> auditor.AuditResult:
+    return auditor.run({
+        "seed": 4, "data": {"source": "inline", "values": {f"x{j + 1}": list(column) for j, column in enumerate(X.T)}},
+        "schemes": [{"name": "independent", "levels": [100]}], "attacks": ["llse", "partial-disclosure"], "knowledge": knowledge,
+        "expect": [{"exposure": {"unknown": {"at-least": 0.9}}}],
+    })  # fmt: skip
+
+
+def test_a_model_that_gives_the_target_away_fails_harmless_copies():
+    """Noise of a hundred variances, and half a percent of x2's variance beyond the model: whoever knows x1 has the rest."""
+    X = linked(residual=0.2)
+    safe, leaking = (audited(X, knowledge) for knowledge in (["perfect"], ["perfect", known_model("x2")]))
+    assert [e.status for e in safe.expectations] == ["holds"]
+    assert [e.status for e in leaking.expectations] == ["fails"]
+    left = [r.value for r in leaking.measurements if r.attack == "partial-disclosure" and r.attribute == "x2" and r.metric == "normalized_error"]
+    assert left == [pytest.approx(0.2**2 / np.var(X[:, 1]), rel=0.2)]
+
+
+def test_a_model_of_an_unrelated_attribute_does_not():
+    """x3 on x1, 400 records: R² is some 1/400, so 0.99 of x3's variance stays unknown, and no more than by the copy alone is known of x2."""
+    result = audited(linked(), [known_model("x3")])
+    left = {r.attribute: r.value for r in result.measurements if r.attack == "partial-disclosure" and r.metric == "normalized_error"}
+    assert left["x3"] > 0.95
+    assert left["x1"] == 0.0
+
+
+def test_names_that_no_column_has():
+    table = as_table(linked())
+    for known, path in (
+        ({"target": "x9", "on": ["x1"], "rows": 5}, ("target",)),
+        ({"target": "x1", "on": ["x2", "x9"], "rows": 5}, ("on", 1)),
+        ({"target": "x1", "coefficients": {"x9": 1}, "intercept": 0, "residual-variance": 1, "rows": 5}, ("coefficients", "x9")),
+        ({"target": "x1", "on": ["x2"], "rows": 401}, ("rows",)),
+    ):
+        with pytest.raises(DataError, match=r"did you mean|the table has 400") as error:
+            check_knowledge(parse_knowledge({"model": known}), table)
+        assert error.value.path == path
+
+
+def test_labels_say_what_was_given_in_clear():
+    assert in_clear(parse_knowledge({"known-attributes": ["age", "pay"]}).label) == ["age", "pay"]
+    assert in_clear(parse_knowledge({"model": {"target": "pay", "on": ["age", "sex"], "rows": 5, "known": True}}).label) == ["age", "sex"]
+    assert in_clear(parse_knowledge({"model": {"target": "pay", "on": ["age"], "rows": 5}}).label) == in_clear(None) == []

@@ -1,0 +1,215 @@
+"""Published margins and rules: the prior they make, what it adds to a posterior, and what a rule gives away whatever the noise."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import auditor
+from auditor.adversary.knowledge import PublishedRules
+from auditor.adversary.published_rules import PublishedTable, cells_of, maximum_entropy, published_prior
+from auditor.audit.categorical.posterior_measures import Frame, quantities
+from auditor.audit.categorical.told import Told
+from auditor.audit.numeric.row_selection import check_knowledge
+from auditor.data.columns.categorical_table import Attribute
+from auditor.data.microdata import as_table
+from auditor.errors import DataError
+from auditor.scenario.read_knowledge import parse_knowledge
+
+properties = settings(max_examples=30, deadline=None, derandomize=True)
+ABC = (Attribute("a", (0, 1)), Attribute("b", ("x", "y", "z")), Attribute("c", (0, 1)))
+
+
+def table(seed: int, size: int = 12) -> np.ndarray:
+    return np.random.default_rng(seed).dirichlet(np.ones(size))
+
+
+def rules(**more: object) -> PublishedRules:
+    found = parse_knowledge({"rules": more})
+    assert isinstance(found, PublishedRules)
+    return found
+
+
+def test_hand_value_of_two_margins_and_a_posterior():
+    """P(a) = .7, .3 and P(b) = .6, .4 make .42, .28, .18, .12; shown (1, 1) at p = ½ that has T = ½ + ⅛ and the others ⅛."""
+    people = [(0, 0)] * 6 + [(0, 1)] + [(1, 1)] * 3
+    X = pd.DataFrame(people, columns=["a", "b"]).astype("category")
+    release = auditor.perturb(X, "uniform", [0.5], seed=1)
+    found = auditor.attack("posterior", release, knowledge={"rules": {"margins": ["a", "b"]}}).posterior
+    prior = np.array([0.42, 0.28, 0.18, 0.12])
+    shown = release.copies[0].astype(int).to_numpy() @ [2, 1]
+    T = np.where(np.eye(4, dtype=bool), 0.625, 0.125)[shown]
+    np.testing.assert_allclose(found, prior * T / (prior * T).sum(axis=1, keepdims=True), atol=1e-12)
+    exactly = (0.12 * 5) / (0.88 + 0.12 * 5)
+    assert found[shown == 3][0, 3] == pytest.approx(exactly)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@properties
+def test_fitting_written_out_value_by_value(seed):
+    """Iterative proportional fitting on the cells of a dictionary, 200 rounds, as deming1940 adjusts one margin after the other."""
+    own, published = table(seed), (("a", "b"), ("b", "c"), ("a", "c"))
+    domain = list(product((0, 1), (0, 1, 2), (0, 1)))
+    truth, q = dict(zip(domain, own, strict=True)), dict.fromkeys(domain, 1 / 12)
+    for _ in range(200):
+        for names in published:
+            kept = ["abc".index(name) for name in names]
+            for cell in {tuple(x[j] for j in kept) for x in domain}:
+                inside = [x for x in domain if tuple(x[j] for j in kept) == cell]
+                factor = sum(truth[x] for x in inside) / sum(q[x] for x in inside)
+                for x in inside:
+                    q[x] *= factor
+    found = published_prior(PublishedRules(published), ABC, own)
+    np.testing.assert_allclose(found, list(q.values()), atol=1e-6)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@properties
+def test_margins_that_overlap_in_one_attribute_have_a_closed_form(seed):
+    """P(a, b) and P(b, c) make P(a, b) P(b, c) / P(b): a and c independent given b."""
+    own = table(seed).reshape(2, 3, 2)
+    ab, bc, b = own.sum(axis=2), own.sum(axis=0), own.sum(axis=(0, 2))
+    expected = ab[:, :, None] * bc[None] / b[None, :, None]
+    found = published_prior(PublishedRules((("a", "b"), ("c", "b"))), ABC, own.ravel())
+    np.testing.assert_allclose(found, expected.ravel(), atol=1e-9)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@properties
+def test_the_whole_table_is_the_whole_prior_and_nothing_is_none(seed):
+    own = table(seed)
+    np.testing.assert_allclose(published_prior(PublishedRules((("c", "a", "b"),)), ABC, own), own, atol=1e-12)
+    np.testing.assert_allclose(published_prior(PublishedRules(), ABC, own), 1 / 12)
+
+
+def test_a_rule_has_its_shares_and_leaves_the_rest_alike():
+    """Support 0.2 and confidence 0.8: 0.2 on a = 1 and b = x, 0.05 on a = 1 and other b, 0.75 on a = 0; each alike within."""
+    found = published_prior(rules(**{"if-then": [{"if": {"a": 1}, "then": {"b": "x"}, "confidence": 0.8, "support": 0.2}]}), ABC, table(0))
+    np.testing.assert_allclose(found.reshape(2, 3, 2)[0], 0.75 / 6)
+    np.testing.assert_allclose(found.reshape(2, 3, 2)[1], [[0.1, 0.1], [0.0125, 0.0125], [0.0125, 0.0125]])
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@properties
+def test_stated_figures_are_the_tables_own_where_they_are_its(seed):
+    own, when, then = table(seed), {"a": 1, "c": 0}, {"b": "y"}
+    a, b, c = np.unravel_index(np.arange(12), (2, 3, 2))
+    support = float(own[(a == 1) & (c == 0) & (b == 1)].sum())
+    stated = {"if": when, "then": then, "confidence": support / float(own[(a == 1) & (c == 0)].sum()), "support": support}
+    either = [published_prior(rules(**{"if-then": [rule]}), ABC, own) for rule in (stated, {"if": when, "then": then})]
+    np.testing.assert_allclose(either[0], either[1], atol=1e-12)
+    assert either[0][(a == 1) & (c == 0) & (b == 1)].sum() == pytest.approx(support)
+
+
+def test_figures_that_cannot_all_be_true():
+    certain = [{"then": {"a": 0}, "confidence": 0.9, "support": 0.9}, {"then": {"a": 1}, "confidence": 0.5, "support": 0.5}]
+    with pytest.raises(DataError, match="cannot all be true"):
+        published_prior(rules(**{"if-then": certain}), ABC, table(0))
+    halves = np.repeat([0, 1], 2)
+    with pytest.raises(DataError, match="cannot all be true"):  # a cell that one table rules out and another fills
+        maximum_entropy([PublishedTable(halves, np.array([0.0, 1.0])), PublishedTable(np.array([0, 1, 1, 1]), np.array([0.5, 0.5]))], 4)
+
+
+def test_figures_rounded_to_three_digits_are_accepted():
+    thirds = [{"then": {"b": value}, "confidence": 0.333, "support": 0.333} for value in "xyz"]
+    np.testing.assert_allclose(published_prior(rules(**{"if-then": thirds}), ABC, table(0)), 1 / 12, atol=1e-3)
+
+
+def test_who_is_told_attributes_is_measured_among_the_values_that_have_them():
+    """Every figure of every outcome and truth, by loops over the values that share the truth's known attributes."""
+    rng = np.random.default_rng(3)
+    P, prior, known = rng.dirichlet(np.ones(12), size=5), table(4), cells_of(["c", "a"], ABC)
+    holds = rng.random(12) < 0.5
+    found = quantities(P, Frame(prior, rho=(0.2, 0.5), predicates={"Q": holds}, known=known))
+    for u, x in product(range(5), range(12)):
+        block = [z for z in range(12) if known[z] == known[x]]
+        p, q = ({z: chances[z] / sum(chances[i] for i in block) for z in block} for chances in (P[u], prior))
+        wanted = {
+            "reconstruction_probability": p[x],
+            "posterior_max": max(p.values()),
+            "accuracy": float(max(block, key=lambda z: p[z]) == x),
+            "mutual_information": np.log2(p[x] / q[x]),
+            "squared_error": sum((p[z] - (z == x)) ** 2 for z in block),
+            "rho_breach": float(any((q[z] < 0.2 and p[z] > 0.5) or (q[z] > 0.5 and p[z] < 0.2) for z in block)),
+            "reconstruction_probability/Q": sum(p[z] for z in block if holds[z] == holds[x]),
+        }
+        for name, value in wanted.items():
+            assert found.lookups[name](np.array([u]), np.array([x]))[0] == pytest.approx(value, abs=1e-12), name
+
+
+def test_who_was_told_wrongly_takes_values_for_alike():
+    np.testing.assert_allclose(Told(np.array([0, 0, 1, 1])).posterior(np.array([[0.2, 0.8, 0.0, 0.0]])), [[0.2, 0.8, 0.5, 0.5]])
+
+
+def audited(X: pd.DataFrame, tmp_path, level: float, *knowledge: object) -> auditor.AuditResult:
+    X.to_csv(tmp_path / "x.csv", index=False)
+    return auditor.run({
+        "seed": 4, "data": {"source": str(tmp_path / "x.csv"), "categorical": list(X.columns), "disclosure": "figures"},
+        "schemes": [{"name": "uniform", "levels": [level]}], "attacks": ["posterior"], "knowledge": list(knowledge),
+        "expect": [{"exposure": {"attribute": "*", "unknown": {"at-least": 0.9}}}, {"matches-theory": {"metric": "normalized_error"}}],
+    })  # fmt: skip
+
+
+def people(rows: int = 2000, linked: bool = True) -> pd.DataFrame:
+    rng = np.random.default_rng(8)
+    town, illness = rng.integers(4, size=(2, rows))
+    return pd.DataFrame({"town": town, "illness": (town + 1) % 4 if linked else illness})
+
+
+LINK = [{"if": {"town": t}, "then": {"illness": (t + 1) % 4}, "confidence": 1, "support": 0.25} for t in range(4)]
+
+
+def test_a_rule_of_confidence_1_reveals_all_at_retention_0(tmp_path):
+    """Copies that hold nothing of the original: harmless but for the rules, to who knows where people live. Rules are stated, and made."""
+    harmless = {"rules": {"margins": ["town", "illness"], "known": "town"}}
+    leaks = [{"rules": {"if-then": LINK, "known": "town"}}, {"rules": {"margins": [["town", "illness"]], "known": "town"}}]
+    safe, leaking = audited(people(), tmp_path, 0, harmless), audited(people(), tmp_path, 0, harmless, *leaks)
+    assert [e.status for e in safe.expectations] == ["holds", "holds"]
+    assert [e.status for e in leaking.expectations] == ["fails", "holds"]
+    left = [record.value for record in leaking.measurements if record.metric == "normalized_error"]
+    assert left == [pytest.approx(1.0, abs=0.01), pytest.approx(0.0, abs=1e-6), pytest.approx(0.0, abs=1e-6)]
+
+
+def test_margins_of_independent_attributes_add_nothing_but_sampling_error(tmp_path):
+    """2,000 records, 16 cells: of three free cells in each of four towns R² is some 3·4/2000."""
+    found = audited(people(linked=False), tmp_path, 0, {"rules": {"margins": [["town", "illness"]], "known": "town"}})
+    assert [e.status for e in found.expectations] == ["holds", "holds"]
+    assert 1 - 5 * 12 / 2000 < next(r.value for r in found.measurements if r.metric == "normalized_error") <= 1
+
+
+def test_more_margins_never_leave_more_unknown_and_all_of_them_what_the_prior_does(tmp_path):
+    kinds = ["uniform-prior", {"rules": {"margins": ["town", "illness"]}}, {"rules": {"margins": [["town", "illness"]]}}, "perfect"]
+    X = people().assign(illness=lambda x: x.illness.where(np.arange(2000) % 2 == 0, 0))
+    found = audited(X, tmp_path, 0.3, *kinds)
+    alike, single, pair, whole = (r.value for r in found.measurements if r.metric == "normalized_error")
+    assert alike > single + 0.05 > pair + 0.1
+    assert pair == pytest.approx(whole, abs=1e-9)
+
+
+def test_published_rules_that_are_wrong_of_some_records_stop_nothing():
+    """Confidence 1 where one record in ten has another value, and a copy that is the original: what it shows is believed."""
+    X = pd.DataFrame({"a": [0] * 10, "b": [0] * 9 + [1]}).astype({"a": pd.CategoricalDtype([0, 1]), "b": pd.CategoricalDtype([0, 1])})
+    release = auditor.perturb(X, "uniform", [1.0], seed=1)
+    wrong = {"rules": {"if-then": [{"if": {"a": 0}, "then": {"b": 0}, "confidence": 1, "support": 0.9}]}}
+    assert auditor.attack("posterior", release, knowledge=wrong).reconstruction_probability == 1.0
+
+
+def test_what_the_table_does_not_have():
+    data = as_table(pd.DataFrame({"x": [1.0, 2.0, 3.0]}))
+    with pytest.raises(DataError, match="is of categories, and the table has none"):
+        check_knowledge(rules(margins=["x"]), data)
+    for known, path in (
+        (rules(margins=[["a"], ["b", "d"]]), ("margins", 1, 1)),
+        (rules(margins=["a"], known=["d"]), ("known", 0)),
+        (rules(margins=["a"], known=["a", "b", "c"]), ("known",)),
+        (rules(**{"if-then": [{"if": {"a": 1}, "then": {"d": 1}}]}), ("if-then", 0, "then", "d")),
+        (rules(**{"if-then": [{"if": {"b": "w"}, "then": {"a": 1}}]}), ("if-then", 0, "if", "b")),
+    ):
+        with pytest.raises(DataError) as error:
+            published_prior(known, ABC, table(0))
+        assert error.value.path == path
