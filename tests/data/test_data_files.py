@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from auditor.data.load import load_table
 from auditor.data.table import Table
 from auditor.errors import DataError
+from tests.programs import python
 
 CANARY = "CANARY-4711"
 ODD_NAMES = [
@@ -324,3 +325,19 @@ def test_a_file_has_no_parameters(tmp_path):
     assert refusal(path, parameters={"standardise": True}) == (
         "a file has no parameter 'standardise'; did you mean 'standardize'?"
     )
+
+
+def test_a_file_that_nobody_reads_on_adds_nothing_to_what_a_program_says_as_it_ends(tmp_path):
+    """Python collects the reader, here with the ring that holds it, when nothing can be imported any more; 200,000 records are several batches."""
+    pd.DataFrame({"x": np.arange(200_000.0)}).to_parquet(tmp_path / "t.parquet", row_group_size=200_000)
+    ended = python("-c", """
+import builtins, gc, sys
+from pathlib import Path
+from auditor.data.formats.parts import numbers, pieces_of
+gc.disable()
+ring = [numbers(pieces_of(Path(sys.argv[1]))[0], ["x"])]
+next(ring[0])
+ring.append(ring)
+builtins.kept = ring
+""", tmp_path / "t.parquet")  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (0, "")

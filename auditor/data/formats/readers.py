@@ -60,6 +60,8 @@ def reader_errors(path: Path) -> Iterator[None]:
     """Turn what a reader raises into a `DataError` without the reader's own words, which may quote a cell."""
     try:
         yield
+    except GeneratorExit:  # nobody reads on, perhaps as the program ends: the libraries named below can no longer be imported then
+        raise
     except UnicodeDecodeError:
         raise DataError(f"{path.name}: is not UTF-8 text; save it with that encoding") from None
     except pd.errors.ParserError as error:
