@@ -120,6 +120,19 @@ def test_places_of_one_kind_stand_together() -> None:
     assert make_fidelity.places(["Appendix A", "Appendix B"]) == "Appendices A, B"
 
 
+def test_a_row_is_one_line_of_five_columns() -> None:
+    row = Row("li2012", ("Theorem 4",), "a | b", "0.5", ("attacks/llse.py",), (Selector("x", "Age", metric="rmse", of="smallest"),), ("tests/a.py::test_b_c",),
+              erratum="not 0.5", todo="later")  # fmt: skip
+    told = {id(row.measured[0]): make_fidelity.measured(row.measured[0], RESULT)}
+    page = make_fidelity.page([Paper("li2012", "L", "", {}, (row,))], told, {"x": RESULT}, "1 of them, passed")
+    assert (
+        "| Theorem 4 | a \\| b | 0.5<br>*Erratum*: not 0.5 | Age: **0.30 ±0.20 (theory 0.50), the smallest of 2** (`x`)<br>held: b c (`tests/a.py`)"
+        "<br>*not measured*: later | `attacks/llse.py` |\n" in page
+    )
+    assert "1 rows: 1 measured by 1 scenarios, 1 held by tests (1 of them, passed), 1 with an erratum, 1 not measured or not wholly." in page
+    assert "| `x` | 2026-11-23 | 0.2.0 | 1 of 1 do not hold |" in page
+
+
 def test_a_run_that_was_stopped_is_not_whole(tmp_path: Path) -> None:
     stopped = RESULT.model_copy(update={"partial": Partial(finished=1, tasks=2, why="Ctrl-C")})
     stopped.save(tmp_path / "quickstart")
