@@ -28,7 +28,7 @@ from pydantic import Field
 
 from auditor.adversary.single_copy import CovarianceSource, combined_noise, estimated_covariance, filter_map
 from auditor.numerics.linear_algebra import Pencil
-from auditor.plugin import Affine, Array, Estimated, LinearAttack, Perfect, PluginParameters, View, register
+from auditor.plugin import Affine, Array, Estimated, LinearAttack, Perfect, PluginParameters, PublishedModel, View, register
 
 
 @register
@@ -37,7 +37,7 @@ class BayesEstimate(LinearAttack):
 
     name = "bayes-estimate"
     reference = "huang2005, eq. 11 and 13"
-    knowledge = (Perfect.name, Estimated.name)
+    knowledge = (Perfect.name, Estimated.name, PublishedModel.name)
     assumes = "The adversary knows the law of the noise, and the data's mean and covariance or rows to estimate them from."
     wins = (
         "Best of all linear attacks on one copy with known covariances; with covariances estimated from few rows an attribute, simpler "
@@ -56,6 +56,9 @@ class BayesEstimate(LinearAttack):
         if isinstance(view.knowledge, Perfect) and self.parameters.covariance == "knowledge":
             mu_x, Sigma_x = view.data_moments
             return filter_map(view, bayes_gain(Sigma_x, combined_noise(view, Sigma_x)), mu_x, fixed=True)
+        if isinstance(view.knowledge, PublishedModel) and self.parameters.covariance == "knowledge":
+            # moments with a published model in them are there under noise of one shape only: F = K_X (K_X + v K_0)⁺
+            return filter_map(view, view.pencil.gain(np.asarray(view.combined_variance)), view.data_moments[0], fixed=False)
         mean, covariance = view.combined(view.held)
         Sigma_r = combined_noise(view, covariance)
         return filter_map(view, bayes_gain(estimated_covariance(covariance, Sigma_r), Sigma_r), mean, fixed=False)

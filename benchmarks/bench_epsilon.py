@@ -86,6 +86,6 @@ def test_against_the_peer(compare: Compare, peer: Callable[[int], float]) -> Non
     scheme, p = get("scheme", "uniform")(), retention_for_epsilon(EPSILON, VALUES)
     compare(
         f"drawing and auditing {2 * TRIALS:,} trials, {VALUES} values: how many times faster", PEER.replace("==", " "),
-        lambda: distinguish(scheme, [p], VALUES, TRIALS, seed=1), lambda: peer(PEER_TRIALS), at_least=1.0,
+        lambda: distinguish(scheme, [p], VALUES, TRIALS, seed=1), lambda: peer(PEER_TRIALS), at_least=50.0,
         figure=lambda work, floor: floor * TRIALS / PEER_TRIALS / work,
     )  # fmt: skip

@@ -209,14 +209,25 @@ class Rule:
 
 
 @dataclass(frozen=True)
+class Tree:
+    """A decision tree of one attribute's values, by up to ``depth`` (≥ 1) of the attributes ``on`` on the way to each leaf."""
+
+    target: str
+    on: tuple[str, ...]
+    depth: int
+
+
+@dataclass(frozen=True)
 class PublishedRules(Knowledge):
-    """Marginal tables and association rules of categories that the owner published beside the copies; nothing else of the data.
+    """Marginal tables, association rules and a decision tree of categories that were published beside the copies; nothing else of the data.
 
     Attributes
     ----------
     margins : tuple of tuples of str
         The attributes of each marginal table of the table's own shares.
     rules : tuple of Rule
+    tree : Tree or None
+        Grown from the table, each leaf with its share of the records and theirs of the target's values.
     known : tuple of str
         Attributes whose true values the adversary has, of every record.
     """
@@ -224,6 +235,7 @@ class PublishedRules(Knowledge):
     name = "rules"
     margins: tuple[tuple[str, ...], ...] = ()
     rules: tuple[Rule, ...] = ()
+    tree: Tree | None = None
     known: tuple[str, ...] = ()
 
     @property
@@ -234,7 +246,8 @@ class PublishedRules(Knowledge):
     @property
     def label(self) -> str:
         """``rules(age × sex, sex × pay; known: age)``."""
-        published = ", ".join([*(" × ".join(names) for names in self.margins), *map(str, self.rules)])
+        tree = [] if self.tree is None else [f"tree of {self.tree.target} on {', '.join(self.tree.on)} to depth {self.tree.depth}"]
+        published = ", ".join([*(" × ".join(names) for names in self.margins), *map(str, self.rules), *tree])
         known = f"; known: {', '.join(self.known)}" if self.known else ""
         return f"{self.name}({published}{known})"
 
@@ -249,6 +262,8 @@ class PublishedRules(Knowledge):
                 | ({} if rule.confidence is None else {"confidence": rule.confidence, "support": rule.support})
                 for rule in self.rules
             ]
+        if self.tree is not None:
+            spec["tree"] = {"target": self.tree.target, "on": list(self.tree.on), "depth": self.tree.depth}
         return {self.name: spec | ({"known": list(self.known)} if self.known else {})}
 
 

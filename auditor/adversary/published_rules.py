@@ -1,4 +1,4 @@
-"""Margins and association rules that were published of categories, and the prior that they make.
+"""Margins, association rules and decision trees that were published of categories, and the prior that they make.
 
 Each says what share of the records is in each cell of some partition of the domain. Of all priors that agree with them the adversary takes
 the one of most entropy, which assumes nothing else. Iterative proportional fitting finds it: it starts from alike chances, and scales them
@@ -11,9 +11,11 @@ to one published table after the other.
 | | ``q(x) ← q(x) · m_j(c_j(x)) / Σ_{x′: c_j(x′) = c_j(x)} q(x′)``, for one j after the other | |
 
 A marginal table has a cell for each combination of its attributes' values. A rule ``A ⇒ C`` of support ``σ = P(A, C)`` and confidence
-``κ = P(C | A)`` has three: both (σ), A alone (``σ/κ − σ``), and no A (``1 − σ/κ``).
+``κ = P(C | A)`` has three: both (σ), A alone (``σ/κ − σ``), and no A (``1 − σ/κ``). A tree has one for each of the target's values in each
+leaf; it splits a leaf by the attribute that leaves least entropy of the target, into as many as that has values.
 
-Source: deming1940 for the iteration; csiszar1975, that it ends at the I-projection of where it began, whose entropy is largest here.
+Source: deming1940 for the iteration; csiszar1975, that it ends at the I-projection of where it began, whose entropy is largest here;
+quinlan1986 for the tree.
 """
 
 from __future__ import annotations
@@ -24,13 +26,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.knowledge import PublishedRules, Rule
+from auditor.adversary.knowledge import PublishedRules, Rule, Tree
 from auditor.data.columns.categorical_table import Attribute
 from auditor.errors import DataError, did_you_mean
 from auditor.types import Array
 
 CLOSE, SLACK, MOST_SWEEPS = 1e-10, 1e-3, 1000
 """Shares are met to the first, which ends the iteration; after so many sweeps to the second, as figures are published with three digits."""
+
+NO_GAIN = 1e-12
+"""A split that takes off less entropy than this is none."""
 
 
 class PublishedTable(NamedTuple):
@@ -58,6 +63,7 @@ def published_prior(knowledge: PublishedRules, attributes: Sequence[Attribute], 
     """
     tables = [marginal(names, attributes, ("margins", place)) for place, names in enumerate(knowledge.margins)]
     tables += [ruled(rule, attributes, ("if-then", place)) for place, rule in enumerate(knowledge.rules)]
+    tables += [] if knowledge.tree is None else [grown(knowledge.tree, attributes, own, ("tree",))]
     cells_of(knowledge.known, attributes, ("known",))
     if set(knowledge.known) == {attribute.name for attribute in attributes}:
         raise DataError("names every attribute and leaves none to attack", ("known",))
@@ -108,6 +114,36 @@ def ruled(rule: Rule, attributes: Sequence[Attribute], path: tuple[str | int, ..
     return PublishedTable(np.where(when, np.where(then, 0, 1), 2), shares)
 
 
+def grown(tree: Tree, attributes: Sequence[Attribute], own: Array, path: tuple[str | int, ...]) -> PublishedTable:
+    """Return the cells of a tree grown from the table's shares, a cell for each of the target's values in each leaf."""
+    _place(tree.target, attributes, (*path, "target"))
+    y = cells_of([tree.target], attributes)
+    cells_of(tree.on, attributes, (*path, "on"))
+    splits, values = {name: cells_of([name], attributes) for name in tree.on}, int(y.max()) + 1
+    leaf = np.zeros(own.size, dtype=np.intp)
+
+    def grow(inside: NDArray[np.intp], left: frozenset[str], depth: int) -> None:
+        """Split a node, the values of the domain in it, or number it as a leaf."""
+        entropies = {name: conditional_entropy(own[inside], splits[name][inside], y[inside]) for name in tree.on if name in left}
+        name = min(entropies, key=lambda name: entropies[name], default="")
+        if not depth or not name or entropies[name] >= conditional_entropy(own[inside], np.zeros_like(inside), y[inside]) - NO_GAIN:
+            leaf[inside] = leaf.max() + 1
+            return
+        for value in np.unique(splits[name][inside]):
+            grow(inside[splits[name][inside] == value], left - {name}, depth - 1)
+
+    grow(np.arange(own.size), frozenset(tree.on), tree.depth)
+    return PublishedTable((leaf - 1) * values + y, np.full(int(leaf.max()) * values, np.nan))
+
+
+def conditional_entropy(share: Array, x: NDArray[np.intp], y: NDArray[np.intp]) -> float:
+    """Return ``−Σ P(x, y) ln P(y | x)`` of places with shares P; all arguments of one shape."""
+    Y = int(y.max()) + 1
+    joint = np.bincount(x * Y + y, share, (int(x.max()) + 1) * Y).reshape(-1, Y)
+    given = np.divide(joint, joint.sum(axis=1, keepdims=True), out=np.ones_like(joint), where=joint > 0)
+    return float(-(joint * np.log(given)).sum())
+
+
 def cells_of(names: Sequence[str], attributes: Sequence[Attribute], path: tuple[str | int, ...] = ()) -> NDArray[np.intp]:
     """Return which combination of values of some attributes each value of the product domain has, shape (s,).
 
@@ -116,29 +152,28 @@ def cells_of(names: Sequence[str], attributes: Sequence[Attribute], path: tuple[
     DataError
         There is no such attribute.
     """
-    known = [attribute.name for attribute in attributes]
-    for place, name in enumerate(names):
-        if name not in known:
-            raise DataError(f"names no attribute of categories: {name!r}{did_you_mean(name, known)}", (*path, place))
+    places = [_place(name, attributes, (*path, number)) for number, name in enumerate(names)]
     sizes = tuple(attribute.size for attribute in attributes)
     parts = np.unravel_index(np.arange(int(np.prod(sizes, dtype=np.int64))), sizes)
     cells = np.zeros(parts[0].size, dtype=np.intp)
-    for name in names:
-        place = known.index(name)
+    for place in places:
         cells = cells * sizes[place] + parts[place]
     return cells
+
+
+def _place(name: str, attributes: Sequence[Attribute], path: tuple[str | int, ...]) -> int:
+    known = [attribute.name for attribute in attributes]
+    if name not in known:
+        raise DataError(f"names no attribute of categories: {name!r}{did_you_mean(name, known)}", path)
+    return known.index(name)
 
 
 def _holds(values: dict[str, Any], attributes: Sequence[Attribute], path: tuple[str | int, ...]) -> NDArray[np.bool_]:
     """Return which values of the product domain have some attributes' values, shape (s,)."""
     holds: NDArray[np.bool_] = np.ones(int(np.prod([attribute.size for attribute in attributes], dtype=np.int64)), dtype=bool)
     for name, value in values.items():
-        try:
-            cells = cells_of([name], attributes)
-        except DataError as error:
-            raise DataError(str(error), (*path, name)) from None
-        labels = next([str(label) for label in attribute.labels] for attribute in attributes if attribute.name == name)
+        labels = [str(label) for label in attributes[_place(name, attributes, (*path, name))].labels]
         if str(value) not in labels:
             raise DataError(f"states a value that is not in the column's domain, which has {len(labels)}", (*path, name))
-        holds &= cells == labels.index(str(value))
+        holds &= cells_of([name], attributes) == labels.index(str(value))
     return holds

@@ -65,6 +65,7 @@ _WORKS = {
         "W. E. Deming and F. F. Stephan. On a least squares adjustment of a sampled frequency table when the expected marginal totals are "
         "known. The Annals of Mathematical Statistics 11(4), 427–444, 1940."
     ),
+    "quinlan1986": "J. R. Quinlan. Induction of decision trees. Machine Learning 1(1), 81–106, 1986.",
     "csiszar1975": (
         "I. Csiszár. I-divergence geometry of probability distributions and minimization problems. The Annals of Probability 3(1), "
         "146–158, 1975."

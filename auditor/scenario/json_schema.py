@@ -187,7 +187,7 @@ def _model() -> list[JSON]:
 
 
 def _rules() -> JSON:
-    """Published margins and association rules; one of them at least."""
+    """Published margins, association rules and a decision tree; one of them at least."""
     name, share = {"type": "string"}, {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
     names = {"anyOf": [name, {"type": "array", "items": name, "minItems": 1}]}
     values = {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}
@@ -198,8 +198,14 @@ def _rules() -> JSON:
         "properties": {"if": values, "then": {**values, "minProperties": 1}, "confidence": share, "support": share},
         "dependentRequired": {"confidence": ["support"], "support": ["confidence"]},
     }
+    tree = {
+        "type": "object",
+        "required": ["target", "on", "depth"],
+        "additionalProperties": False,
+        "properties": {"target": name, "on": names, "depth": {"type": "integer", "minimum": 1}},
+    }
     return {"margins": {"type": "array", "items": names, "minItems": 1}, "if-then": {"type": "array", "items": rule, "minItems": 1},
-            "known": names}  # fmt: skip
+            "tree": tree, "known": names}  # fmt: skip
 
 
 def _knowledge() -> JSON:
@@ -219,7 +225,7 @@ def _knowledge() -> JSON:
                 choices.append({"type": "object", "required": [kind], "additionalProperties": False, "properties": {kind: form}})
                 choices.append(_named(kind, form["properties"], form["required"]))
         elif kind == "rules":
-            either = {"anyOf": [{"required": ["margins"]}, {"required": ["if-then"]}]}
+            either = {"anyOf": [{"required": [key]} for key in ("margins", "if-then", "tree")]}
             inside = {"type": "object", "additionalProperties": False, "properties": _rules(), **either}
             choices.append({"type": "object", "required": [kind], "additionalProperties": False, "properties": {kind: inside}})
             choices.append({**_named(kind, _rules(), []), **either})

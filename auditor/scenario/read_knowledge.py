@@ -18,6 +18,7 @@ from auditor.adversary.knowledge import (
     PublishedRules,
     Regression,
     Rule,
+    Tree,
     UniformPrior,
 )
 from auditor.errors import did_you_mean
@@ -172,15 +173,16 @@ def parse_rules(argument: Any, path: Path) -> PublishedRules:
     KnowledgeError
         Saying what was expected, and where.
     """
-    fields = ("margins", "if-then", "known")
+    fields = ("margins", "if-then", "known", "tree")
     if not isinstance(argument, dict):
-        raise KnowledgeError([(path, f"must be {{margins: [[names]]}} or {{if-then: [rules]}}; got {shown(argument)}")])
+        raise KnowledgeError([(path, f"must be {{margins: [[names]]}}, {{if-then: [rules]}} or {{tree: {{…}}}}; got {shown(argument)}")])
     wrong: list[tuple[Path, str]] = [
         ((*path, key), f"is not a known field{did_you_mean(key, fields)}") for key in argument if key not in fields
     ]
-    if not argument.keys() & {"margins", "if-then"}:
-        wrong.append((path, "must name what was published: margins, or rules under if-then"))
-    margins, stated, known = (argument.get(key, []) for key in fields)
+    if not argument.keys() & {"margins", "if-then", "tree"}:
+        wrong.append((path, "must name what was published: margins, rules under if-then, or a tree"))
+    margins, stated, known = (argument.get(key, []) for key in fields[:3])
+    tree = _parse_tree(argument["tree"], (*path, "tree"), wrong) if "tree" in argument else None
     for key, value in (("margins", margins), ("if-then", stated)):
         if key in argument and not (isinstance(value, list) and value):
             wrong.append(((*path, key), f"must be a list of at least one; got {shown(value)}"))
@@ -193,7 +195,29 @@ def parse_rules(argument: Any, path: Path) -> PublishedRules:
     rules = [_parse_rule(rule, (*path, "if-then", place), wrong) for place, rule in enumerate(stated if isinstance(stated, list) else [])]
     if wrong:
         raise KnowledgeError(wrong)
-    return PublishedRules(tuple(map(tuple, margins)), tuple(rule for rule in rules if rule is not None), tuple(known))
+    return PublishedRules(tuple(map(tuple, margins)), tuple(rule for rule in rules if rule is not None), tree, tuple(known))
+
+
+def _parse_tree(tree: Any, path: Path, wrong: list[tuple[Path, str]]) -> Tree | None:
+    """Return a tree to be grown, noting what is wrong with it; None then."""
+    before, fields = len(wrong), ("target", "on", "depth")
+    if not isinstance(tree, dict):
+        wrong.append((path, f"must be {{target: name, on: [names], depth: d}}; got {shown(tree)}"))
+        return None
+    wrong += [((*path, key), f"is not a known field{did_you_mean(key, fields)}") for key in tree if key not in fields]
+    wrong += [((*path, key), "is required") for key in fields if key not in tree]
+    if len(wrong) > before:
+        return None
+    target, on, depth = tree["target"], [tree["on"]] if isinstance(tree["on"], str) else tree["on"], whole(tree["depth"])
+    if not isinstance(target, str):
+        wrong.append(((*path, "target"), f"must be a column name; got {shown(target)}"))
+    if not isinstance(on, list) or not on or not all(isinstance(name, str) for name in on):
+        wrong.append(((*path, "on"), f"must be a list of column names; got {shown(on)}"))
+    elif len(set(on)) < len(on) or target in on:
+        wrong.append(((*path, "on"), f"names {'the target' if target in on else 'a column twice'}; got {shown(on)}"))
+    if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
+        wrong.append(((*path, "depth"), f"must be a number of splits, at least 1; got {shown(depth)}"))
+    return None if len(wrong) > before else Tree(target, tuple(on), depth)
 
 
 def _parse_rule(rule: Any, path: Path, wrong: list[tuple[Path, str]]) -> Rule | None:

@@ -125,6 +125,17 @@ def test_llse_of_estimated_moments_with_the_model_put_into_them():
     np.testing.assert_allclose(found.values, expected, atol=1e-8)
 
 
+@pytest.mark.parametrize("scheme", ["independent", "correlated"])  # noise of its own shape, and noise that follows the data
+@pytest.mark.parametrize("attack", ["bayes-estimate", "map-estimate"])
+def test_the_posterior_mean_under_gaussian_noise_is_the_llse_with_the_model_too(scheme, attack):
+    release = auditor.perturb(linked(residual=1.0), scheme, [0.2, 0.3], seed=1)
+    known = {"model": {"target": "x2", "on": ["x1"], "rows": 40}}
+    prior = {"prior": "gaussian"} if attack == "map-estimate" else {}
+    found = [auditor.attack(name, release, knowledge=known, **more).values for name, more in (("llse", {}), (attack, prior))]
+    np.testing.assert_allclose(found[1], found[0], atol=1e-6)
+    assert np.abs(found[0] - auditor.attack("llse", release, knowledge={"estimated": {"rows": 40}}).values).max() > 1e-3
+
+
 def audited(X: np.ndarray, knowledge: list[object]) -> auditor.AuditResult:
     return auditor.run({
         "seed": 4, "data": {"source": "inline", "values": {f"x{j + 1}": list(column) for j, column in enumerate(X.T)}},

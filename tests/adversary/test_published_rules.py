@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier
 
 import auditor
-from auditor.adversary.knowledge import PublishedRules
-from auditor.adversary.published_rules import PublishedTable, cells_of, maximum_entropy, published_prior
+from auditor.adversary.knowledge import PublishedRules, Tree
+from auditor.adversary.published_rules import PublishedTable, cells_of, grown, maximum_entropy, published_prior
 from auditor.audit.categorical.posterior_measures import Frame, quantities
 from auditor.audit.categorical.told import Told
 from auditor.audit.numeric.row_selection import check_knowledge
@@ -106,6 +107,41 @@ def test_stated_figures_are_the_tables_own_where_they_are_its(seed):
     assert either[0][(a == 1) & (c == 0) & (b == 1)].sum() == pytest.approx(support)
 
 
+def test_a_tree_by_hand():
+    """b says most of c (x: 0, y: 1, else even), so it comes first; only under b = z does a say more. Leaves x, y, (z, a = 0), (z, a = 1)."""
+    own = np.zeros((2, 3, 2))
+    own[:, 0, 0], own[:, 1, 1] = 0.2, 0.15
+    own[0, 2, 0], own[1, 2, 1] = 0.2, 0.1
+    cells, _ = grown(Tree("c", ("a", "b"), 2), ABC, own.ravel(), ())
+    leaves = cells.reshape(2, 3, 2)[:, :, 0] // 2
+    assert (leaves[0, :2] == leaves[1, :2]).all()
+    assert len({*leaves.ravel()}) == 4
+    assert len({*(grown(Tree("c", ("a", "b"), 1), ABC, own.ravel(), ())[0] // 2)}) == 3
+
+
+@given(seed=st.integers(0, 2**32 - 1), depth=st.integers(1, 3))
+@settings(properties, max_examples=15)
+def test_of_columns_of_two_values_it_is_the_tree_that_scikit_learn_grows(seed, depth):
+    """Of two values a split by value is a split by threshold: the chances of the target in each leaf are the same."""
+    columns = tuple(Attribute(name, (0, 1)) for name in "abcd")
+    own = table(seed, 16)
+    X = np.array(list(product((0, 1), repeat=4)))
+    peer = DecisionTreeClassifier(criterion="entropy", max_depth=depth).fit(X[:, :3], X[:, 3], sample_weight=own)
+    cells, shares = grown(Tree("d", ("a", "b", "c"), depth), columns, own, ())
+    found = np.bincount(cells, own, shares.size).reshape(-1, 2)[cells // 2]
+    np.testing.assert_allclose(found / found.sum(axis=1, keepdims=True), peer.predict_proba(X[:, :3]), atol=1e-9)
+
+
+def test_a_tree_of_every_attribute_is_their_table_and_lies_between_it_and_single_columns():
+    own = table(7)
+    whole = published_prior(rules(margins=[["a", "b", "c"]]), ABC, own)
+    np.testing.assert_allclose(published_prior(rules(tree={"target": "c", "on": ["a", "b"], "depth": 2}), ABC, own), whole, atol=1e-9)
+    halfway = published_prior(rules(margins=["a", "b", "c"], tree={"target": "c", "on": ["a", "b"], "depth": 1}), ABC, own)
+    single = published_prior(rules(margins=["a", "b", "c"]), ABC, own)
+    apart = [float((own * np.log(own / q)).sum()) for q in (whole, halfway, single)]  # relative entropy falls with what was published
+    assert apart[0] < 1e-12 < apart[1] < apart[2]
+
+
 def test_figures_that_cannot_all_be_true():
     certain = [{"then": {"a": 0}, "confidence": 0.9, "support": 0.9}, {"then": {"a": 1}, "confidence": 0.5, "support": 0.5}]
     with pytest.raises(DataError, match="cannot all be true"):
@@ -175,6 +211,16 @@ def test_a_rule_of_confidence_1_reveals_all_at_retention_0(tmp_path):
     assert left == [pytest.approx(1.0, abs=0.01), pytest.approx(0.0, abs=1e-6), pytest.approx(0.0, abs=1e-6)]
 
 
+def test_a_rule_that_holds_for_nine_in_ten_lets_whoever_knows_a_infer_b(tmp_path):
+    """huang2005, section 3: A ⇒ B of confidence 90 %, copies that hold nothing: right for 90 %, and as sure of it as that."""
+    X = people().assign(illness=lambda x: x.illness.where(np.arange(2000) % 10 != 0, (x.town + 2) % 4))
+    rules = [{"if": {"town": t}, "then": {"illness": (t + 1) % 4}} for t in range(4)]
+    found = audited(X, tmp_path, 0, {"rules": {"if-then": rules, "known": "town"}})
+    figures = {r.metric: r.value for r in found.measurements}
+    assert figures["accuracy"] == pytest.approx(0.9)
+    assert figures["posterior_max"] == pytest.approx(0.9, abs=1e-9)
+
+
 def test_margins_of_independent_attributes_add_nothing_but_sampling_error(tmp_path):
     """2,000 records, 16 cells: of three free cells in each of four towns R² is some 3·4/2000."""
     found = audited(people(linked=False), tmp_path, 0, {"rules": {"margins": [["town", "illness"]], "known": "town"}})
@@ -207,6 +253,8 @@ def test_what_the_table_does_not_have():
         (rules(margins=[["a"], ["b", "d"]]), ("margins", 1, 1)),
         (rules(margins=["a"], known=["d"]), ("known", 0)),
         (rules(margins=["a"], known=["a", "b", "c"]), ("known",)),
+        (rules(tree={"target": "d", "on": ["a"], "depth": 1}), ("tree", "target")),
+        (rules(tree={"target": "a", "on": ["b", "d"], "depth": 1}), ("tree", "on", 1)),
         (rules(**{"if-then": [{"if": {"a": 1}, "then": {"d": 1}}]}), ("if-then", 0, "then", "d")),
         (rules(**{"if-then": [{"if": {"b": "w"}, "then": {"a": 1}}]}), ("if-then", 0, "if", "b")),
     ):
