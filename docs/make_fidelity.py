@@ -91,6 +91,8 @@ def _copies(given: Any) -> tuple[int, ...]:
 def _value(along: str, record: Measurement) -> Any:
     if along == "coalition":
         return len(record.coalition)
+    if along == "level":
+        return record.levels[0]
     return getattr(record, along) if along in FIELDS else record.sweep.get(along)
 
 

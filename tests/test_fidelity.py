@@ -88,6 +88,7 @@ RESULT = AuditResult(
         (Selector("x", "x", metric="rmse", scheme="a", coalition={"first": 2}), "0.30 ±0.20 (theory 0.50)"),
         (Selector("x", "x", metric="rmse", along="coalition"), "1 copy: 0.50 ±0.14 (theory 0.50); 2 copies: 0.30 ±0.20 (theory 0.50)"),
         (Selector("x", "x", metric="rmse", along="coalition", only=(2,)), "2 copies: 0.30 ±0.20 (theory 0.50)"),
+        (Selector("x", "x", metric="rmse", coalition=[1], scheme="a", along="level"), "0.5: 0.50 ±0.14 (theory 0.50)"),
         (Selector("x", "x", metric="rmse", of="smallest"), "0.30 ±0.20 (theory 0.50), the smallest of 2"),
         (Selector("x", "x", metric="rmse", scheme="b", attribute="age", sweep={"data.rows": 10}), "0.20 ±0.20 (theory 0.50)"),
         (Selector("x", "x", expectation="exposure"), "fails: too \\| much"),
