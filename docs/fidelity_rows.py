@@ -32,8 +32,8 @@ class Selector:
 
     What is looked for is one of: a ``metric``, an ``expectation`` by name, a moment (``figure``: mean, variance, rows) of a ``column``.
     Of measurements the other fields say which; what is left out may be anything, but a single cell must be left, unless ``along`` names
-    the field (``coalition``: by its size; ``level``: of copies alone) or the swept path that tells several apart (``only`` some values), or ``of`` asks for the ``largest`` or the
-    ``smallest`` of all.
+    the field (``coalition``: by its size; ``level``: of copies alone) or the swept path that tells several apart (``only`` some of its
+    values), or ``of`` asks for the ``largest`` or the ``smallest`` of all.
     """
 
     scenario: str
