@@ -49,10 +49,14 @@ FOLD, FOLD_ROW = 1e-3, 3e-6
 
 def numeric_seconds(here: Scenario, use: SchemeUse, rows: int, width: int, copies: int) -> tuple[float, float]:
     """Return seconds for a release of numbers, in every replicate, and besides in the first, which alone is shown to learners."""
-    drawn = NORMAL * rows * width * copies
+    scheme = _scheme(use)
+    levels = () if use.levels is None else use.levels.resolve(here.seed)
+    drawn = NORMAL * rows * width * copies + (scheme.making_seconds(levels, rows, width) if scheme is not None and levels else 0.0)
     passes = drawn + READ * rows * width * (copies + 1) + PRODUCT * rows * (width * (copies + 1)) ** 2
     draws = 1 if here.replicates >= FEWEST_REPLICATES or rows * width > BLOCK_VALUES else 1 + ROW_REDRAWS
-    seconds, distribution = RELEASE + passes, distribution_of(use)
+    seconds, distribution = RELEASE + passes, None if scheme is None else scheme.distribution
+    if scheme is not None and scheme.makes_copies and not (scheme.adds_noise or scheme.has_matrices):
+        seconds += (draws - 1) * passes  # other releases, which linear attacks share: no law tells how their errors spread
     for attack, knowledge, coalitions in tries(here, use, copies):
         if isinstance(attack, LinearAttack):
             again = 1 if isinstance(knowledge, Perfect) or not attack.knowledge or here.replicates >= FEWEST_REPLICATES else 1 + REDRAWS
@@ -65,11 +69,11 @@ def numeric_seconds(here: Scenario, use: SchemeUse, rows: int, width: int, copie
     return seconds, tree_seconds(here, rows, width, copies)
 
 
-def distribution_of(use: SchemeUse) -> str | None:
-    """Return the distribution that a scheme says its noise has, None where it says none or cannot be made."""
+def _scheme(use: SchemeUse) -> Scheme | None:
+    """Return a scheme; None where it cannot be made."""
     with contained():
         scheme: Scheme = registry.get("scheme", use.name)(use.parameters)
-        return scheme.distribution
+        return scheme
     return None
 
 

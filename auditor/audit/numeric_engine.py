@@ -128,6 +128,7 @@ class Session:
     def __init__(self, opened: Opened, context: CellContext) -> None:
         self.opened, self.context = opened, context
         self.paired: dict[PairedCell, PairedGain] = {}
+        self.told: list[tuple[str, str]] = []
 
     def run(self) -> tuple[Measurements, list[Distribution]]:
         """Return the records of the release and of every cell; an attack that fails is recorded, and does not stop the others."""
@@ -144,6 +145,8 @@ class Session:
         """Fill in what expectations judge the release by."""
         opened, table = self.opened.by_record, self.opened.release.table
         evidence.law.extend(law_tests(opened.release, opened.law_within, opened.gathered.groups))
+        if self.told:
+            evidence.facts["told"] = list(dict.fromkeys(self.told))
         if opened.estimated:
             evidence.facts["learnt"] = opened.release.copies * table.width / table.rows
         if opened.pooling:
@@ -170,6 +173,7 @@ class Session:
         """Return the records of one attack with one state of knowledge on every coalition."""
         attack: Attack = registry.get("attack", use.name)(use.parameters).form()
         scenario, release, context, needed = opened.scenario, opened.release, self.context, opened.needed
+        opened.gathered.told_values = False
         if isinstance(attack, CategoricalAttack) and release.table.categorical is not None and not attack.serial:
             found = binned_records(release.table, release.blocks, opened.law, needed, opened.coalitions, context, use.id, knowledge)
             return Measurements.of(found), []
@@ -188,6 +192,8 @@ class Session:
         if not np.isfinite(errors.distortion.value).all():
             raise PluginError("the attack's errors are beyond what double precision can square")
         cell, wanted = (use.id, knowledge.label), opened.wanted
+        if opened.gathered.told_values:
+            self.told.append(cell)
         self._note_pairs(cell, [(place, needed[place]) for place in wanted], errors.paired)
         table = error_records(context, *cell, needed, wanted, errors)
         fresh = opened.law is None or opened.law.tells_spread

@@ -225,9 +225,12 @@ class Facts(TypedDict, total=False):
 
     ``learnt``: of copies whose law is estimated from themselves, numbers that were learnt for each attribute over rows: by so much of an
     error that law may flatter an attack.
+
+    ``told``: attacks, each with its knowledge, that were told which values the table has: more than moments and copies say.
     """
 
     learnt: float
+    told: list[tuple[str, str]]
     marginal: list[tuple[int, float, float, int]]
     drawn: list[Drawn]
 

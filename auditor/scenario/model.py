@@ -82,7 +82,8 @@ class Measure:
     Attributes
     ----------
     name : str
-        ``within``, ``exact``, ``error-distribution``, ``error-quantiles``, ``interval-privacy``, ``entropy-privacy`` or ``seconds``.
+        ``within``, ``exact``, ``error-distribution``, ``error-quantiles``, ``interval-privacy``, ``entropy-privacy``, ``error-bounds`` or
+        ``seconds``.
     options : dict
         Its own.
     """

@@ -204,8 +204,13 @@ class _Numbers:
         noisy, X, names = self._noise(copies, key), self.table.values, self.table.attributes
         if law.serial is not None:
             noisy, law = whitened(law.serial, X, noisy), replace(law, serial=None)
+        if law.distribution == "unstated":
+            apart = self._scheme().drawn_apart(self.levels, X, noisy)
+            if apart is None:
+                return
+            X, noisy, law = apart
         size = len(X) // GROUPS
-        parts = [of_rows([part[a : a + size] for part in (X, *noisy)], self.moments.mean) for a in range(0, GROUPS * size, size)]
+        parts = [of_rows([part[a : a + size] for part in (X, *noisy)], X.mean(axis=0)) for a in range(0, GROUPS * size, size)]
         chosen = range(1, len(self.levels) + 1)
         tests = [*moment_tests(law, parts, names), *row_tests(law, rows_of([(X, noisy)], chosen, transformed is None), names, chosen)]
         for test in tests:  # moments first: a variance says more than the distribution that is off with it

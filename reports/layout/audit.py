@@ -17,6 +17,7 @@ from reports.layout import document as tree
 from reports.layout.chart_sections import by_scheme, chart_sections
 from reports.layout.guarantee_table import guarantees
 from reports.layout.kind_table import kinds, untried
+from reports.wording.bounds import PROVED, least_possible
 from reports.wording.card import Verdict, most_telling, summary
 from reports.wording.detail import assumptions, facts, strongest_cells
 from reports.wording.method import Definition, error_bars, metric_definitions
@@ -130,6 +131,7 @@ def _comparison(reading: Reading, rows: Sequence[MatrixRow], point: str, *, cate
         *([tree.Paragraph(("All cells show one sweep point, ", tree.Name(point), f", {ONE_POINT}"), "note")] if point else []),
         tree.Matrix(reading.schemes, compared, pools),
         *_terms((alias, name) for name, alias in aliases.items()),
+        *_least_possible(reading),
         *(tree.Paragraph(note, "note") for note in notes if note),
         *untried(reading.result),
         *([tree.Fold(unsuited_text(unsuited), [_reasons(apart(reading, rows)[0])], open=False)] if unsuited else []),
@@ -140,6 +142,14 @@ def _comparison(reading: Reading, rows: Sequence[MatrixRow], point: str, *, cate
             tree.Details([_detail(reading, row, cell) for row, cell in strongest_cells(reading, reported)]),
         ], media=tree.TEXT),
     ])  # fmt: skip
+
+
+def _least_possible(reading: Reading) -> list[tree.Block]:
+    """Say what no attack can leave less than, scheme by scheme, where that is known."""
+    pieces: list[str] = []
+    for scheme, least in least_possible(reading, reference_point(reading)):
+        pieces += [f"{'; ' if pieces else PROVED}{least} of ", tree.Name(scheme)]
+    return [tree.Paragraph((*pieces, "."), "note")] if pieces else []
 
 
 def _aliases(names: Iterable[str]) -> dict[str, str]:

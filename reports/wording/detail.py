@@ -11,6 +11,7 @@ from reports.figures.guesses import Guesses, losses
 from reports.figures.matrix import MatrixCell, MatrixRow
 from reports.figures.reading import Reading
 from reports.figures.strongest import strongest
+from reports.wording.bounds import bounds_of
 from reports.wording.sentences import share
 from reports.wording.verdict import MARGIN
 from reports.wording.winners import BEST, marks
@@ -46,6 +47,7 @@ def facts(reading: Reading, knowledge: str, cell: MatrixCell) -> list[Fact]:
         *([Fact("Its level" if alone else "Its levels", levels)] if levels else []),
         *(_guessed(cell, cell.guesses) if cell.guesses else []),
         *([Fact("Normalized error", with_error(cell.worst)), Fact("Theory", _theory(cell.worst), False)] if cell.worst else []),
+        *(Fact(term, text) for term, text in bounds_of(reading, cell)),
         Fact("Error bar from", f"{shown.error_bar}, {shown.replicates} replicate{'s' if shown.replicates != 1 else ''}", False),
         *_pooled(cell),
         *(Fact(name, with_error(one) + ", given in clear" * (name in cell.given), attribute=True) for name, one in cell.attributes),

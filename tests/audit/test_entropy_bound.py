@@ -15,7 +15,7 @@ from auditor.errors import NotApplicable
 from auditor.schemes.base.noise_density import Distribution, NoiseDensity
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 
-few = settings(max_examples=25, deadline=None, derandomize=True)
+few = settings(max_examples=15, deadline=None, derandomize=True)
 OTHERS = {name: shape for name, shape in SHAPES.items() if name != "normal"}
 
 
@@ -204,7 +204,10 @@ def test_where_the_entropy_is_not_known_it_is_not_guessed() -> None:
     for noise, why in (
         (KroneckerNoise(np.eye(1), np.eye(2), distribution="skellam", units=np.ones(2)), "lattice"),
         (KroneckerNoise(np.eye(1), correlated, distribution="uniform"), "correlated between attributes"),
+        (KroneckerNoise(np.eye(1), np.eye(2), distribution="unstated"), "only the covariance is stated"),
         (DenseNoise(np.eye(4), 2), "mixes shapes"),
     ):
         with pytest.raises(NotApplicable, match=why):
             least_errors(law, ["a", "b"], np.eye(2), noise, [(1,)])
+    with pytest.raises(NotApplicable, match="only the covariance is stated"):
+        least_errors(RecordLaw(), ["a"], np.eye(1), KroneckerNoise(np.eye(1), np.eye(1), distribution="unstated"), [(1,)])

@@ -10,12 +10,14 @@ import auditor
 from auditor.errors import AuditorError, NotApplicable
 from auditor.numerics.random_streams import stream
 from auditor.registry import get
+from auditor.schemes import masking
 from auditor.schemes.base.scheme import TableMoments
 from auditor.schemes.masking.condensation import drawn_alike
 from auditor.schemes.masking.groups import in_deviations, mdav, means, nearest_to_random, runs
 from auditor.schemes.masking.multiplicative_noise import factors
 from auditor.schemes.masking.rank_swapping import partners
 from auditor.schemes.masking.rounding import rounded
+from auditor.testing import ContractError, check_scheme
 
 
 def column(*values):
@@ -116,13 +118,23 @@ def test_linear_attacks_go_by_the_law_and_those_by_densities_do_not_apply():
         auditor.attack("map-estimate", release, prior="histogram")
 
 
+def test_factors_other_than_those_stated_are_found_out(monkeypatch):
+    check_scheme(get("scheme", "multiplicative-noise"), {"logs": True})
+    drawn = masking.multiplicative_noise.factors
+    for wrong in (lambda level, *more: drawn(1.1 * level, *more), lambda level, shape, *more: drawn(level, (shape[0], 1), *more)):
+        monkeypatch.setattr(masking.multiplicative_noise, "factors", wrong)
+        with pytest.raises(ContractError, match="follows its law"):
+            check_scheme(get("scheme", "multiplicative-noise"))
+
+
 def test_theory_of_multiplicative_noise_is_met_over_replicates():
     result = auditor.run({
         "data": {"source": "inline", "values": {"age": people(80)[:, 0].tolist(), "income": people(80)[:, 1].tolist()}}, "seed": 3,
         "schemes": [{"name": "multiplicative-noise", "levels": [0.1, 0.3]}], "attacks": ["ndr", "llse"], "knowledge": ["perfect"],
-        "coalitions": ["subsets"], "replicates": 40, "expect": [{"matches-theory": {}}, {"collusion-gain": {"coalition": "all", "at-least": 0.1}}],
+        "coalitions": ["subsets"], "replicates": 40,
+        "expect": [{"matches-theory": {}}, {"collusion-gain": {"coalition": "all", "at-least": 0.1}}, {"noise-follows-law": {"resolution": 0.9}}],
     })  # fmt: skip
-    assert [each.status for each in result.expectations] == ["holds", "holds"]
+    assert [each.status for each in result.expectations] == ["holds", "holds", "holds"]
 
 
 # -- groups: micro-aggregation and condensation ------------------------------------------------------------------------
@@ -296,6 +308,30 @@ def test_a_copy_that_is_nearly_the_table_is_found_out_from_known_records(scheme,
     assert found.normalized_error < 0.1
 
 
+@pytest.mark.parametrize(("scheme", "level"), [("condensation", 600), ("micro-aggregation", 600), ("data-swapping", 1.0), ("top-coding", 0.999)])
+def test_a_mask_that_tells_nothing_is_acquitted(scheme, level):
+    release = auditor.perturb(people(), scheme, [level], seed=1)
+    assert auditor.attack("known-io-regression", release, knowledge={"known-records": 100}).normalized_error > 0.9
+
+
+@pytest.mark.parametrize(("scheme", "level"), [("condensation", 3), ("micro-aggregation", 3), ("rank-swapping", 0.5), ("data-swapping", 0.5),
+                                               ("resampling", 1), ("rounding", 1.0), ("top-coding", 0.2), ("sampling", 0.5)])  # fmt: skip
+def test_ties_and_columns_that_do_not_vary_are_masked_too(scheme, level):
+    X = np.column_stack([np.full(30, 7.0), np.arange(30) % 3, np.zeros(30)])
+    Y = made(scheme).mask(X, level, rng())
+    assert np.isfinite(Y).all()
+    np.testing.assert_array_equal(Y[:, 2], 0.0)
+    np.testing.assert_allclose(Y[:, 0], 7.0)
+
+
+def test_groups_take_time_by_the_square_of_the_records_over_k():
+    scheme = made("micro-aggregation")
+    assert scheme.making_seconds([10], 20_000, 2) == pytest.approx(4 * scheme.making_seconds([10], 10_000, 2))
+    assert scheme.making_seconds([5, 5], 10_000, 2) == pytest.approx(4 * scheme.making_seconds([10], 10_000, 2))
+    assert made("condensation").making_seconds([10], 10_000, 2) < scheme.making_seconds([10], 10_000, 2)
+    assert made("micro-aggregation", method="univariate").making_seconds([10], 10_000, 2) == 0.0
+
+
 def audited(scheme, seed=0, **parameters):
     X = people(300)
     result = auditor.run({
@@ -327,3 +363,17 @@ NO_LEVEL = [("rounding", -0.5), ("top-coding", 0.0), ("top-coding", 1.0), ("mult
 def test_a_level_that_cannot_be_is_refused(scheme, level):
     with pytest.raises(AuditorError, match="level 1 must be"):
         auditor.perturb(people(20), scheme, [level], seed=1)
+
+
+def test_figures_do_not_depend_on_the_attacks_that_other_draws_are_shared_with():
+    X = people(120)
+
+    def found(*attacks):
+        result = auditor.run({
+            "data": {"source": "inline", "values": {"age": X[:, 0].tolist(), "income": X[:, 1].tolist()}}, "seed": 4, "attacks": [*attacks],
+            "schemes": [{"name": "rank-swapping", "levels": [0.1, 0.1]}], "knowledge": [{"known-records": 30}], "coalitions": ["subsets"],
+        })  # fmt: skip
+        return [m for m in result.measurements if m.attack == "ndr"]
+
+    first = {"name": "known-io-regression", "coalitions": [[1]]}
+    assert found(first, "ndr") == found("ndr")

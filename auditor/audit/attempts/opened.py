@@ -42,6 +42,8 @@ class Opened:
         Whether an expectation asks what pooling buys.
     redraws : dict
         By label of a state of knowledge: other draws that attacks share.
+    again : dict
+        Other draws of the whole release that attacks share, if they are small.
     """
 
     scenario: Scenario
@@ -50,7 +52,7 @@ class Opened:
     coalitions: Sequence[Coalition]
     pooling: bool = False
     redraws: dict[str, Redraws] = field(default_factory=dict, repr=False)
-    _again: dict[int, Opened] = field(init=False, default_factory=dict, repr=False)
+    again: dict[int, Opened] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -88,7 +90,7 @@ class Opened:
             return self
         release = WhiteRelease.of(self.release, law.serial)
         copies = replace(self.gathered.copies, law=replace(law, serial=None), blocks=release.blocks)
-        return replace(self, release=release, gathered=Gathered(copies, self.gathered.rows))
+        return replace(self, release=release, gathered=Gathered(copies, self.gathered.rows), again={})
 
     def released_again(self, draws: int) -> Iterator[Opened]:
         """Yield so many other draws of this release; none where one takes long (several blocks), or copies are not ours to draw."""
@@ -98,14 +100,14 @@ class Opened:
             return
         few = table_values * release.copies * draws <= BLOCK_VALUES  # small ones are kept for the next attack
         for number in range(draws):
-            if number in self._again:
-                yield self._again[number]
+            if number in self.again:
+                yield replace(self.again[number], coalitions=self.coalitions)
                 continue
             other = replace(self.scenario, seed=seed_of(key.audit_seed, key.scheme, key.replicate, number))
             drawn = open_release(other, release.table, release.moments, release.use, release.levels, key.replicate)
             made = Opened.of(other, drawn, self.coalitions)
             if few:
-                self._again[number] = made
+                self.again[number] = made
             yield made
 
     @cached_property

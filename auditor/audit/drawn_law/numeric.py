@@ -13,10 +13,13 @@ from auditor.audit.drawn_law.last_digits import last_digits_test
 from auditor.audit.drawn_law.moments import moment_tests, some_copies
 from auditor.audit.drawn_law.rows import row_tests
 from auditor.numerics.blocks import block_head, row_blocks
-from auditor.numerics.moments import Moments
+from auditor.numerics.moments import Moments, of_rows
 from auditor.results.evidence import LawTest
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Array
+
+GROUPS = 20
+"""Runs of rows that moments are taken of where the rows are all there."""
 
 
 def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments]) -> list[LawTest]:
@@ -38,6 +41,8 @@ def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments])
     if law is None or not groups or (transformed is not None and not transformed.rigid):
         return []
     names = release.table.attributes
+    if law.distribution == "unstated":
+        return _tests_of_draws(release, names)
     tests = moment_tests(law, groups, names)
     if release.key.replicate == 1:
         chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
@@ -50,6 +55,23 @@ def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments])
             digits = last_digits_test(law.of(chosen), rows.x, y, names, chosen)
             tests += [] if digits is None else [digits]
     return tests
+
+
+def _tests_of_draws(release: Release, names: Sequence[str]) -> list[LawTest]:
+    """Return the same for what was drawn for noise that hangs on the values, where the scheme tells it apart; of copies on no grid."""
+    if release.key.replicate > 1 or release.key.grid:
+        return []
+    x, *copies = (np.concatenate(part) for part in zip(*((x, *ys) for x, ys in looked_at(release, law_rows(release))), strict=True))
+    found = release.scheme.drawn_apart(release.levels, x, copies)
+    return [] if found is None else tests_on_rows(*found, names)
+
+
+def tests_on_rows(x: Array, copies: Sequence[Array], law: NoiseLaw, names: Sequence[str]) -> list[LawTest]:
+    """Return one test a statistic of copies that are all there: of their moments, by runs of rows, and row by row."""
+    size = max(1, len(x) // GROUPS)
+    groups = [of_rows([part[a : a + size] for part in (x, *copies)], x.mean(axis=0)) for a in range(0, len(x) - size + 1, size)]
+    chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
+    return [*moment_tests(law, groups, names), *row_tests(law.of(chosen), rows_of([(x, copies)], chosen, False), names, chosen)]
 
 
 def law_rows(release: Release) -> int:

@@ -75,33 +75,37 @@ def least_errors(records: RecordLaw, attributes: Sequence[str], K_X: Array, law:
     Raises
     ------
     NotApplicable
-        The entropy is not known: noise on a lattice, uniform noise that is correlated between attributes, or shapes mixed across copies
-        of what is not normal.
+        The entropy is not known: of noise without a stated distribution or on a lattice, of uniform noise that is correlated between
+        attributes, and of records that are not normal under noise that mixes shapes.
     """
     if records.normal and law.distribution == "gaussian":
-        return np.array([_normal_errors(K_X, law.of(coalition)) for coalition in coalitions])
+        return _normal_errors(K_X, law, coalitions)
     if not isinstance(law, KroneckerNoise):
         raise NotApplicable("noise that mixes shapes across copies has no entropy that is known but under normal records")
-    if law.distribution not in ("gaussian", "uniform", "laplace"):
+    noises = [law.density_at(1.0, j) for j in range(len(attributes))]
+    if any(noise.on_lattice for noise in noises):
         raise NotApplicable("noise on a lattice tells what lies below its unit of values that are on none")
     if law.distribution != "gaussian" and not _diagonal(law.shape):
         raise NotApplicable(f"{law.distribution} noise that is correlated between attributes is not {law.distribution} in any one of them")
     K, r = given_others(K_X) if records.normal else np.diag(K_X), given_others(law.shape)
     found = np.empty((len(coalitions), len(attributes)))
     for j, name in enumerate(attributes):
-        told = _Told(NORMAL if records.normal else records.shapes[name], law.density_at(1.0, j))
+        told = _Told(NORMAL if records.normal else records.shapes[name], noises[j])
         for b, coalition in enumerate(coalitions):
             found[b, j] = K[j] * told.power_left([math.sqrt(level * r[j] / K[j]) if K[j] > 0 else 0.0 for level in levels(law, coalition)])
     return found
 
 
-def _normal_errors(K_X: Array, law: NoiseLaw) -> Array:
-    """Return ``diag(K_X − K_XY K_Y⁻¹ K_YX)``, shape (N,): li2012 (7)."""
+def _normal_errors(K_X: Array, law: NoiseLaw, coalitions: Sequence[Coalition]) -> Array:
+    """Return ``diag(K_X − K_XY K_Y⁻¹ K_YX)`` of each coalition, shape (B, N): li2012 (7)."""
     if isinstance(law, KroneckerNoise):
-        return np.diag(Pencil.of(K_X, law.shape).error(best_unbiased_combination(law.level_covariance)[1]))
-    K_XY = np.tile(K_X, law.copies)
-    K_Y = np.tile(K_X, (law.copies, law.copies)) + law.covariance
-    return np.clip(np.diag(K_X - regression(K_XY, K_Y) @ K_XY.T), 0.0, None)
+        pencil = Pencil.of(K_X, law.shape)
+        return np.array([np.diag(pencil.error(np.array(levels(law, coalition)[0]))) for coalition in coalitions])
+    found = np.empty((len(coalitions), len(K_X)))
+    for b, held in enumerate(map(law.of, coalitions)):
+        K_XY, K_Y = np.tile(K_X, held.copies), np.tile(K_X, (held.copies, held.copies)) + held.covariance
+        found[b] = np.clip(np.diag(K_X - regression(K_XY, K_Y) @ K_XY.T), 0.0, None)
+    return found
 
 
 def levels(law: KroneckerNoise, coalition: Coalition) -> list[float]:

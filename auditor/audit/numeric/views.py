@@ -26,7 +26,7 @@ from auditor.numerics.moments import Awaited, Moments, of_rows
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import TableMoments
 from auditor.schemes.base.transform import Transformed
-from auditor.types import Blocks
+from auditor.types import Array, Blocks
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,8 @@ class Gathered:
         Whether copies of other columns, which are in no moments, hold finite numbers only.
     noise : EstimatedNoise or None
         What original and copies say of the noise of copies from files; to be set before any view is asked for.
+    told_values : bool
+        Whether an attack has asked which values the table has, since this was last put to False.
     """
 
     def __init__(self, copies: ReleasedCopies, rows: RowSelection, stripes: Iterable[Stripe] | None = None, late: bool = False) -> None:
@@ -109,6 +111,7 @@ class Gathered:
         self.groups = [whole.groups[number] for number in sorted(whole.groups)]
         self._views: dict[str, View] = {}
         self.noise: EstimatedNoise | None = None
+        self.told_values = False
 
     @property
     def law(self) -> NoiseLaw | None:
@@ -138,7 +141,7 @@ class Gathered:
     def _given(self, knowledge: Knowledge) -> Given:
         """Return what this knowledge gives beside the copies."""
         if isinstance(knowledge, (Perfect, KnownAttributes)):
-            return ExactMoments(self.copies.moments.mean, self.copies.moments.covariance, self.copies.table.shares)
+            return ExactMoments(self.copies.moments.mean, self.copies.moments.covariance, self._shares)
         chosen = self._chosen.get(key_of(knowledge))
         if chosen is None:
             return NOTHING
@@ -163,6 +166,10 @@ class Gathered:
         if stated is not None:
             model = LinearModel(target, places, np.array(stated.coefficients), stated.intercept, stated.variance)
         return ModelledMoments(copies, model, (mean[places], K_X[np.ix_(places, places)]) if knowledge.known else None)
+
+    def _shares(self, column: int) -> tuple[Array, Array]:
+        self.told_values = True
+        return self.copies.table.shares(column)
 
     def _of_copies(self, moments: Moments) -> Moments:
         """Return the moments of the copies as released, without the original."""

@@ -294,8 +294,20 @@ class Scheme(Plugin):
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
         """Return the exact law of the noise in copies at these levels, or None when the scheme has none to state."""
 
+    def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
+        """Return seconds that copies take beside a draw for every value, on one core: none unless a scheme knows better."""
+        return 0.0
+
     def transformed(self, levels: Sequence[float], table: TableMoments, key: Key) -> Transformed | None:
         """Return what was done to copies that are the original plus noise until a square matrix is applied; None for any others."""
+        return None
+
+    def drawn_apart(self, levels: Sequence[float], x: Array, copies: Sequence[Array]) -> tuple[Array, list[Array], NoiseLaw] | None:
+        """Return what was drawn, apart from the values that it was done to, for tests of a scheme whose law is ``unstated``.
+
+        Of some rows: points of shape (r, N), copies that are these plus noise, and the law of that noise, which is independent of
+        the points. None where a scheme has no such noise.
+        """
         return None
 
     def facts(self, levels: Sequence[float], table: TableMoments) -> dict[str, float]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from auditor.numerics.random_streams import Rng
 from auditor.registry import register
-from auditor.schemes.masking.groups import in_deviations, nearest_to_random
+from auditor.schemes.masking.groups import GROUP, grouping_seconds, in_deviations, nearest_to_random
 from auditor.schemes.masking.masked import MaskedScheme, check_sizes
 from auditor.types import Array
 
@@ -42,6 +42,10 @@ class Condensation(MaskedScheme):
     def least_rows(self, levels: Sequence[float]) -> int:
         """Return k."""
         return int(max(levels))
+
+    def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
+        """Return what groups and draws of each take."""
+        return sum(grouping_seconds(rows, width, k) / 2.0 + GROUP * rows / k for k in levels)
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
         """Return draws in the place of records."""

@@ -23,7 +23,7 @@ from pydantic import Field
 
 from auditor.numerics.random_streams import Rng
 from auditor.registry import PluginParameters, register
-from auditor.schemes.masking.groups import in_deviations, mdav, means, runs
+from auditor.schemes.masking.groups import grouping_seconds, in_deviations, mdav, means, runs
 from auditor.schemes.masking.masked import MaskedScheme, check_sizes
 from auditor.types import Array
 
@@ -50,6 +50,10 @@ class MicroAggregation(MaskedScheme):
     def least_rows(self, levels: Sequence[float]) -> int:
         """Return k."""
         return int(max(levels))
+
+    def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
+        """Return what groups of whole records take."""
+        return sum(grouping_seconds(rows, width, k) for k in levels) if self.parameters.method == "mdav" else 0.0
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
         """Return the table's group means."""

@@ -30,6 +30,9 @@ from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments
 from auditor.types import Array
 
+FAR_FROM_ZERO = 1e-3
+"""Share of a column's size from which a value tells its factor well."""
+
 
 @register
 class MultiplicativeNoise(Scheme):
@@ -57,6 +60,18 @@ class MultiplicativeNoise(Scheme):
         """Return the exact covariance of ``Y − X``, which is all that is stated of it."""
         squares = np.diag(table.covariance) + table.mean**2
         return KroneckerNoise(np.diag(self.factor_variances(levels)), np.diag(squares), distribution="unstated")
+
+    def drawn_apart(self, levels: Sequence[float], x: Array, copies: Sequence[Array]) -> tuple[Array, list[Array], KroneckerNoise]:
+        """Return rows without values near 0, in units of each column, and ``√v g`` added to them: Gaussian, independent of all else."""
+        unit = np.sqrt(np.square(x).mean(axis=0))
+        rows = (np.abs(x) > FAR_FROM_ZERO * unit).all(axis=1)
+        ratios = [copy[rows] / x[rows] for copy in copies]
+        if self.parameters.logs:
+            drawn = [np.log(ratio) + level / 2.0 for ratio, level in zip(ratios, levels, strict=True)]
+        else:
+            drawn = [ratio - 1.0 for ratio in ratios]
+        points = x[rows] / unit
+        return points, [points + noise for noise in drawn], KroneckerNoise(np.diag(levels), np.eye(x.shape[1]))
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> FactorSampler:
         """Return what multiplies the rows."""

@@ -1,0 +1,116 @@
+"""No attack does better than is proved to be possible: errors beside their bounds, in every cell that has one.
+
+| bound | of | allowed for |
+| --- | --- | --- |
+| the least that copies leave possible | every attack that was told no true values | the cell's error bar, and chance |
+| what a theorem says an attack's error is at least, and at most | that attack | rounding alone: it is sure |
+
+The first holds on average over tables drawn from the declared law. In one table of n records even the best attack's mean squared error,
+of errors that are normal, has a standard error of √(2/n) of itself; so much is added to the cell's own, which is of the noise alone.
+
+Who was told true values of some attributes, or which values the table has (the table's distribution, which ``perfect`` knowledge gives to
+those who ask for it), knows more than copies tell, and is left out: of 200 records under weak noise such an attack errs by a third.
+
+A cell below its bound says that somebody sees more than records of the declared law through noise of the stated one: that copies, or
+records, are not what is said of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from auditor.expectations.base import Expectation, Judgement, copies_released, selector
+from auditor.expectations.metric import LEVEL, ROUNDING, measured_at
+from auditor.numerics.statistics import Z_95, holm, one_sided
+from auditor.registry import register
+from auditor.results.evidence import Evidence
+from auditor.results.in_clear import in_clear
+from auditor.results.records import Measurement, cells, pooled, uncertainty
+
+ERROR, FLOOR, CEILING = "normalized_error", "error_floor", "error_ceiling"
+COARSE = 0.5
+"""Half an interval, as a share of the bound, from which a cell that is above it shows nothing."""
+
+
+@register
+class AboveBound(Expectation):
+    """No error is below the least that is proved possible from the copies, nor outside what theorems say of its attack."""
+
+    name = "above-bound"
+    reference = "cover2006, Theorem 8.6.6"
+    needs_metrics = (FLOOR,)
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """Return the verdict over every selected cell that has a bound."""
+        copies = copies_released(evidence)
+        errors = [r for r in evidence.measurements if selector(self.parameters, ERROR, copies)(r) and r.status == "ok"]
+        bounds = {_key(group[0]): pooled(group)[0] for metric in (FLOOR, CEILING) for group in
+                  cells(r for r in evidence.measurements if r.metric == metric and r.status == "ok").values()}  # fmt: skip
+        rows = {(str(release.sweep), release.scheme): release.rows for release in evidence.releases}
+        told = {(str(release.sweep), release.scheme, *who) for release in evidence.releases for who in release.facts.get("told", ())}
+        found = list[Side]()
+        for group in cells(errors).values():
+            first, where = group[0], (str(group[0].sweep), group[0].scheme)
+            copies_alone = not in_clear(first.knowledge) and (*where, first.attack, first.knowledge) not in told
+            found += _sides(group, bounds, rows[where], copies_alone)
+        return _judged(found)
+
+
+class Side(NamedTuple):
+    """A cell and one of its bounds: ``sign`` 1 if it is to be above, −1 below; ``error`` of their difference."""
+
+    cell: Sequence[Measurement]
+    bound: float
+    sign: float
+    error: float
+    what: str
+
+    @property
+    def slack(self) -> float:
+        """How far the cell is on the right side."""
+        return self.sign * (pooled(self.cell)[0] - self.bound)
+
+    @property
+    def coarse(self) -> bool:
+        """Whether the cell is measured too coarsely to show that it is not on the wrong side."""
+        return self.slack < Z_95 * self.error and Z_95 * self.error > COARSE * self.bound + ROUNDING
+
+
+def _sides(cell: Sequence[Measurement], bounds: dict[tuple[object, ...], float], rows: int, copies_alone: bool) -> list[Side]:
+    """Return a cell beside each of its bounds; ``copies_alone``: whether its attack was told no true values."""
+    first, found = cell[0], list[Side]()
+    floor = bounds.get(_key(first._replace(metric=FLOOR, attack=None, knowledge=None)))
+    if floor is not None and copies_alone:
+        error = math.hypot(uncertainty(cell), floor * math.sqrt(2.0 / rows))
+        found.append(Side(cell, floor, 1.0, error, "from copies alone no attack can leave less than"))
+    for metric, sign, what in ((FLOOR, 1.0, "a theorem says at least"), (CEILING, -1.0, "a theorem says at most")):
+        bound = bounds.get(_key(first._replace(metric=metric)))
+        if bound is not None:
+            found.append(Side(cell, bound, sign, 0.0, what))
+    return found
+
+
+def _key(record: Measurement) -> tuple[object, ...]:
+    return (str(record.sweep), *record[1:5], record.attribute, record.metric)
+
+
+def _judged(found: Sequence[Side]) -> Judgement:
+    if not found:
+        return Judgement("undecided", "no selected cell has a bound")
+    p = holm([one_sided(side.slack, -ROUNDING, side.error) for side in found])
+    wrong = sum(each <= LEVEL for each in p)
+    coarse = [side for side in found if side.coarse]
+    place = min(range(len(found)), key=lambda k: (p[k], found[k].slack / (found[k].error or ROUNDING)))
+    side = found[place]
+    value, bound = pooled(side.cell)[0], side.bound
+    bar = f" ± {Z_95 * side.error:.2g}" if side.error else ""
+    where = f"{value:.4g}{bar} where {side.what} {bound:.4g} ({measured_at(side.cell[0])})"
+    counted = f"{len(found)} {'bound' if len(found) == 1 else 'bounds'} on errors"
+    if wrong:
+        return Judgement("fails", f"{wrong} of {counted} {'is' if wrong == 1 else 'are'} broken; the worst: {where}", value, bound)
+    if coarse:
+        why = f"{len(coarse)} of {counted} are of cells measured too coarsely to tell; add rows or replicates"
+        return Judgement("undecided", why, value, bound)
+    return Judgement("holds", f"{counted} kept; the nearest: {where}", value, bound)

@@ -1,0 +1,169 @@
+"""Errors beside their bounds: judged on made measurements, on honest releases, and on releases whose copies are not what is stated of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import auditor
+from auditor.expectations.above_bound import AboveBound
+from auditor.plugin import AdditiveScheme, Affine, LinearAttack, Moments, Step, View
+from auditor.registry import lent
+from auditor.results.evidence import Evidence, ReleaseEvidence
+from auditor.results.records import Measurement
+
+ROWS = 5000  # √(2/n) is 2 %
+
+
+def record(value: float, error: float | None = 0.01, **changes: Any) -> Measurement:
+    fields: dict[str, Any] = {
+        "sweep": {}, "scheme": "s", "knowledge": "perfect", "attack": "llse", "coalition": (1,), "levels": (0.5,), "replicate": 1,
+        "attribute": "*", "metric": "normalized_error", "value": value, "std_error": error, "ci_low": None, "ci_high": None, "theory": None,
+        "status": "ok", "reason": None, "error_bar": "closed-form",
+    }  # fmt: skip
+    return Measurement(**(fields | changes))
+
+
+def floor(value: float, **changes: Any) -> Measurement:
+    return record(value, None, **({"metric": "error_floor", "attack": None, "knowledge": None, "error_bar": "none"} | changes))
+
+
+def judged(*records: Measurement, **parameters: Any) -> Any:
+    expectation = AboveBound(AboveBound.Parameters(**parameters))
+    return expectation.judge(Evidence(records, [ReleaseEvidence({}, "s", "corner-wave", 2, 1, ROWS)]))
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "status"),
+    [
+        (0.60, 0.01, "holds"),
+        (0.50, 0.0, "holds"),  # met exactly, as by the best linear attack on normal records
+        (0.49, 0.0, "holds"),  # one standard error of the table's own luck, √(2/5000)·½ = 0.01
+        (0.45, 0.0, "fails"),  # five of them
+        (0.45, 0.05, "holds"),  # ± 0.1 is a fifth of the bound, and within it
+        (0.45, 0.2, "undecided"),  # ± 0.4 tells nothing
+        (1.20, 0.2, "holds"),  # but what is far above is
+    ],
+)
+def test_an_error_beside_what_no_attack_can_leave(value: float, error: float, status: str) -> None:
+    assert judged(record(value, error), floor(0.5)).status == status
+
+
+def test_without_an_error_bar_a_cell_below_tells_nothing() -> None:
+    bare = record(0.45, None, error_bar="replicates-needed")
+    assert judged(bare, floor(0.5)).status == "undecided"
+
+
+def test_the_bound_is_that_of_the_same_coalition_and_attribute() -> None:
+    records = [record(0.3, 0.0, coalition=(1, 2)), floor(0.5), floor(0.2, coalition=(1, 2)), floor(0.4, coalition=(1, 2), attribute="x")]
+    found = judged(*records)
+    assert (found.status, found.bound) == ("holds", 0.2)
+    assert judged(record(0.3, 0.0, attribute="x", coalition=(1, 2)), *records, attribute="x").status == "fails"
+
+
+def test_who_knows_attributes_sees_more_than_copies_and_is_not_judged_by_what_they_leave() -> None:
+    assert judged(record(0.1, 0.0, knowledge="known-attributes(x)"), floor(0.5)).why == "no selected cell has a bound"
+
+
+@pytest.mark.parametrize(("low", "high", "status"), [(0.4, 0.6, "holds"), (0.5, 0.5, "holds"), (0.501, 0.6, "fails"), (0.4, 0.499, "fails")])
+def test_a_theorem_on_one_attack_is_held_to_rounding_whatever_the_error_bar(low: float, high: float, status: str) -> None:
+    own = {"attack": "llse", "knowledge": "perfect"}
+    bounds = [floor(low, **own), floor(high, metric="error_ceiling", **own)]
+    assert judged(record(0.5, 0.2), *bounds).status == status
+    assert judged(record(0.5, 0.2, attack="other"), *bounds).status == "undecided"  # it says nothing of another attack
+
+
+def test_many_cells_are_allowed_the_unluckiest() -> None:
+    """2.2 standard errors below are a refutation of one cell, and not of one of a hundred."""
+    unlucky, far = record(0.478, 0.0, coalition=(7,)), [record(0.9, 0.0, coalition=(k,)) for k in range(100, 200)]
+    floors = [floor(0.5, coalition=each.coalition) for each in (unlucky, *far)]
+    assert judged(unlucky, *floors).status == "fails"
+    assert judged(unlucky, *far, *floors).status == "holds"
+
+
+# -- audits ------------------------------------------------------------------------------------------------------------
+
+
+class Stated(AdditiveScheme):
+    """Fresh white noise of the levels that are asked for, as stated."""
+
+    name = "stated"
+    quiet = 1.0
+    mirrored = False
+
+    def level_covariance(self, levels: Any) -> Any:
+        """Return the levels, and nothing between copies."""
+        return np.diag(np.asarray(levels, dtype=float))
+
+    def plan(self, levels: Any, existing: int = 0) -> Any:
+        """Return one step a copy; mirrored, all of them turn the first's noise about."""
+        return [
+            Step(copy, ((0, 1.0),), ((1 if self.mirrored else copy, (-1.0) ** copy * float(np.sqrt(self.quiet * level))),))
+            for copy, level in enumerate(levels, start=1) if copy > existing
+        ]  # fmt: skip
+
+
+def verdict(scheme: type[AdditiveScheme], attack: type[LinearAttack] | None = None, **more: Any) -> Any:
+    scenario = {
+        "seed": 9, "data": {"source": "gaussian", "rows": 2000, "covariance": [[4.0, 1.0], [1.0, 1.0]]},
+        "schemes": [{"name": scheme.name, "levels": [0.5, 0.6]}], "measures": ["error-bounds"], "coalitions": ["singles", "all"],
+        "attacks": ["llse" if attack is None else attack.name, "svd-filter"], "expect": ["above-bound"],
+    }  # fmt: skip
+    with lent("scheme", scheme), lent("attack", *([attack] if attack else [])):
+        return auditor.run(scenario | more).expectations[0]
+
+
+def test_copies_that_are_what_they_are_said_to_be_are_acquitted() -> None:
+    assert verdict(Stated).status == "holds"
+
+
+@pytest.mark.parametrize("leak", [{"quiet": 0.8}, {"mirrored": True}])
+def test_less_noise_than_stated_and_noise_that_cancels_are_found(leak: dict[str, Any]) -> None:
+    """The latter in no single copy: only who pools both is below what independent copies leave."""
+    found = verdict(type("Leaky", (Stated,), {"__doc__": Stated.__doc__, **leak}))
+    assert found.status == "fails"
+    assert "mirrored" not in leak or "copies 1, 2" in found.why, found.why
+
+
+def test_who_is_told_the_table_s_values_is_no_proof_against_an_honest_release() -> None:
+    """Of 200 values known, weak noise leaves a third of what copies alone do: the bound is broken, and nobody is to blame."""
+    known = {"name": "map-estimate", "prior": "known", "estimate": "mean"}
+    scenario = {
+        "seed": 1, "data": {"source": "gaussian", "rows": 200, "covariance": [[4.0]]}, "measures": ["error-bounds"],
+        "schemes": [{"name": "independent", "levels": [1e-5]}], "attacks": ["llse", known, known | {"id": "learnt", "prior": "histogram"}],
+        "expect": ["above-bound", {"above-bound": {"attack": "map-estimate"}}],
+    }  # fmt: skip
+    result = auditor.run(scenario)
+    figures = {(r.metric, r.attack): r.value or 0.0 for r in result.measurements if r.attribute == "*"}
+    assert figures["normalized_error", "map-estimate"] < 0.5 * figures["error_floor", None]
+    assert [(record.status, record.why.partition(";")[0]) for record in result.expectations] == [
+        ("holds", "2 bounds on errors kept"), ("undecided", "no selected cell has a bound"),
+    ]  # fmt: skip
+
+
+class Boasting(LinearAttack):
+    """The copy as it is, with a theorem that it cannot keep."""
+
+    name = "boasting"
+
+    def affine(self, view: View) -> Affine:
+        """Return the first copy."""
+        return Affine(np.eye(view.width, view.width * len(view.copies)), np.zeros(view.width))
+
+    def error_bounds(self, view: View, joint: Moments) -> tuple[float, float]:
+        """Return a promise of no error at all."""
+        return 0.0, 1e-6
+
+
+def test_a_theorem_that_is_none_is_found() -> None:
+    found = verdict(Stated, Boasting)
+    assert found.status == "fails"
+    assert "a theorem says at most" in found.why
+
+
+def test_where_nothing_is_known_it_is_undecided_and_it_asks_for_its_measure() -> None:
+    assert verdict(Stated, data={"source": "iris"}, attacks=["llse"]).status == "undecided"
+    with pytest.raises(auditor.ScenarioError, match="error-bounds"):
+        verdict(Stated, measures=[])

@@ -1,0 +1,56 @@
+"""What is proved of errors stands beside those measured in every report, and nowhere that it is not known."""
+
+from __future__ import annotations
+
+import pytest
+
+import auditor
+from auditor import registry
+from auditor.results.model import AuditResult
+from reports.figures.matrix import matrix
+from reports.figures.reading import Reading
+from reports.wording.bounds import bounds_of, least_possible
+
+
+@pytest.fixture(scope="module")
+def bounded() -> AuditResult:
+    """Two copies of normal records of variance 4, noise of variance 4 and 12: 1/2 and 3/4 of it are left, and of both 3/7."""
+    return auditor.run({
+        "seed": 4, "data": {"source": "gaussian", "rows": 400, "covariance": [[4.0, 0.0], [0.0, 4.0]], "exact": True},
+        "schemes": [{"name": "independent", "id": "a<b>", "levels": [1.0, 3.0], "noise": {"variance": 4.0}}, {"name": "rotation"}],
+        "knowledge": ["perfect", {"known-attributes": ["x1"]}], "coalitions": ["singles", "all"],
+        "attacks": ["llse", "spectral-filter", "partial-disclosure"], "measures": ["error-bounds"],
+    })  # fmt: skip
+
+
+def test_the_least_of_each_scheme_whose_bound_is_known(bounded: AuditResult) -> None:
+    assert least_possible(Reading(bounded), 0) == [("a<b>", "42.9 % from both copies")]
+
+
+def test_a_cell_s_detail_has_what_is_proved_of_it(bounded: AuditResult) -> None:
+    reading = Reading(bounded)
+    found = {(row.attack, row.knowledge): dict(bounds_of(reading, row.cells[0])) for row in matrix(reading)}
+    everybody, own = "From copies alone no attack leaves less than", "By a theorem on this attack"
+    assert found["llse", "perfect"] == {everybody: "0.429, on average"}
+    assert set(found["spectral-filter", "perfect"]) == {everybody, own}
+    low, to, high = found["spectral-filter", "perfect"][own].split()
+    assert to == "to"
+    assert float(low) <= float(high)
+    assert everybody not in found["partial-disclosure", "known-attributes(x1)"]  # it sees more than the copies
+    assert all(bounds_of(reading, row.cells[1]) == [] for row in matrix(reading))
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "html"])
+def test_every_report_says_so(bounded: AuditResult, quickstart: AuditResult, form: str) -> None:
+    renderer = registry.get("renderer", form)()
+    said = " ".join(renderer.render([bounded]).split()).replace("\u00a0", " ")
+    assert "Proved: to whoever has copies alone so much of the variance stays unknown on average, whatever the attack: 42.9 %" in said
+    assert "42.9 % from both copies" in said
+    assert "From copies alone no attack leaves less than" in said
+    assert form != "html" or "a<b>" not in said.replace("<bdi>", "")
+    assert "Proved:" not in renderer.render([quickstart])
+
+
+def test_results_hold_the_figures(bounded: AuditResult) -> None:
+    floors = {(r.coalition, r.attribute): r.value for r in bounded.measurements if r.metric == "error_floor" and r.attack is None and r.value}
+    assert floors == pytest.approx({(c, name): v for c, v in (((1,), 1 / 2), ((2,), 3 / 4), ((1, 2), 3 / 7)) for name in ("x1", "x2", "*")})
