@@ -23,7 +23,7 @@ SLOW = {
     "li2012-example", "li2012-fig2", "li2012-fig3", "li2012-fig4", "li2012-fig4-wisconsin", "li2012-fig5", "lossless-noises",
     "low-order-bits", "nested-anonymity", "population-sample", "record-linkage", "serial", "serial-categories", "strongest-joint",
     "strongest-kinds", "strongest-kinds-mixture", "strongest-kinds-series", "survey-additive", "survey-ica", "survey-kanonymity",
-    "survey-known-sample", "survey-most-exposed", "survey-privacy-measures", "survey-projection", "survey-rotation",
+    "survey-known-sample", "survey-most-exposed", "survey-privacy-measures", "survey-projection", "survey-rare-cells", "survey-rotation",
     "survey-rotation-noise", "survey-tables", "theorem-4", "uniform-quickstart", "with-records", "xiao2009-fig5", "xiao2009-fig6",
     "xiao2009-fig7", "xiao2009-fig8", "xiao2009-fig8-multi-pert",
 }  # fmt: skip

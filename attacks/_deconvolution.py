@@ -127,6 +127,14 @@ class Posterior:
         q, likelihood = zip(*parts, strict=True)
         return np.concatenate(q, axis=1), np.concatenate(likelihood)
 
+    def components(self, u: Array) -> tuple[Array, Array, Array]:
+        """Return the mixture that is left of each row's ``x``: ``q``, (n, K), ``b``, (n, K, r), and ``B``, (K, r, r), the same for all."""
+        V, m = self._prior.covariances, self._prior.means
+        z = self._standardised(u)
+        half_V = self._half @ V  # L⁻¹V: V T⁻¹ V = (L⁻¹V)ᵀ L⁻¹V
+        b = m + np.einsum("ksr,ksn->nkr", half_V, z)
+        return self._chances(z)[0].T, b, V - half_V.swapaxes(1, 2) @ half_V
+
     def mean(self, u: Array) -> Array:
         """Return ``E[x | u] = u − s Σ_k q_k T_k⁻¹ (u − m_k)``, shape (n, r): ``Σ q_k b_k``, written so that without noise it is u."""
         z = self._standardised(u)

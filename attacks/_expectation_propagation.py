@@ -43,6 +43,11 @@ NEARLY_NORMAL = 1.0 / 16.0
 """Excess kurtosis below which Skellam noise is taken for normal: that of a variance of 16 squared steps."""
 THINNEST = 1e6
 """And how many times the rest's variance a likelihood's: a point, as an atom is, is taken to be no narrower."""
+LEAST_TOLD = 1e-9
+"""Share of what is known of a value that all but one likelihood must add for that one to be matched again: of less, differences of two
+precisions are rounding, and what was matched before stays."""
+FURTHEST = 1e6
+"""Deviations of a component from its mean that all but one likelihood may take a value: further, it is rounding that took it there."""
 CHUNK_VALUES = 2**15
 """Numbers of the largest array that is worked on at once: a quarter of a megabyte, of which a dozen stay in the cache."""
 
@@ -233,13 +238,17 @@ def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
         if each is None:
             continue
         column = B[..., a].copy()
-        left = np.maximum(1.0 - p[..., a] * column[..., a], 1e-9)
-        old_h, old_p = h[..., a].copy(), p[..., a].copy()
+        left = 1.0 - p[..., a] * column[..., a]
+        told = left > LEAST_TOLD
+        left = np.where(told, left, 1.0)
+        old_h, old_p, old_C = h[..., a].copy(), p[..., a].copy(), log_C[..., a].copy()
         # all but this: 1/v_c = 1/B_aa − p and m_c/v_c = b/B_aa − h
-        m_c = m[..., a] + (d[..., a] - column[..., a] * (old_h - old_p * m[..., a])) / left
-        log_C[..., a], h[..., a], p[..., a] = each.matched(m_c, column[..., a] / left)
+        off = (d[..., a] - column[..., a] * (old_h - old_p * m[..., a])) / left
+        told &= np.abs(off) <= FURTHEST * np.sqrt(prior.covariances[:, a, a] + GRAIN)[:, None]
+        matched = each.matched(m[..., a] + np.where(told, off, 0.0), np.maximum(column[..., a] / left, GRAIN))
+        log_C[..., a], h[..., a], p[..., a] = (np.where(told, *pair) for pair in zip(matched, (old_C, old_h, old_p), strict=True))
         more = p[..., a] - old_p
-        grown = 1.0 + more * column[..., a]
+        grown = np.maximum(1.0 + more * column[..., a], LEAST_TOLD)  # rounding alone takes it lower
         # (B⁻¹ + more·e_a e_aᵀ)⁻¹ = B − more·B_a B_aᵀ/grown
         d += column * ((h[..., a] - old_h - more * (m[..., a] + d[..., a])) / grown)[..., None]
         B -= column[..., :, None] * (column * (more / grown)[..., None])[..., None, :]

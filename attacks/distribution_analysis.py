@@ -119,11 +119,11 @@ def shortest_interval(prior: Histogram, channel: Channel, copies: Array, confide
     """
     mass, explained = posterior_mass(prior, channel.likelihood(copies, prior.edges))
     y = channel.value(copies)
-    low, high = (np.where(explained, end, y) for end in _shortest(mass, prior.edges, confidence))
+    low, high = (np.where(explained, end, y) for end in shortest(mass, prior.edges, confidence))
     return channel.cut(copies, low, high)
 
 
-def _shortest(mass: Array, edges: Array, confidence: float) -> tuple[Array, Array]:
+def shortest(mass: Array, edges: Array, confidence: float) -> tuple[Array, Array]:
     """Return the shortest interval holding the share, for rows of bin probabilities of shape (b, B)."""
     up = _from_each_edge(mass, edges, confidence)
     down = -_from_each_edge(mass[:, ::-1], -edges[::-1], confidence)[:, ::-1]

@@ -29,6 +29,11 @@ the sample's axes and the copy's, and the copy's noise. Else, or where noisy cop
 Wins with distinct eigenvalues and data that are skewed or off the origin. Fails on data symmetric about 0 along an axis: no statistic can
 tell its signs; and where eigenvalues nearly coincide, as axes are then arbitrary within their plane. Copies with noise are rotated onto
 each other and averaged first (the survey has one copy and no noise).
+
+Not for a random projection, whose matrix turns no axis of the data into one of the copy: averaged over the matrix the copy's covariance is
+``σ² tr K · I`` (liu2008, end of section 4.2). Six skewed attributes whose deviations grow by a fifth each: where 1.7 % of a rotated table's
+variance stays unknown, of a projected one more than by guessing the mean (1.3, ten matrices). But given one matrix it is ``M K Mᵀ``, which
+keeps the widest axis of very uneven data: at growth by a half 0.5, from 0.1 to 1.6.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ Names are those of the rooms they come from; what stands here is what a plugin m
 from __future__ import annotations
 
 from auditor.adversary.affine import Affine, AffineStack
-from auditor.adversary.attack import Attack, Cost, Inferred, LinearAttack, Reconstruction, RowAttack
+from auditor.adversary.attack import Attack, Cost, Inferred, LinearAttack, Reconstruction, Regions, RowAttack
 from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalView, Inference, mask
 from auditor.adversary.given import ExactMoments, KnownPairs, Prior, Records, SampleCounts, SampleMoments, UnpairedRecords
 from auditor.adversary.knowledge import (
@@ -66,7 +66,7 @@ __all__ = [
     "Expectation", "Filter", "Indices", "Inference", "Inferred", "Judgement", "Key", "Knowledge", "KnownAttributes", "KnownPairs",
     "KnownRecords", "KnownSample", "KroneckerNoise", "LinearAttack", "Moments", "NoiseDensity", "NoiseLaw", "NotApplicable", "Perfect",
     "Plugin", "PluginError", "PluginParameters", "Prior", "PublishedModel", "PublishedRules", "Reconstruction", "RecordLaw", "RecordShape",
-    "Records", "Renderer",
+    "Records", "Regions", "Renderer",
     "RowAttack", "SampleCounts", "SampleMoments", "Sampler", "Scheme", "Source", "Step", "Table", "TableMoments", "Transform",
     "TransformScheme", "UniformLaw", "UniformPrior", "UniformScheme", "UnmatchedRecords", "UnpairedRecords", "View", "mask", "register",
     "stream",

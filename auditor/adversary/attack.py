@@ -167,6 +167,26 @@ class Inferred:
     linked: Array = field(repr=False)
 
 
+@dataclass(frozen=True)
+class Regions:
+    """Where an attack claims to have found records whose like are few: ``low ≤ T x ≤ high``.
+
+    Attributes
+    ----------
+    directions : ndarray of shape (N, N)
+        ``T``, what bounds are of: the identity, for bounds of attributes.
+    low, high : ndarrays of shape (b, N)
+        Bounds, record by record; infinite where there are none.
+    claims : ndarray of bool, shape (b,)
+        Of which records one is claimed; bounds of the others are not looked at.
+    """
+
+    directions: Array = field(repr=False)
+    low: Array = field(repr=False)
+    high: Array = field(repr=False)
+    claims: NDArray[np.bool_] = field(repr=False)
+
+
 class Reconstruction:
     """A non-linear attack, fitted to one coalition: rows of copies in, rows of estimates out.
 
@@ -208,6 +228,10 @@ class Reconstruction:
 
     def candidates(self, copies: Sequence[Array]) -> Array | None:
         """Return how many equally likely values would leave as much doubt, ``e^H`` of the posterior, shape (b, N); NaN where unknown."""
+        return None
+
+    def regions(self, copies: Sequence[Array]) -> Regions | None:
+        """Return where it claims to have found records whose like are few; None for an attack that claims no such thing."""
         return None
 
     def likeness(self, known: Array, copies: Sequence[Array]) -> Array | None:

@@ -192,6 +192,14 @@ _WORKS = {
         "R. C.-W. Wong, J. Li, A. W.-C. Fu and K. Wang. (α, k)-anonymity: an enhanced k-anonymity model for privacy-preserving data "
         "publishing. Proceedings of the ACM SIGKDD Conference, 754–759, 2006."
     ),
+    "domingo2004": (
+        "J. Domingo-Ferrer, F. Sebé and J. Castellà-Roca. On the security of noise addition for privacy in statistical databases. Privacy "
+        "in Statistical Databases, LNCS 3050, 149–161, 2004."
+    ),
+    "zhu2004": (
+        "Y. Zhu and L. Liu. Optimal randomization for privacy preserving data mining. Proceedings of the ACM SIGKDD Conference, 761–766, "
+        "2004."
+    ),
     "wang2007": (
         "K. Wang, B. C. M. Fung and P. S. Yu. Handicapping attacker's confidence: an alternative to k-anonymization. Knowledge and "
         "Information Systems 11(3), 345–368, 2007."

@@ -69,6 +69,13 @@ METRICS = {
             "high",
         ),
         Metric(
+            "rare_claimed",
+            "share of records",
+            "Share of the records of which the attack claims a region that holds them and, so it reckons, hardly any other record.",
+            "neither",
+        ),
+        Metric("rare_disclosed", "share of records", "Share of the records that lie in the rare region that is claimed of them.", "high"),
+        Metric(
             "error_quantile",
             "standard deviations",
             "Quantile of the records' absolute errors, as error_quantile(0.5) for the median.",

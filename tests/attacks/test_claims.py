@@ -69,6 +69,10 @@ CLAIMS: dict[str, tuple[Claim, Claim]] = {  # attack: where it succeeds, where i
         Claim("survey-example-3.6", "normalized_error", {"attack": ["em", "iteration", "posterior-mean"], "at-most": 0.013}, "Wins on clustered attributes and bounded noise"),
         Claim("survey-additive", "normalized_error", {"scheme": "strong noise", "attack": ["MAP (learnt prior)", "distribution-analysis", "udr (learnt prior)"], "at-least": 0.9}, "Few records or strong noise make the reconstruction a blur"),
     ),
+    "joint-distribution-analysis": (
+        Claim("survey-rare-cells", "rare_disclosed", {"scheme": "coloured", "attack": "together", "coalition": [1], "at-least": 0.05}, "finds the rare records in it"),
+        Claim("survey-rare-cells", "rare_disclosed", {"scheme": ["white", "coloured"], "attack": "together", "coalition": [3], "at-most": 0.005}, "noise as large as the data it claims hardly anybody"),
+    ),
     "partial-disclosure": (
         Claim("survey-additive", "normalized_error", {"scheme": ["white noise", "strong noise"], "attack": "partial-disclosure", "at-most": 0.05}, "Wins over llse wherever a known attribute is correlated with an unknown one"),
         Claim("survey-tables", "normalized_error", {"attack": "partial-disclosure", "attribute": "x3", "between": [0.265, 0.305]}, "equals it where none is"),

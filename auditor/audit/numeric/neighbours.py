@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from auditor.adversary.attack import Inferred, Reconstruction
+from auditor.adversary.attack import Inferred, Reconstruction, Regions
 from auditor.errors import PluginError
 from auditor.types import Array, Block
 
@@ -121,6 +121,10 @@ class _Inner(Reconstruction):
     def candidates(self, copies: Sequence[Array]) -> Array | None:
         found = self._fitted.candidates(copies)
         return None if found is None else found[self._own]
+
+    def regions(self, copies: Sequence[Array]) -> Regions | None:
+        found, own = self._fitted.regions(copies), self._own
+        return None if found is None else Regions(found.directions, found.low[own], found.high[own], found.claims[own])
 
     def inferred(self, copies: Sequence[Array]) -> Inferred | None:
         return self._fitted.inferred([copy[self._own] for copy in copies])
