@@ -191,10 +191,11 @@ def _section(paper: Paper, texts: dict[int, str]) -> str:
 def _line(row: Row, texts: dict[int, str]) -> str:
     figures = [f"{safe(one.label)}: **{texts[id(one)]}** (`{one.scenario}`)" for one in row.measured]
     tests = [f"held: {_sentence(test)}" for test in row.tests]
+    page = [f"on a page of its own: [{row.page}]({row.page})"] if row.page else []
     todo = [f"*not measured*: {safe(row.todo)}"] if row.todo else []
     prints = safe(row.prints) + (f"<br>*Erratum*: {safe(row.erratum)}" if row.erratum else "")
     lives = "<br>".join(f"`{path}`" for path in row.lives)
-    columns = [places(row.at), safe(row.claim), prints, "<br>".join([*figures, *tests, *todo]), lives]
+    columns = [places(row.at), safe(row.claim), prints, "<br>".join([*figures, *tests, *page, *todo]), lives]
     return f"| {' | '.join(columns)} |\n"
 
 

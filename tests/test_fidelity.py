@@ -44,6 +44,8 @@ ROW = Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",), (Se
         (Row("li2012", ("Theorem 4",), "", "0.5", ("attacks/llse.py",), todo="nobody did"), ["claim is empty"]),
         (Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",)), ["nothing measures it, and no todo says why"]),
         (Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/no.py",), todo="later"), ["attacks/no.py: no such file"]),
+        (Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",), page="glossary.md"), []),
+        (Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",), page="no.md"), ["no.md: no such page"]),
         (Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",), tests=("tests/test_docs.py::test_no",)), ["tests/test_docs.py::test_no: no such test"]),
         (Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",), (Selector("no", "Age", metric="rmse"),)), ["Age: there is no scenario no"]),
         (Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",), (Selector("quickstart", "Age"),)),
