@@ -77,7 +77,7 @@ class RecordLinkage(RowAttack):
 
     name = "record-linkage"
     attack_kind = "naming"
-    reference = "fellegi1969, section 2; liu2008, section 3.5"
+    reference = "fellegi1969; liu2008, section 3.5"
     knowledge = (KnownAttributes.name,)
     assumes = "The adversary knows the law of the noise (not needed by distance), the data's moments, and attributes of its targets."
     wins = (

@@ -73,7 +73,7 @@ class SerialPosterior(CategoricalAttack):
     attack_kind = "serial"
     cost = Cost(0.02, 1e-5)
     serial = True
-    reference = "rabiner1989, section III; xiao2009, section 3"
+    reference = "rabiner1989; xiao2009, section 3"
     knowledge = (Perfect.name, UniformPrior.name)
     assumes = "Rows follow one another (time, place, a sorted file); the adversary knows how copies were made, row by row independently."
     wins = "Wins over posterior wherever a record foretells the next; on records in no order it is posterior."

@@ -7,8 +7,9 @@
 ``lives``   the files of this repository that do it
 ``measured`` figures of scenario runs (`Selector`), filled in by make_fidelity.py
 ``tests``   tests that hold it, where it is a statement to prove and not a figure to measure
+``page``    a page of docs/ with what no scenario measures, made by a command that it names
 ``erratum`` what is printed wrongly, and what is right
-``todo``    why something is not measured; a row needs it, ``measured`` or ``tests``
+``todo``    why something is not measured; a row needs it, ``measured``, ``tests`` or ``page``
 ========== ===================================================================================================
 """
 
@@ -32,8 +33,8 @@ class Selector:
 
     What is looked for is one of: a ``metric``, an ``expectation`` by name, a moment (``figure``: mean, variance, rows) of a ``column``.
     Of measurements the other fields say which; what is left out may be anything, but a single cell must be left, unless ``along`` names
-    the field or the swept path that tells several apart (``only`` some of its values), or ``of`` asks for the ``largest`` or the
-    ``smallest`` of all.
+    the field (``coalition``: by its size; ``level``: of copies alone) or the swept path that tells several apart (``only`` some of its
+    values), or ``of`` asks for the ``largest`` or the ``smallest`` of all.
     """
 
     scenario: str
@@ -75,6 +76,7 @@ class Row:
     lives: tuple[str, ...]
     measured: tuple[Selector, ...] = ()
     tests: tuple[str, ...] = ()
+    page: str = ""
     erratum: str = ""
     todo: str = ""
 
@@ -87,9 +89,11 @@ class Row:
     def problems(self) -> list[str]:
         """What is missing in it, or leads nowhere."""
         found = [f"{needed} is empty" for needed in ("at", "claim", "prints", "lives") if not getattr(self, needed)]
-        if not (self.measured or self.tests or self.todo):
+        if not (self.measured or self.tests or self.page or self.todo):
             found.append("nothing measures it, and no todo says why")
         found += [f"{path}: no such file" for path in self.lives if not (ROOT / path).exists()]
+        if self.page and not (ROOT / "docs" / self.page).is_file():
+            found.append(f"{self.page}: no such page")
         found += [f"{test}: no such test" for test in self.tests if not is_test(test)]
         found += [f"{selector.label or selector.scenario}: {selector.problem}" for selector in self.measured if selector.problem]
         return [f"{self.name}: {problem}" for problem in found]

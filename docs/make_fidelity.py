@@ -34,9 +34,9 @@ INTRODUCTION = """\
 
 What five papers state – every system, theorem, figure, table, algorithm and numbered equation –, what they print, and what was measured
 here. A figure stands beside half of its 95 % interval, as in every report; «theory» is the closed form of the same cell. The scenario
-that it comes from is named beside it, and the last table says when each was run, and by which version. A statement to prove is held by
-tests, which are named and passed when this page was written. *Erratum*: the paper prints something else than what is right. *Not
-measured* says why. The list itself is `docs/fidelity.yaml`.
+that it comes from is named beside it, and the last table says when each was run, and by which version. A statement to prove is *held*
+by tests, whose names say what they hold, and which passed when this page was written. *Erratum*: the paper prints something else than
+what is right. *Not measured* says why. The list itself is `docs/fidelity.yaml`.
 """
 
 
@@ -91,6 +91,8 @@ def _copies(given: Any) -> tuple[int, ...]:
 def _value(along: str, record: Measurement) -> Any:
     if along == "coalition":
         return len(record.coalition)
+    if along == "level":
+        return record.levels[0]
     return getattr(record, along) if along in FIELDS else record.sweep.get(along)
 
 
@@ -188,11 +190,12 @@ def _section(paper: Paper, texts: dict[int, str]) -> str:
 
 def _line(row: Row, texts: dict[int, str]) -> str:
     figures = [f"{safe(one.label)}: **{texts[id(one)]}** (`{one.scenario}`)" for one in row.measured]
-    tests = [f"held by `{test}`" for test in row.tests]
+    tests = [f"held: {_sentence(test)}" for test in row.tests]
+    page = [f"on a page of its own: [{row.page}]({row.page})"] if row.page else []
     todo = [f"*not measured*: {safe(row.todo)}"] if row.todo else []
     prints = safe(row.prints) + (f"<br>*Erratum*: {safe(row.erratum)}" if row.erratum else "")
     lives = "<br>".join(f"`{path}`" for path in row.lives)
-    columns = [places(row.at), safe(row.claim), prints, "<br>".join([*figures, *tests, *todo]), lives]
+    columns = [places(row.at), safe(row.claim), prints, "<br>".join([*figures, *tests, *page, *todo]), lives]
     return f"| {' | '.join(columns)} |\n"
 
 
@@ -204,6 +207,12 @@ def places(at: Sequence[str]) -> str:
         kinds.setdefault(kind, []).append(number)
     plural = {"Appendix": "Appendices", "Corollary": "Corollaries"}
     return "; ".join(f"{kind if len(some) == 1 else plural.get(kind, f'{kind}s')} {', '.join(some)}" for kind, some in kinds.items())
+
+
+def _sentence(test: str) -> str:
+    """Return a test's name as words, which wrap, and its file."""
+    file, _, name = test.partition("::")
+    return f"{safe(name.removeprefix('test_').replace('_', ' '))} (`{file}`)"
 
 
 def _when(runs: dict[str, AuditResult]) -> str:

@@ -44,6 +44,8 @@ ROW = Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",), (Se
         (Row("li2012", ("Theorem 4",), "", "0.5", ("attacks/llse.py",), todo="nobody did"), ["claim is empty"]),
         (Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",)), ["nothing measures it, and no todo says why"]),
         (Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/no.py",), todo="later"), ["attacks/no.py: no such file"]),
+        (Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",), page="glossary.md"), []),
+        (Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",), page="no.md"), ["no.md: no such page"]),
         (Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",), tests=("tests/test_docs.py::test_no",)), ["tests/test_docs.py::test_no: no such test"]),
         (Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",), (Selector("no", "Age", metric="rmse"),)), ["Age: there is no scenario no"]),
         (Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",), (Selector("quickstart", "Age"),)),
@@ -88,6 +90,7 @@ RESULT = AuditResult(
         (Selector("x", "x", metric="rmse", scheme="a", coalition={"first": 2}), "0.30 ±0.20 (theory 0.50)"),
         (Selector("x", "x", metric="rmse", along="coalition"), "1 copy: 0.50 ±0.14 (theory 0.50); 2 copies: 0.30 ±0.20 (theory 0.50)"),
         (Selector("x", "x", metric="rmse", along="coalition", only=(2,)), "2 copies: 0.30 ±0.20 (theory 0.50)"),
+        (Selector("x", "x", metric="rmse", coalition=[1], scheme="a", along="level"), "0.5: 0.50 ±0.14 (theory 0.50)"),
         (Selector("x", "x", metric="rmse", of="smallest"), "0.30 ±0.20 (theory 0.50), the smallest of 2"),
         (Selector("x", "x", metric="rmse", scheme="b", attribute="age", sweep={"data.rows": 10}), "0.20 ±0.20 (theory 0.50)"),
         (Selector("x", "x", expectation="exposure"), "fails: too \\| much"),
@@ -118,6 +121,19 @@ def test_a_selector_that_finds_nothing_or_too_much_is_refused(selector: Selector
 def test_places_of_one_kind_stand_together() -> None:
     assert make_fidelity.places(["Theorem 4", "Equation 14", "Equation 15", "Section 5.1, remark"]) == "Theorem 4; Equations 14, 15; Section 5.1, remark"
     assert make_fidelity.places(["Appendix A", "Appendix B"]) == "Appendices A, B"
+
+
+def test_a_row_is_one_line_of_five_columns() -> None:
+    row = Row("li2012", ("Theorem 4",), "a | b", "0.5", ("attacks/llse.py",), (Selector("x", "Age", metric="rmse", of="smallest"),), ("tests/a.py::test_b_c",),
+              erratum="not 0.5", todo="later")  # fmt: skip
+    told = {id(row.measured[0]): make_fidelity.measured(row.measured[0], RESULT)}
+    page = make_fidelity.page([Paper("li2012", "L", "", {}, (row,))], told, {"x": RESULT}, "1 of them, passed")
+    assert (
+        "| Theorem 4 | a \\| b | 0.5<br>*Erratum*: not 0.5 | Age: **0.30 ±0.20 (theory 0.50), the smallest of 2** (`x`)<br>held: b c (`tests/a.py`)"
+        "<br>*not measured*: later | `attacks/llse.py` |\n" in page
+    )
+    assert "1 rows: 1 measured by 1 scenarios, 1 held by tests (1 of them, passed), 1 with an erratum, 1 not measured or not wholly." in page
+    assert "| `x` | 2026-11-23 | 0.2.0 | 1 of 1 do not hold |" in page
 
 
 def test_a_run_that_was_stopped_is_not_whole(tmp_path: Path) -> None:

@@ -16,10 +16,11 @@ error is ``tr (I − P) K_X + tr P K_R``, whatever the correlation of data and n
 
 For white noise and ever more rows all ``ε`` are ``σ²``, and both bounds are ``Σ_{j>k} λ_X^j + k σ²`` (huang2005, Theorem 5.2).
 
-The survey says that Guo and Wu derived a lower and an upper bound in the Frobenius norm (liu2008, section 3.3), and prints neither: these
-are bounds on the same error, proved above. Its Lemma 12.1 is printed for any X and R, and needs them uncorrelated: ``R = −X/2`` is noise
-of mean 0 whose copy has ``λ_Y = λ_X/4``, where the lemma has at least ``λ_X + λ_R^N``. Of finitely many rows data and noise are never
-quite uncorrelated: of sample covariances the lemma holds with ``ε`` for ``λ_R``, and as printed it fails in most tables of 50 records.
+The survey says that Guo, Wu and Li derived a lower and an upper bound in the Frobenius norm (liu2008, section 3.3), and prints neither:
+these are bounds on the same error, proved above. Its Lemma 12.1 is printed for any X and R, and needs them uncorrelated: ``R = −X/2`` is
+noise of mean 0 whose copy has ``λ_Y = λ_X/4``, where the lemma has at least ``λ_X + λ_R^N``. Of finitely many rows data and noise are
+never quite uncorrelated: of sample covariances the lemma holds with ``ε`` for ``λ_R``, and as printed it fails in most tables of 50
+records.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ class GeometricMultilevel(MultilevelLattice):
     """Multilevel whole-number noise, two-sided geometric: no coalition gains over its best copy, and no last bits betray a value."""
 
     name = "geometric-multilevel"
-    reference = "ghosh2009, section 2; xiao2009, section 5.2"
+    reference = "ghosh2009; xiao2009, section 5.2"
     process = GEOMETRIC
 
 
@@ -131,5 +131,5 @@ class Geometric(LatticeScheme, IndependentProcess):
     """Whole-number noise, two-sided geometric, fresh in every copy. Broken under collusion."""
 
     name = "geometric"
-    reference = "ghosh2009, section 2"
+    reference = "ghosh2009; li2012, section 5.1.1"
     process = GEOMETRIC

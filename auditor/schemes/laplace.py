@@ -98,7 +98,7 @@ class LaplaceMultilevel(MultilevelProcess):
     """Multilevel Laplace noise, one process for all copies: no coalition gains over its best copy, and ε is that copy's."""
 
     name = "laplace-multilevel"
-    reference = "koufogiannis2015, section 3; xiao2009, section 5.2"
+    reference = "koufogiannis2015; xiao2009, section 5.2"
     process, on_public_grid = LAPLACE, GEOMETRIC
 
 
@@ -107,5 +107,5 @@ class Laplace(IndependentProcess):
     """Laplace noise of each attribute's own scale, fresh in every copy. Broken under collusion."""
 
     name = "laplace"
-    reference = "dwork2006, section 3"
+    reference = "dwork2006; li2012, section 5.1.1"
     process, on_public_grid = LAPLACE, GEOMETRIC

@@ -44,7 +44,7 @@ class SkellamMultilevel(MultilevelLattice):
     """Multilevel whole-number noise of two Poisson processes: no coalition gains over its best copy, and no last bits betray a value."""
 
     name = "skellam-multilevel"
-    reference = "skellam1946; agarwal2021, section 3; xiao2009, section 5.2"
+    reference = "skellam1946; agarwal2021; xiao2009, section 5.2"
     process = SKELLAM
 
 
@@ -53,5 +53,5 @@ class Skellam(LatticeScheme, IndependentProcess):
     """Whole-number noise, the difference of two Poisson numbers, fresh in every copy. Broken under collusion."""
 
     name = "skellam"
-    reference = "skellam1946; agarwal2021, section 3"
+    reference = "skellam1946; agarwal2021; li2012, section 5.1.1"
     process = SKELLAM
