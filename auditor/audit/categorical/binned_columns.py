@@ -155,7 +155,8 @@ class _Sight:
         if std <= 0 or (span + 2 * REACH * std) * FINENESS / std > MOST_CELLS:
             raise NotApplicable("the copies' noise is too small beside the column's range for the posterior of its bins")
         self._weights, self._std, self._size = weights, std, size
-        self._width = min(std / FINENESS, span / 512)
+        # as fine as the bins need; noise that swamps them is still many cells wide where there are as many as may be
+        self._width = max(min(std / FINENESS, span / 512), (span + 2 * REACH * std) / MOST_CELLS)
         self._cells = int(np.ceil((span + 2 * REACH * std) / self._width)) + 1
         self._low = low - REACH * std
         self._counts: NDArray[np.int64] | None = None
