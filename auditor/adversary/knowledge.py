@@ -174,9 +174,9 @@ class PublishedModel(Estimated):
 
     def spec(self) -> Any:
         """Return it as a scenario would spell it."""
-        spec: dict[str, Any] = {"target": self.target, "on": list(self.on), "rows": self.rows, "known": self.known}
+        spec: dict[str, Any] = {"target": self.target, "predictors": list(self.on), "rows": self.rows, "known": self.known}
         if self.regression is not None:
-            del spec["on"]
+            del spec["predictors"]
             spec["coefficients"] = dict(zip(self.on, self.regression.coefficients, strict=True))
             spec |= {"intercept": self.regression.intercept, "residual-variance": self.regression.variance}
         return {self.name: spec}
@@ -263,7 +263,7 @@ class PublishedRules(Knowledge):
                 for rule in self.rules
             ]
         if self.tree is not None:
-            spec["tree"] = {"target": self.tree.target, "on": list(self.tree.on), "depth": self.tree.depth}
+            spec["tree"] = {"target": self.tree.target, "predictors": list(self.tree.on), "depth": self.tree.depth}
         return {self.name: spec | ({"known": list(self.known)} if self.known else {})}
 
 
@@ -276,5 +276,5 @@ KINDS: dict[str, type[Knowledge]] = {
 
 EXPECTED = (
     "'perfect', 'uniform-prior', {estimated: {rows: r}}, {known-records: p}, {unmatched-records: p}, {known-sample: size}, "
-    "{known-attributes: [names]}, {model: {target: name, on: [names], rows: r}} or {rules: {margins: [[names]]}}"
+    "{known-attributes: [names]}, {model: {target: name, predictors: [names], rows: r}} or {rules: {margins: [[names]]}}"
 )

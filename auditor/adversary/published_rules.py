@@ -118,7 +118,7 @@ def grown(tree: Tree, attributes: Sequence[Attribute], own: Array, path: tuple[s
     """Return the cells of a tree grown from the table's shares, a cell for each of the target's values in each leaf."""
     _place(tree.target, attributes, (*path, "target"))
     y = cells_of([tree.target], attributes)
-    cells_of(tree.on, attributes, (*path, "on"))
+    cells_of(tree.on, attributes, (*path, "predictors"))
     splits, values = {name: cells_of([name], attributes) for name in tree.on}, int(y.max()) + 1
     leaf = np.zeros(own.size, dtype=np.intp)
 

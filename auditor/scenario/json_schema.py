@@ -183,7 +183,7 @@ def _model() -> list[JSON]:
         "residual-variance": {"type": "number", "minimum": 0},
     }
     return [{"type": "object", "required": ["target", "rows", *own], "additionalProperties": False, "properties": {**common, **own}}
-            for own in ({"on": {"anyOf": [{"type": "string"}, names]}}, stated)]  # fmt: skip
+            for own in ({"predictors": {"anyOf": [{"type": "string"}, names]}}, stated)]  # fmt: skip
 
 
 def _rules() -> JSON:
@@ -200,9 +200,9 @@ def _rules() -> JSON:
     }
     tree = {
         "type": "object",
-        "required": ["target", "on", "depth"],
+        "required": ["target", "predictors", "depth"],
         "additionalProperties": False,
-        "properties": {"target": name, "on": names, "depth": {"type": "integer", "minimum": 1}},
+        "properties": {"target": name, "predictors": names, "depth": {"type": "integer", "minimum": 1}},
     }
     return {"margins": {"type": "array", "items": names, "minItems": 1}, "if-then": {"type": "array", "items": rule, "minItems": 1},
             "tree": tree, "known": names}  # fmt: skip

@@ -107,7 +107,7 @@ def _parse_estimated(argument: Any, path: Path) -> Estimated:
     return Estimated(int(rows), structure)
 
 
-MODEL_FIELDS = ("target", "on", "rows", "known", "coefficients", "intercept", "residual-variance")
+MODEL_FIELDS = ("target", "predictors", "rows", "known", "coefficients", "intercept", "residual-variance")
 
 
 def parse_model(argument: Any, path: Path) -> PublishedModel:
@@ -119,26 +119,26 @@ def parse_model(argument: Any, path: Path) -> PublishedModel:
         Saying what was expected, and where.
     """
     if not isinstance(argument, dict):
-        raise KnowledgeError([(path, f"must be {{target: name, on: [names], rows: r}}; got {shown(argument)}")])
+        raise KnowledgeError([(path, f"must be {{target: name, predictors: [names], rows: r}}; got {shown(argument)}")])
     wrong: list[tuple[Path, str]] = [
         ((*path, key), f"is not a known field{did_you_mean(key, MODEL_FIELDS)}") for key in argument if key not in MODEL_FIELDS
     ]
-    target, on, rows, known = argument.get("target"), argument.get("on"), whole(argument.get("rows")), argument.get("known", False)
+    target, on, rows, known = argument.get("target"), argument.get("predictors"), whole(argument.get("rows")), argument.get("known", False)
     stated = {"coefficients", "intercept", "residual-variance"} & argument.keys()
-    wrong += [((*path, key), "is required") for key in ("target", "rows", *(() if stated else ("on",))) if key not in argument]
+    wrong += [((*path, key), "is required") for key in ("target", "rows", *(() if stated else ("predictors",))) if key not in argument]
     figures: Regression | None = None
-    if stated and "on" in argument:
-        wrong.append(((*path, "on"), "is said by the coefficients that are stated; leave it out"))
+    if stated and "predictors" in argument:
+        wrong.append(((*path, "predictors"), "is said by the coefficients that are stated; leave it out"))
     elif stated:
         on, figures = _parse_figures(argument, path, wrong)
     on = [on] if isinstance(on, str) else on
     if "target" in argument and not isinstance(target, str):
         wrong.append(((*path, "target"), f"must be a column name; got {shown(target)}"))
-    if "on" in argument and not stated and not (isinstance(on, list) and on and all(isinstance(name, str) for name in on)):
-        wrong.append(((*path, "on"), f"must be a list of column names; got {shown(on)}"))
+    if "predictors" in argument and not stated and not (isinstance(on, list) and on and all(isinstance(name, str) for name in on)):
+        wrong.append(((*path, "predictors"), f"must be a list of column names; got {shown(on)}"))
     elif isinstance(on, list) and (len(set(on)) < len(on) or target in on):
         twice = "the target" if target in on else "a column twice"
-        wrong.append(((*path, "coefficients" if stated else "on"), f"names {twice}; got {shown(on)}"))
+        wrong.append(((*path, "coefficients" if stated else "predictors"), f"names {twice}; got {shown(on)}"))
     if "rows" in argument and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 2):
         wrong.append(((*path, "rows"), f"must be a number of released rows, at least 2; got {shown(rows)}"))
     if not isinstance(known, bool):
@@ -200,21 +200,22 @@ def parse_rules(argument: Any, path: Path) -> PublishedRules:
 
 def _parse_tree(tree: Any, path: Path, wrong: list[tuple[Path, str]]) -> Tree | None:
     """Return a tree to be grown, noting what is wrong with it; None then."""
-    before, fields = len(wrong), ("target", "on", "depth")
+    before, fields = len(wrong), ("target", "predictors", "depth")
     if not isinstance(tree, dict):
-        wrong.append((path, f"must be {{target: name, on: [names], depth: d}}; got {shown(tree)}"))
+        wrong.append((path, f"must be {{target: name, predictors: [names], depth: d}}; got {shown(tree)}"))
         return None
     wrong += [((*path, key), f"is not a known field{did_you_mean(key, fields)}") for key in tree if key not in fields]
     wrong += [((*path, key), "is required") for key in fields if key not in tree]
     if len(wrong) > before:
         return None
-    target, on, depth = tree["target"], [tree["on"]] if isinstance(tree["on"], str) else tree["on"], whole(tree["depth"])
+    target, on, depth = tree["target"], tree["predictors"], whole(tree["depth"])
+    on = [on] if isinstance(on, str) else on
     if not isinstance(target, str):
         wrong.append(((*path, "target"), f"must be a column name; got {shown(target)}"))
     if not isinstance(on, list) or not on or not all(isinstance(name, str) for name in on):
-        wrong.append(((*path, "on"), f"must be a list of column names; got {shown(on)}"))
+        wrong.append(((*path, "predictors"), f"must be a list of column names; got {shown(on)}"))
     elif len(set(on)) < len(on) or target in on:
-        wrong.append(((*path, "on"), f"names {'the target' if target in on else 'a column twice'}; got {shown(on)}"))
+        wrong.append(((*path, "predictors"), f"names {'the target' if target in on else 'a column twice'}; got {shown(on)}"))
     if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
         wrong.append(((*path, "depth"), f"must be a number of splits, at least 1; got {shown(depth)}"))
     return None if len(wrong) > before else Tree(target, tuple(on), depth)

@@ -92,7 +92,7 @@ def linked(rows: int = 400, residual: float = 0.0) -> np.ndarray:
 
 
 def known_model(target: str, **more: object) -> dict[str, object]:
-    return {"model": {"target": target, "on": ["x1"], "rows": 50, "known": True, **more}}
+    return {"model": {"target": target, "predictors": ["x1"], "rows": 50, "known": True, **more}}
 
 
 def test_a_deterministic_model_reveals_exactly_whatever_the_noise():
@@ -110,7 +110,7 @@ def test_figures_that_are_stated_are_taken_as_the_tables_own_are():
 
 def test_llse_of_estimated_moments_with_the_model_put_into_them():
     """Equation 6 on the unbiased combination of two copies, moments of 50 released rows less the noise, by dense inverses."""
-    X, known = linked(residual=1.0), {"target": "x2", "on": ["x1"], "rows": 400}  # all rows: which they are does not matter
+    X, known = linked(residual=1.0), {"target": "x2", "predictors": ["x1"], "rows": 400}  # all rows: which they are does not matter
     release = auditor.perturb(X, "independent", [0.2, 0.3], seed=1)
     found = auditor.attack("llse", release, knowledge={"model": known})
     y, K_Z = np.hstack(release.copies), release.noise_covariance()
@@ -129,7 +129,7 @@ def test_llse_of_estimated_moments_with_the_model_put_into_them():
 @pytest.mark.parametrize("attack", ["bayes-estimate", "map-estimate"])
 def test_the_posterior_mean_under_gaussian_noise_is_the_llse_with_the_model_too(scheme, attack):
     release = auditor.perturb(linked(residual=1.0), scheme, [0.2, 0.3], seed=1)
-    known = {"model": {"target": "x2", "on": ["x1"], "rows": 40}}
+    known = {"model": {"target": "x2", "predictors": ["x1"], "rows": 40}}
     prior = {"prior": "gaussian"} if attack == "map-estimate" else {}
     found = [auditor.attack(name, release, knowledge=known, **more).values for name, more in (("llse", {}), (attack, prior))]
     np.testing.assert_allclose(found[1], found[0], atol=1e-6)
@@ -165,10 +165,10 @@ def test_a_model_of_an_unrelated_attribute_does_not():
 def test_names_that_no_column_has():
     table = as_table(linked())
     for known, path in (
-        ({"target": "x9", "on": ["x1"], "rows": 5}, ("target",)),
-        ({"target": "x1", "on": ["x2", "x9"], "rows": 5}, ("on", 1)),
+        ({"target": "x9", "predictors": ["x1"], "rows": 5}, ("target",)),
+        ({"target": "x1", "predictors": ["x2", "x9"], "rows": 5}, ("predictors", 1)),
         ({"target": "x1", "coefficients": {"x9": 1}, "intercept": 0, "residual-variance": 1, "rows": 5}, ("coefficients", "x9")),
-        ({"target": "x1", "on": ["x2"], "rows": 401}, ("rows",)),
+        ({"target": "x1", "predictors": ["x2"], "rows": 401}, ("rows",)),
     ):
         with pytest.raises(DataError, match=r"did you mean|the table has 400") as error:
             check_knowledge(parse_knowledge({"model": known}), table)
@@ -177,5 +177,5 @@ def test_names_that_no_column_has():
 
 def test_labels_say_what_was_given_in_clear():
     assert in_clear(parse_knowledge({"known-attributes": ["age", "pay"]}).label) == ["age", "pay"]
-    assert in_clear(parse_knowledge({"model": {"target": "pay", "on": ["age", "sex"], "rows": 5, "known": True}}).label) == ["age", "sex"]
-    assert in_clear(parse_knowledge({"model": {"target": "pay", "on": ["age"], "rows": 5}}).label) == in_clear(None) == []
+    assert in_clear(parse_knowledge({"model": {"target": "pay", "predictors": ["age", "sex"], "rows": 5, "known": True}}).label) == ["age", "sex"]
+    assert in_clear(parse_knowledge({"model": {"target": "pay", "predictors": ["age"], "rows": 5}}).label) == in_clear(None) == []

@@ -135,8 +135,8 @@ def test_of_columns_of_two_values_it_is_the_tree_that_scikit_learn_grows(seed, d
 def test_a_tree_of_every_attribute_is_their_table_and_lies_between_it_and_single_columns():
     own = table(7)
     whole = published_prior(rules(margins=[["a", "b", "c"]]), ABC, own)
-    np.testing.assert_allclose(published_prior(rules(tree={"target": "c", "on": ["a", "b"], "depth": 2}), ABC, own), whole, atol=1e-9)
-    halfway = published_prior(rules(margins=["a", "b", "c"], tree={"target": "c", "on": ["a", "b"], "depth": 1}), ABC, own)
+    np.testing.assert_allclose(published_prior(rules(tree={"target": "c", "predictors": ["a", "b"], "depth": 2}), ABC, own), whole, atol=1e-9)
+    halfway = published_prior(rules(margins=["a", "b", "c"], tree={"target": "c", "predictors": ["a", "b"], "depth": 1}), ABC, own)
     single = published_prior(rules(margins=["a", "b", "c"]), ABC, own)
     apart = [float((own * np.log(own / q)).sum()) for q in (whole, halfway, single)]  # relative entropy falls with what was published
     assert apart[0] < 1e-12 < apart[1] < apart[2]
@@ -253,8 +253,8 @@ def test_what_the_table_does_not_have():
         (rules(margins=[["a"], ["b", "d"]]), ("margins", 1, 1)),
         (rules(margins=["a"], known=["d"]), ("known", 0)),
         (rules(margins=["a"], known=["a", "b", "c"]), ("known",)),
-        (rules(tree={"target": "d", "on": ["a"], "depth": 1}), ("tree", "target")),
-        (rules(tree={"target": "a", "on": ["b", "d"], "depth": 1}), ("tree", "on", 1)),
+        (rules(tree={"target": "d", "predictors": ["a"], "depth": 1}), ("tree", "target")),
+        (rules(tree={"target": "a", "predictors": ["b", "d"], "depth": 1}), ("tree", "predictors", 1)),
         (rules(**{"if-then": [{"if": {"a": 1}, "then": {"d": 1}}]}), ("if-then", 0, "then", "d")),
         (rules(**{"if-then": [{"if": {"b": "w"}, "then": {"a": 1}}]}), ("if-then", 0, "if", "b")),
     ):

@@ -51,7 +51,7 @@ def check_knowledge(knowledge: Knowledge, table: Table) -> None:
     if isinstance(knowledge, KnownRecords) and knowledge.count == table.rows:
         raise AuditorError(f"leaves no record to attack: the table has {table.rows:,}, all of them known")
     if isinstance(knowledge, PublishedModel):
-        predictors = "on" if knowledge.regression is None else "coefficients"
+        predictors = "predictors" if knowledge.regression is None else "coefficients"
         for place, name in enumerate(knowledge.on):
             _check_column(name, table, (predictors, place if knowledge.regression is None else name))
         _check_column(knowledge.target, table, ("target",))
