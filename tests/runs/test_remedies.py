@@ -65,7 +65,7 @@ def test_what_known_attributes_say_of_another_no_noise_takes_back():
     result = auditor.run({
         "data": {"source": "cps", "columns": ["salary", "state_tax"], "rows": 30000, "standardize": True}, "seed": 1,
         "schemes": [{"name": "independent", "levels": [0.5]}], "attacks": ["partial-disclosure"],
-        "knowledge": [{"model": {"target": "state_tax", "on": ["salary"], "rows": 400, "known": True}}],
+        "knowledge": [{"model": {"target": "state_tax", "predictors": ["salary"], "rows": 400, "known": True}}],
     })  # fmt: skip
     found = remedies(result)["independent"]
     assert (found.attribute, found.levels, found.lossless) == ("state_tax", [], None)
