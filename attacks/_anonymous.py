@@ -105,7 +105,7 @@ class ClassAttack(RowAttack):
     """Reads sensitive values off classes; what is claimed of each class is for the attack to say."""
 
     families = frozenset({"k-anonymity"})
-    cost = Cost(5e-4, 6e-7)
+    cost = Cost(3e-4, 3e-7)
     knowledge = (KnownAttributes.name,)
     assumes = "The adversary knows that its target is in the table, and all of its quasi-identifiers."
 
