@@ -42,7 +42,7 @@ INTRODUCTION = """\
 <!-- Written by `python -m benchmarks.selftime --write docs/self-time.md`; do not edit. -->
 
 Processor seconds of functions' own time in three runs, under Python's profiler, by what they are for; floors beside them were measured in
-the same run, without it.
+the same run, without it. The profiler takes time of its own, about as much again.
 """
 
 
