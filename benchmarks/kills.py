@@ -141,11 +141,23 @@ def kill_all(run: Run) -> str:
 
 
 def signalled(number: signal.Signals, *expected: int) -> Disturbance:
-    """Return what sends a signal to the program."""
+    """Return what sends a signal to the program.
+
+    Before the program has set its handlers, and once it has given them back, the system's own end it. That is no fault where a run has
+    nothing in its folder yet, or its results: there was nothing to disturb.
+    """
 
     def disturb(run: Run) -> str:
         run.program.send_signal(number)
-        run.ended(*expected, 0, 1)  # one that comes while results are written waits, and finds all finished
+        run.ended(*expected, -number, 0, 1)  # one that comes while results are written waits, and finds all finished
+        if run.status != -number or -number in expected:
+            return ""
+        folder = run.output / run.scenario.stem
+        if (folder / "results.json").exists():
+            return TOO_LATE
+        if not folder.exists():
+            return TOO_EARLY
+        run.faults.append(f"status {run.status}")
         return ""
 
     return disturb

@@ -363,6 +363,21 @@ def test_a_run_that_cannot_be_disturbed_is_a_fault_and_no_endless_search(tmp_pat
     assert run.faults == [f"never hit in {kills.MOST_MISSES} runs"]
 
 
+@pytest.mark.parametrize(
+    ("left", "missed", "faults"),
+    [(None, kills.TOO_EARLY, []), ("results.json", kills.TOO_LATE, []), (NAME, "", ["status -15"])],
+    ids=["before it could listen", "after all was written", "in the midst of its work"],
+)
+def test_a_signal_that_is_not_listened_to_is_a_fault_only_in_the_midst_of_the_work(monkeypatch, tmp_path, left, missed, faults):
+    monkeypatch.setattr(kills, "_command", lambda *ignored: ["sleep", "60"])
+    if left is not None:
+        (tmp_path / "any").mkdir()
+        (tmp_path / "any" / left).touch()
+    run = kills.Run.begin(Path("any.yaml"), tmp_path, random.Random(1))
+    assert kills.DISTURBANCES["SIGTERM"](run) == missed
+    assert run.faults == faults
+
+
 class Timed:
     """A run that takes so many seconds by a clock that nobody waits for, and can be disturbed in its last half second."""
 
