@@ -199,6 +199,8 @@ class Grid:
         ``π``, sum 1.
     tables : sequence of p Tables or None
         What is looked up, if that is less work.
+    surface : Surface or None
+        What interpolates posterior means, if that is.
     """
 
     places: Indices = field(repr=False)
@@ -206,8 +208,7 @@ class Grid:
     edges: Sequence[Array] = field(repr=False)
     mass: Array = field(repr=False)
     tables: Sequence[Table | None] = field(repr=False)
-    surface: Callable[[Array], Array] | None = field(repr=False, default=None)
-    """Posterior means by released values, shapes (b, p), NaN where no cell explains them; interpolated, if that is less work."""
+    surface: Surface | None = field(repr=False, default=None)
 
     @classmethod
     def learnt(cls, every: Sequence[Channel], copies: Sequence[Array], places: Indices, bins: int | None) -> Grid:
@@ -227,8 +228,9 @@ class Grid:
 
     def tabled(self, rows: int) -> Grid:
         """Return the grid with tables of likelihoods where so many rows are more work."""
-        found = replace(self, tables=[table_of(*each, rows) for each in zip(self.channels, self.edges, strict=True)])
-        return replace(found, surface=surface_of(found, rows)) if all(found.tables) else found
+        tables = [table_of(*each, rows) for each in zip(self.channels, self.edges, strict=True)]
+        every = [table for table in tables if table is not None]
+        return replace(self, tables=tables, surface=surface_of(self, every, rows) if len(every) == len(tables) else None)
 
     def along(self, copies: Sequence[Array]) -> list[Array]:
         """Return what the copies have of each direction, p arrays of shape (b, k)."""
@@ -280,7 +282,29 @@ def table_of(channel: Channel, edges: Array, rows: int) -> Table | None:
     return Table(float(grid[0]), float(step), *weights(channel.alone(), grid[:, None], edges))
 
 
-def surface_of(grid: Grid, rows: int) -> Callable[[Array], Array] | None:
+@dataclass(frozen=True)
+class Surface:
+    """Posterior means at released values on a grid of even steps.
+
+    Attributes
+    ----------
+    first, step : ndarrays of shape (p,)
+    means : sequence of p ndarrays of shape (P_1, …, P_p)
+        NaN where no cell explains the value.
+    """
+
+    first: Array
+    step: Array
+    means: Sequence[Array] = field(repr=False)
+
+    def at(self, values: Array) -> Array:
+        """Return the means between points, shape (b, p), linear along each direction; NaN beyond the grid and beside NaN."""
+        place = ((values - self.first) / self.step).T
+        found = [scipy.ndimage.map_coordinates(mean, place, order=1, mode="constant", cval=np.nan) for mean in self.means]
+        return np.stack(found, axis=1)
+
+
+def surface_of(grid: Grid, tables: Sequence[Table], rows: int) -> Surface | None:
     """Return what interpolates posterior means, of ``COARSE`` points to a deviation; None where there are hardly more rows."""
     axes = []
     for channel, edges in zip(grid.channels, grid.edges, strict=True):
@@ -289,13 +313,11 @@ def surface_of(grid: Grid, rows: int) -> Callable[[Array], Array] | None:
         axes.append(np.linspace(edges[0] - beyond, edges[-1] + beyond, min(points, rows)))
     if np.prod([len(axis) for axis in axes]) > 0.75 * rows:
         return None
-    at = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
-    single = replace(grid, channels=[channel.alone() for channel in grid.channels])
-    parts = (single.posterior(list(at[start : start + CHUNK_ROWS].T[..., None])) for start in range(0, len(at), CHUNK_ROWS))
-    means = np.concatenate([np.where(explained, means, np.nan).T for _, means, explained in parts])
-    shape = (*(len(axis) for axis in axes), len(axes))
-    found: Callable[[Array], Array] = scipy.interpolate.RegularGridInterpolator(axes, means.reshape(shape), bounds_error=False)
-    return found
+    L, weighed = zip(*(table.look_up(axis) for table, axis in zip(tables, axes, strict=True)), strict=True)
+    total = along(grid.mass, L)  # Σ π(b) Π_j L_j(y_j, b_j), for all points of the grid one direction after the other
+    sums = [along(grid.mass, [weighed[i] if i == j else L[i] for i in range(len(L))]) for j in range(len(L))]
+    means = [np.divide(each, total, out=np.full_like(total, np.nan), where=total > LEAST) for each in sums]
+    return Surface(np.array([axis[0] for axis in axes]), np.array([axis[1] - axis[0] for axis in axes]), means)
 
 
 def weights(channel: Channel, copies: Array, edges: Array) -> tuple[Array, Array]:
@@ -417,7 +439,7 @@ class OnGrids(Reconstruction):
                 _, means, explained = grid.posterior(each)
                 found = np.where(explained, means, np.nan).T
             else:
-                found = grid.surface(values)
+                found = grid.surface.at(values)
             out[:, grid.places] = np.where(np.isnan(found), values, found)
         return out
 
