@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from auditor.results.in_clear import SHOWN
 from auditor.text.spelling import closest
 
 
@@ -56,6 +57,13 @@ METRICS = {
             "high",
         ),
         Metric("exact_gain", "share of records", "Values recovered exactly beyond those by always guessing the commonest value.", "high"),
+        Metric(
+            SHOWN,
+            "share of records",
+            "Of copies that nobody states a law of: values that a copy shows as they are, as a share of those that always naming the "
+            "commonest value would miss.",
+            "high",
+        ),
         Metric(
             "records_within",
             "share of records",

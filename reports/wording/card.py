@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from reports.figures.figures import Figure, clipped, percent, spelled, with_error
 from reports.figures.guesses import Guesses
-from reports.figures.reading import EVERYTHING, Setting, ceiling
+from reports.figures.reading import EVERYTHING, Setting, ceiling, floor
 from reports.figures.severity import Severity, severity
 from reports.wording import sentences as say
 from reports.wording.words import knows
@@ -156,6 +156,8 @@ class Verdict:
         What is left to an adversary who was given attributes in clear, where that is less than the strongest of those who were not leaves.
     disclosed : Disclosure or None
         The sensitive values that classes of records give away, where there are classes.
+    shown : (str, Figure) or None
+        The attribute of which a copy shows most values as they are, and their share, where these are many.
     understated : bool
         Whether records or columns that were left out of the audit are less perturbed than those in it.
     beside_errors : bool
@@ -175,6 +177,7 @@ class Verdict:
     guesses: Guesses | None = None
     given: Given | None = None
     disclosed: Disclosure | None = None
+    shown: tuple[str, Figure] | None = None
     understated: bool = False
     beside_errors: bool = False
 
@@ -215,7 +218,7 @@ class Verdict:
     @property
     def reasons(self) -> list[Pieces]:
         """The same a sentence or two each, in pieces, of which those with True are names."""
-        said = (self._given_away(), self.sentence, self._strongest_attack("measured"))
+        said = (self._given_away() or self._as_they_are(), self.sentence, self._strongest_attack("measured"))
         away, pooling, who = ([(text, False)] for text in said)
         found = [self.exposure, away, pooling, self._left_to_given, who]
         return [reason for reason in found if any(text for text, _ in reason)]
@@ -227,7 +230,8 @@ class Verdict:
         alone = open_ or self.beside_errors or (self.finding == "gain" and not self._pooled)
         shown = [self.sentence] if alone else [self._guessed(), self._unknown()]
         given = "".join(text for text, _ in self._left_to_given) if self._to_given else ""
-        return [line for line in (exposed, self._given_away(), *shown, given, self._strongest_attack()) if line]
+        lines = (exposed, self._given_away(), self._as_they_are(), *shown, given, self._strongest_attack())
+        return [line for line in lines if line]
 
     @property
     def _left_to_given(self) -> Pieces:
@@ -260,6 +264,12 @@ class Verdict:
         by, shown, _ = self.disclosed
         return f"Of {say.share(shown)} of the records the class gives the sensitive value away ({clipped(by, 60)})."
 
+    def _as_they_are(self) -> str:
+        if self.shown is None:
+            return ""
+        name, shown = self.shown
+        return f"Copy {shown.coalition[0]} shows {say.share(shown)} of the values of {clipped(name, 60)} as they are, beyond chance."
+
     def _guessed(self) -> str:
         if self.guesses is None:
             return ""
@@ -288,8 +298,8 @@ class Verdict:
 
     @property
     def axes(self) -> list[Axis]:
-        """The scales that the worst coalition is placed on: right guesses, the normalized error, what classes give away."""
-        return [axis for axis in (self._guess_axis(), self._error_axis(), self._class_axis()) if axis is not None]
+        """The scales that the worst coalition is placed on: right guesses, the normalized error, what classes or copies show."""
+        return [axis for axis in (self._guess_axis(), self._error_axis(), self._class_axis(), self._shown_axis()) if axis is not None]
 
     def _error_axis(self) -> Axis | None:
         if self.worst is None:
@@ -309,6 +319,16 @@ class Verdict:
         return Axis(
             "the bar shows the others", "Sensitive values given away", say.share(shown), say.share(other) if other else "",
             len(shown.coalition) == 1, left, single_left, severity(left), said="given away",
+        )  # fmt: skip
+
+    def _shown_axis(self) -> Axis | None:
+        if self.shown is None:
+            return None
+        _, shown = self.shown
+        left = 1.0 - shown.value
+        return Axis(
+            "the bar shows the others", "Values shown as they are", say.share(shown), "", True, left, None,
+            severity(1.0 - floor(shown)), said="shown as they are",
         )  # fmt: skip
 
     def _guess_axis(self) -> Axis | None:

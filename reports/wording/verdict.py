@@ -15,10 +15,12 @@ from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
 
+from auditor.results.in_clear import SHOWN
 from auditor.results.records import ExpectationRecord
 from reports.figures.figures import Z95, Figure, braces, clipped, number
 from reports.figures.guesses import guesses, guesses_categories, losses
 from reports.figures.reading import ERROR, EVERYTHING, GAIN, Reading, Setting, adversary_text, best_single, ceiling, floor, lowest
+from reports.figures.severity import SCALE, severity
 from reports.figures.spreads import spread_of
 from reports.figures.strongest import EXACT, gain_of, judged, least, lowest_attribute, strongest
 from reports.wording import sentences as say
@@ -58,6 +60,7 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
         gain_of(reading, setting, worst.coalition), _exposed(reading, setting, worst.coalition),
         adversary_text(setting.knowledge, setting.attack), reading.point_text(setting.point),
         guesses(reading, setting, worst.coalition), _given_more(reading, setting), _disclosed(reading, setting),
+        shown=_shown(reading, setting),
     )  # fmt: skip
     gains = [gain_of(reading, setting, coalition) for coalition in found if len(coalition) > 1]
     decided = _decided(base, found, worst, [gain for gain in gains if gain is not None], numbers)
@@ -79,6 +82,14 @@ def _disclosed(reading: Reading, setting: Setting) -> Disclosure | None:
     singles = reading.figures(who, DISCLOSED)
     alone = [singles[(copy,)] for copy in shown.coalition if (copy,) in singles]
     return Disclosure(str(who.attack), shown, max(alone, key=floor, default=None))
+
+
+def _shown(reading: Reading, setting: Setting) -> tuple[str, Figure] | None:
+    """Return the attribute of which a copy shows most values as they are, where these are a quarter of them for sure, and their share."""
+    here = [one for one in reading.settings(SHOWN) if (one.scheme, one.point) == (setting.scheme, setting.point)]
+    found = [(name, shown) for one in here for name in reading.attributes for shown in reading.figures(one, SHOWN, name).values()]
+    most = max(found, key=lambda one: floor(one[1]), default=None)
+    return most if most is not None and severity(1.0 - floor(most[1])) != SCALE[-1] else None
 
 
 def _teller(reading: Reading, setting: Setting) -> Numbers:
