@@ -27,6 +27,7 @@ from auditor.audit.measures.error_bounds import attack_bound_records, floor_reco
 from auditor.audit.measures.every_cell import every_cell_records
 from auditor.audit.measures.geometry import geometry_records
 from auditor.audit.measures.guarantee_records import audited_records, guarantee_records, guarantees_of
+from auditor.audit.measures.known_alone import number_records
 from auditor.audit.measures.naming import Naming, naming_records
 from auditor.audit.measures.privacy import entropy_records, tally_records, wanted_tally
 from auditor.audit.measures.record_hits import WholeRecords, wanted_hits, whole_record_records
@@ -141,8 +142,8 @@ class Session:
                 for found, spread in self._tried(replace(self.opened, coalitions=tried), use, knowledge) if tried else ():
                     cells.append(found)
                     spreads += spread
-        cells += [beyond_the_part(self.opened, self.context), without_a_law(self.opened, self.context)]
-        return Measurements.concatenated(cells), spreads
+        more = beyond_the_part(self.opened, self.context) + without_a_law(self.opened, self.context)
+        return Measurements.concatenated([*cells, more]), spreads
 
     def testify(self, evidence: ReleaseEvidence) -> None:
         """Fill in what expectations judge the release by."""
@@ -207,6 +208,8 @@ class Session:
         cells = tally_records(scenario, context, *cell, needed, wanted, tally, release.table)
         if scenario.measure("error-bounds") and isinstance(attack, LinearAttack) and release.transformed is None:
             cells += attack_bound_records(context, attack, cell, knowledge, opened.gathered, [needed[place] for place in wanted])
+        if knowledge.in_clear:
+            cells += number_records(context, use.id, knowledge, release.moments.covariance)
         for place in wanted if inferences else ():
             cells += inference_records(context, *cell, needed[place], inferences[place], release.table.attributes)
             cells += naming_records(context, *cell, needed[place], namings[place])

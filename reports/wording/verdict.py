@@ -10,6 +10,7 @@ interval ends below the margin, and is *undecided* otherwise. Intervals are wide
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
@@ -24,7 +25,7 @@ from reports.figures.spreads import spread_of
 from reports.figures.strongest import EXACT, gain_of, judged, least, lowest_attribute, strongest
 from reports.wording import sentences as say
 from reports.wording import telling
-from reports.wording.card import Disclosure, Exposure, Verdict
+from reports.wording.card import FINE, Disclosure, Exposure, Given, Verdict
 from reports.wording.sentences import Bound
 from reports.wording.telling import Classes, Numbers
 
@@ -35,6 +36,7 @@ NO_GAIN = ("no-collusion-gain", "theorem-4")
 LAW = "noise-follows-law"
 DISCLOSED = "disclosed"
 SMALLEST = "anonymity_k"
+WITHOUT_COPIES = "error_without_copies"
 GUARANTEES = {"epsilon": "ε", "gaussian_dp": "μ"}
 
 
@@ -101,17 +103,24 @@ def _same_copy(errors: dict[tuple[int, ...], Figure], alone: Figure | None) -> F
     return None if alone is None else errors.get(alone.coalition)
 
 
-def _given_more(reading: Reading, setting: Setting) -> tuple[tuple[str, bool], ...]:
-    """Tell of an adversary who was given attributes in clear, where that leaves less than the strongest of those who were not."""
+def _given_more(reading: Reading, setting: Setting) -> Given | None:
+    """Return what is left to an adversary who was given attributes in clear, where the strongest of those who were not leaves more."""
     if reading.given(setting.knowledge):
-        return ()
-    others = [one for one in reading.settings(ERROR) if one.scheme == setting.scheme and reading.given(one.knowledge)]
-    more = least(reading, others)
-    shown = None if more is None else lowest(reading.figures(more).values())
+        return None
+    found = [one for other in reading.settings(ERROR) if other.scheme == setting.scheme for one in _left_to(reading, other)]
+    more = min(found, key=lambda one: (-one.rank if one.rank > FINE else 0, ceiling(one.shown), one.attribute != EVERYTHING), default=None)
     worst = lowest(reading.figures(setting).values())
-    if more is None or shown is None or worst is None or ceiling(shown) >= ceiling(worst):
-        return ()
-    return tuple(say.beside(shown, clipped(more.attack, 60), [clipped(name, 60) for name in sorted(reading.given(more.knowledge))]))
+    return None if more is None or worst is None or ceiling(more.shown) >= ceiling(worst) else more
+
+
+def _left_to(reading: Reading, setting: Setting) -> Iterator[Given]:
+    """Yield what an adversary is left of each attribute that it was not given, and of all of them; nothing where it was given none."""
+    given = reading.given(setting.knowledge)
+    for name in reading.attributes if given else ():
+        shown = lowest(reading.figures(setting, ERROR, name).values())
+        if name not in given and shown is not None:
+            alone = next((one.value for one in reading.figures(setting, WITHOUT_COPIES, name).values()), None)
+            yield Given(name, shown, str(setting.attack), tuple(sorted(given)), alone)
 
 
 def _decided(base: Verdict, found: dict[tuple[int, ...], Figure], worst: Figure, gains: list[Figure], numbers: Numbers) -> Verdict:

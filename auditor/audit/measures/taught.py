@@ -31,7 +31,7 @@ from auditor.audit.measures.released_as_is import most_shown
 from auditor.data.common_records import MOST_CELLS
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.records import Measurement
-from auditor.types import Array, Coalition
+from auditor.types import Array, Coalition, Indices
 
 NAME = "taught"
 """What records call it."""
@@ -63,7 +63,7 @@ def taught_records(context: CellContext, X: Array, copies: Sequence[Array], aske
         return []
     every = -(-n // MOST_TAUGHT)
     X, copies = X[::every], [copy[::every] for copy in copies]
-    singles = [(copy,) for copy in everybody]
+    singles: list[Coalition] = [(copy,) for copy in everybody]
     alone = np.array([squared_errors(X, [copy]) for copy in copies])
     errors = list(alone)
     if everybody in coalitions and len(copies) > 1:
@@ -126,11 +126,11 @@ def in_heap(y: Array) -> Array:
     return np.asarray(found if (counts >= HEAPED * len(y)).sum() <= 2 else np.zeros(len(y), dtype=bool))
 
 
-def pieces(lead: Array, least: int) -> list[Array]:
+def pieces(lead: Array, least: int) -> list[Indices]:
     """Return places of records between quantiles of a column, each of ``least`` or more; records of one value stay together."""
     count = min(MOST_PIECES, len(lead) // least)
     edges = np.unique(np.quantile(lead, np.arange(1, count) / count)) if count > 1 else np.empty(0)
-    which, found, gathered = np.searchsorted(edges, lead, side="left"), list[Array](), np.empty(0, dtype=np.intp)
+    which, found, gathered = np.searchsorted(edges, lead, side="left"), list[Indices](), np.empty(0, dtype=np.intp)
     for number in range(len(edges) + 1):
         gathered = np.concatenate([gathered, np.flatnonzero(which == number)])
         if len(gathered) >= least:
