@@ -7,7 +7,7 @@ person alone, as cells are the emptier the more attributes span them: the higher
 | --- | --- | --- | --- |
 | ``p`` | attributes taken together | | domingo2004 |
 | ``T`` | directions in which the noise of p attributes is independent; the identity if theirs is | (p, p) | |
-| ``L_j(y, b)`` | likelihood of bin b of direction j, averaged over the bin | (B_j,) | agrawal2001, section 3 |
+| ``L_j(y, b)`` | likelihood of bin b of direction j, averaged over the bin | (B_j,) | agrawal2001 |
 | ``π`` | reconstructed probability of each cell of the grid | (B_1, …, B_p) | domingo2004 |
 | step | ``π(b) ← π(b)/n Σ_y Π_j L_j(y, b_j) / Σ_b' π(b') Π_j L_j(y, b'_j)`` | | domingo2004; agrawal2001 with p directions |
 | ``P(b | y)`` | ``∝ π(b) Π_j L_j(y, b_j)`` | (B_1, …, B_p) | liu2008, section 3.6 |
