@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -28,7 +28,6 @@ MOST_STEPS, GAIN = 500, 3.0
 """EM stops when a step gains less log-likelihood than this, in nats over all records: run to convergence, it makes spikes."""
 LEAST = 1e-250
 """Likelihood below which nothing can have led to a cell of released values."""
-CHUNK_ROWS = 1024
 COARSE = 8
 """Points to each deviation of Gaussian noise between which posterior means are interpolated: right to a hundredth of one."""
 
@@ -42,13 +41,13 @@ class Grid:
     axes : sequence of p Axis
     mass : ndarray of shape (B_1, …, B_p)
         ``π``, sum 1.
-    surface : function or None
-        Posterior means by released values, shapes (b, p), NaN where no cell explains them; interpolated, if that is less work.
+    surface : Surface or None
+        What interpolates posterior means, if that is less work.
     """
 
     axes: Sequence[Axis] = field(repr=False)
     mass: Array = field(repr=False)
-    surface: Callable[[Array], Array] | None = field(repr=False, default=None)
+    surface: Surface | None = field(repr=False, default=None)
 
     @property
     def places(self) -> list[int]:
@@ -89,7 +88,7 @@ class Grid:
         """Return posterior means, shape (b, p); what the copies alone say where no cell explains them."""
         values = np.stack([axis.channel.value(y) for axis, y in zip(self.axes, each, strict=True)], axis=1)
         if self.surface is not None:
-            found = self.surface(values)
+            found = self.surface.at(values)
         else:
             _, means, explained = self.posterior(each)
             found = np.where(explained, means, np.nan).T
@@ -99,6 +98,41 @@ class Grid:
         """Return the probability of the cells that are chosen in every direction, shape (b,), from p arrays of shape (b, B_j)."""
         factors = [each.astype(np.float64) for each in chosen]
         return np.asarray(np.einsum("ib,ib->i", factors[0], besides(self.mass, factors, 0)))
+
+
+@dataclass(frozen=True)
+class Surface:
+    """Posterior means at released values on a grid of even steps.
+
+    Attributes
+    ----------
+    first, step : ndarrays of shape (p,)
+    means : sequence of p ndarrays of shape (P_1, …, P_p)
+        NaN where no cell explains the value.
+    """
+
+    first: Array
+    step: Array
+    means: Sequence[Array] = field(repr=False)
+
+    def at(self, values: Array) -> Array:
+        """Return the means between points, shape (b, p), linear along each direction; NaN beyond the grid and beside NaN."""
+        place = ((values - self.first) / self.step).T
+        found = [scipy.ndimage.map_coordinates(mean, place, order=1, mode="constant", cval=np.nan) for mean in self.means]
+        return np.stack(found, axis=1)
+
+
+def surface_of(grid: Grid, rows: int) -> Surface | None:
+    """Return what interpolates posterior means, of ``COARSE`` points to a deviation; None where there are hardly more rows."""
+    sides = [np.linspace(low, high, min(int(points) + 2, rows)) for low, high, points in (axis.points(COARSE) for axis in grid.axes)]
+    if np.prod([len(side) for side in sides]) > 0.75 * rows:
+        return None
+    single = [replace(axis, channel=axis.channel.alone()) for axis in grid.axes]
+    L, weighed = zip(*(axis.weights(side[:, None]) for axis, side in zip(single, sides, strict=True)), strict=True)
+    total = along(grid.mass, L)  # Σ π(b) Π_j L_j(y_j, b_j), for all points of the grid one direction after the other
+    sums = [along(grid.mass, [weighed[i] if i == j else L[i] for i in range(len(L))]) for j in range(len(L))]
+    means = [np.divide(each, total, out=np.full_like(total, np.nan), where=total > LEAST) for each in sums]
+    return Surface(np.array([side[0] for side in sides]), np.array([side[1] - side[0] for side in sides]), means)
 
 
 def reconstructed(counts: Array, L: Sequence[Array], edges: Sequence[Array], steps: int = MOST_STEPS, gain: float = GAIN) -> Array:
@@ -149,17 +183,3 @@ def besides(mass: Array, factors: Sequence[Array], j: int) -> Array:
         if i != j:
             others = (others[:, :, None] * factor[:, None, :]).reshape(len(factor), others.shape[1] * factor.shape[1])
     return np.asarray(others @ np.moveaxis(mass, j, -1).reshape(-1, mass.shape[j]))
-
-
-def surface_of(grid: Grid, rows: int) -> Callable[[Array], Array] | None:
-    """Return what interpolates posterior means, of ``COARSE`` points to a deviation; None where there are hardly more rows."""
-    sides = [np.linspace(low, high, min(int(points) + 2, rows)) for low, high, points in (axis.points(COARSE) for axis in grid.axes)]
-    if np.prod([len(side) for side in sides]) > 0.75 * rows:
-        return None
-    at = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, len(sides))
-    single = replace(grid, axes=[replace(axis, channel=axis.channel.alone()) for axis in grid.axes])
-    parts = (single.posterior(list(at[start : start + CHUNK_ROWS].T[..., None])) for start in range(0, len(at), CHUNK_ROWS))
-    means = np.concatenate([np.where(explained, means, np.nan).T for _, means, explained in parts])
-    shape = (*(len(side) for side in sides), len(sides))
-    found: Callable[[Array], Array] = scipy.interpolate.RegularGridInterpolator(sides, means.reshape(shape), bounds_error=False)
-    return found

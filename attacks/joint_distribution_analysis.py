@@ -42,12 +42,13 @@ from pydantic import Field, model_validator
 
 from attacks._directions import Directions, directions
 from attacks._fastica import some_rows
-from attacks._grid import CHUNK_ROWS, Grid
+from attacks._grid import Grid
 from attacks._grid_axis import Axis, Bins
 from attacks.distribution_analysis import shortest
 from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, Regions, RowAttack, View, register, stream
 
 MOST_CELLS = 2**16
+CHUNK_ROWS = 1024
 
 
 @register

@@ -70,6 +70,11 @@ def closed_bars(closed: Mapping[str, Expected]) -> Bars:
     return {name: Bar.normal(form.std_error, "closed-form") for name, form in closed.items()}
 
 
+def variance(prior: Array, scores: Array | None) -> float:
+    """Return the variance of values drawn from shares of shape (s,): of their scores, or without any the sum of their indicators'."""
+    return float(1.0 - prior @ prior if scores is None else prior @ (scores - prior @ scores) ** 2)
+
+
 def cell_records(
     cell: Cell, sums: Sums, closed: Mapping[str, Expected] | None, bars: Bars, prior: Any, scores: Any, odds: Array | None
 ) -> None:
@@ -90,16 +95,16 @@ def cell_records(
     odds : ndarray of shape (s,) or None
         By how much the coalition multiplies the odds of a value that all its copies show, when the adversary's prior is the table's own.
     """
-    variance = float(1.0 - prior @ prior if scores is None else prior @ (scores - prior @ scores) ** 2)
+    whole = variance(prior, scores)
     for name in sums.means:
         value, bar = sums.mean(name), bars.get(name)
         theory = None if closed is None else closed[name].value
         metric, _, predicate = name.partition("/")
         if metric == "squared_error":
             _add_errors(cell, value, bar, theory, 1 if scores is not None else prior.size)
-            if variance > 0:
-                cell.add("normalized_error", value / variance, bar and bar.times(1.0 / variance),
-                         None if theory is None else theory / variance, bounds=(0.0, math.inf), varies=True)  # fmt: skip
+            if whole > 0:
+                cell.add("normalized_error", value / whole, bar and bar.times(1.0 / whole),
+                         None if theory is None else theory / whole, bounds=(0.0, math.inf), varies=True)  # fmt: skip
             continue
         bounds = (0.0, 1.0) if metric in PROBABILITIES else (-math.inf, math.inf)
         cell.add(metric, value, bar, theory, predicate or ALL, bounds, True)
