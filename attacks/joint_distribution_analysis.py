@@ -119,7 +119,7 @@ class JointDistributionAnalysis(RowAttack):
         starts = range(0, view.width, given.dimensions)
         groups = [np.arange(start, min(start + given.dimensions, view.width)) for start in starts]
         seen = directions(view, groups)
-        rows = some_rows((np.hstack(seen.copies(copies)) for copies in blocks), stream(view.seed, self.name, "rows"))
+        rows = some_rows(blocks, stream(view.seed, self.name, "rows"), lambda copies: np.hstack(seen.copies(copies)))
         y = np.split(rows, rows.shape[1] // view.width, axis=1)
         n = view.released.count
         grids = [Grid.learnt(seen.channels, [copy[:, group] for copy in y], group, given.bins) for group in groups]
@@ -412,7 +412,9 @@ class OnGrids(Reconstruction):
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return posterior means; what the copies alone say where no cell explains them."""
-        return self._in_parts(copies, self._means) @ self._seen.back.T
+        # What is read off a surface alone needs no chunks that stay in the cache.
+        size = CHUNK_ROWS if any(grid.surface is None for grid in self._grids) else max(1, len(copies[0]))
+        return self._in_parts(copies, self._means, size) @ self._seen.back.T
 
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
         """Return both ends of intervals, shapes (b, N); under coloured noise of all that the directions' intervals leave, which is more."""
@@ -425,10 +427,10 @@ class OnGrids(Reconstruction):
         low, high = np.moveaxis(self._in_parts(copies, self._rarest), -1, 0)
         return Regions(self._seen.T, low, high, ~np.isnan(low[:, 0]))
 
-    def _in_parts(self, copies: Sequence[Array], found: Callable[[list[Array]], Array]) -> Array:
+    def _in_parts(self, copies: Sequence[Array], found: Callable[[list[Array]], Array], size: int = CHUNK_ROWS) -> Array:
         y = self._seen.copies(copies)
-        parts = range(0, len(y[0]), CHUNK_ROWS)
-        return np.concatenate([found([copy[start : start + CHUNK_ROWS] for copy in y]) for start in parts] or [found(y)])
+        parts = range(0, len(y[0]), size)
+        return np.concatenate([found([copy[start : start + size] for copy in y]) for start in parts] or [found(y)])
 
     def _means(self, copies: Sequence[Array]) -> Array:
         out = np.empty_like(copies[0])
