@@ -75,7 +75,8 @@ FINEST = 1e-6
 """Least deviation of the noise, in shares of the range: of copies that give a value away."""
 LEAST = 1e-250
 """Likelihood below which nothing can have led to a cell of released values."""
-CHUNK_ROWS = 1024
+CHUNK_ROWS, READ_ROWS = 1024, 8192
+"""Rows at once, of which every bin is looked at, or a mean is read off a surface: so many as stay in the cache."""
 COARSE = 8
 """Points to each deviation of Gaussian noise between which posterior means are interpolated: right to a hundredth of one."""
 FINE, MOST_TABLED = 128, 2**15
@@ -412,8 +413,7 @@ class OnGrids(Reconstruction):
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return posterior means; what the copies alone say where no cell explains them."""
-        # What is read off a surface alone needs no chunks that stay in the cache.
-        size = CHUNK_ROWS if any(grid.surface is None for grid in self._grids) else max(1, len(copies[0]))
+        size = CHUNK_ROWS if any(grid.surface is None for grid in self._grids) else READ_ROWS
         return self._in_parts(copies, self._means, size) @ self._seen.back.T
 
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
@@ -428,9 +428,8 @@ class OnGrids(Reconstruction):
         return Regions(self._seen.T, low, high, ~np.isnan(low[:, 0]))
 
     def _in_parts(self, copies: Sequence[Array], found: Callable[[list[Array]], Array], size: int = CHUNK_ROWS) -> Array:
-        y = self._seen.copies(copies)
-        parts = range(0, len(y[0]), size)
-        return np.concatenate([found([copy[start : start + size] for copy in y]) for start in parts] or [found(y)])
+        starts = range(0, max(1, len(copies[0])), size)
+        return np.concatenate([found(self._seen.copies([copy[start : start + size] for copy in copies])) for start in starts])
 
     def _means(self, copies: Sequence[Array]) -> Array:
         out = np.empty_like(copies[0])
