@@ -88,7 +88,7 @@ class LowOrderBits(RowAttack):
         priors = [prior_of(view, j, step) for j, step in enumerate(steps)]
         if all(prior is None for prior in priors):
             raise NotApplicable("every attribute may have more than 4,096 values, or has one alone; state a coarser step, if any")
-        rows = some_rows((np.hstack(copies) for copies in blocks), stream(view.seed, self.name, "rows"))
+        rows = some_rows(blocks, stream(view.seed, self.name, "rows"))
         held = by_attribute(np.split(rows, len(view.copies), axis=1))
         columns = []
         for j, (prior, channel, copies) in enumerate(zip(priors, found, held, strict=True)):

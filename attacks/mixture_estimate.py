@@ -109,7 +109,7 @@ class MixtureEstimate(RowAttack):
         prior = Mixture(np.ones(1), np.zeros((1, pencil.share.size)), np.diag(pencil.share)[None])
         noise = 1.0 - pencil.share
         if self.parameters.components > 1 and noise.any():  # without noise the copies are the estimate, whatever the prior
-            u = some_rows((seen.coordinates(copies) for copies in blocks), stream(view.seed, self.name, "rows"))
+            u = some_rows(blocks, stream(view.seed, self.name, "rows"), seen.coordinates)
             prior = learn(prior, RowsInNormalNoise.of(u, noise), pencil.basis, self.parameters.components)
         return _PosteriorMean(seen, prior)
 
@@ -120,7 +120,7 @@ class MixtureEstimate(RowAttack):
         K = (seen.pencil.basis * seen.pencil.share) @ seen.pencil.basis.T / np.outer(unit, unit)
         prior = Mixture(np.ones(1), np.zeros((1, len(K))), K[None])
         if self.parameters.components > 1 and not all(channel.exact for channel in found):
-            held = some_rows((np.hstack(copies) for copies in blocks), stream(view.seed, self.name, "rows"))
+            held = some_rows(blocks, stream(view.seed, self.name, "rows"))
             held = held[:: -(-len(held) // MOST_ROWS)]
             held = held[np.lexsort(held.T)]  # records whose combinations are the same, as on a lattice, may have other copies
             rows = RowsInAnyNoise.of(found, np.split(held, len(view.copies), axis=1), seen.mu, unit)
