@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor import registry
 from auditor.adversary.attack import Attack
@@ -174,12 +175,13 @@ class AttackSession:
         bounds = None if rho is None else (float(rho.options["rho1"]), float(rho.options["rho2"]))
         predicates = attack.predicates(data.labels)
         known = cells_of(knowledge.in_clear, data.attributes) if knowledge.in_clear else None
+        parts = self._parts_of(knowledge)
 
         def fit(seen: CategoricalView, coalition: Coalition) -> tuple[Inference, Frame]:
             inference = attack.infer(seen.coalition(coalition))
             check_inferences([inference], predicates, data.size)
             exact = inference.fixed and np.array_equal(inference.prior, data.prior)
-            return inference, Frame(inference.prior, exact, data.scores, bounds, predicates, known)
+            return inference, Frame(inference.prior, exact, data.scores, bounds, predicates, known, parts)
 
         needed, M = self.release.needed, self.release.context.copies
         if attack.serial:  # each coalition takes passes of its own: those that nobody asks about are left out
@@ -234,6 +236,13 @@ class AttackSession:
         share = category_error(data.prior, frame) / unknown
         return [context.record(METRIC, context.everybody, share, attack=attack, knowledge=knowledge.label)]
 
+    def _parts_of(self, knowledge: Knowledge) -> dict[str, NDArray[np.intp]]:
+        """Return which value of each attribute the domain's values have; none where it is one, or some are known of every record."""
+        attributes = self.release.data.attributes
+        if len(attributes) == 1 or knowledge.in_clear:
+            return {}
+        return {attribute.name: cells_of([attribute.name], attributes) for attribute in attributes}
+
     def _unknown(self, knowledge: Knowledge) -> Array:
         """Return the shares of what an adversary was not given: of the other attributes' combinations, where it was given some."""
         attributes = self.release.data.attributes
@@ -255,7 +264,8 @@ class AttackSession:
         data = self.release.data
         stated = isinstance(knowledge, Perfect) and self.release.law.by_retention
         odds = self.release.law.of(coalition).odds_by_value() if stated else None
-        cell_records(cell, measured.sums, measured.closed, measured.bars, self._unknown(knowledge), data.scores, odds)
+        shares = {name: np.asarray(np.bincount(part, data.prior), dtype=np.float64) for name, part in self._parts_of(knowledge).items()}
+        cell_records(cell, measured.sums, measured.closed, measured.bars, self._unknown(knowledge), data.scores, odds, shares)
         best = min(coalition, key=lambda copy: found[(copy,)].sums.groups.sum())
         if measured.gap is not None:
             if measured.gap.measured is not None:

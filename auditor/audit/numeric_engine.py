@@ -266,8 +266,8 @@ def without_a_law(opened: Opened, context: CellContext) -> list[Measurement]:
     stated = law is not None and law.distribution != "unstated"
     if stated or not opened.gathered.copies.joint or release.transformed is not None or table.streamed:
         return []
-    copies, alone = release.whole_copies(), [copy for coalition in opened.coalitions for copy in coalition if len(coalition) == 1]
-    found = shown_records(context, table.values, {copy: copies[copy - 1] for copy in alone}, table.resolution.steps)
+    copies = release.whole_copies()
+    found = shown_records(context, table.values, copies, opened.coalitions, table.resolution.steps)
     if any(isinstance(knowledge, Perfect) for knowledge in opened.scenario.knowledge):
         found += taught_records(context, table.values, copies, opened.coalitions)
     return found

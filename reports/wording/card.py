@@ -268,7 +268,8 @@ class Verdict:
         if self.shown is None:
             return ""
         name, shown = self.shown
-        return f"Copy {shown.coalition[0]} shows {say.share(shown)} of the values of {clipped(name, 60)} as they are, beyond chance."
+        who = f"Copy {shown.coalition[0]} shows" if len(shown.coalition) == 1 else "Two copies or more agree on"
+        return f"{who} {say.share(shown)} of the values of {clipped(name, 60)} as they are, beyond chance."
 
     def _guessed(self) -> str:
         if self.guesses is None:
@@ -327,7 +328,7 @@ class Verdict:
         _, shown = self.shown
         left = 1.0 - shown.value
         return Axis(
-            "the bar shows the others", "Values shown as they are", say.share(shown), "", True, left, None,
+            "the bar shows the others", "Values shown as they are", say.share(shown), "", len(shown.coalition) == 1, left, None,
             severity(1.0 - floor(shown)), said="shown as they are",
         )  # fmt: skip
 

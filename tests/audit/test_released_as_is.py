@@ -19,7 +19,7 @@ AT_LEAST = {"exposure": {"unknown": {"at-least": 0.5}}}
 def shown(X, Y, step=np.nan):
     X, Y = np.asarray(X, dtype=float)[:, None], np.asarray(Y, dtype=float)[:, None]
     context = CellContext({}, "s", (), 1, ("a",), X.var(axis=0), 1)
-    (record,) = shown_records(context, X, {1: Y}, np.array([step]))
+    (record,) = shown_records(context, X, [Y], [(1,)], np.array([step]))
     return record
 
 
@@ -43,6 +43,15 @@ def test_single_precision_shows_a_value_and_noise_does_not():
     steps = np.array([np.nan])
     assert as_they_are(x, x.astype(np.float32).astype(float), steps).all()
     assert not as_they_are(x, x + RNG(4).standard_normal(x.shape), steps).mean() > 0.01
+
+
+def test_of_several_copies_it_is_what_two_agree_on():
+    X = np.array([[10.0], [20.0], [30.0], [40.0]])
+    copies = [np.array([[10.0], [20.0], [40.0], [1.0]]), np.array([[10.0], [7.0], [40.0], [40.0]]), np.array([[5.0], [20.0], [30.0], [2.0]])]
+    context = CellContext({}, "s", (), 1, ("a",), X.var(axis=0), 3)
+    records = shown_records(context, X, copies, [(1,), (1, 2), (1, 2, 3)], np.array([10.0]))
+    # a copy alone shows two, by 10 and 20; all of them 10 and 20 by two, 40 of 30 wrongly, and nothing of the last
+    assert [(r.coalition, r.value) for r in records] == [((1,), pytest.approx(1 / 3)), ((1, 2, 3), pytest.approx(1 / 3))]
 
 
 def long_tails(n=3_000):

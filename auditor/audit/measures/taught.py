@@ -8,9 +8,11 @@ the copies knows how values were changed; the auditor learns it, as a guess of e
 | ``x`` | an attribute of the records | (n,) |
 | ``Y`` | the coalition's cells of them; p columns | (n, p) |
 | heap | value that ``HEAPED`` or more of a column's cells have: a code or a fill, which says another thing than its size | |
-| ``l`` | the attribute's column in that copy which alone leaves least | (n,) |
-| piece | records with the same columns heaped, and with l between two of its quantiles | m records |
-| ``e_t`` | error of the regression of x on Y that the other records of its piece teach: what is left, over ``1 − h_t`` | (n,) |
+| ``a, c`` | the attribute's value that most copies show, and how many do | (n,) |
+| ``l`` | a where copies agree, else the attribute's column in that copy which alone leaves least | (n,) |
+| ``P`` | what a record's place foretells of its cells, if anything | (n, q) |
+| piece | records with the same columns heaped and the same c, and with l between two of its quantiles | m records |
+| ``e_t`` | error of the regression of x on Y, a and P that the other records of its piece teach: what is left, over ``1 − h_t`` | (n,) |
 
 No record teaches its own error, so that an outlier does not foretell itself. A piece has `OWN_RECORDS` records for each coefficient; a
 table of few records is one piece, and the guess the best linear one. A curve is followed as closely as pieces are narrow, and values
@@ -25,6 +27,7 @@ import numpy as np
 
 from auditor.audit.base.records import CellContext, error_records
 from auditor.audit.measures.every_cell import KNOWLEDGE, MOST_PATTERNS, OWN_RECORDS, by_group, residuals
+from auditor.audit.measures.released_as_is import most_shown
 from auditor.data.common_records import MOST_CELLS
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.records import Measurement
@@ -34,6 +37,8 @@ NAME = "taught"
 """What records call it."""
 HEAPED = 0.02
 """Share of a column's cells from which one value is a heap."""
+BY_CHANCE = 1e-4
+"""Chance that a column in no order is said to be foretold by a record's place."""
 MOST_TAUGHT = 100_000
 """Records from all over the table that teach and are judged."""
 MOST_PIECES = 32
@@ -59,37 +64,53 @@ def taught_records(context: CellContext, X: Array, copies: Sequence[Array], aske
     every = -(-n // MOST_TAUGHT)
     X, copies = X[::every], [copy[::every] for copy in copies]
     singles: list[Coalition] = [(copy,) for copy in everybody]
-    alone = np.array([squared_errors(X, copy, [copy]) for copy in copies])
+    alone = np.array([squared_errors(X, [copy]) for copy in copies])
     errors = list(alone)
     if everybody in coalitions and len(copies) > 1:
-        errors.append(squared_errors(X, np.hstack(copies), copies, alone.mean(axis=1).argmin(axis=0)))
+        errors.append(squared_errors(X, copies, alone.mean(axis=1).argmin(axis=0)))
         singles.append(everybody)
     found = by_group(singles, errors, X.var(axis=0))
     return list(error_records(context, NAME, KNOWLEDGE, singles, [singles.index(one) for one in coalitions], found))
 
 
-def squared_errors(X: Array, Y: Array, copies: Sequence[Array], leading: Sequence[int] | Array | None = None) -> Array:
-    """Return ``e_t²``, shape (n, N), of originals X, shape (n, N), and what is held of them, shape (n, p).
+def squared_errors(X: Array, copies: Sequence[Array], leading: Sequence[int] | Array | None = None) -> Array:
+    """Return ``e_t²``, shape (n, N), of originals X, shape (n, N), to whoever holds these copies, each of shape (n, N).
 
-    ``leading`` names for each attribute the copy whose column l is; the first unless given.
+    ``leading`` names for each attribute the copy whose column l is, where no copies agree; the first unless given.
     """
-    leading = np.zeros(X.shape[1], dtype=np.intp) if leading is None else np.asarray(leading)
-    heaped = np.column_stack([in_heap(column) for column in Y.T])
-    kinds, kind, counts = np.unique(heaped, axis=0, return_inverse=True, return_counts=True)
-    errors, rest, kind = np.empty(X.shape), np.ones(len(X), dtype=bool), kind.ravel()
-    for number in np.argsort(-counts, kind="stable")[:MOST_PATTERNS]:
-        rows, told = np.flatnonzero(kind == number), ~kinds[number]
-        least = max(OWN_RECORDS * (int(told.sum()) + 1), FEWEST_RECORDS)
-        if len(rows) < least:
-            break
-        rest[rows] = False
-        for j, copy in enumerate(leading):
-            for piece in pieces(copies[copy][rows, j], least):
+    Y, errors = np.hstack(copies), np.empty(X.shape)
+    heaped, regular = np.column_stack([in_heap(column) for column in Y.T]), by_place(Y)
+    for j, copy in enumerate(np.zeros(X.shape[1], dtype=np.intp) if leading is None else leading):
+        agreed, number = most_shown(np.column_stack([held[:, j] for held in copies]))
+        lead, cells = np.where(number > 1, agreed, copies[copy][:, j]), np.column_stack([Y, agreed, regular])
+        always = np.ones(cells.shape[1] - Y.shape[1], dtype=bool)
+        kinds, kind, counts = np.unique(np.column_stack([number, heaped]), axis=0, return_inverse=True, return_counts=True)
+        rest = np.ones(len(X), dtype=bool)
+        for place in np.argsort(-counts, kind="stable")[:MOST_PATTERNS]:
+            rows, told = np.flatnonzero(kind.ravel() == place), np.concatenate([kinds[place, 1:] == 0, always])
+            least = max(OWN_RECORDS * (int(told.sum()) + 1), FEWEST_RECORDS)
+            if len(rows) < least:
+                break
+            rest[rows] = False
+            for piece in pieces(lead[rows], least):
                 at = rows[piece]
-                errors[at, j] = left_out(X[at, j : j + 1], Y[np.ix_(at, told)])[:, 0]
-    if rest.any():
-        errors[rest] = left_out(X, np.hstack([Y, heaped]))[rest]
+                errors[at, j] = left_out(X[at, j : j + 1], cells[np.ix_(at, told)])[:, 0]
+        if rest.any():
+            errors[rest, j] = left_out(X[:, j : j + 1], np.column_stack([cells, heaped, number]))[rest, 0]
     return np.asarray(errors**2)
+
+
+def by_place(Y: Array) -> Array:
+    """Return what a record's place in the table foretells of columns, shape (n, q), of those q of which it foretells anything.
+
+    Kept is what stands out of a column's periodogram, whose values are exponential about one mean where records are in no order. Noise
+    that drifts along the rows, or comes again, stands out; so does a table that is sorted, of which regression learns what it says.
+    """
+    F = np.fft.rfft(Y - Y.mean(axis=0), axis=0)
+    power = np.abs(F) ** 2
+    F[power <= np.median(power, axis=0) / np.log(2.0) * np.log(len(Y) / BY_CHANCE)] = 0.0
+    found = np.fft.irfft(F, len(Y), axis=0)
+    return np.asarray(found[:, F.any(axis=0)])
 
 
 def left_out(X: Array, Y: Array) -> Array:
