@@ -7,7 +7,7 @@ person alone, as cells are the emptier the more attributes span them: the higher
 | --- | --- | --- | --- |
 | ``p`` | attributes taken together | | domingo2004 |
 | ``T`` | directions in which the noise of p attributes is independent; the identity if theirs is | (p, p) | |
-| ``L_j(y, b)`` | likelihood of bin b of direction j, averaged over the bin | (B_j,) | agrawal2001, section 3 |
+| ``L_j(y, b)`` | likelihood of bin b of direction j, averaged over the bin | (B_j,) | agrawal2001 |
 | ``π`` | reconstructed probability of each cell of the grid | (B_1, …, B_p) | domingo2004 |
 | step | ``π(b) ← π(b)/n Σ_y Π_j L_j(y, b_j) / Σ_b' π(b') Π_j L_j(y, b'_j)`` | | domingo2004; agrawal2001 with p directions |
 | ``P(b | y)`` | ``∝ π(b) Π_j L_j(y, b_j)`` | (B_1, …, B_p) | liu2008, section 3.6 |
@@ -48,7 +48,8 @@ from attacks.distribution_analysis import shortest
 from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, Regions, RowAttack, View, register, stream
 
 MOST_CELLS = 2**16
-CHUNK_ROWS = 1024
+CHUNK_ROWS, READ_ROWS = 1024, 8192
+"""Rows at once, of which every bin is looked at, or a mean is read off a surface: so many as stay in the cache."""
 
 
 @register
@@ -87,7 +88,7 @@ class JointDistributionAnalysis(RowAttack):
         starts = range(0, view.width, given.dimensions)
         groups = [np.arange(start, min(start + given.dimensions, view.width)) for start in starts]
         seen = directions(view, groups)
-        rows = some_rows((np.hstack(seen.copies(copies)) for copies in blocks), stream(view.seed, self.name, "rows"))
+        rows = some_rows(blocks, stream(view.seed, self.name, "rows"), lambda copies: np.hstack(seen.copies(copies)))
         y = np.split(rows, rows.shape[1] // view.width, axis=1)
         n = view.released.count
         grids = [Grid.learnt(seen.channels, y, group, given.bins).tabled(n) for group in groups]
@@ -102,7 +103,8 @@ class OnGrids(Reconstruction):
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return posterior means; what the copies alone say where no cell explains them."""
-        return self._in_parts(copies, self._means) @ self._seen.back.T
+        size = CHUNK_ROWS if any(grid.surface is None for grid in self._grids) else READ_ROWS
+        return self._in_parts(copies, self._means, size) @ self._seen.back.T
 
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
         """Return both ends of intervals, shapes (b, N); under coloured noise of all that the directions' intervals leave, which is more."""
@@ -115,10 +117,9 @@ class OnGrids(Reconstruction):
         low, high = np.moveaxis(self._in_parts(copies, self._rarest), -1, 0)
         return Regions(self._seen.T, low, high, ~np.isnan(low[:, 0]))
 
-    def _in_parts(self, copies: Sequence[Array], found: Callable[[list[Array]], Array]) -> Array:
-        y = self._seen.copies(copies)
-        parts = range(0, len(y[0]), CHUNK_ROWS)
-        return np.concatenate([found([copy[start : start + CHUNK_ROWS] for copy in y]) for start in parts] or [found(y)])
+    def _in_parts(self, copies: Sequence[Array], found: Callable[[list[Array]], Array], size: int = CHUNK_ROWS) -> Array:
+        starts = range(0, max(1, len(copies[0])), size)
+        return np.concatenate([found(self._seen.copies([copy[start : start + size] for copy in copies])) for start in starts])
 
     def _means(self, copies: Sequence[Array]) -> Array:
         out = np.empty_like(copies[0])

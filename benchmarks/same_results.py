@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from auditor.results.measurements import NUMBERS
-from auditor.results.metrics import METRICS, base
+from auditor.results.metrics import base
 from auditor.results.model import AuditResult
 from benchmarks import FOLDER
 
@@ -83,7 +83,7 @@ def compared(old: AuditResult, new: AuditResult) -> Compared:
 def figures(result: AuditResult) -> Iterator[tuple[tuple[str, ...], Figure]]:
     """Yield each figure by what it is of: sweep point, scheme, metric and attribute first."""
     for r in result.measurements:
-        if METRICS[base(r.metric)].unit != "seconds":
+        if base(r.metric) != "seconds":
             where = r.sweep, r.scheme, r.metric, r.attribute, r.knowledge, r.attack, r.coalition, r.replicate, r.status
             yield tuple(map(str, where)), tuple(getattr(r, number) for number in NUMBERS)
     for d in result.distributions:

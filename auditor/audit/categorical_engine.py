@@ -22,7 +22,7 @@ from auditor.audit.categorical.belief_gap import Gap, GapJob, belief_gap
 from auditor.audit.categorical.cell_records import FILES, ONE_RELEASE, Bar, Bars, Cell, cell_records, closed_bars, gain_record, variance
 from auditor.audit.categorical.first_pass import CountJob
 from auditor.audit.categorical.halves import Half, halves_of, jackknifed, put_together
-from auditor.audit.categorical.posterior_measures import Frame, Sums
+from auditor.audit.categorical.posterior_measures import Frame, Sums, error_without_copies
 from auditor.audit.categorical.posterior_pass import Fitted, Found, Measured, MeasureJob, Try, closed_forms, gain_in_theory
 from auditor.audit.categorical.redraws import Fit, bars_of
 from auditor.audit.categorical.release import UniformRelease
@@ -30,7 +30,7 @@ from auditor.audit.categorical.release_records import marginal_tests, pooling_ev
 from auditor.audit.categorical.release_redraws import serial_bars
 from auditor.audit.counts.outcome_counts import MOST_CELLS, batches, possible_cells
 from auditor.audit.drawn_law.categorical import LawJob, chain, law_tests
-from auditor.audit.measures.known_alone import METRIC, category_error
+from auditor.audit.measures.known_alone import METRIC
 from auditor.audit.numeric.gather import draws_of, key_of
 from auditor.audit.workload import categorical_workload
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
@@ -233,7 +233,7 @@ class AttackSession:
         unknown = variance(self._unknown(knowledge), data.scores)
         if frame.known is None or unknown <= 0:
             return []
-        share = category_error(data.prior, frame) / unknown
+        share = error_without_copies(data.prior, frame) / unknown
         return [context.record(METRIC, context.everybody, share, attack=attack, knowledge=knowledge.label)]
 
     def _parts_of(self, knowledge: Knowledge) -> dict[str, NDArray[np.intp]]:

@@ -109,6 +109,12 @@ def quantities(P: Array, frame: Frame) -> Quantities:
     return Quantities(lookups, growth)
 
 
+def error_without_copies(prior: Array, frame: Frame) -> float:
+    """Return the squared error of guesses of records drawn from ``prior``, shape (s,), by the adversary's prior and what it was given."""
+    of_prior = quantities(frame.prior[None], frame).lookups["squared_error"]
+    return float(prior @ of_prior(np.zeros(prior.size, dtype=np.intp), np.arange(prior.size)))
+
+
 def _add_part(lookups: dict[str, Lookup], name: str, part: NDArray[np.intp], P: Array) -> None:
     """One attribute of several: the error of its values' indicators, and whether its likeliest value is the true one."""
     own = P @ np.eye(part.max() + 1)[part]  # P(x_j = v), summed over all values of the domain that have v

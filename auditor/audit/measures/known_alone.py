@@ -11,7 +11,6 @@ import numpy as np
 
 from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.records import ALL, CellContext
-from auditor.audit.categorical.posterior_measures import Frame, quantities
 from auditor.numerics.linear_algebra import regression
 from auditor.results.records import Measurement
 from auditor.types import Array
@@ -53,9 +52,3 @@ def number_records(context: CellContext, attack: str, knowledge: Knowledge, K_X:
         if variance > 0:
             share = float(errors[places].sum()) / variance
             yield context.record(METRIC, context.everybody, share, attack=attack, knowledge=knowledge.label, attribute=name)
-
-
-def category_error(prior: Array, frame: Frame) -> float:
-    """Return the squared error of guesses of records drawn from ``prior``, shape (s,), by the adversary's prior and what it was given."""
-    of_prior = quantities(frame.prior[None], frame).lookups["squared_error"]
-    return float(prior @ of_prior(np.zeros(prior.size, dtype=np.intp), np.arange(prior.size)))
