@@ -244,8 +244,7 @@ def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
         old_h, old_p, old_C = h[..., a].copy(), p[..., a].copy(), log_C[..., a].copy()
         # all but this: 1/v_c = 1/B_aa − p and m_c/v_c = b/B_aa − h
         off = (d[..., a] - column[..., a] * (old_h - old_p * m[..., a])) / left
-        # rounding takes the variance of a component that no row is left to below 0
-        told &= np.abs(off) <= FURTHEST * np.sqrt(np.maximum(prior.covariances[:, a, a], 0.0) + GRAIN)[:, None]
+        told &= np.abs(off) <= FURTHEST * np.sqrt(prior.covariances[:, a, a] + GRAIN)[:, None]
         matched = each.matched(m[..., a] + np.where(told, off, 0.0), np.maximum(column[..., a] / left, GRAIN))
         log_C[..., a], h[..., a], p[..., a] = (np.where(told, *pair) for pair in zip(matched, (old_C, old_h, old_p), strict=True))
         more = p[..., a] - old_p
