@@ -8,6 +8,7 @@
 | mutual information | ``log₂ P(x)/q(x)``; its mean is ``I(X; Y)`` when q is the true prior | |
 | squared error | ``(Σ_z P(z)·score(z) − score(x))²`` | |
 | | of values without an order ``Σ_z (P(z) − [z = x])²``, of their indicators | |
+| | of one attribute of several the same with ``P(x_j = v)``, and its accuracy ``[argmax_v P(x_j = v) = x_j]`` | |
 | δ-growth | ``max_z (P(z) − q(z))`` | xiao2009, section 3 |
 | ρ1-to-ρ2 breach | some z with ``q < ρ1`` and ``P > ρ2``, or ``q > ρ2`` and ``P < ρ1`` | xiao2009, section 3 |
 
@@ -50,6 +51,8 @@ class Frame:
     known : ndarray of shape (s,) or None
         Which combination of the known attributes' values each value of the domain has, where the adversary knows some of every record: it
         then tells apart only values that have the true ones, and is measured by how well it does that.
+    parts : dict of str to ndarray of shape (s,)
+        Of a domain of several attributes, which value of each a value of the domain has: one may be given away where all together are not.
     """
 
     prior: Array
@@ -58,6 +61,7 @@ class Frame:
     rho: tuple[float, float] | None = None
     predicates: Mapping[str, Mask] = field(default_factory=dict)
     known: NDArray[np.intp] | None = field(default=None, repr=False)
+    parts: Mapping[str, NDArray[np.intp]] = field(default_factory=dict, repr=False)
 
 
 Lookup = Callable[[NDArray[np.intp], NDArray[np.intp]], Array]
@@ -96,9 +100,25 @@ def quantities(P: Array, frame: Frame) -> Quantities:
     if frame.rho is not None:
         breach: Array = told.reduced(np.logical_or, breaches(P, prior, *frame.rho)).astype(np.float64)
         lookups["rho_breach"] = lambda u, x: breach[u, told.of(x)]
+    for name, part in frame.parts.items():
+        _add_part(lookups, name, part, P)
     for name, holds in frame.predicates.items():
         _add_predicate(lookups, growth, name, holds, P, prior, frame.rho, told)
     return Quantities(lookups, growth)
+
+
+def error_without_copies(prior: Array, frame: Frame) -> float:
+    """Return the squared error of guesses of records drawn from ``prior``, shape (s,), by the adversary's prior and what it was given."""
+    of_prior = quantities(frame.prior[None], frame).lookups["squared_error"]
+    return float(prior @ of_prior(np.zeros(prior.size, dtype=np.intp), np.arange(prior.size)))
+
+
+def _add_part(lookups: dict[str, Lookup], name: str, part: NDArray[np.intp], P: Array) -> None:
+    """One attribute of several: the error of its values' indicators, and whether its likeliest value is the true one."""
+    own = P @ np.eye(part.max() + 1)[part]  # P(x_j = v), summed over all values of the domain that have v
+    squares, best = (own**2).sum(axis=1), own.argmax(axis=1)
+    lookups[f"squared_error/{name}"] = lambda u, x: np.maximum(squares[u] - 2.0 * own[u, part[x]] + 1.0, 0.0)
+    lookups[f"accuracy/{name}"] = lambda u, x: (best[u] == part[x]).astype(np.float64)
 
 
 def _add_predicate(
