@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 import auditor
 from auditor import registry
+from auditor.catalogue.pages import page
 from auditor.errors import PluginError
 from auditor.registry import Plugin, PluginParameters, register
 from auditor.results import bibliography
@@ -217,6 +218,12 @@ def test_an_unknown_name_lists_the_close_ones(kind, wrong, close):
         registry.get(kind, wrong)
     with pytest.raises(PluginError, match=f"no plugin is called '{wrong}'; did you mean '{close}'"):
         registry.find(wrong)
+
+
+@pytest.mark.parametrize(("wrong", "close"), [("lsse", "llse"), ("normalised_error", "normalized_error"), ("qickstart", "quickstart")])
+def test_a_page_that_is_none_is_named_after_the_nearest_plugin_metric_or_scenario(wrong, close):
+    with pytest.raises(PluginError, match=f"no plugin, metric or scenario is called '{wrong}'; did you mean '{close}'"):
+        page(wrong)
 
 
 def test_a_name_close_to_none_lists_them_all():
