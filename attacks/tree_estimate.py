@@ -149,7 +149,7 @@ class _OverLeaves(Reconstruction):
         """Return the posterior means of one block of rows; the last array has what is known of them, if anything is."""
         k, known = len(self._weights), self._noise.known
         seen = np.einsum("k,kbn->bn", self._weights, np.stack(copies[:k]))
-        out = np.empty(copies[0].shape)
+        out = np.empty_like(copies[0])
         for start, stop in evenly(0, len(out), len(self._leaves) * out.shape[1], CHUNK_VALUES):
             y = seen[start:stop]
             if known is None:
