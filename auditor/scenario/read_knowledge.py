@@ -220,36 +220,53 @@ SHARES_OFF = 0.01
 """By how much published shares may miss 1, rounded as they are."""
 
 
-def _parse_node(node: Any, path: Path, within: dict[str, tuple[float, float]], wrong: list[tuple[Path, str]]) -> Split | Leaf | None:
-    """Return a split or leaf of which ``within`` says where its records lie, noting what is wrong with it; None then."""
-    before, split, leaf = len(wrong), ("split", "at", "below", "above"), ("mean", "variance", "share")
+Within = dict[str, tuple[float, float]]
+"""Between which values the splits above a node have put its records, by attribute."""
+
+
+def _parse_node(node: Any, path: Path, within: Within, wrong: list[tuple[Path, str]]) -> Split | Leaf | None:
+    """Return a split or a leaf, noting all that is wrong in it and below it; None then."""
     if not isinstance(node, dict) or not node:
         wrong.append((path, f"must be {{split: column, at: number, below: …, above: …}} or {{mean: m, variance: v}}; got {shown(node)}"))
         return None
-    fields, needed = (split, split) if node.keys() & set(split) else (leaf, leaf[:2])
-    wrong += [((*path, key), f"is not a known field{did_you_mean(key, fields)}") for key in node if key not in fields]
-    wrong += [((*path, key), "is required") for key in needed if key not in node and len(wrong) == before]
-    for key in ("at", *leaf):
-        if key in node and key in fields and not _is_number(node[key]):
-            wrong.append(((*path, key), f"must be a number; got {shown(node[key])}"))
-        elif key == "variance" and key in node and key in fields and node[key] < 0:
-            wrong.append(((*path, key), f"must be at least 0; got {shown(node[key])}"))
-        elif key == "share" and key in node and key in fields and not 0 < node[key] <= 1:
-            wrong.append(((*path, key), f"must be a share, above 0 and at most 1; got {shown(node[key])}"))
+    split = ("split", "at", "below", "above")
+    if not node.keys() & set(split):
+        return _parse_leaf(node, path, wrong)
+    before = len(wrong)
+    _note_fields(node, split, split, path, wrong)
     if "split" in node and not isinstance(node["split"], str):
         wrong.append(((*path, "split"), f"must be a column name; got {shown(node['split'])}"))
-    if len(wrong) > before:
-        return None
-    if fields is leaf:
-        return Leaf(float(node["mean"]), float(node["variance"]), None if node.get("share") is None else float(node["share"]))
-    on, at = node["split"], float(node["at"])
-    low, high = within.get(on, (-math.inf, math.inf))
-    if not low < at < high:
-        wrong.append(((*path, "at"), f"must be above {low:g} and below {high:g}, as the splits above it are; got {at:g}"))
-        return None
-    below = _parse_node(node["below"], (*path, "below"), within | {on: (low, at)}, wrong)
-    above = _parse_node(node["above"], (*path, "above"), within | {on: (at, high)}, wrong)
-    return None if below is None or above is None else Split(on, at, below, above)
+    below = above = within
+    if len(wrong) == before:
+        on, at = node["split"], float(node["at"])
+        low, high = within.get(on, (-math.inf, math.inf))
+        if not low < at < high:
+            wrong.append(((*path, "at"), f"must be above {low:g} and below {high:g}, as the splits above it are; got {at:g}"))
+        below, above = within | {on: (low, min(at, high))}, within | {on: (max(at, low), high)}
+    sides = [_parse_node(node[side], (*path, side), there, wrong) for side, there in (("below", below), ("above", above)) if side in node]
+    parts = [part for part in sides if part is not None]
+    return Split(node["split"], float(node["at"]), *parts) if len(wrong) == before else None
+
+
+def _parse_leaf(node: dict[str, Any], path: Path, wrong: list[tuple[Path, str]]) -> Leaf | None:
+    """Return a leaf, noting what is wrong with it; None then."""
+    before = len(wrong)
+    _note_fields(node, ("mean", "variance", "share"), ("mean", "variance"), path, wrong)
+    if len(wrong) == before and node["variance"] < 0:
+        wrong.append(((*path, "variance"), f"must be at least 0; got {shown(node['variance'])}"))
+    if len(wrong) == before and not 0 < node.get("share", 1) <= 1:
+        wrong.append(((*path, "share"), f"must be a share, above 0 and at most 1; got {shown(node['share'])}"))
+    return Leaf(**{key: float(value) for key, value in node.items()}) if len(wrong) == before else None
+
+
+def _note_fields(node: dict[str, Any], fields: tuple[str, ...], needed: tuple[str, ...], path: Path, wrong: list[tuple[Path, str]]) -> None:
+    """Note fields of a node that are unknown, missing, or no numbers where they should be."""
+    unknown = [key for key in node if key not in fields]
+    wrong += [((*path, key), f"is not a known field{did_you_mean(key, fields)}") for key in unknown]
+    wrong += [((*path, key), "is required") for key in needed if key not in node and not unknown]
+    for key in (key for key in ("at", "mean", "variance", "share") if key in fields and key in node):
+        if not _is_number(node[key]):
+            wrong.append(((*path, key), f"must be a number; got {shown(node[key])}"))
 
 
 def _is_number(value: Any) -> bool:
