@@ -51,7 +51,7 @@ def tally_linear(maps: Maps, blocks: Blocks, centre: Array, tally: Tally, K_X: A
     # x̂ − x = W y − V v + c in one product, of 1, v and y
     everything = np.hstack([maps.offsets.reshape(B * N, 1), -maps.own.reshape(B * N, N), maps.weights.reshape(B * N, MN)])
     for _, x, copies in blocks():
-        size = max(1, CHUNK_VALUES // (B * N))
+        size = max(FEWEST_ROWS, CHUNK_VALUES // (B * N))
         for start in range(0, len(x), size):
             true = x[start : start + size]
             v = true - centre
