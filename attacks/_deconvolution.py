@@ -300,7 +300,7 @@ def _halves(prior: Mixture, k: int, rows: NoisyRows, q: Array) -> list[tuple[flo
 def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
     """Return the mixture with components that are narrow beside the noise, in some attribute, put to a point in that attribute.
 
-    ``V − V a aᵀV / aᵀVa``: the covariance of the others given that attribute, ``aᵀx``.
+    ``V − V a aᵀV / aᵀVa``: the covariance of the others given that attribute, ``aᵀx``. What is narrower than the grain is a point as it is.
 
     Parameters
     ----------
@@ -311,7 +311,8 @@ def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
     for V in covariances:
         for a, noise in zip(A, A**2 @ s, strict=True):
             along = V @ a
-            if 0.0 < a @ along < NARROW * noise:
+            # below the grain ``Va`` is rounding, whose square over ``aᵀVa`` would be more than the others' variance
+            if GRAIN * noise < a @ along < NARROW * noise:
                 V -= np.outer(along, along) / (a @ along)
     return Mixture(prior.weights, prior.means, covariances)
 
